@@ -1,0 +1,248 @@
+//! Global addresses: rank, segment and offset in 64 bits.
+
+use core::fmt;
+
+use crate::Rank;
+use crate::limits::{OFFSET_BITS_MIN, RANKS_MAX, SEGMENT_BITS_MAX, SEGMENT_BITS_MIN, SEGMENT_BYTES_MAX};
+
+/// Which registered memory of a rank. Segment 0 does not exist, so that address 0 is null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(u32);
+
+impl SegmentId {
+    /// Memory that all ranks allocate together; an object lies at the same offset on each.
+    pub const SYMMETRIC: Self = Self(1);
+    /// Memory that one rank allocates by itself.
+    pub const INDIVIDUAL: Self = Self(2);
+    /// The first identifier for memory that the program already owned when it was registered.
+    pub const REGISTERED_FIRST: Self = Self(3);
+
+    /// Segment number `number`, or `None` for 0.
+    pub const fn new(number: u32) -> Option<Self> {
+        if number == 0 { None } else { Some(Self(number)) }
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A place in the memory of the job: rank, segment and offset. All zero bits are the null address.
+///
+/// It is one word, so that it can itself be stored in global memory and compare-and-swapped. What its bits mean is the job's
+/// [`AddressLayout`]; addresses are valid in the job that made them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct GlobalAddress(u64);
+
+impl GlobalAddress {
+    /// The address of nothing.
+    pub const NULL: Self = Self(0);
+
+    /// The address with these bits, as read from global memory.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bits, to be stored in global memory.
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether this is the null address.
+    #[inline]
+    pub const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Debug for GlobalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GlobalAddress({:#018x})", self.0)
+    }
+}
+
+/// How a job divides the 64 bits of its addresses: rank on top, then segment, then offset.
+///
+/// Chosen once, from the number of ranks and the largest segment, by [`AddressLayout::new`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressLayout {
+    ranks: u32,
+    rank_shift: u8,
+    offset_bits: u8,
+}
+
+/// Why no layout fits a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// A job has between one rank and [`RANKS_MAX`].
+    #[error("a job has between 1 and {RANKS_MAX} ranks, not {0}")]
+    Ranks(u32),
+    /// A segment has between one byte and [`SEGMENT_BYTES_MAX`].
+    #[error("a segment has between 1 and {SEGMENT_BYTES_MAX} bytes, not {0}")]
+    SegmentBytes(u64),
+}
+
+/// Why there is no such global address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// The job has fewer ranks.
+    #[error("{rank} does not exist: the job has {ranks} ranks")]
+    Rank {
+        /// The rank asked for.
+        rank: Rank,
+        /// How many ranks the job has.
+        ranks: u32,
+    },
+    /// The layout has fewer segments per rank.
+    #[error("segment {0} is past the last that an address of this job can name")]
+    Segment(u32),
+    /// The offset is past the largest segment that the layout can address.
+    #[error("offset {0} is past the largest segment of this job")]
+    Offset(u64),
+}
+
+impl AddressLayout {
+    /// The layout for `ranks` ranks and segments of up to `segment_bytes` bytes.
+    ///
+    /// Ranks and offsets get the bits they need; segments get the rest, at most [`SEGMENT_BITS_MAX`].
+    ///
+    /// # Errors
+    /// The number of ranks or of bytes is zero or past the limit. Every job within the limits can be addressed.
+    pub const fn new(ranks: u32, segment_bytes: u64) -> Result<Self, LayoutError> {
+        if ranks == 0 || ranks > RANKS_MAX {
+            return Err(LayoutError::Ranks(ranks));
+        }
+        if segment_bytes == 0 || segment_bytes > SEGMENT_BYTES_MAX {
+            return Err(LayoutError::SegmentBytes(segment_bytes));
+        }
+        let rank_bits = bits_for(ranks as u64);
+        let offset_bits = if bits_for(segment_bytes) < OFFSET_BITS_MIN { OFFSET_BITS_MIN } else { bits_for(segment_bytes) };
+        let rest = 64 - rank_bits - offset_bits;
+        let segment_bits = if rest > SEGMENT_BITS_MAX { SEGMENT_BITS_MAX } else { rest };
+        assert!(segment_bits >= SEGMENT_BITS_MIN, "the limits guarantee it");
+        Ok(Self { ranks, rank_shift: (segment_bits + offset_bits) as u8, offset_bits: offset_bits as u8 })
+    }
+
+    /// How many ranks the job has.
+    pub const fn ranks(self) -> u32 {
+        self.ranks
+    }
+
+    /// The largest segment that an offset can address, in bytes; a power of two.
+    pub const fn segment_bytes(self) -> u64 {
+        1 << self.offset_bits
+    }
+
+    /// The largest segment number that an address can name.
+    pub const fn segment_max(self) -> u32 {
+        (1 << (self.rank_shift - self.offset_bits)) - 1
+    }
+
+    /// How many low bits hold segment and offset.
+    #[inline]
+    pub const fn rank_shift(self) -> u32 {
+        self.rank_shift as u32
+    }
+
+    /// How many low bits hold the offset.
+    #[inline]
+    pub const fn offset_bits(self) -> u32 {
+        self.offset_bits as u32
+    }
+
+    /// The address of byte `offset` in `segment` of `rank`.
+    ///
+    /// # Errors
+    /// A part does not fit its field.
+    #[inline]
+    pub const fn encode(self, rank: Rank, segment: SegmentId, offset: u64) -> Result<GlobalAddress, AddressError> {
+        if rank.number() >= self.ranks {
+            return Err(AddressError::Rank { rank, ranks: self.ranks });
+        }
+        if segment.number() > self.segment_max() {
+            return Err(AddressError::Segment(segment.number()));
+        }
+        if offset >= self.segment_bytes() {
+            return Err(AddressError::Offset(offset));
+        }
+        Ok(GlobalAddress((rank.number() as u64) << self.rank_shift | (segment.number() as u64) << self.offset_bits | offset))
+    }
+
+    /// The rank field. It may name no rank of the job if the bits came from elsewhere.
+    #[inline]
+    pub const fn rank(self, address: GlobalAddress) -> Rank {
+        Rank::new((address.0 >> self.rank_shift) as u32)
+    }
+
+    /// The segment field, or `None` for 0.
+    #[inline]
+    pub const fn segment(self, address: GlobalAddress) -> Option<SegmentId> {
+        SegmentId::new((address.0 >> self.offset_bits) as u32 & self.segment_max())
+    }
+
+    /// The offset field, in bytes.
+    #[inline]
+    pub const fn offset(self, address: GlobalAddress) -> u64 {
+        address.0 & (self.segment_bytes() - 1)
+    }
+}
+
+/// How many bits number `count` things from 0.
+const fn bits_for(count: u64) -> u32 {
+    64 - (count - 1).leading_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_job_that_cannot_be_addressed_is_refused() {
+        assert_eq!(AddressLayout::new(0, 1), Err(LayoutError::Ranks(0)));
+        assert_eq!(AddressLayout::new(RANKS_MAX + 1, 1), Err(LayoutError::Ranks(RANKS_MAX + 1)));
+        assert_eq!(AddressLayout::new(1, 0), Err(LayoutError::SegmentBytes(0)));
+        assert_eq!(AddressLayout::new(1, SEGMENT_BYTES_MAX + 1), Err(LayoutError::SegmentBytes(SEGMENT_BYTES_MAX + 1)));
+    }
+
+    #[test]
+    fn null_is_no_segment() {
+        let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();
+        assert_eq!(layout.segment(GlobalAddress::NULL), None);
+        assert!(layout.segment_max() >= SegmentId::REGISTERED_FIRST.number());
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let layout = AddressLayout::new(3, 100).unwrap();
+        let here = |rank, segment, offset| layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset);
+        assert_eq!(here(3, 1, 0), Err(AddressError::Rank { rank: Rank::new(3), ranks: 3 }));
+        assert_eq!(here(0, layout.segment_max() + 1, 0), Err(AddressError::Segment(layout.segment_max() + 1)));
+        assert_eq!(here(0, 1, layout.segment_bytes()), Err(AddressError::Offset(layout.segment_bytes())));
+    }
+
+    proptest! {
+        #[test]
+        fn every_job_within_the_limits_can_be_addressed(
+            ranks in prop_oneof![1..=RANKS_MAX, 1..=64u32, (0..=20u32).prop_map(|bits| 1 << bits)],
+            bytes in prop_oneof![1..=SEGMENT_BYTES_MAX, 1..=4096u64, (0..=40u32).prop_map(|bits| 1 << bits)],
+            pick in any::<[prop::sample::Index; 3]>(),
+        ) {
+            let layout = AddressLayout::new(ranks, bytes).unwrap();
+            let rank = Rank::new(pick[0].index(ranks as usize) as u32);
+            let segment = SegmentId::new(1 + pick[1].index(layout.segment_max() as usize) as u32).unwrap();
+            let offset = pick[2].index(bytes as usize) as u64;
+            let address = layout.encode(rank, segment, offset).unwrap();
+            prop_assert!(!address.is_null());
+            prop_assert_eq!((layout.rank(address), layout.segment(address), layout.offset(address)), (rank, Some(segment), offset));
+            prop_assert_eq!(GlobalAddress::from_bits(address.bits()), address);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Everything observable, declared once; counters, traces and tests read it.
+
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
+        /// Something that happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Event {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Event {
+            /// Every event, in order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The name under which reports list it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// A transport accepted an operation that moves bytes towards another rank.
+    PutPosted = "puts_posted",
+    /// A transport accepted an operation that fetches bytes.
+    GetPosted = "gets_posted",
+    /// A transport accepted a copy between two ranks.
+    CopyPosted = "copies_posted",
+    /// A transport accepted an atomic.
+    AtomicPosted = "atomics_posted",
+    /// A transport refused an operation for lack of room.
+    PostRefused = "posts_refused",
+    /// A transport completed an operation.
+    Completed = "completed",
+    /// A transport completed an operation with a failure.
+    Failed = "failed",
+    /// An operation was put back until another completed.
+    Deferred = "deferred",
+    /// A wait gave up the processor.
+    Parked = "parked",
+}
+
+/// How often each event happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters([u64; Event::ALL.len()]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([0; Event::ALL.len()])
+    }
+}
+
+impl Counters {
+    /// Counts one more `event`.
+    pub fn count(&mut self, event: Event) {
+        self.0[event as usize] += 1;
+    }
+
+    /// How often `event` happened.
+    pub fn of(&self, event: Event) -> u64 {
+        self.0[event as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_has_its_own_counter_and_name() {
+        let mut counters = Counters::default();
+        for (times, &event) in Event::ALL.iter().enumerate() {
+            (0..times).for_each(|_| counters.count(event));
+        }
+        for (times, &event) in Event::ALL.iter().enumerate() {
+            assert_eq!(counters.of(event), times as u64);
+            assert_eq!(Event::ALL.iter().filter(|other| other.name() == event.name()).count(), 1);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The vocabulary that every other crate speaks.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | [`Rank`], [`Team`] | a process of the job; an ordered set of ranks |
+//! | [`SegmentId`] | which registered memory of a rank |
+//! | [`GlobalAddress`], [`AddressLayout`] | rank, segment and offset in 64 bits; how a job divides those bits |
+//! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
+//! | [`Shape`] | a strided set of blocks |
+//! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
+//! | [`Event`], [`Counters`] | everything observable, declared once |
+//! | [`limits`] | every bound, with its unit and its reason |
+//!
+//! Absent on purpose: memory, clocks, threads, sockets, `unsafe`.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod event;
+pub mod limits;
+mod operation;
+mod rank;
+mod shape;
+mod team;
+mod time;
+
+pub use address::{AddressError, AddressLayout, GlobalAddress, LayoutError, SegmentId};
+pub use event::{Counters, Event};
+pub use operation::{AtomicOperator, Width};
+pub use rank::Rank;
+pub use shape::{Shape, ShapeError};
+pub use team::{Team, TeamError};
+pub use time::{Duration, Instant};

@@ -1,0 +1,59 @@
+//! Every bound, with its unit and its reason; relations between them are asserted below.
+
+/// Ranks in a job: what 20 bits of an address number, and more than any machine of today has cores in one job.
+pub const RANKS_MAX: u32 = 1 << 20;
+
+/// Bytes in a segment: one tebibyte, ten times the 100 GB that the largest jobs of the papers share per rank.
+pub const SEGMENT_BYTES_MAX: u64 = 1 << 40;
+
+/// Bits of an address for the segment, at least: the two heaps and a dozen registered segments at the very largest job.
+pub const SEGMENT_BITS_MIN: u32 = 4;
+
+/// Bits of an address for the segment, at most: keeps the segment number in a `u16` wherever a table stores it.
+pub const SEGMENT_BITS_MAX: u32 = 16;
+
+/// Bits of an address for the offset, at least: a heap of one page.
+pub const OFFSET_BITS_MIN: u32 = 12;
+
+/// Ranks on one host: what the launcher can watch with one `poll`, with three descriptors per rank.
+pub const RANKS_PER_HOST_MAX: u32 = 4096;
+
+/// Segments of program-owned memory that a rank has registered at once.
+pub const REGISTERED_SEGMENTS_MAX: usize = 12;
+
+/// Symmetric allocations alive at once: one bit each in the word set by which ranks agree what all have dropped.
+pub const SYMMETRIC_ALLOCATIONS_MAX: usize = 1024;
+
+/// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
+pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
+
+/// Failed operations that a context remembers until their handle is asked; the oldest is forgotten first.
+pub const FAILURES_REMEMBERED_MAX: usize = 256;
+
+/// Bytes of a put that are copied when it must wait for another operation; a longer one waits before it returns.
+pub const CAPTURED_BYTES_MAX: usize = 4096;
+
+/// Requests to another rank's agent that one rank has under way: one reply slot of 64 bytes each.
+pub const AGENT_REPLIES_MAX: usize = 32;
+
+/// Requests in a rank's inbox, from all ranks of its host together; a power of two.
+pub const INBOX_SLOTS: usize = 128;
+
+/// Bytes of a staging buffer, for copies that only the owner's agent may do.
+pub const STAGING_BYTES: usize = 32 * 1024;
+
+/// Completions that a transport holds for its user before `post` answers `Full`.
+pub const COMPLETIONS_MAX: usize = 1024;
+
+/// Bytes that ranks publish for each other at start, per rank: addresses of network end points.
+pub const PUBLISHED_BYTES_MAX: usize = 1024;
+
+/// Bytes of the scratch by which a collective moves data, per step and rank.
+pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
+
+const _: () = {
+    assert!(RANKS_MAX.ilog2() + SEGMENT_BITS_MIN + SEGMENT_BYTES_MAX.ilog2() <= 64, "the largest job can be addressed");
+    assert!(2 + REGISTERED_SEGMENTS_MAX < 1 << SEGMENT_BITS_MIN, "every registered segment has a number");
+    assert!(INBOX_SLOTS.is_power_of_two());
+    assert!(SYMMETRIC_ALLOCATIONS_MAX.is_multiple_of(64), "whole words of the agreement");
+};

@@ -1,0 +1,80 @@
+//! What a remote atomic does.
+
+/// How many bytes a remote atomic works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// 4 bytes, at an address that is a multiple of 4.
+    Four,
+    /// 8 bytes, at an address that is a multiple of 8.
+    Eight,
+}
+
+impl Width {
+    /// The number of bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+
+    /// The bits of `value` that a word of this width keeps.
+    pub const fn truncate(self, value: u64) -> u64 {
+        match self {
+            Self::Four => value & 0xFFFF_FFFF,
+            Self::Eight => value,
+        }
+    }
+}
+
+/// What a remote atomic does with the word it finds. Every operator returns the word that was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOperator {
+    /// Read the word and leave it.
+    Load,
+    /// Write the operand.
+    Swap,
+    /// Write the operand if the word equals `expected`.
+    CompareSwap {
+        /// The word that must be there for the operand to be written.
+        expected: u64,
+    },
+    /// Add the operand, wrapping.
+    Add,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl AtomicOperator {
+    /// The word that an atomic of width `width` leaves where it found `old`.
+    pub const fn apply(self, width: Width, old: u64, operand: u64) -> u64 {
+        let new = match self {
+            Self::Load => old,
+            Self::Swap => operand,
+            Self::CompareSwap { expected } if width.truncate(expected) == width.truncate(old) => operand,
+            Self::CompareSwap { .. } => old,
+            Self::Add => old.wrapping_add(operand),
+            Self::And => old & operand,
+            Self::Or => old | operand,
+            Self::Xor => old ^ operand,
+        };
+        width.truncate(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_bytes_wrap_and_compare_as_four_bytes() {
+        assert_eq!(AtomicOperator::Add.apply(Width::Four, 0xFFFF_FFFF, 2), 1);
+        let swap = AtomicOperator::CompareSwap { expected: 0x1_0000_0005 };
+        assert_eq!(swap.apply(Width::Four, 5, 9), 9);
+        assert_eq!(swap.apply(Width::Eight, 5, 9), 5);
+    }
+}

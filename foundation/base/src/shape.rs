@@ -1,0 +1,130 @@
+//! Strided sets of blocks: count × block × stride, in up to three dimensions.
+
+/// A block of bytes, repeated at fixed distances in up to three dimensions.
+///
+/// The block at index `(i, j, k)` begins at byte `i·strides[0] + j·strides[1] + k·strides[2]`; the last index runs fastest.
+/// A dimension that is not used has count 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of one block.
+    pub block: u64,
+    /// How many blocks in each dimension, slowest first.
+    pub counts: [u64; 3],
+    /// Bytes from one block to the next in each dimension, slowest first.
+    pub strides: [u64; 3],
+}
+
+/// Why a shape cannot be transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// The last byte is past 2⁶⁴.
+    #[error("the shape is larger than any memory")]
+    Overflow,
+    /// The two ends of a transfer have different counts or blocks.
+    #[error("the two ends of a strided transfer differ: blocks of {} and {} bytes, counts {:?} and {:?}", .0.block, .1.block, .0.counts, .1.counts)]
+    Differ(Shape, Shape),
+}
+
+impl Shape {
+    /// One contiguous block of `bytes` bytes.
+    pub const fn contiguous(bytes: u64) -> Self {
+        Self { block: bytes, counts: [1; 3], strides: [0; 3] }
+    }
+
+    /// `count` blocks of `block` bytes, `stride` bytes apart.
+    pub const fn strided(count: u64, block: u64, stride: u64) -> Self {
+        Self { block, counts: [1, 1, count], strides: [0, 0, stride] }
+    }
+
+    /// Bytes transferred.
+    ///
+    /// # Errors
+    /// The product overflows.
+    pub fn bytes(&self) -> Result<u64, ShapeError> {
+        self.counts.iter().try_fold(self.block, |bytes, &count| bytes.checked_mul(count)).ok_or(ShapeError::Overflow)
+    }
+
+    /// Bytes from the first to past the last, gaps included; 0 for an empty shape.
+    ///
+    /// # Errors
+    /// The sum overflows.
+    pub fn extent(&self) -> Result<u64, ShapeError> {
+        if self.bytes()? == 0 {
+            return Ok(0);
+        }
+        let mut extent = self.block;
+        for (count, stride) in self.counts.iter().zip(self.strides) {
+            let reach = (count - 1).checked_mul(stride).ok_or(ShapeError::Overflow)?;
+            extent = extent.checked_add(reach).ok_or(ShapeError::Overflow)?;
+        }
+        Ok(extent)
+    }
+
+    /// The same bytes with as few blocks as possible: blocks that touch are joined, unused dimensions dropped.
+    pub fn canonical(mut self) -> Self {
+        for fastest in [2, 1, 0] {
+            if self.counts[fastest] == 1 || self.strides[fastest] == self.block {
+                self.block *= self.counts[fastest];
+                self.counts[fastest] = 1;
+                self.strides[fastest] = 0;
+            } else {
+                break;
+            }
+        }
+        self
+    }
+
+    /// Checks that `self` and `other` have equal blocks and counts, so that one can be copied onto the other.
+    ///
+    /// # Errors
+    /// They differ.
+    pub fn matches(&self, other: &Self) -> Result<(), ShapeError> {
+        if (self.block, self.counts) == (other.block, other.counts) { Ok(()) } else { Err(ShapeError::Differ(*self, *other)) }
+    }
+
+    /// Where each block begins, in bytes, in order.
+    pub fn offsets(self) -> impl Iterator<Item = u64> {
+        let [slow, middle, fast] = self.counts;
+        let [slow_stride, middle_stride, fast_stride] = self.strides;
+        (0..slow).flat_map(move |i| {
+            (0..middle).flat_map(move |j| (0..fast).map(move |k| i * slow_stride + j * middle_stride + k * fast_stride))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_shape_past_all_memory_is_refused() {
+        assert_eq!(Shape::strided(1 << 40, 1 << 40, 1).bytes(), Err(ShapeError::Overflow));
+        assert_eq!(Shape::strided(1 << 40, 8, 1 << 40).extent(), Err(ShapeError::Overflow));
+    }
+
+    #[test]
+    fn an_empty_shape_has_no_extent() {
+        assert_eq!(Shape::strided(0, 8, 100).extent(), Ok(0));
+        assert_eq!(Shape::strided(3, 0, 100).extent(), Ok(0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_shape_covers_the_same_bytes_in_the_same_order(
+            block in 1u64..9, counts in [1u64..4, 1u64..4, 1u64..4], gaps in [0u64..3, 0u64..3, 0u64..3],
+        ) {
+            let fast = block + gaps[2];
+            let middle = fast * counts[2] + gaps[1];
+            let slow = middle * counts[1] + gaps[0];
+            let shape = Shape { block, counts, strides: [slow, middle, fast] };
+            let canonical = shape.canonical();
+            let bytes = |shape: Shape| shape.offsets().flat_map(|o| o..o + shape.block).collect::<Vec<_>>();
+            prop_assert_eq!(bytes(shape), bytes(canonical));
+            prop_assert_eq!(shape.bytes(), canonical.bytes());
+            let last = bytes(shape).into_iter().max().unwrap();
+            prop_assert_eq!(shape.extent(), Ok(last + 1));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! An ordered set of ranks.
+
+use std::sync::Arc;
+
+use crate::Rank;
+
+/// An ordered set of ranks; its members are numbered by *position* from 0.
+///
+/// Memory: constant when the ranks are evenly spaced, four bytes per member otherwise (shared by clones).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Team(Members);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Members {
+    Spaced { first: u32, step: u32, count: u32 },
+    Listed(Arc<[Rank]>),
+}
+
+/// Why ranks do not form a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TeamError {
+    /// A team has at least one member.
+    #[error("a team needs at least one rank")]
+    Empty,
+    /// A rank may appear once.
+    #[error("{0} appears twice in the team")]
+    Repeated(Rank),
+}
+
+impl Team {
+    /// All ranks of a job of `size` ranks.
+    pub const fn all(size: u32) -> Self {
+        Self(Members::Spaced { first: 0, step: 1, count: size })
+    }
+
+    /// The given ranks, in the given order.
+    ///
+    /// # Errors
+    /// No rank, or one rank twice.
+    pub fn of(ranks: &[Rank]) -> Result<Self, TeamError> {
+        let (&first, rest) = ranks.split_first().ok_or(TeamError::Empty)?;
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(TeamError::Repeated(pair[0]));
+        }
+        let step = rest.first().map_or(1, |second| second.number().wrapping_sub(first.number()));
+        let spaced = ranks.windows(2).all(|pair| pair[0].number().checked_add(step) == Some(pair[1].number()));
+        Ok(Self(if spaced {
+            Members::Spaced { first: first.number(), step, count: ranks.len() as u32 }
+        } else {
+            Members::Listed(ranks.into())
+        }))
+    }
+
+    /// How many ranks the team has.
+    pub fn size(&self) -> u32 {
+        match &self.0 {
+            Members::Spaced { count, .. } => *count,
+            Members::Listed(ranks) => ranks.len() as u32,
+        }
+    }
+
+    /// The rank at `position`, or `None` past the end.
+    pub fn rank(&self, position: u32) -> Option<Rank> {
+        match &self.0 {
+            Members::Spaced { first, step, count } => (position < *count).then(|| Rank::new(first + step * position)),
+            Members::Listed(ranks) => ranks.get(position as usize).copied(),
+        }
+    }
+
+    /// Where `rank` stands in the team, or `None` if it is not a member. Constant time when evenly spaced, else linear.
+    pub fn position(&self, rank: Rank) -> Option<u32> {
+        match &self.0 {
+            Members::Spaced { first, step, count } => {
+                let distance = rank.number().checked_sub(*first)?;
+                (distance.is_multiple_of(*step) && distance / step < *count).then_some(distance / step)
+            }
+            Members::Listed(ranks) => ranks.iter().position(|&member| member == rank).map(|position| position as u32),
+        }
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> impl Iterator<Item = Rank> + '_ {
+        (0..self.size()).filter_map(|position| self.rank(position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_a_team_is_refused() {
+        assert_eq!(Team::of(&[]), Err(TeamError::Empty));
+        assert_eq!(Team::of(&[Rank::new(4), Rank::new(1), Rank::new(4)]), Err(TeamError::Repeated(Rank::new(4))));
+    }
+
+    proptest! {
+        #[test]
+        fn positions_and_ranks_are_inverse(numbers in proptest::collection::hash_set(0u32..200, 1..40), spaced in any::<bool>()) {
+            let ranks: Vec<Rank> = if spaced {
+                (0..numbers.len() as u32).map(|i| Rank::new(7 + 3 * i)).collect()
+            } else {
+                numbers.into_iter().map(Rank::new).collect()
+            };
+            let team = Team::of(&ranks).unwrap();
+            prop_assert_eq!(team.iter().collect::<Vec<_>>(), ranks.clone());
+            for number in 0..200 {
+                let expected = ranks.iter().position(|&rank| rank == Rank::new(number)).map(|p| p as u32);
+                prop_assert_eq!(team.position(Rank::new(number)), expected);
+            }
+        }
+    }
+}

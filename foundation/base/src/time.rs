@@ -1,0 +1,141 @@
+//! Time in picoseconds: one type for real and for virtual time.
+//!
+//! A byte at 800 Gbit/s lasts 10 ps, so nanoseconds would be too coarse for a simulated network; 64 bits of picoseconds span
+//! 213 days. Only a `Clock` makes instants; zero is the start of the job.
+
+use core::{fmt, ops};
+
+const PICOSECONDS_PER_NANOSECOND: u64 = 1_000;
+const PICOSECONDS_PER_SECOND: f64 = 1e12;
+
+/// A moment, in picoseconds since the start of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+/// A length of time, in picoseconds. Arithmetic saturates.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(u64);
+
+impl Instant {
+    /// The start of the job.
+    pub const ZERO: Self = Self(0);
+
+    /// The moment `picoseconds` after the start.
+    pub const fn from_picoseconds(picoseconds: u64) -> Self {
+        Self(picoseconds)
+    }
+
+    /// Picoseconds since the start.
+    pub const fn as_picoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+
+    /// `picoseconds` picoseconds.
+    pub const fn from_picoseconds(picoseconds: u64) -> Self {
+        Self(picoseconds)
+    }
+
+    /// `nanoseconds` nanoseconds.
+    pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
+        Self(nanoseconds.saturating_mul(PICOSECONDS_PER_NANOSECOND))
+    }
+
+    /// `microseconds` microseconds.
+    pub const fn from_microseconds(microseconds: u64) -> Self {
+        Self::from_nanoseconds(microseconds.saturating_mul(1_000))
+    }
+
+    /// `milliseconds` milliseconds.
+    pub const fn from_milliseconds(milliseconds: u64) -> Self {
+        Self::from_microseconds(milliseconds.saturating_mul(1_000))
+    }
+
+    /// `seconds` seconds; negative and not-a-number give zero.
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * PICOSECONDS_PER_SECOND) as u64)
+    }
+
+    /// Picoseconds.
+    pub const fn as_picoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// Whole nanoseconds.
+    pub const fn as_nanoseconds(self) -> u64 {
+        self.0 / PICOSECONDS_PER_NANOSECOND
+    }
+
+    /// Seconds.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / PICOSECONDS_PER_SECOND
+    }
+}
+
+impl From<core::time::Duration> for Duration {
+    fn from(duration: core::time::Duration) -> Self {
+        Self::from_nanoseconds(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for core::time::Duration {
+    fn from(duration: Duration) -> Self {
+        Self::from_nanos(duration.as_nanoseconds())
+    }
+}
+
+impl ops::Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration.0))
+    }
+}
+
+impl ops::Sub for Instant {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+impl ops::Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        core::time::Duration::from(*self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_agree() {
+        assert_eq!(Duration::from_milliseconds(2), Duration::from_microseconds(2_000));
+        assert_eq!(Duration::from_seconds(1.5).as_nanoseconds(), 1_500_000_000);
+        assert_eq!(core::time::Duration::from(Duration::from_microseconds(7)), core::time::Duration::from_micros(7));
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let late = Instant::from_picoseconds(u64::MAX - 1);
+        assert_eq!(late + Duration::from_nanoseconds(1), Instant::from_picoseconds(u64::MAX));
+        assert_eq!(Instant::ZERO - late, Duration::ZERO);
+        assert_eq!(Duration::from_milliseconds(u64::MAX).as_picoseconds(), u64::MAX);
+    }
+}
