@@ -1,1 +1,24 @@
-//! x
+//! The boundary: everything that is not deterministic enters the library by these four traits.
+//!
+//! | trait | brings in | real | simulated |
+//! |---|---|---|---|
+//! | [`Transport`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
+//! | [`Clock`] | time | the system's monotonic clock | the event queue's time |
+//! | [`Park`] | giving up the processor | futex on a doorbell | the turn passes to the next event |
+//! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
+//!
+//! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
+
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+mod clock;
+mod park;
+mod transport;
+
+pub use bootstrap::{Bootstrap, BootstrapError};
+pub use clock::Clock;
+pub use park::{Fault, Park, Woken};
+pub use transport::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+};

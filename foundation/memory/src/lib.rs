@@ -1,1 +1,40 @@
-//! x
+//! Bytes that other processes may write at any moment.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Pod`], [`Word`] | which types may lie in such bytes, and which of them atomics work on |
+//! | [`Cells`], [`CellSlice`] | access without `&[u8]`: loads, stores, atomics and bulk copies |
+//! | [`copy_strided`] | count × block × stride |
+//! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
+//! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
+//! | [`Heap`] | an allocator of offsets |
+//!
+//! # Argument
+//!
+//! The unsafe modules cite these invariants; `docs/memory-model.md` explains them to users.
+//!
+//! - **M1** Every pointer behind [`Cells`] is valid for reads and writes of its length, for its lifetime. Whoever calls the unsafe
+//!   constructor promises it; [`Reach`] and [`Mapping`] derive it from the mapping that they own or share.
+//! - **M2** No `&[u8]` or `&mut [u8]` is ever made to bytes behind [`Cells`], except by the `unsafe` slice functions, whose callers
+//!   promise that nobody writes (or, for `&mut`, that nobody accesses) them meanwhile.
+//! - **M3** What is read is plain old data ([`Pod`]): every bit pattern is a value, so a torn or stale read is a wrong value and nothing worse.
+//! - **M4** Words of up to eight bytes at their natural alignment are accessed by atomic instructions. Longer copies are made of
+//!   instructions that the compiler does not see through (inline assembly; relaxed atomics elsewhere), so that a race
+//!   in them has the meaning of the processor: some mixture of old and new bytes.
+//! - **M5** A [`CellSlice<T>`] begins at a multiple of `align_of::<T>()` and has room for its length.
+//!
+//! Absent on purpose: ranks' tables of segments, transports, waiting.
+
+mod bulk;
+mod cells;
+mod heap;
+mod mapping;
+mod pod;
+mod reach;
+
+pub use bulk::copy_strided;
+pub use cells::{CellSlice, Cells};
+pub use heap::Heap;
+pub use mapping::{Mapping, MappingError};
+pub use pod::{Pod, Word};
+pub use reach::{Place, Reach, ReachLayout};

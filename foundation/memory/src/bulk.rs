@@ -1,0 +1,340 @@
+//! Copies of many bytes that may race (invariant M4 of the crate).
+#![allow(unsafe_code)]
+
+use core::ptr::NonNull;
+
+use pelago_base::Shape;
+
+use crate::Cells;
+
+/// Copies the blocks of `from_shape`, counted from the start of `from`, onto those of `to_shape` in `to`, in order.
+///
+/// Equal blocks that touch on both sides are copied as one. The ends may race with other writers, not overlap each other.
+///
+/// # Panics
+/// The shapes do not match or reach past their cells; whoever takes shapes from a user checks first.
+pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    assert!(from_shape.matches(&to_shape).is_ok(), "the two ends have equal blocks and counts");
+    assert!(from_shape.extent().is_ok_and(|extent| extent <= from.bytes() as u64), "the source holds its shape");
+    assert!(to_shape.extent().is_ok_and(|extent| extent <= to.bytes() as u64), "the target holds its shape");
+    let (from_joined, to_joined) = (from_shape.canonical(), to_shape.canonical());
+    let (from_shape, to_shape) =
+        if from_joined.matches(&to_joined).is_ok() { (from_joined, to_joined) } else { (from_shape, to_shape) };
+    let [slow, middle, fast] = from_shape.counts.map(|count| count as usize);
+    let [from_slow, from_middle, from_fast] = from_shape.strides.map(|stride| stride as usize);
+    let [to_slow, to_middle, to_fast] = to_shape.strides.map(|stride| stride as usize);
+    for i in 0..slow {
+        for j in 0..middle {
+            // SAFETY: M1 and the extents asserted above hold for the first byte of each row, if the shape is not empty.
+            if from_shape.block > 0 && fast > 0 {
+                let row = unsafe {
+                    Row {
+                        from: from.pointer().add(i * from_slow + j * from_middle),
+                        to: to.pointer().add(i * to_slow + j * to_middle),
+                        count: fast,
+                        from_stride: from_fast,
+                        to_stride: to_fast,
+                    }
+                };
+                // SAFETY: M1; the extents asserted above hold for every block of the row.
+                unsafe { row.copy(from_shape.block as usize) };
+            }
+        }
+    }
+}
+
+/// Blocks at equal distances.
+struct Row {
+    from: NonNull<u8>,
+    to: NonNull<u8>,
+    count: usize,
+    from_stride: usize,
+    to_stride: usize,
+}
+
+impl Row {
+    /// # Safety
+    /// All blocks of `block` bytes are valid, on both sides.
+    unsafe fn copy(&self, block: usize) {
+        let aligned = |bytes: usize| {
+            (self.from.as_ptr() as usize | self.to.as_ptr() as usize | self.from_stride | self.to_stride).is_multiple_of(bytes)
+        };
+        // SAFETY: the caller's promise; the typed loads and stores are aligned.
+        unsafe {
+            match block {
+                4 if aligned(4) => self.each(|from, to| store::<u32>(to, load(from))),
+                8 if aligned(8) => self.each(|from, to| store::<u64>(to, load(from))),
+                _ => self.each(|from, to| copy(from, to, block)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn each(&self, copy_block: impl Fn(NonNull<u8>, NonNull<u8>)) {
+        for k in 0..self.count {
+            // SAFETY: the caller's promise.
+            unsafe { copy_block(self.from.add(k * self.from_stride), self.to.add(k * self.to_stride)) }
+        }
+    }
+}
+
+/// Reads a value; by one atomic load if it is a naturally aligned word of up to 8 bytes.
+///
+/// # Safety
+/// `at` is valid for reads of a `T` and aligned to it.
+#[inline(always)]
+pub(crate) unsafe fn load<T: crate::Pod>(at: NonNull<u8>) -> T {
+    use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire};
+    let mut value = core::mem::MaybeUninit::<T>::uninit();
+    let into = NonNull::from(&mut value).cast::<u8>();
+    // SAFETY: the caller's promise; a word of natural size and alignment is valid for the atomic of that size. M3: any bits are a `T`.
+    unsafe {
+        match natural::<T>() {
+            1 => into.cast().write(AtomicU8::from_ptr(at.as_ptr()).load(Acquire)),
+            2 => into.cast().write(AtomicU16::from_ptr(at.cast().as_ptr()).load(Acquire)),
+            4 => into.cast().write(AtomicU32::from_ptr(at.cast().as_ptr()).load(Acquire)),
+            8 => into.cast().write(AtomicU64::from_ptr(at.cast().as_ptr()).load(Acquire)),
+            _ => copy(at, into, size_of::<T>()),
+        }
+        value.assume_init()
+    }
+}
+
+/// Writes a value; by one atomic store if it is a naturally aligned word of up to 8 bytes. Earlier writes are visible before it.
+///
+/// # Safety
+/// `at` is valid for writes of a `T` and aligned to it.
+#[inline(always)]
+pub(crate) unsafe fn store<T: crate::Pod>(at: NonNull<u8>, value: T) {
+    use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Release};
+    let from = NonNull::from(&value).cast::<u8>();
+    // SAFETY: the caller's promise; a word of natural size and alignment is valid for the atomic of that size.
+    unsafe {
+        match natural::<T>() {
+            1 => AtomicU8::from_ptr(at.as_ptr()).store(from.read(), Release),
+            2 => AtomicU16::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
+            4 => AtomicU32::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
+            8 => AtomicU64::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
+            _ => copy(from, at, size_of::<T>()),
+        }
+    }
+}
+
+/// The size of `T` if an atomic instruction moves it whole, else 0.
+const fn natural<T>() -> usize {
+    if align_of::<T>() >= size_of::<T>() && size_of::<T>() <= 8 && size_of::<T>().is_power_of_two() { size_of::<T>() } else { 0 }
+}
+
+/// Copies `bytes` bytes. Earlier writes are visible before the copied bytes.
+///
+/// # Safety
+/// Valid for reads and writes of `bytes` bytes; the two do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn copy(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if cfg!(all(target_arch = "x86_64", not(miri))) { x86::copy(from, to, bytes) } else { by_words(from, to, bytes) } }
+}
+
+/// Copies with relaxed atomics, words where both sides are aligned, and a fence on either side.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn by_words(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+    use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+    fence(Ordering::Release);
+    let aligned = (from.as_ptr() as usize | to.as_ptr() as usize).is_multiple_of(8);
+    let words = if aligned { bytes / 8 } else { 0 };
+    // SAFETY: the caller's promise; words are used only where both sides are aligned.
+    unsafe {
+        for word in 0..words {
+            let (from, to) = (from.cast::<u64>().add(word), to.cast::<u64>().add(word));
+            AtomicU64::from_ptr(to.as_ptr()).store(AtomicU64::from_ptr(from.as_ptr()).load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for byte in words * 8..bytes {
+            let (from, to) = (from.add(byte), to.add(byte));
+            AtomicU8::from_ptr(to.as_ptr()).store(AtomicU8::from_ptr(from.as_ptr()).load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+    fence(Ordering::Acquire);
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+use self::no_x86 as x86;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod no_x86 {
+    pub(super) use super::by_words as copy;
+}
+
+/// Copies for x86-64, where loads and stores are not reordered among themselves, so that no fence is needed.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86 {
+    use core::arch::asm;
+    use core::ptr::NonNull;
+
+    /// From here on `rep movsb` is as fast as any loop on processors of the last ten years; below, its start costs more.
+    const STRING_COPY_BYTES_MIN: usize = 2048;
+
+    /// # Safety
+    /// As for [`super::copy`].
+    #[inline]
+    pub(super) unsafe fn copy(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match bytes {
+                0..16 => tail(from, to, bytes),
+                16..STRING_COPY_BYTES_MIN => vectors(from, to, bytes),
+                _ => string(from, to, bytes),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::copy`], less than 16 bytes.
+    #[inline]
+    unsafe fn tail(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise; unaligned moves are allowed on this processor.
+        unsafe {
+            match bytes {
+                8.. => {
+                    move_eight(from, to);
+                    move_eight(from.add(bytes - 8), to.add(bytes - 8));
+                }
+                4.. => {
+                    move_four(from, to);
+                    move_four(from.add(bytes - 4), to.add(bytes - 4));
+                }
+                _ => (0..bytes).for_each(|byte| move_one(from.add(byte), to.add(byte))),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::copy`], at least 16 bytes.
+    #[inline]
+    unsafe fn vectors(mut from: NonNull<u8>, mut to: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise; the last vector overlaps what is already copied rather than reach past the end.
+        unsafe {
+            let (from_last, to_last) = (from.add(bytes - 16), to.add(bytes - 16));
+            for _ in 0..bytes / 64 {
+                asm!(
+                    "movdqu {a}, [{from}]",
+                    "movdqu {b}, [{from} + 16]",
+                    "movdqu {c}, [{from} + 32]",
+                    "movdqu {d}, [{from} + 48]",
+                    "movdqu [{to}], {a}",
+                    "movdqu [{to} + 16], {b}",
+                    "movdqu [{to} + 32], {c}",
+                    "movdqu [{to} + 48], {d}",
+                    from = in(reg) from.as_ptr(), to = in(reg) to.as_ptr(),
+                    a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
+                    options(nostack, preserves_flags),
+                );
+                (from, to) = (from.add(64), to.add(64));
+            }
+            for _ in 0..bytes % 64 / 16 {
+                move_sixteen(from, to);
+                (from, to) = (from.add(16), to.add(16));
+            }
+            move_sixteen(from_last, to_last);
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::copy`].
+    #[inline]
+    unsafe fn string(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise; the direction flag is clear on entry to any Rust function.
+        unsafe {
+            asm!(
+                "rep movsb",
+                inout("rcx") bytes => _, inout("rsi") from.as_ptr() => _, inout("rdi") to.as_ptr() => _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    macro_rules! move_by {
+        ($name:ident, $class:ident, $instruction:literal, $modifier:literal) => {
+            /// # Safety
+            /// As for [`super::copy`], for one move.
+            #[inline(always)]
+            unsafe fn $name(from: NonNull<u8>, to: NonNull<u8>) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    asm!(
+                        concat!($instruction, " {value", $modifier, "}, [{from}]"),
+                        concat!($instruction, " [{to}], {value", $modifier, "}"),
+                        from = in(reg) from.as_ptr(), to = in(reg) to.as_ptr(), value = out($class) _,
+                        options(nostack, preserves_flags),
+                    );
+                }
+            }
+        };
+    }
+
+    move_by!(move_sixteen, xmm_reg, "movdqu", "");
+    move_by!(move_eight, reg, "mov", ":r");
+    move_by!(move_four, reg, "mov", ":e");
+    move_by!(move_one, reg_byte, "mov", "");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_length_and_alignment_copies_just_its_bytes() {
+        let source: Vec<u8> = (0..5000).map(|i| (i * 7 + 1) as u8).collect();
+        for bytes in (0..200).chain([255, 1023, 2047, 2048, 2049, 4096]) {
+            for (from_skew, to_skew) in [(0, 0), (1, 3), (8, 5)] {
+                for copy in [copy as unsafe fn(_, _, _), by_words] {
+                    let mut target = vec![0u8; 5000];
+                    // SAFETY: both vectors hold skew + bytes.
+                    unsafe {
+                        copy(
+                            NonNull::from(&source[from_skew]).cast(),
+                            NonNull::new(target.as_mut_ptr().add(to_skew)).unwrap(),
+                            bytes,
+                        );
+                    }
+                    assert_eq!(target[to_skew..to_skew + bytes], source[from_skew..from_skew + bytes]);
+                    assert!(target[..to_skew].iter().chain(&target[to_skew + bytes..]).all(|&byte| byte == 0));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_strided_copy_equals_the_naive_one(
+            block in prop_oneof![Just(0u64), Just(4), Just(8), 1u64..40],
+            counts in [0u64..4, 1u64..4, 1u64..6],
+            from_gaps in [0u64..9, 0u64..9, 0u64..9],
+            to_gaps in [0u64..9, 0u64..9, 0u64..9],
+            from_skew in 0usize..8, to_skew in 0usize..8,
+        ) {
+            let shape = |gaps: [u64; 3]| {
+                let fast = block + gaps[2];
+                let middle = fast * counts[2] + gaps[1];
+                Shape { block, counts, strides: [middle * counts[1] + gaps[0], middle, fast] }
+            };
+            let (from_shape, to_shape) = (shape(from_gaps), shape(to_gaps));
+            let mut source: Vec<u8> = (0..from_skew as u64 + from_shape.extent().unwrap()).map(|i| i as u8 ^ 0x5A).collect();
+            let mut target = vec![0u8; to_skew + to_shape.extent().unwrap() as usize];
+            let mut expected = target.clone();
+            for (from, to) in from_shape.offsets().zip(to_shape.offsets()) {
+                for byte in 0..block {
+                    expected[to_skew + (to + byte) as usize] = source[from_skew + (from + byte) as usize];
+                }
+            }
+            copy_strided(
+                Cells::from_mut(&mut source[from_skew..]),
+                from_shape,
+                Cells::from_mut(&mut target[to_skew..]),
+                to_shape,
+            );
+            prop_assert_eq!(target, expected);
+        }
+    }
+}

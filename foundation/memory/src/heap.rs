@@ -1,0 +1,123 @@
+//! An allocator of offsets: it decides where objects lie in a segment and never touches the segment.
+
+use std::collections::BTreeMap;
+
+/// Allocates ranges of `0..bytes`, first fit from the lowest offset.
+///
+/// Equal sequences of calls give equal offsets, so ranks that allocate together need not tell each other where.
+/// Cost: linear in the number of free ranges.
+#[derive(Clone, Debug)]
+pub struct Heap {
+    free: BTreeMap<u64, u64>,
+    used: BTreeMap<u64, u64>,
+}
+
+impl Heap {
+    /// An allocator of `bytes` bytes, all free.
+    pub fn new(bytes: u64) -> Self {
+        Self { free: BTreeMap::from([(0, bytes)]), used: BTreeMap::new() }
+    }
+
+    /// Reserves `bytes` bytes at a multiple of `align` (a power of two); at least one byte. `None` if no free range is large enough.
+    pub fn allocate(&mut self, bytes: u64, align: u64) -> Option<u64> {
+        debug_assert!(align.is_power_of_two());
+        let bytes = bytes.max(1);
+        let (start, length, offset) = self.free.iter().find_map(|(&start, &length)| {
+            let offset = start.checked_next_multiple_of(align)?;
+            (offset.checked_add(bytes)? <= start + length).then_some((start, length, offset))
+        })?;
+        self.free.remove(&start);
+        self.insert_free(start, offset - start);
+        self.insert_free(offset + bytes, start + length - (offset + bytes));
+        self.used.insert(offset, bytes);
+        Some(offset)
+    }
+
+    /// Gives back what `allocate` returned and says how many bytes it had; `None` if `offset` is not allocated.
+    pub fn free(&mut self, offset: u64) -> Option<u64> {
+        let bytes = self.used.remove(&offset)?;
+        let (mut start, mut length) = (offset, bytes);
+        if let Some((&before, &before_length)) = self.free.range(..offset).next_back()
+            && before + before_length == offset
+        {
+            self.free.remove(&before);
+            (start, length) = (before, length + before_length);
+        }
+        if let Some(after_length) = self.free.remove(&(offset + bytes)) {
+            length += after_length;
+        }
+        self.insert_free(start, length);
+        Some(bytes)
+    }
+
+    /// Bytes allocated now.
+    pub fn bytes_used(&self) -> u64 {
+        self.used.values().sum()
+    }
+
+    fn insert_free(&mut self, start: u64, length: u64) {
+        if length > 0 {
+            self.free.insert(start, length);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Operation {
+        Allocate { bytes: u64, align_bits: u32 },
+        Free(prop::sample::Index),
+    }
+
+    fn operation() -> impl Strategy<Value = Operation> {
+        prop_oneof![
+            (0u64..200, 0u32..8).prop_map(|(bytes, align_bits)| Operation::Allocate { bytes, align_bits }),
+            any::<prop::sample::Index>().prop_map(Operation::Free),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_aligned_disjoint_inside_and_come_back(operations in prop::collection::vec(operation(), 1..80)) {
+            const BYTES: u64 = 2048;
+            let mut heap = Heap::new(BYTES);
+            let mut live: Vec<(u64, u64)> = Vec::new();
+            for operation in operations {
+                match operation {
+                    Operation::Allocate { bytes, align_bits } => match heap.allocate(bytes, 1 << align_bits) {
+                        Some(offset) => {
+                            let end = offset + bytes.max(1);
+                            prop_assert!(offset % (1 << align_bits) == 0 && end <= BYTES);
+                            prop_assert!(live.iter().all(|&(start, stop)| end <= start || stop <= offset));
+                            live.push((offset, end));
+                        }
+                        None => {
+                            let mut marks: Vec<(u64, u64)> = live.clone();
+                            marks.extend([(0, 0), (BYTES, BYTES)]);
+                            marks.sort_unstable();
+                            let fits = marks.windows(2).any(|pair| {
+                                pair[0].1.next_multiple_of(1 << align_bits) + bytes.max(1) <= pair[1].0
+                            });
+                            prop_assert!(!fits, "there was room");
+                        }
+                    },
+                    Operation::Free(index) if !live.is_empty() => {
+                        let (offset, end) = live.swap_remove(index.index(live.len()));
+                        prop_assert_eq!(heap.free(offset), Some(end - offset));
+                        prop_assert_eq!(heap.free(offset), None);
+                    }
+                    Operation::Free(_) => {}
+                }
+                prop_assert_eq!(heap.bytes_used(), live.iter().map(|(start, end)| end - start).sum::<u64>());
+            }
+            for (offset, _) in live {
+                heap.free(offset);
+            }
+            prop_assert_eq!(heap.allocate(BYTES, 1), Some(0), "all ranges join again");
+        }
+    }
+}

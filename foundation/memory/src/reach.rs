@@ -1,0 +1,267 @@
+//! From a global address to a place in the one mapping that the ranks of a host share.
+//!
+//! ```text
+//! | job | control 0 | control 1 | … | rank 0: symmetric heap, individual heap | rank 1: … | …
+//! ```
+//!
+//! Each control block begins with its rank's doorbell. Both heaps are as long as an offset can address, so that the place of an
+//! address is shifts and sums: no table per rank, nothing to attach, nothing to look up.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::ptr::NonNull;
+use std::sync::Arc;
+
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId};
+use pelago_sync::Doorbell;
+
+use crate::{Cells, Mapping, Pod, Word, bulk};
+
+/// Where things lie in the mapping of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct ReachLayout {
+    /// How the job divides its addresses.
+    pub addresses: AddressLayout,
+    /// The first rank of this host.
+    pub first: Rank,
+    /// How many ranks, consecutive from the first, this host has.
+    pub count: u32,
+    /// Where the control blocks begin, in bytes.
+    pub controls: usize,
+    /// Bytes from one control block to the next.
+    pub control_bytes: usize,
+    /// Where the heaps begin, in bytes.
+    pub heaps: usize,
+}
+
+impl ReachLayout {
+    /// Bytes of both heaps of one rank.
+    pub const fn heaps_bytes(&self) -> u64 {
+        2 * self.addresses.segment_bytes()
+    }
+
+    /// Bytes of the whole mapping.
+    pub const fn bytes(&self) -> u64 {
+        self.heaps as u64 + self.count as u64 * self.heaps_bytes()
+    }
+}
+
+/// The memory and the doorbells of the ranks of one host, addressed by arithmetic.
+///
+/// Invariant **M6**: the mapping, kept alive here, holds `layout.bytes()` bytes; its control blocks are apart from its heaps and
+/// aligned for a doorbell. So every place that `place` computes for a rank of this host is inside the mapping.
+#[derive(Clone)]
+pub struct Reach {
+    heaps: NonNull<u8>,
+    heaps_bytes: u64,
+    controls: NonNull<u8>,
+    control_bytes: usize,
+    first: u32,
+    count: u32,
+    addresses: AddressLayout,
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: M6; the pointers lead into a mapping that any thread may use (M4).
+unsafe impl Send for Reach {}
+// SAFETY: as above.
+unsafe impl Sync for Reach {}
+
+/// An object of 1, 2, 4 or 8 bytes in the memory of a rank of this host, and that rank's doorbell.
+///
+/// Invariant **M7**: the object lies inside the rank's heaps, at a multiple of its size.
+pub struct Place<'a, T> {
+    pointer: NonNull<T>,
+    bell: &'a Doorbell,
+}
+
+impl Reach {
+    /// The ranks of `layout` in `mapping`.
+    ///
+    /// # Panics
+    /// The mapping is too small or the parts overlap: a mistake of whoever laid it out.
+    pub fn new(mapping: Arc<Mapping>, layout: ReachLayout) -> Self {
+        let cells = mapping.cells();
+        assert!(layout.bytes() <= cells.bytes() as u64, "the mapping holds all heaps");
+        assert!(
+            layout.controls + layout.count as usize * layout.control_bytes <= layout.heaps,
+            "controls end before heaps begin"
+        );
+        assert!(layout.control_bytes >= size_of::<Doorbell>() && layout.control_bytes.is_multiple_of(align_of::<Doorbell>()));
+        assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()) && layout.heaps.is_multiple_of(4096));
+        // SAFETY: asserted: both are inside the mapping.
+        let (heaps, controls) = unsafe { (cells.pointer().add(layout.heaps), cells.pointer().add(layout.controls)) };
+        Self {
+            heaps,
+            heaps_bytes: layout.heaps_bytes(),
+            controls,
+            control_bytes: layout.control_bytes,
+            first: layout.first.number(),
+            count: layout.count,
+            addresses: layout.addresses,
+            mapping,
+        }
+    }
+
+    /// The mapping behind it.
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// How the job divides its addresses.
+    #[inline]
+    pub const fn addresses(&self) -> AddressLayout {
+        self.addresses
+    }
+
+    /// The ranks of this host.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
+        (self.first..self.first + self.count).map(Rank::new)
+    }
+
+    /// Whether `rank` is on this host.
+    #[inline]
+    pub const fn holds(&self, rank: Rank) -> bool {
+        rank.number().wrapping_sub(self.first) < self.count
+    }
+
+    /// The doorbell of `rank`, if it is on this host.
+    #[inline]
+    pub fn bell(&self, rank: Rank) -> Option<&Doorbell> {
+        // SAFETY: the rank is on this host.
+        self.holds(rank).then(|| unsafe { self.bell_unchecked(rank.number() - self.first) })
+    }
+
+    /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host.
+    #[inline(always)]
+    pub fn place<T: Pod>(&self, address: GlobalAddress) -> Option<Place<'_, T>> {
+        const { assert!(size_of::<T>().is_power_of_two() && size_of::<T>() <= 8 && align_of::<T>() <= size_of::<T>()) };
+        let local = self.addresses.rank(address).number().wrapping_sub(self.first);
+        let inside = self.inside(address);
+        // Rotating brings the bits that a multiple of the size has clear to the top: one comparison checks alignment and end.
+        let size_bits = size_of::<T>().ilog2();
+        if local < self.count && inside.rotate_right(size_bits) < self.heaps_bytes >> size_bits {
+            // SAFETY: M6; just compared.
+            Some(unsafe { Place { pointer: self.pointer(local, inside).cast(), bell: self.bell_unchecked(local) } })
+        } else {
+            None
+        }
+    }
+
+    /// `bytes` bytes from `address` on, if they lie in a heap of a rank of this host.
+    #[inline]
+    pub fn cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
+        let local = self.addresses.rank(address).number().wrapping_sub(self.first);
+        let inside = self.inside(address);
+        let room = self.addresses.segment_bytes() - self.addresses.offset(address);
+        if local < self.count && inside < self.heaps_bytes && bytes <= room {
+            // SAFETY: M6; the mapping lives as long as `self`.
+            Some(unsafe { Cells::new(self.pointer(local, inside), bytes as usize) })
+        } else {
+            None
+        }
+    }
+
+    /// The distance of `address` from the start of its rank's heaps, if it is in one; else a number past their end.
+    #[inline(always)]
+    const fn inside(&self, address: GlobalAddress) -> u64 {
+        let below_rank = address.bits() & ((1 << self.addresses.rank_shift()) - 1);
+        below_rank.wrapping_sub((SegmentId::SYMMETRIC.number() as u64) << self.addresses.offset_bits())
+    }
+
+    /// # Safety
+    /// `local < count` and `inside < heaps_bytes`.
+    #[inline(always)]
+    unsafe fn pointer(&self, local: u32, inside: u64) -> NonNull<u8> {
+        // SAFETY: M6.
+        unsafe { self.heaps.add(((u64::from(local) << (self.addresses.offset_bits() + 1)) + inside) as usize) }
+    }
+
+    /// # Safety
+    /// `local < count`.
+    #[inline(always)]
+    unsafe fn bell_unchecked(&self, local: u32) -> &Doorbell {
+        // SAFETY: M6; a doorbell is made of atomics and valid whatever its bits.
+        unsafe { self.controls.add(local as usize * self.control_bytes).cast().as_ref() }
+    }
+}
+
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reach({} ranks from {})", self.count, Rank::new(self.first))
+    }
+}
+
+impl<T: Pod> Place<'_, T> {
+    /// Reads the object.
+    #[inline(always)]
+    pub fn load(self) -> T {
+        // SAFETY: M7.
+        unsafe { bulk::load(self.pointer.cast()) }
+    }
+
+    /// Writes the object and rings its rank's doorbell.
+    #[inline(always)]
+    pub fn store(self, value: T) {
+        // SAFETY: M7.
+        unsafe { bulk::store(self.pointer.cast(), value) }
+        self.bell.ring();
+    }
+}
+
+impl<T: Word> Place<'_, T> {
+    /// Performs an atomic on the object, rings its rank's doorbell and returns what was there.
+    #[inline(always)]
+    pub fn atomic(self, operator: AtomicOperator, operand: T) -> T {
+        // SAFETY: M7; the mapping outlives this borrow of it.
+        let word = unsafe { Cells::new(self.pointer.cast(), size_of::<T>()) };
+        let found = word.atomic(T::WIDTH, operator, operand.to_bits()).expect("M7: an aligned word");
+        self.bell.ring();
+        T::from_bits(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reach(first: u32, count: u32) -> (Reach, AddressLayout) {
+        let addresses = AddressLayout::new(64, 8192).unwrap();
+        let layout = ReachLayout { addresses, first: Rank::new(first), count, controls: 4096, control_bytes: 128, heaps: 16384 };
+        (Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout), addresses)
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_of_every_heap_has_its_own_place(
+            rank in 0u32..64, segment in 1u32..6, offset in 0u64..8192, bytes in 0u64..9000,
+        ) {
+            let (reach, addresses) = reach(10, 3);
+            let address = addresses.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
+            let inside = (10..13).contains(&rank) && segment <= 2;
+            prop_assert_eq!(reach.place::<[u8; 1]>(address).is_some(), inside);
+            prop_assert_eq!(reach.place::<u64>(address).is_some(), inside && offset % 8 == 0);
+            prop_assert_eq!(reach.cells(address, bytes).is_some(), inside && offset + bytes <= 8192);
+            if let Some(cells) = reach.cells(address, bytes) {
+                let start = reach.mapping().cells().pointer().as_ptr() as u64 + 16384;
+                let expected = start + u64::from(rank - 10) * 16384 + u64::from(segment - 1) * 8192 + offset;
+                prop_assert_eq!(cells.pointer().as_ptr() as u64, expected);
+                prop_assert_eq!(reach.place::<u8>(address).unwrap().pointer, cells.pointer());
+            }
+        }
+    }
+
+    #[test]
+    fn null_and_foreign_addresses_have_no_place() {
+        let (reach, addresses) = reach(0, 2);
+        assert!(reach.place::<u8>(GlobalAddress::NULL).is_none());
+        assert!(reach.cells(GlobalAddress::NULL, 1).is_none());
+        assert!(reach.place::<u8>(GlobalAddress::from_bits(u64::MAX)).is_none());
+        assert!(reach.bell(Rank::new(2)).is_none());
+        let address = addresses.encode(Rank::new(1), SegmentId::INDIVIDUAL, 8).unwrap();
+        let word = || reach.place::<u64>(address).unwrap();
+        word().store(41);
+        assert_eq!((word().atomic(AtomicOperator::Add, 1), word().load()), (41, 42));
+    }
+}

@@ -1,0 +1,111 @@
+#![allow(unsafe_code)]
+//! A pair of fences between processes, of which the frequent one costs nothing and the rare one pays for both.
+//!
+//! Where [`light`] stands in one thread and [`heavy`] in another, each like a full fence, one comes first: what its thread wrote
+//! before it is seen by what the other thread reads after its own. Two lights order nothing. [`heavy`] has the kernel run a full
+//! fence on every processor that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a thread
+//! that does not run at that moment passed one when it was descheduled. The idea is that of folly's `AsymmetricMemoryBarrier` and of
+//! the C++ proposal P1202.
+//!
+//! Invariants of the unsafe code:
+//!
+//! - **S1** membarrier takes numbers only and writes no memory of the program; a command that the kernel does not know is an error.
+
+use crate::primitive::{Ordering, fence};
+
+/// The cheap fence. Cost: no instruction; it only keeps the compiler from moving memory accesses across it.
+///
+/// Only in a process that has called [`register`] does it pair with a [`heavy`]. Streaming (non-temporal) stores before it must
+/// have been followed by their own store fence. Callable from any thread.
+#[inline(always)]
+pub fn light() {
+    #[cfg(not(loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
+/// The costly fence: orders the caller against every [`light`] in every registered process. Returns whether it did.
+///
+/// `false`: the kernel refuses membarrier (too old, or forbidden by a filter) and only the caller is fenced. Then a thread that
+/// would wait for what a light thread writes must look again after a bounded time. Cost: one system call and one interrupt of each
+/// processor that runs a registered process, some microseconds. Callable from any thread.
+#[must_use]
+pub fn heavy() -> bool {
+    // Also stands for the pair in a model, and keeps the compiler from moving accesses across the call.
+    fence(Ordering::SeqCst);
+    let done = kernel::membarrier(kernel::FENCE);
+    fence(Ordering::SeqCst);
+    done
+}
+
+/// Lets [`light`] in this process pair with [`heavy`] in any; returns whether the kernel agreed.
+///
+/// To be called once by each process, before it first calls [`light`], and again after `exec`; calling it again is harmless. Where
+/// it returns `false`, sleepers elsewhere may miss what this process writes, even if their own `heavy` returns `true`, and must be
+/// told to bound their sleep. Cost: one system call, milliseconds if threads are running.
+#[must_use]
+pub fn register() -> bool {
+    kernel::membarrier(kernel::REGISTER)
+}
+
+#[cfg(not(loom))]
+mod kernel {
+    use core::ffi::c_long;
+
+    pub(super) const FENCE: c_long = libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED as c_long;
+    pub(super) const REGISTER: c_long = libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED as c_long;
+
+    pub(super) fn membarrier(command: c_long) -> bool {
+        const FLAGS: c_long = 0;
+        const CPU: c_long = 0;
+        // SAFETY: S1: the three arguments are numbers.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, FLAGS, CPU) == 0 }
+    }
+}
+
+#[cfg(loom)]
+mod kernel {
+    pub(super) const FENCE: () = ();
+    pub(super) const REGISTER: () = ();
+
+    pub(super) fn membarrier((): ()) -> bool {
+        true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::primitive::AtomicU64;
+
+    /// Store buffering: of two threads that each write their word, fence and read the other's, one sees what the other wrote.
+    #[test]
+    fn one_of_two_threads_sees_the_other() {
+        if !(register() && heavy()) {
+            return eprintln!("not tested: the kernel refuses membarrier");
+        }
+        for _ in 0..2_000 {
+            let [mine, other, start] = [(); 3].map(|()| AtomicU64::new(0));
+            let meet = || {
+                start.fetch_add(1, Ordering::Relaxed);
+                while start.load(Ordering::Relaxed) != 2 {
+                    std::thread::yield_now();
+                }
+            };
+            let (seen, seen_by_other) = std::thread::scope(|scope| {
+                let light_side = scope.spawn(|| {
+                    meet();
+                    other.store(1, Ordering::Relaxed);
+                    light();
+                    mine.load(Ordering::Relaxed)
+                });
+                meet();
+                mine.store(1, Ordering::Relaxed);
+                assert!(heavy());
+                (other.load(Ordering::Relaxed), light_side.join().unwrap())
+            });
+            assert!(seen + seen_by_other > 0);
+        }
+    }
+}

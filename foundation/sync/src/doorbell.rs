@@ -1,0 +1,208 @@
+//! Where threads of any process sleep until another rings.
+
+use core::time::Duration;
+
+use crate::asymmetric::{heavy, light};
+use crate::primitive::{AtomicU32, Ordering, constructor, futex_wait, futex_wake_all};
+
+/// Set while somebody sleeps or is about to; the other bits are the epoch, which each ring that finds it set advances.
+const ASLEEP: u32 = 1;
+
+/// How long a sleeper may miss a write when the kernel refuses the heavy fence: short for a person, long for a processor.
+const NAP: Duration = Duration::from_millis(1);
+
+/// A bell in shared memory: a thread sleeps on it until a condition holds, and whoever may have made it hold rings.
+///
+/// **No wake-up is lost**: if a write comes before [`ring`](Self::ring) in one thread and `ready` of [`sleep`](Self::sleep) in
+/// another reads what was written, then `ready` sees the write or the sleeper is woken. This holds between all processes that
+/// have called [`register`](crate::asymmetric::register); `README.md` has the proof. All zero bytes are a bell that nobody sleeps on.
+///
+/// 64 bytes, so that no other data shares its cache line: while nobody sleeps, each ringer reads its own cached copy.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Doorbell {
+    word: AtomicU32,
+}
+
+/// Why [`Doorbell::sleep`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    /// The condition held.
+    Ready,
+    /// Somebody rang, or the system woke the thread for a reason of its own; the condition may hold now.
+    Rung,
+    /// The time ran out.
+    TimedOut,
+}
+
+impl Doorbell {
+    constructor! {
+        /// A bell that nobody sleeps on.
+        pub fn new() -> Self {
+            Self { word: AtomicU32::new(0) }
+        }
+    }
+
+    /// Wakes everybody who sleeps here. To be called after each write for which somebody may sleep.
+    ///
+    /// Cost: one load, one test and one branch that is not taken, while nobody sleeps; otherwise one atomic and one system call for
+    /// the first to ring. Callable from any thread of a registered process.
+    #[inline(always)]
+    pub fn ring(&self) {
+        light();
+        if self.word.load(Ordering::Relaxed) & ASLEEP != 0 {
+            self.wake();
+        }
+    }
+
+    /// Sleeps until somebody rings, for at least `limit` if nobody does; not at all if `ready` returns `true`.
+    ///
+    /// After [`Slept::Rung`] the caller looks again itself, and sleeps again if the condition does not hold. Several threads may
+    /// sleep on one bell, each for a condition of its own; a ring wakes all. `ready` is called once, or once a millisecond if the
+    /// kernel refuses the heavy fence. A sleeper that must outlive the ringers gives a limit: a process that dies between its write and
+    /// the end of its ring wakes nobody.
+    ///
+    /// Cost: one atomic, one heavy fence and, unless ready, one system call. Callable from any thread.
+    pub fn sleep(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
+        let announced = self.word.fetch_or(ASLEEP, Ordering::Relaxed) | ASLEEP;
+        let fenced = heavy();
+        if ready() {
+            // Others may have announced themselves meanwhile, so the bit stays; at worst the next ring wakes nobody.
+            return Slept::Ready;
+        }
+        if fenced { self.doze(announced, limit) } else { self.nap(announced, limit, ready) }
+    }
+
+    /// Whether somebody has announced to sleep and nobody has rung since. A hint: it may change at any moment.
+    pub fn has_sleeper(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & ASLEEP != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while word & ASLEEP != 0 {
+            // Adding 1 clears bit 0 and carries into the epoch. Release, for the sleeper that finds a new epoch.
+            match self.word.compare_exchange_weak(word, word.wrapping_add(1), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return futex_wake_all(&self.word),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Sleeps while the word is as announced.
+    fn doze(&self, announced: u32, limit: Option<Duration>) -> Slept {
+        if futex_wait(&self.word, announced, limit) {
+            return Slept::TimedOut;
+        }
+        // Pairs with the ringer's release, which the futex does not.
+        self.word.load(Ordering::Acquire);
+        Slept::Rung
+    }
+
+    /// Dozes in short naps, because a ringer may not have seen the announcement.
+    fn nap(&self, announced: u32, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
+        let mut left = limit.unwrap_or(Duration::MAX);
+        while !left.is_zero() {
+            let nap = left.min(NAP);
+            if self.doze(announced, Some(nap)) == Slept::Rung {
+                return Slept::Rung;
+            }
+            if ready() {
+                return Slept::Ready;
+            }
+            left -= nap;
+        }
+        Slept::TimedOut
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::asymmetric::register;
+    use crate::primitive::AtomicU64;
+
+    /// Turns a hang into a failure; nothing depends on its length.
+    const HANG: Option<Duration> = Some(Duration::from_secs(60));
+
+    fn word(bell: &Doorbell) -> u32 {
+        bell.word.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn it_fills_one_cache_line() {
+        assert_eq!((size_of::<Doorbell>(), align_of::<Doorbell>()), (64, 64));
+    }
+
+    #[test]
+    fn a_ring_that_nobody_awaits_changes_nothing() {
+        let bell = Doorbell::new();
+        bell.ring();
+        assert_eq!(word(&bell), 0);
+    }
+
+    #[test]
+    fn a_ring_clears_the_bit_and_advances_the_epoch_even_past_the_last() {
+        let bell = Doorbell { word: AtomicU32::new(u32::MAX - 1) };
+        assert_eq!(bell.sleep(None, &mut || true), Slept::Ready);
+        assert_eq!(word(&bell), u32::MAX);
+        bell.ring();
+        assert_eq!(word(&bell), 0);
+    }
+
+    #[test]
+    fn a_ring_before_the_futex_ends_the_sleep() {
+        let bell = Doorbell::new();
+        let mut ring = || {
+            bell.ring();
+            false
+        };
+        assert_eq!(bell.sleep(HANG, &mut ring), Slept::Rung);
+        assert_eq!(bell.nap(ASLEEP, HANG, &mut ring), Slept::Rung);
+    }
+
+    #[test]
+    fn a_limit_is_honoured() {
+        let bell = Doorbell::new();
+        for limit in [Duration::ZERO, NAP / 2, 3 * NAP] {
+            assert_eq!(bell.sleep(Some(limit), &mut || false), Slept::TimedOut);
+            assert_eq!(bell.nap(ASLEEP, Some(limit), &mut || false), Slept::TimedOut);
+        }
+    }
+
+    #[test]
+    fn a_nap_looks_again_without_a_ring() {
+        let bell = Doorbell { word: AtomicU32::new(ASLEEP) };
+        let mut looks = 0;
+        let mut third = || {
+            looks += 1;
+            looks == 3
+        };
+        assert_eq!(bell.nap(ASLEEP, None, &mut third), Slept::Ready);
+    }
+
+    /// Three threads pass a number round, each asleep until it is its turn; all sleep on one bell.
+    #[test]
+    fn no_wake_up_is_lost_between_threads() {
+        const THREADS: u64 = 3;
+        let _may_refuse = register();
+        let (bell, turn) = (Doorbell::new(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for me in 0..THREADS {
+                let (bell, turn) = (&bell, &turn);
+                scope.spawn(move || {
+                    for mine in (0..500).map(|round| round * THREADS + me) {
+                        while turn.load(Ordering::Acquire) != mine {
+                            let slept = bell.sleep(HANG, &mut || turn.load(Ordering::Acquire) == mine);
+                            assert_ne!(slept, Slept::TimedOut, "a wake-up was lost");
+                        }
+                        turn.store(mine + 1, Ordering::Release);
+                        bell.ring();
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! Who takes part in the job, and how they find each other.
+
+use pelago_base::Rank;
+
+/// The job as its launcher knows it.
+///
+/// Contract:
+/// - B1 fixed: `rank` and `size` never change.
+/// - B2 published: what a rank published before a `barrier` is found by `lookup` on every rank after it.
+/// - B3 finite: every call ends, with an error if the job is at fault.
+pub trait Bootstrap: Send {
+    /// This process.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks the job has.
+    fn size(&self) -> u32;
+
+    /// Leaves `value` under `key` for the other ranks, up to
+    /// [`PUBLISHED_BYTES_MAX`](pelago_base::limits::PUBLISHED_BYTES_MAX) bytes of keys and values together.
+    ///
+    /// # Errors
+    /// Too much was published.
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError>;
+
+    /// What `rank` published under `key`.
+    ///
+    /// # Errors
+    /// It published nothing under that key, or does not exist.
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError>;
+
+    /// Returns when every rank has called it as often as this one.
+    ///
+    /// # Errors
+    /// A rank ended first.
+    fn barrier(&mut self) -> Result<(), BootstrapError>;
+
+    /// Says that this rank has ended its part of the job in good order.
+    fn finish(&mut self);
+}
+
+/// The job could not be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// More was published than fits.
+    #[error("{0} bytes are too many to publish; the limit is {max}", max = pelago_base::limits::PUBLISHED_BYTES_MAX)]
+    TooLong(usize),
+    /// Nothing is published under that key.
+    #[error("{0} published nothing under the key {1:?}")]
+    Missing(Rank, String),
+    /// The job is at fault.
+    #[error(transparent)]
+    Fault(#[from] crate::Fault),
+}

@@ -1,0 +1,46 @@
+//! Giving up the processor until something happens.
+
+use pelago_base::{Instant, Rank};
+
+/// How a rank waits.
+///
+/// Contract:
+/// - P1 no lost wake-up: if `ready` turns true, or another rank writes to this rank's memory or completes an operation of it, after
+///   `park` was entered, `park` returns.
+/// - P2 bounded: it returns at `until` at the latest, and when the job is at fault.
+/// - P3 idle: while it waits the processor is free for others.
+/// - P4 honest: it reports a deadlock only if no rank of the job can move any more.
+pub trait Park: Send + Sync {
+    /// Waits until something may have changed, unless `ready` says that it already has.
+    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
+
+    /// How many times a wait may look again before it parks. Fewer where ranks share processors, none in virtual time.
+    fn spins(&self) -> u32;
+
+    /// What is known to be wrong with the job.
+    fn fault(&self) -> Option<Fault>;
+}
+
+/// Why a [`Park::park`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// Something may have changed, or the time came: look again.
+    Look,
+    /// The job is at fault; what was waited for may never come.
+    Fault(Fault),
+}
+
+/// What is wrong with the whole job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A rank ended or stopped answering before the job was over.
+    #[error("{0} was lost")]
+    PeerLost(Rank),
+    /// Somebody ended the job.
+    #[error("the job was aborted")]
+    Aborted,
+    /// Every rank waits for another.
+    #[error("deadlock: every rank of the job waits and nothing is under way")]
+    Deadlock,
+}

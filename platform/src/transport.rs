@@ -1,0 +1,195 @@
+//! One way to reach other ranks' memory.
+
+use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_memory::Cells;
+
+/// One way to reach other ranks' memory.
+///
+/// Contract; each clause is a test of the conformance suite in `transport/kit`:
+/// - T1 bounded: `post` never blocks; `Full` means: progress, then post again.
+/// - T2 captured: the bytes of a `Write` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
+/// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
+/// - T4 visible: completed means visible to every rank that looks afterwards.
+/// - T5 unordered: operations to one peer are ordered only by `fence`; to two peers never.
+/// - T6 finite: a lost peer completes all its operations with `PeerLost`; nothing waits for ever.
+/// - T7 timeless: time comes in as `now`; same inputs, same outputs.
+/// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
+///
+/// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
+/// cost, never what exists.
+pub trait Transport: Send {
+    /// What operations cost here.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// How others reach this end; published through `Bootstrap`.
+    fn address(&self) -> Address;
+
+    /// Prepares to reach `peer`. Calling it again returns the same endpoint.
+    ///
+    /// # Errors
+    /// The address is not one of this transport, or the table of endpoints is full.
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError>;
+
+    /// Lets other ranks reach `memory` as segment `id` of this rank, until `deregister`.
+    ///
+    /// # Errors
+    /// The identifier is in use or out of range, or the system refuses.
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError>;
+
+    /// Ends a registration. Returns `false` while a peer is still inside: progress, then call again.
+    fn deregister(&mut self, id: SegmentId) -> bool;
+
+    /// Starts an operation; its completion carries `token`.
+    ///
+    /// # Errors
+    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return.
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError>;
+
+    /// Orders operations: those posted to `to` before take effect before those posted after.
+    fn fence(&mut self, to: Endpoint);
+
+    /// Moves what can be moved and appends what completed; returns whether anything moved.
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
+
+    /// When `progress` wants to be called next even if nothing arrives.
+    fn next_deadline(&self) -> Option<Instant>;
+}
+
+/// One peer through one transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint(pub u32);
+
+/// What the poster calls an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// How to reach a transport's end, as its own transport understands it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(pub Vec<u8>);
+
+/// What to do.
+///
+/// An operation is posted to the endpoint of the rank that `at`, `from` or `to` names; a `Copy` to that of the owner of `from`,
+/// which moves the bytes directly to the owner of `to`.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// Writes bytes that are captured before `post` returns; at most [`Capabilities::write_bytes_max`].
+    Write {
+        /// Where to.
+        to: GlobalAddress,
+        /// What.
+        bytes: &'a [u8],
+    },
+    /// Moves local memory to another rank. The memory stays valid until completion: it is the poster's promise.
+    Put {
+        /// Local memory.
+        from: Cells<'static>,
+        /// Where to.
+        to: GlobalAddress,
+    },
+    /// Moves another rank's memory to local memory. The memory stays valid until completion: it is the poster's promise.
+    Get {
+        /// Where from.
+        from: GlobalAddress,
+        /// Local memory.
+        to: Cells<'static>,
+    },
+    /// Moves bytes between any two ranks.
+    Copy {
+        /// Where from.
+        from: GlobalAddress,
+        /// Where to.
+        to: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Works on one word and returns what was there.
+    Atomic {
+        /// The word; a multiple of its width.
+        at: GlobalAddress,
+        /// Its width.
+        width: Width,
+        /// What to do.
+        operator: AtomicOperator,
+        /// With what.
+        operand: u64,
+    },
+}
+
+/// An operation that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// What the poster calls it.
+    pub token: Token,
+    /// The word that an atomic found (0 for other operations), or why the operation failed.
+    pub result: Result<u64, Failure>,
+}
+
+/// Why an accepted operation had no effect, or none that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The peer is gone; whether the operation took effect there is unknown.
+    #[error("{0} was lost")]
+    PeerLost(Rank),
+    /// The address is not in registered memory.
+    #[error("{0:?} is not in registered memory of its rank")]
+    OutOfBounds(GlobalAddress),
+    /// A word is not at a multiple of its width.
+    #[error("{0:?} is not aligned for an atomic")]
+    Misaligned(GlobalAddress),
+}
+
+/// What operations cost, for choosing between transports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capabilities {
+    /// What the transport is called.
+    pub name: &'static str,
+    /// The longest `Write` in bytes.
+    pub write_bytes_max: usize,
+    /// From posting a small put to its completion.
+    pub latency: Duration,
+    /// Bytes per second of a long put.
+    pub bytes_per_second: f64,
+    /// Whether atomics need the target's processor.
+    pub atomics_by_agent: bool,
+}
+
+/// A peer cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address belongs to another transport or is malformed.
+    #[error("{0:?} is not an address of this transport")]
+    Address(Address),
+    /// This transport does not lead to that rank.
+    #[error("{0} cannot be reached by this transport")]
+    Unreachable(Rank),
+}
+
+/// Memory cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The identifier is in use or past the last.
+    #[error("segment {} cannot be registered: it is in use or past the last", .0.number())]
+    Identifier(SegmentId),
+    /// The system refused.
+    #[error("the system refused to register memory: {0}")]
+    System(String),
+}
+
+/// An operation was not accepted and had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostError {
+    /// There is no room: progress, then post again.
+    #[error("the transport's queue is full")]
+    Full,
+    /// No such endpoint.
+    #[error("{0:?} is not connected")]
+    Unknown(Endpoint),
+    /// A `Write` is longer than the transport captures.
+    #[error("a write of {0} bytes is longer than this transport captures")]
+    TooLong(usize),
+}

@@ -1,0 +1,19 @@
+//! Becoming a rank of a job, and starting jobs.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Settings`] | what the environment says about the job |
+//! | [`Local`] | a rank on a host whose launcher made its memory, or alone: `Bootstrap` |
+//! | [`OsClock`], [`OsPark`] | the system's clock; sleeping on a doorbell: `Clock`, `Park` |
+//!
+//! Absent on purpose: operations, transports other than the host's memory, and what a job computes.
+
+mod environment;
+mod local;
+mod os_clock;
+mod os_park;
+
+pub use environment::{Settings, SettingsError, names};
+pub use local::{Local, StartError};
+pub use os_clock::OsClock;
+pub use os_park::OsPark;

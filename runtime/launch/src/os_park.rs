@@ -1,0 +1,124 @@
+//! Waiting on a real machine: yield for a moment, then sleep on the rank's doorbell.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{available_parallelism, yield_now};
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_platform::{Clock, Fault, Park, Woken};
+use pelago_shm::{Control, Host, Stage};
+use pelago_sync::Slept;
+
+use crate::OsClock;
+
+/// How often a wait looks before it gives up the processor, if each rank has its own: about two microseconds, which is twice
+/// what a barrier takes.
+const SPINS_ALONE: u32 = 2000;
+
+/// The same where ranks share processors: who is waited for may need this one.
+const SPINS_SHARED: u32 = 20;
+
+/// How often a wait lets others run before it sleeps. Where ranks share processors, this is what hands the turn round; where they do
+/// not, it lasts some ten microseconds, as long as waking a sleeper on another processor.
+const YIELDS: u32 = 50;
+
+/// How often a sleeper looks whether the whole job stands still.
+const WATCH: Duration = Duration::from_milliseconds(500);
+
+/// Sleeping on the doorbell of a rank.
+pub struct OsPark {
+    host: Arc<Host>,
+    rank: Rank,
+    clock: OsClock,
+    deadlock_after: Option<Duration>,
+    spins: u32,
+}
+
+impl OsPark {
+    /// The waiting of `rank`, which declares a deadlock when every rank has waited for `deadlock_after`.
+    ///
+    /// # Panics
+    /// `rank` is not on `host`.
+    pub fn new(host: Arc<Host>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
+        assert!(host.control(rank).is_some(), "{rank} is on this host");
+        let processors = available_parallelism().map_or(1, usize::from);
+        let spins = if host.controls().count() <= processors { SPINS_ALONE } else { SPINS_SHARED };
+        // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
+        let sees_all = host.controls().count() == host.ranks() as usize;
+        Self { host, rank, clock, deadlock_after: deadlock_after.filter(|_| sees_all), spins }
+    }
+
+    fn control(&self) -> &Control {
+        self.host.control(self.rank).expect("checked when made")
+    }
+
+    fn sleep(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        let mut stillness: Option<(Instant, Vec<u64>)> = None;
+        loop {
+            let left = until.map_or(WATCH, |until| until.since(self.clock.now()).min(WATCH));
+            let slept = self.control().bell.sleep(Some(left.into()), ready);
+            if let Some(fault) = self.fault() {
+                return Woken::Fault(fault);
+            }
+            let now = self.clock.now();
+            if slept != Slept::TimedOut || ready() || until.is_some_and(|until| now >= until) {
+                return Woken::Look;
+            }
+            let Some(limit) = self.deadlock_after else { continue };
+            match (&stillness, self.still()) {
+                (Some((since, before)), Some(moves)) if *before == moves => {
+                    if now.since(*since) >= limit {
+                        self.host.fail(Fault::Deadlock);
+                    }
+                }
+                (_, moves) => stillness = moves.map(|moves| (now, moves)),
+            }
+        }
+    }
+
+    /// How often each rank has moved, if every rank is asleep for ever unless another moves.
+    fn still(&self) -> Option<Vec<u64>> {
+        self.host
+            .controls()
+            .map(|(_, control)| {
+                let stuck = match control.stage() {
+                    Stage::Absent => false,
+                    Stage::Joined => {
+                        control.waiting.load(Ordering::SeqCst) >= control.threads.load(Ordering::SeqCst) && control.is_unasked()
+                    }
+                    Stage::Finished | Stage::Lost => true,
+                };
+                stuck.then(|| control.moves.load(Ordering::SeqCst))
+            })
+            .collect()
+    }
+}
+
+impl Park for OsPark {
+    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        for _ in 0..YIELDS {
+            if ready() {
+                return Woken::Look;
+            }
+            yield_now();
+        }
+        // A wait with an end is no part of a deadlock: it moves by itself.
+        let endless = u32::from(until.is_none());
+        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
+        let woken = self.sleep(until, ready);
+        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
+        self.control().moves.fetch_add(1, Ordering::SeqCst);
+        woken
+    }
+
+    fn spins(&self) -> u32 {
+        self.spins
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.host.job().fault()
+    }
+}

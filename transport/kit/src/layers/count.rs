@@ -1,0 +1,100 @@
+//! Counting what passes through a transport.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pelago_base::{Counters, Event, Instant};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+
+/// Counts operations accepted by kind, posts refused with `Full`, and completions.
+///
+/// Every completion is [`Event::Completed`]; one with a failure is [`Event::Failed`] as well. So what was accepted and is not yet
+/// completed is still under way. Costs one uncontended lock per post and per progress.
+pub struct Count<T> {
+    inner: T,
+    counters: Arc<Mutex<Counters>>,
+}
+
+impl<T> Count<T> {
+    /// Counts what passes through `inner`, from zero.
+    pub fn new(inner: T) -> Self {
+        Self { inner, counters: Arc::default() }
+    }
+
+    /// The counters, for a report to read at any time and from any thread.
+    pub fn counters(&self) -> Arc<Mutex<Counters>> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The transport inside.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T: Transport> Transport for Count<T> {
+    delegate! { capabilities address connect register deregister next_deadline }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        let posted = self.inner.post(now, to, operation, token);
+        let event = match (posted, operation) {
+            (Ok(()), Operation::Write { .. } | Operation::Put { .. }) => Event::PutPosted,
+            (Ok(()), Operation::Get { .. }) => Event::GetPosted,
+            (Ok(()), Operation::Copy { .. }) => Event::CopyPosted,
+            (Ok(()), Operation::Atomic { .. }) => Event::AtomicPosted,
+            (Err(PostError::Full), _) => Event::PostRefused,
+            (Err(_), _) => return posted,
+        };
+        count(&self.counters, [event]);
+        posted
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.inner.fence(to);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let before = completed.len();
+        let moved = self.inner.progress(now, completed);
+        let events = completed[before..].iter().flat_map(|completion| {
+            let failed = completion.result.is_err().then_some(Event::Failed);
+            [Some(Event::Completed), failed].into_iter().flatten()
+        });
+        count(&self.counters, events);
+        moved
+    }
+}
+
+fn count(counters: &Mutex<Counters>, events: impl IntoIterator<Item = Event>) {
+    // A reader that panicked has broken nothing: counters are whole at every moment.
+    let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+    events.into_iter().for_each(|event| counters.count(event));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Loopback;
+    use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width, limits};
+
+    #[test]
+    fn counts_what_was_accepted_refused_completed_and_failed() {
+        let layout = AddressLayout::new(1, 4096).unwrap();
+        let mut transport = Count::new(Loopback::network(layout, 1).remove(0));
+        let itself = transport.connect(Rank::new(0), &transport.address()).unwrap();
+        let nowhere = GlobalAddress::NULL;
+        let write = Operation::Write { to: nowhere, bytes: &[] };
+        let atomic = Operation::Atomic { at: nowhere, width: Width::Four, operator: AtomicOperator::Load, operand: 0 };
+        let long = Operation::Write { to: nowhere, bytes: &[0; limits::CAPTURED_BYTES_MAX + 1] };
+        for token in 0..limits::COMPLETIONS_MAX as u64 + 3 {
+            let operation = if token < 5 { atomic } else { write };
+            let _ = transport.post(Instant::ZERO, itself, operation, Token(token));
+        }
+        transport.post(Instant::ZERO, itself, long, Token(9)).unwrap_err();
+        transport.progress(Instant::ZERO, &mut Vec::new());
+        let counters = transport.counters();
+        let of = |event| counters.lock().unwrap().of(event);
+        let accepted = limits::COMPLETIONS_MAX as u64;
+        assert_eq!((of(Event::AtomicPosted), of(Event::PutPosted), of(Event::PostRefused)), (5, accepted - 5, 3));
+        assert_eq!((of(Event::Completed), of(Event::Failed)), (accepted, accepted));
+    }
+}

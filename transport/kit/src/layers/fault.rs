@@ -1,0 +1,216 @@
+//! Making a transport behave as badly as its contract allows.
+
+use std::collections::BTreeSet;
+
+use pelago_base::{AddressLayout, Duration, Instant, Rank};
+use pelago_platform::{Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Token, Transport};
+
+use crate::captured::{Captured, ends};
+use crate::random::Random;
+
+/// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
+const HELD_MAX: usize = 64;
+
+/// How long an operation is held back at most: longer than most operations take, so that others overtake it.
+const DELAY_MAX: Duration = Duration::from_microseconds(10);
+
+/// What goes wrong, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Where the random numbers begin; same seed and same calls, same faults.
+    pub seed: u64,
+    /// How many of 1000 posts are refused with `Full` for no reason. Below 1000, or nothing is ever accepted.
+    pub full_per_mille: u32,
+    /// How many of 1000 accepted operations are held back for up to 10 µs, so that later ones overtake them.
+    pub delay_per_mille: u32,
+    /// A rank that is lost, for this end only, when this end has accepted so many operations.
+    pub lose: Option<(Rank, u64)>,
+}
+
+/// A transport that refuses, delays, reorders and loses, within what the contract allows.
+///
+/// An operation is held back before the transport inside sees it, so its effect is late as well as its completion. Fences are kept
+/// (T5): nothing overtakes them. Deterministic (T7). Operations under way when the rank is lost may have taken effect there.
+pub struct Fault<T> {
+    inner: T,
+    layout: AddressLayout,
+    faults: Faults,
+    random: Random,
+    now: Instant,
+    connected: BTreeSet<Endpoint>,
+    accepted: u64,
+    /// In order of posting.
+    held: Vec<Held>,
+    /// Need the rank that is to be lost and were handed to `inner`.
+    endangered: Vec<Token>,
+    /// Need the lost rank and complete at the next progress.
+    failed: Vec<Token>,
+    /// A post was refused for no reason: the next progress must come soon, for nothing else may call for it.
+    refused: bool,
+}
+
+enum Held {
+    Operation { to: Endpoint, operation: Captured, token: Token, due: Instant },
+    Fence { to: Endpoint },
+}
+
+impl<T: Transport> Fault<T> {
+    /// Disturbs `inner`, whose addresses follow `layout`.
+    pub fn new(inner: T, layout: AddressLayout, faults: Faults) -> Self {
+        Self {
+            inner,
+            layout,
+            faults,
+            random: Random::new(faults.seed),
+            now: Instant::ZERO,
+            connected: BTreeSet::new(),
+            accepted: 0,
+            held: Vec::new(),
+            endangered: Vec::new(),
+            failed: Vec::new(),
+            refused: false,
+        }
+    }
+
+    /// The transport inside.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// Takes or holds back an operation that `post` found in order.
+    fn accept(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        let fenced = self.held.iter().any(|held| matches!(held, Held::Fence { to: other } if *other == to));
+        if self.random.chance(self.faults.delay_per_mille) || fenced {
+            let delay = Duration::from_picoseconds(1 + self.random.below(DELAY_MAX.as_picoseconds()));
+            self.held.push(Held::Operation { to, operation: Captured::new(operation), token, due: self.now + delay });
+            return Ok(());
+        }
+        self.pass(to, operation, token)
+    }
+
+    /// Hands an operation to the transport inside, unless it needs the lost rank.
+    fn pass(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        let endangered = self.faults.lose.is_some_and(|(rank, _)| ends(self.layout, &operation).contains(&rank));
+        if endangered && self.lost().is_some() {
+            self.failed.push(token);
+            return Ok(());
+        }
+        self.inner.post(self.now, to, operation, token)?;
+        if endangered {
+            self.endangered.push(token);
+        }
+        Ok(())
+    }
+
+    /// Hands on what was held back long enough. Returns whether there was any.
+    fn release(&mut self) -> bool {
+        let held_before = self.held.len();
+        let mut index = 0;
+        while index < self.held.len() {
+            if !self.may_pass(index) {
+                index += 1;
+                continue;
+            }
+            match self.held.remove(index) {
+                Held::Fence { to } => self.inner.fence(to),
+                Held::Operation { to, operation, token, due } => {
+                    if self.pass(to, operation.operation(), token).is_err() {
+                        self.held.insert(index, Held::Operation { to, operation, token, due });
+                        index += 1;
+                    }
+                }
+            }
+        }
+        self.held.len() < held_before
+    }
+
+    /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes nothing.
+    fn may_pass(&self, index: usize) -> bool {
+        let mut earlier = self.held[..index].iter();
+        match self.held[index] {
+            Held::Operation { to, due, .. } => {
+                due <= self.now && !earlier.any(|held| matches!(held, Held::Fence { to: other } if *other == to))
+            }
+            Held::Fence { to } => !earlier.any(|held| held.endpoint() == to),
+        }
+    }
+
+    /// The lost rank, once it is.
+    fn lost(&self) -> Option<Rank> {
+        self.faults.lose.and_then(|(rank, after)| (self.accepted >= after).then_some(rank))
+    }
+}
+
+impl Held {
+    fn endpoint(&self) -> Endpoint {
+        match *self {
+            Self::Operation { to, .. } | Self::Fence { to } => to,
+        }
+    }
+}
+
+impl<T: Transport> Transport for Fault<T> {
+    delegate! { capabilities address register deregister }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let endpoint = self.inner.connect(peer, address)?;
+        self.connected.insert(endpoint);
+        Ok(endpoint)
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        self.now = now;
+        // What is held back cannot be refused any more, so the reasons to refuse it are looked at here.
+        if !self.connected.contains(&to) {
+            return Err(PostError::Unknown(to));
+        }
+        if let Operation::Write { bytes, .. } = operation
+            && bytes.len() > self.capabilities().write_bytes_max
+        {
+            return Err(PostError::TooLong(bytes.len()));
+        }
+        if self.random.chance(self.faults.full_per_mille) || self.held.len() + self.failed.len() >= HELD_MAX {
+            self.refused = true;
+            return Err(PostError::Full);
+        }
+        self.accept(to, operation, token)?;
+        self.accepted += 1;
+        Ok(())
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        match self.held.iter().rfind(|held| held.endpoint() == to) {
+            None => self.inner.fence(to),
+            Some(Held::Operation { .. }) => self.held.push(Held::Fence { to }),
+            Some(Held::Fence { .. }) => {}
+        }
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        self.now = now;
+        let before = completed.len();
+        let mut moved = self.inner.progress(now, completed) | std::mem::take(&mut self.refused);
+        let lost = self.lost();
+        for completion in &mut completed[before..] {
+            if let Some(index) = self.endangered.iter().position(|token| *token == completion.token) {
+                self.endangered.swap_remove(index);
+                completion.result = lost.map_or(completion.result, |rank| Err(Failure::PeerLost(rank)));
+            }
+        }
+        moved |= self.release() | !self.failed.is_empty();
+        if let Some(rank) = lost {
+            completed.extend(self.failed.drain(..).map(|token| Completion { token, result: Err(Failure::PeerLost(rank)) }));
+        }
+        moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let at_once = (self.refused || !self.failed.is_empty()).then_some(self.now);
+        // What is due and still held waits for a fence or for room inside; its own time says nothing any more.
+        let due = self.held.iter().filter_map(|held| match held {
+            Held::Operation { due, .. } if *due > self.now => Some(*due),
+            _ => None,
+        });
+        due.chain(at_once).chain(self.inner.next_deadline()).min()
+    }
+}

@@ -1,0 +1,58 @@
+//! Wrappers: each is a transport around a transport, fulfils the contract if the inner one does, and may be stacked.
+//!
+//! | layer | adds |
+//! |---|---|
+//! | [`Trace`] | a line for every post, fence and completion |
+//! | [`Count`] | a counter for each event |
+//! | [`Fault`] | refusals, delays, other orders and a lost rank, from a seed |
+
+/// Writes the named methods of `Transport` as calls of the same method of `self.inner`.
+macro_rules! delegate {
+    ($($method:ident)+) => { $(delegate! { @ $method })+ };
+    (@ capabilities) => {
+        fn capabilities(&self) -> &pelago_platform::Capabilities {
+            self.inner.capabilities()
+        }
+    };
+    (@ address) => {
+        fn address(&self) -> pelago_platform::Address {
+            self.inner.address()
+        }
+    };
+    (@ connect) => {
+        fn connect(
+            &mut self,
+            peer: pelago_base::Rank,
+            address: &pelago_platform::Address,
+        ) -> Result<pelago_platform::Endpoint, pelago_platform::ConnectError> {
+            self.inner.connect(peer, address)
+        }
+    };
+    (@ register) => {
+        fn register(
+            &mut self,
+            id: pelago_base::SegmentId,
+            memory: pelago_memory::Cells<'static>,
+        ) -> Result<(), pelago_platform::RegisterError> {
+            self.inner.register(id, memory)
+        }
+    };
+    (@ deregister) => {
+        fn deregister(&mut self, id: pelago_base::SegmentId) -> bool {
+            self.inner.deregister(id)
+        }
+    };
+    (@ next_deadline) => {
+        fn next_deadline(&self) -> Option<pelago_base::Instant> {
+            self.inner.next_deadline()
+        }
+    };
+}
+
+mod count;
+mod fault;
+mod trace;
+
+pub use count::Count;
+pub use fault::{Fault, Faults};
+pub use trace::Trace;

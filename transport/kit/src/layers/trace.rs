@@ -1,0 +1,117 @@
+//! Writing down what passes through a transport.
+
+use core::fmt::{self, Write};
+
+use pelago_base::Instant;
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+
+/// Hands a line to a sink for every post, fence and completion, in the order in which they happen.
+///
+/// A line begins with the time in picoseconds (a fence has none of its own and bears that of the call before it) and names no
+/// local address, so that two runs with the same inputs have the same trace. Lines have no newline and fewer than 200 bytes.
+pub struct Trace<T, S> {
+    inner: T,
+    sink: S,
+    now: Instant,
+    line: String,
+}
+
+impl<T, S: FnMut(&str) + Send> Trace<T, S> {
+    /// Traces `inner`; `sink` gets each line.
+    pub fn new(inner: T, sink: S) -> Self {
+        Self { inner, sink, now: Instant::ZERO, line: String::new() }
+    }
+
+    /// The transport inside.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    fn write(&mut self, text: fmt::Arguments<'_>) {
+        self.line.clear();
+        write!(self.line, "{} {text}", self.now.as_picoseconds()).expect("a string takes any text");
+        (self.sink)(&self.line);
+    }
+}
+
+impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
+    delegate! { capabilities address connect register deregister next_deadline }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        self.now = now;
+        let posted = self.inner.post(now, to, operation, token);
+        let (what, token, to) = (Shown(operation), token.0, to.0);
+        match posted {
+            Ok(()) => self.write(format_args!("post {token} to {to}: {what}")),
+            Err(error) => self.write(format_args!("refuse {token} to {to}: {what}: {error}")),
+        }
+        posted
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.inner.fence(to);
+        self.write(format_args!("fence {}", to.0));
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        self.now = now;
+        let before = completed.len();
+        let moved = self.inner.progress(now, completed);
+        for Completion { token, result } in &completed[before..] {
+            match result {
+                Ok(found) => self.write(format_args!("complete {}: {found:#x}", token.0)),
+                Err(failure) => self.write(format_args!("fail {}: {failure}", token.0)),
+            }
+        }
+        moved
+    }
+}
+
+/// An operation without its bytes and local addresses.
+struct Shown<'a>(Operation<'a>);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Operation::Write { to, bytes } => write!(f, "write {} bytes to {:#x}", bytes.len(), to.bits()),
+            Operation::Put { from, to } => write!(f, "put {} bytes to {:#x}", from.bytes(), to.bits()),
+            Operation::Get { from, to } => write!(f, "get {} bytes from {:#x}", to.bytes(), from.bits()),
+            Operation::Copy { from, to, bytes } => write!(f, "copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits()),
+            Operation::Atomic { at, width, operator, operand } => {
+                write!(f, "{operator:?} of {} bytes at {:#x} with {operand:#x}", width.bytes(), at.bits())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Loopback;
+    use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
+
+    #[test]
+    fn each_post_fence_and_completion_is_a_line() {
+        let mut lines = Vec::new();
+        let network = Loopback::network(AddressLayout::new(2, 4096).unwrap(), 2);
+        let peer = network[1].address();
+        let mut transport = Trace::new(network.into_iter().next().unwrap(), |line: &str| lines.push(line.to_owned()));
+        let there = transport.connect(Rank::new(1), &peer).unwrap();
+        let at = GlobalAddress::from_bits(0x1000);
+        let operator = AtomicOperator::CompareSwap { expected: 5 };
+        let atomic = Operation::Atomic { at, width: Width::Eight, operator, operand: 16 };
+        transport.post(Instant::from_picoseconds(7), there, Operation::Write { to: at, bytes: b"abc" }, Token(1)).unwrap();
+        transport.fence(there);
+        transport.post(Instant::from_picoseconds(8), Endpoint(5), atomic, Token(2)).unwrap_err();
+        transport.progress(Instant::from_picoseconds(9), &mut Vec::new());
+        assert_eq!(
+            lines,
+            [
+                "7 post 1 to 1: write 3 bytes to 0x1000",
+                "7 fence 1",
+                "8 refuse 2 to 5: CompareSwap { expected: 5 } of 8 bytes at 0x1000 with 0x10: Endpoint(5) is not connected",
+                "9 fail 1: GlobalAddress(0x0000000000001000) is not in registered memory of its rank",
+            ]
+        );
+    }
+}

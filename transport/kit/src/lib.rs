@@ -1,0 +1,21 @@
+//! What every transport needs beside itself: the simplest one, wrappers around any, and the tests of the contract.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
+//! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
+//! | [`conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
+//!
+//! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports, which know this crate from their
+//! tests only.
+
+#![forbid(unsafe_code)]
+
+mod captured;
+pub mod conformance;
+mod layers;
+mod loopback;
+mod random;
+
+pub use layers::{Count, Fault, Faults, Trace};
+pub use loopback::Loopback;

@@ -1,0 +1,196 @@
+//! The contract in its simplest form: several ranks inside one process.
+//!
+//! A transport keeps what was posted and performs it, in order, when its owner calls `progress`. All ranks share one table of
+//! registered memory behind one lock. How each clause of [`Transport`] comes out of that:
+//!
+//! | clause | because |
+//! |---|---|
+//! | T1 bounded | the queue of a rank has a limit, past which `post` answers `Full` |
+//! | T2 captured | the queue holds a copy of the bytes of a `Write` |
+//! | T3 once | `progress` takes an operation out of the queue, performs it and completes it |
+//! | T4 visible | it is performed before its completion is handed out |
+//! | T5 unordered | operations are performed in the order of posting: `fence` has nothing to do |
+//! | T6 finite | an operation that needs a lost rank is completed without being performed |
+//! | T7 timeless | `now` is not looked at |
+//! | T8 checked | memory is found only by the table, and only inside its length |
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId, limits};
+use pelago_memory::Cells;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+};
+
+use crate::captured::{Captured, ends};
+
+/// One rank's end of a network inside this process.
+///
+/// An operation takes effect when its poster makes progress; the other ranks need do nothing. Endpoints carry the number of their
+/// rank. Costs: one lock per `progress`, one copy of the bytes of a `Write`, no other allocation per operation.
+pub struct Loopback {
+    rank: Rank,
+    ranks: u32,
+    layout: AddressLayout,
+    connected: BTreeSet<Endpoint>,
+    queue: VecDeque<(Token, Captured)>,
+    network: Arc<Mutex<Network>>,
+}
+
+impl Loopback {
+    /// A network of `ranks` ranks; the ends in order of rank.
+    ///
+    /// # Panics
+    /// Addresses of `layout` do not reach so many ranks.
+    pub fn network(layout: AddressLayout, ranks: u32) -> Vec<Self> {
+        assert!(ranks <= layout.ranks(), "addresses reach {} ranks, not {ranks}", layout.ranks());
+        let network = Network { layout, segments: BTreeMap::new(), lost: BTreeSet::new() };
+        let network = Arc::new(Mutex::new(network));
+        let end = |rank| Self {
+            rank: Rank::new(rank),
+            ranks,
+            layout,
+            connected: BTreeSet::new(),
+            queue: VecDeque::new(),
+            network: Arc::clone(&network),
+        };
+        (0..ranks).map(end).collect()
+    }
+
+    /// Loses `rank` as if its process had died: from now on nobody reaches it and it reaches nobody.
+    pub fn lose(&self, rank: Rank) {
+        self.lock().lost.insert(rank);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Network> {
+        self.network.lock().expect("no rank panics while it holds the network")
+    }
+}
+
+impl Transport for Loopback {
+    fn capabilities(&self) -> &Capabilities {
+        const { &CAPABILITIES }
+    }
+
+    fn address(&self) -> Address {
+        address_of(self.rank)
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if peer.number() >= self.ranks {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        if *address != address_of(peer) {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        let endpoint = Endpoint(peer.number());
+        self.connected.insert(endpoint);
+        Ok(endpoint)
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let segments = &mut self.lock().segments;
+        if id.number() > self.layout.segment_max() || segments.contains_key(&(self.rank, id)) {
+            return Err(RegisterError::Identifier(id));
+        }
+        segments.insert((self.rank, id), memory);
+        Ok(())
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        // Nobody is inside: peers touch memory only under the lock.
+        self.lock().segments.remove(&(self.rank, id));
+        true
+    }
+
+    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if !self.connected.contains(&to) {
+            return Err(PostError::Unknown(to));
+        }
+        if let Operation::Write { bytes, .. } = operation
+            && bytes.len() > CAPABILITIES.write_bytes_max
+        {
+            return Err(PostError::TooLong(bytes.len()));
+        }
+        if self.queue.len() == limits::COMPLETIONS_MAX {
+            return Err(PostError::Full);
+        }
+        self.queue.push_back((token, Captured::new(operation)));
+        Ok(())
+    }
+
+    fn fence(&mut self, _to: Endpoint) {
+        // The queue is in order already.
+    }
+
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let moved = !self.queue.is_empty();
+        let network = self.network.lock().expect("no rank panics while it holds the network");
+        for (token, operation) in self.queue.drain(..) {
+            completed.push(Completion { token, result: network.complete(self.rank, operation.operation()) });
+        }
+        moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+const CAPABILITIES: Capabilities = Capabilities {
+    name: "loopback",
+    write_bytes_max: limits::CAPTURED_BYTES_MAX,
+    latency: Duration::from_nanoseconds(100),
+    bytes_per_second: 10e9,
+    atomics_by_agent: false,
+};
+
+fn address_of(rank: Rank) -> Address {
+    Address(rank.number().to_le_bytes().into())
+}
+
+/// What all ranks share.
+struct Network {
+    layout: AddressLayout,
+    segments: BTreeMap<(Rank, SegmentId), Cells<'static>>,
+    lost: BTreeSet<Rank>,
+}
+
+impl Network {
+    /// How an operation of `poster` ends.
+    fn complete(&self, poster: Rank, operation: Operation<'_>) -> Result<u64, Failure> {
+        let [near, far] = ends(self.layout, &operation);
+        match [near, far, poster].into_iter().find(|rank| self.lost.contains(rank)) {
+            Some(lost) => Err(Failure::PeerLost(lost)),
+            None => self.perform(operation),
+        }
+    }
+
+    fn perform(&self, operation: Operation<'_>) -> Result<u64, Failure> {
+        match operation {
+            Operation::Write { to, bytes } => self.cells(to, bytes.len() as u64)?.write(bytes),
+            Operation::Put { from, to } => self.cells(to, from.bytes() as u64)?.copy_from(from),
+            Operation::Get { from, to } => to.copy_from(self.cells(from, to.bytes() as u64)?),
+            Operation::Copy { from, to, bytes } => {
+                let from = self.cells(from, bytes)?;
+                self.cells(to, bytes)?.copy_from(from);
+            }
+            Operation::Atomic { at, width, operator, operand } => {
+                let word = self.cells(at, width.bytes())?;
+                return word.atomic(width, operator, operand).ok_or(Failure::Misaligned(at));
+            }
+        }
+        Ok(0)
+    }
+
+    /// `bytes` bytes of registered memory from `address` on.
+    fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'static>, Failure> {
+        let find = || {
+            let segment = self.layout.segment(address)?;
+            let memory = self.segments.get(&(self.layout.rank(address), segment))?;
+            memory.part(self.layout.offset(address), bytes)
+        };
+        find().ok_or(Failure::OutOfBounds(address))
+    }
+}

@@ -1,0 +1,216 @@
+//! Serving what other ranks may not do to registered memory themselves: atomics, and copies where the system forbids attaching.
+//!
+//! A request waits in its target's inbox; whoever drives the target, its agent thread or a rank that waits in the library, executes it
+//! and answers into a slot of the requester. Bytes pass through the requester's staging buffer, which every rank of the host maps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_platform::Failure;
+
+use crate::Host;
+use crate::control::REQUEST_WORDS;
+use crate::host::words;
+use crate::place::{self, Place, locate};
+
+/// The thread that serves a rank's registered memory while the rank computes. Asleep unless asked; ends when dropped.
+pub struct Agent {
+    host: Arc<Host>,
+    me: Rank,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Agent {
+    /// Starts to serve `me`.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(host: Arc<Host>, me: Rank) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::Builder::new().name("pelago-agent".into()).stack_size(128 * 1024).spawn({
+            let (host, stop) = (host.clone(), stop.clone());
+            move || {
+                let Some(control) = host.control(me) else { return };
+                while !stop.load(Ordering::Acquire) {
+                    if !serve(&host, me) {
+                        let mut ready = || stop.load(Ordering::Acquire) || !control.inbox.is_empty();
+                        control.agent_bell.sleep(None, &mut ready);
+                    }
+                }
+            }
+        })?;
+        Ok(Self { host, me, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(control) = self.host.control(self.me) {
+            control.agent_bell.ring();
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// What a rank asks of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) from: Rank,
+    pub(crate) reply: u8,
+    pub(crate) address: GlobalAddress,
+    pub(crate) task: Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Perform an atomic.
+    Atomic { width: Width, operator: AtomicOperator, operand: u64 },
+    /// Copy so many bytes from `address` to the requester's staging buffer.
+    Fetch { bytes: u64 },
+    /// Copy so many bytes from the requester's staging buffer to `address`.
+    Store { bytes: u64 },
+}
+
+/// The states of a reply slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Free,
+    Pending,
+    Done,
+    OutOfBounds,
+    Misaligned,
+}
+
+impl Status {
+    pub(crate) fn from_word(word: u32) -> Self {
+        [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds].get(word as usize).copied().unwrap_or(Self::Misaligned)
+    }
+}
+
+/// Executes one request of `me`'s inbox; returns whether there was one.
+pub(crate) fn serve(host: &Host, me: Rank) -> bool {
+    let Some(words) = host.control(me).and_then(|control| control.inbox.pop()) else { return false };
+    // A request that nobody of this version wrote is dropped: there is nobody to answer.
+    if let Some(request) = Request::decode(words)
+        && let Some(requester) = host.control(request.from)
+        && let Some(reply) = requester.replies.get(usize::from(request.reply))
+    {
+        let (status, value) = match execute(host, me, &request) {
+            Ok(value) => (Status::Done, value),
+            Err(Failure::Misaligned(_)) => (Status::Misaligned, 0),
+            Err(_) => (Status::OutOfBounds, 0),
+        };
+        reply.value.store(value, Ordering::Relaxed);
+        reply.status.store(status as u32, Ordering::Release);
+        requester.bell.ring();
+    }
+    true
+}
+
+fn execute(host: &Host, me: Rank, request: &Request) -> Result<u64, Failure> {
+    let outside = Failure::OutOfBounds(request.address);
+    let bytes = match request.task {
+        Task::Atomic { width, .. } => width.bytes(),
+        Task::Fetch { bytes } | Task::Store { bytes } => bytes,
+    };
+    let Place::Here { cells, _pass } = locate(host, me, request.address, bytes)? else { return Err(outside) };
+    let staging = || words(&host.control(request.from)?.staging).part(0, bytes);
+    match request.task {
+        Task::Atomic { width, operator, operand } => {
+            cells.atomic(width, operator, operand).ok_or(Failure::Misaligned(request.address))
+        }
+        Task::Fetch { .. } => {
+            place::copy(&place::local(cells), &place::local(staging().ok_or(outside)?)).map(|()| 0).or(Err(outside))
+        }
+        Task::Store { .. } => {
+            place::copy(&place::local(staging().ok_or(outside)?), &place::local(cells)).map(|()| 0).or(Err(outside))
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn encode(&self) -> [u64; REQUEST_WORDS] {
+        let (kind, operator, width, operand, expected) = match self.task {
+            Task::Atomic { width, operator, operand } => {
+                let (code, expected) = operator_code(operator);
+                (0, code, width.bytes(), operand, expected)
+            }
+            Task::Fetch { bytes } => (1, 0, 0, bytes, 0),
+            Task::Store { bytes } => (2, 0, 0, bytes, 0),
+        };
+        let head = kind | operator << 8 | width << 16 | u64::from(self.reply) << 24 | u64::from(self.from) << 32;
+        [head, self.address.bits(), operand, expected]
+    }
+
+    pub(crate) fn decode([head, address, operand, expected]: [u64; REQUEST_WORDS]) -> Option<Self> {
+        let byte = |index: u32| (head >> (8 * index)) as u8;
+        let task = match byte(0) {
+            0 => Task::Atomic {
+                width: if byte(2) == 4 { Width::Four } else { Width::Eight },
+                operator: operator_of(byte(1), expected)?,
+                operand,
+            },
+            1 => Task::Fetch { bytes: operand },
+            2 => Task::Store { bytes: operand },
+            _ => return None,
+        };
+        Some(Self { from: Rank::new((head >> 32) as u32), reply: byte(3), address: GlobalAddress::from_bits(address), task })
+    }
+}
+
+fn operator_code(operator: AtomicOperator) -> (u64, u64) {
+    match operator {
+        AtomicOperator::Load => (0, 0),
+        AtomicOperator::Swap => (1, 0),
+        AtomicOperator::CompareSwap { expected } => (2, expected),
+        AtomicOperator::Add => (3, 0),
+        AtomicOperator::And => (4, 0),
+        AtomicOperator::Or => (5, 0),
+        AtomicOperator::Xor => (6, 0),
+    }
+}
+
+fn operator_of(code: u8, expected: u64) -> Option<AtomicOperator> {
+    Some(match code {
+        0 => AtomicOperator::Load,
+        1 => AtomicOperator::Swap,
+        2 => AtomicOperator::CompareSwap { expected },
+        3 => AtomicOperator::Add,
+        4 => AtomicOperator::And,
+        5 => AtomicOperator::Or,
+        6 => AtomicOperator::Xor,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_survive_encoding() {
+        use AtomicOperator::*;
+        let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor]
+            .into_iter()
+            .flat_map(|operator| {
+                [Width::Four, Width::Eight].map(|width| Task::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
+            })
+            .chain([Task::Fetch { bytes: 77 }, Task::Store { bytes: 1 << 40 }]);
+        for task in tasks {
+            let request = Request { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
+            assert_eq!(Request::decode(request.encode()), Some(request));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        assert_eq!(Request::decode([3, 0, 0, 0]), None);
+        assert_eq!(Request::decode([9 << 8, 0, 0, 0]), None);
+    }
+}

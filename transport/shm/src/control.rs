@@ -1,0 +1,149 @@
+//! What ranks of a host share besides their heaps: atomics only, valid when zero (invariant H2 of the crate).
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES};
+use pelago_base::{Rank, SegmentId};
+use pelago_platform::Fault;
+use pelago_sync::{Doorbell, Gate, Ring};
+
+/// The job, at the start of the file. The constants are written before any rank starts.
+#[repr(C, align(4096))]
+pub struct Job {
+    /// Tells a file of this layout from any other.
+    pub(crate) magic: AtomicU64,
+    /// Ranks of the job.
+    pub(crate) ranks: AtomicU32,
+    /// The first rank of this host.
+    pub(crate) first: AtomicU32,
+    /// How many ranks this host has.
+    pub(crate) count: AtomicU32,
+    /// Bytes of each heap.
+    pub(crate) heap_bytes: AtomicU64,
+    /// See [`Job::fault`].
+    fault: AtomicU32,
+    /// Where ranks meet while they start: how many have come, ever.
+    pub(crate) arrivals: AtomicU64,
+}
+
+/// No rank is lost and nobody ended the job.
+const FAULT_NONE: u32 = 0;
+const FAULT_ABORTED: u32 = 1;
+const FAULT_DEADLOCK: u32 = 2;
+/// Plus the number of the first rank lost.
+const FAULT_LOST: u32 = 3;
+
+impl Job {
+    /// What is wrong with the job: the first thing that was.
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        match self.fault.load(Ordering::Acquire) {
+            FAULT_NONE => None,
+            FAULT_ABORTED => Some(Fault::Aborted),
+            FAULT_DEADLOCK => Some(Fault::Deadlock),
+            lost => Some(Fault::PeerLost(Rank::new(lost - FAULT_LOST))),
+        }
+    }
+
+    /// Marks the job as at fault, unless it already is.
+    pub(crate) fn set_fault(&self, fault: Fault) {
+        let word = match fault {
+            Fault::PeerLost(rank) => FAULT_LOST + rank.number(),
+            Fault::Deadlock => FAULT_DEADLOCK,
+            _ => FAULT_ABORTED,
+        };
+        let _ = self.fault.compare_exchange(FAULT_NONE, word, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// One rank's part of the file. It begins with the rank's doorbell, where `Reach` looks for it.
+#[repr(C, align(4096))]
+pub struct Control {
+    /// Rung when something was written to the rank's memory or one of its requests was answered.
+    pub bell: Doorbell,
+    /// Rung when a request was put into the inbox.
+    pub(crate) agent_bell: Doorbell,
+    stage: AtomicU32,
+    /// The rank's process, as the kernel numbers it.
+    pub(crate) process: AtomicU32,
+    /// How many of the rank's threads wait in the library now.
+    pub waiting: AtomicU32,
+    /// How many of its threads use the library.
+    pub threads: AtomicU32,
+    /// How often a wait of the rank has ended: a rank whose count stands still while all its threads wait is stuck.
+    pub moves: AtomicU64,
+    /// How many bytes of `published` are in use.
+    pub(crate) published_bytes: AtomicU32,
+    /// What the rank published: see `Host::publish`.
+    pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
+    /// Memory that its program owned before.
+    pub(crate) registered: [Registered; REGISTERED_SEGMENTS_MAX],
+    /// Requests from other ranks.
+    pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
+    /// Answers to this rank's requests.
+    pub(crate) replies: [Reply; AGENT_REPLIES_MAX],
+    /// Bytes on their way to or from an agent.
+    pub(crate) staging: [AtomicU64; STAGING_BYTES / 8],
+}
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has not called the library.
+    Absent,
+    /// It takes part.
+    Joined,
+    /// It has ended in good order.
+    Finished,
+    /// It ended otherwise.
+    Lost,
+}
+
+impl Control {
+    /// How far the rank has come.
+    pub fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            0 => Stage::Absent,
+            1 => Stage::Joined,
+            2 => Stage::Finished,
+            _ => Stage::Lost,
+        }
+    }
+
+    /// Says how far the rank has come.
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u32, Ordering::Release);
+    }
+
+    /// Whether nothing that the rank has not seen yet could make it move: nobody rang since it fell asleep, nobody asked its agent.
+    pub fn is_unasked(&self) -> bool {
+        self.bell.has_sleeper() && self.inbox.is_empty()
+    }
+
+    /// The entry of a registered segment, or `None` if the identifier is not of that kind.
+    pub(crate) fn registered(&self, segment: SegmentId) -> Option<&Registered> {
+        let index = segment.number().checked_sub(SegmentId::REGISTERED_FIRST.number())?;
+        self.registered.get(index as usize)
+    }
+}
+
+/// Memory that its owner's program owned before; peers go through the gate (H3).
+#[repr(C, align(64))]
+pub(crate) struct Registered {
+    pub(crate) gate: Gate,
+    /// Where it lies in its owner.
+    pub(crate) address: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+/// Words of a request; see `agent::Request`.
+pub(crate) const REQUEST_WORDS: usize = 4;
+
+/// Where the answer to a request comes.
+#[repr(C, align(64))]
+pub(crate) struct Reply {
+    /// See `agent::Status`.
+    pub(crate) status: AtomicU32,
+    /// The word that an atomic found.
+    pub(crate) value: AtomicU64,
+}

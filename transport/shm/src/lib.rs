@@ -1,0 +1,33 @@
+//! Ranks of one host: one mapping for all of them.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Host`] | the file behind the mapping: made by the launcher, attached by each rank, gone with the last of them |
+//! | [`Job`], [`Control`] | what the file holds besides the heaps: the job's state, and each rank's |
+//! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner's agent |
+//! | [`Agent`] | the thread that serves a rank's registered memory while the rank computes |
+//!
+//! Peers' heaps are usually not reached through [`Shm`] at all: `rma` resolves them with a `Reach` and stores directly.
+//!
+//! # Argument
+//!
+//! - **H1** The mapping of a [`Host`] lives as long as the host; every reference into it borrows the host.
+//! - **H2** [`Job`] and [`Control`] are made of atomics only, so that any bytes are a valid value and references to them may be
+//!   shared with other processes.
+//! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: whoever registers promises the first,
+//!   and `deregister` waits for the second.
+//!
+//! Absent on purpose: handles, ordering, waiting, launching.
+
+mod agent;
+mod cma;
+mod control;
+mod host;
+mod place;
+mod staged;
+mod transport;
+
+pub use agent::Agent;
+pub use control::{Control, Job, Stage};
+pub use host::{Host, HostError};
+pub use transport::{CopyBy, Shm};

@@ -1,0 +1,84 @@
+//! Where a global address of this host lies, seen from one rank (invariant H3 of the crate).
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_memory::Cells;
+use pelago_platform::Failure;
+use pelago_sync::Pass;
+
+use crate::cma::{self, CmaError};
+use crate::{Host, Stage};
+
+/// Some bytes of a rank of this host; they stay where they are while this is held.
+pub(crate) enum Place<'a> {
+    /// In this process's address space.
+    Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
+    /// In another process's memory.
+    There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
+}
+
+impl Place<'_> {
+    /// Whether it is in another process's memory.
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self, Self::There { .. })
+    }
+}
+
+/// Finds `bytes` bytes from `address` on, as `me` sees them.
+pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) -> Result<Place<'_>, Failure> {
+    let outside = Failure::OutOfBounds(address);
+    let owner = host.reach().addresses().rank(address);
+    let control = host.control(owner).ok_or(outside)?;
+    if control.stage() == Stage::Lost {
+        return Err(Failure::PeerLost(owner));
+    }
+    if let Some(cells) = host.reach().cells(address, bytes) {
+        return Ok(Place::Here { cells, _pass: None });
+    }
+    let segment = host.reach().addresses().segment(address).ok_or(outside)?;
+    let registered = control.registered(segment).ok_or(outside)?;
+    let pass = registered.gate.enter().ok_or(outside)?;
+    let offset = host.reach().addresses().offset(address);
+    let room = registered.bytes.load(Ordering::Relaxed);
+    if offset.checked_add(bytes).is_none_or(|end| end > room) {
+        return Err(outside);
+    }
+    let start = registered.address.load(Ordering::Relaxed) + offset;
+    if owner == me {
+        let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
+        // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
+        let cells = unsafe { Cells::new(pointer, bytes as usize) };
+        return Ok(Place::Here { cells, _pass: Some(pass) });
+    }
+    Ok(Place::There { process: control.process.load(Ordering::Relaxed), address: start, bytes, _pass: pass })
+}
+
+/// Copies between two places of equal length.
+pub(crate) fn copy(from: &Place<'_>, to: &Place<'_>) -> Result<(), CmaError> {
+    match (from, to) {
+        (Place::Here { cells: from, .. }, Place::Here { cells: to, .. }) => {
+            to.copy_from(*from);
+            Ok(())
+        }
+        (Place::There { process, address, .. }, Place::Here { cells, .. }) => cma::read(*process, *address, *cells),
+        (Place::Here { cells, .. }, Place::There { process, address, .. }) => cma::write(*process, *address, *cells),
+        (Place::There { process: source, address: from, bytes, .. }, Place::There { process: target, address: to, .. }) => {
+            let mut buffer = [0u8; 64 * 1024];
+            for start in (0..*bytes).step_by(buffer.len()) {
+                let length = buffer.len().min((*bytes - start) as usize);
+                let piece = Cells::from_mut(&mut buffer[..length]);
+                cma::read(*source, from + start, piece)?;
+                cma::write(*target, to + start, piece)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Local memory as a place.
+pub(crate) fn local(cells: Cells<'_>) -> Place<'_> {
+    Place::Here { cells, _pass: None }
+}

@@ -1,0 +1,172 @@
+//! A copy that only the owners' agents may make: piece by piece through the asker's staging buffer.
+
+use std::collections::VecDeque;
+
+use pelago_base::limits::STAGING_BYTES;
+use pelago_base::{GlobalAddress, Rank};
+use pelago_memory::Cells;
+use pelago_platform::{Failure, Token};
+
+use crate::Host;
+use crate::agent::{Status, Task};
+use crate::host::words;
+use crate::place::{self, Place, locate};
+use crate::transport::Replies;
+
+/// Copies under way and waiting, in order; the first has the staging buffer.
+#[derive(Default)]
+pub(crate) struct Staging {
+    copies: VecDeque<Staged>,
+}
+
+/// One copy.
+pub(crate) struct Staged {
+    pub(crate) token: Token,
+    pub(crate) from: End,
+    pub(crate) to: End,
+    pub(crate) bytes: u64,
+    /// Bytes that have arrived.
+    pub(crate) done: u64,
+    /// Whether the staging buffer holds the piece after `done`.
+    pub(crate) loaded: bool,
+    /// The request that is out.
+    pub(crate) awaiting: Option<(Rank, u8)>,
+}
+
+/// One end of a copy.
+pub(crate) enum End {
+    Captured(Vec<u8>),
+    Local(Cells<'static>),
+    Global(GlobalAddress),
+}
+
+impl Staging {
+    pub(crate) fn push(&mut self, copy: Staged) {
+        self.copies.push_back(copy);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Whether a copy leads from or to `peer`.
+    pub(crate) fn involves(&self, host: &Host, peer: Rank) -> bool {
+        let is_at = |end: &End| matches!(end, End::Global(address) if host.reach().addresses().rank(*address) == peer);
+        self.copies.iter().any(|copy| is_at(&copy.from) || is_at(&copy.to))
+    }
+
+    /// Moves the first copy as far as it goes; returns it with its result when it has ended.
+    pub(crate) fn step(&mut self, host: &Host, me: Rank, replies: &mut Replies) -> Option<(Token, Result<u64, Failure>)> {
+        let copy = self.copies.front_mut()?;
+        let result = copy.step(host, me, replies).transpose()?;
+        self.copies.pop_front().map(|copy| (copy.token, result.map(|()| 0)))
+    }
+}
+
+impl Staged {
+    /// `Ok(Some(()))` when all bytes have arrived, `Ok(None)` while a request is out or none can be sent.
+    fn step(&mut self, host: &Host, me: Rank, replies: &mut Replies) -> Result<Option<()>, Failure> {
+        let staging = words(&host.control(me).expect("this rank is on its host").staging);
+        loop {
+            let piece = (self.bytes - self.done).min(STAGING_BYTES as u64);
+            if let Some((owner, reply)) = self.awaiting {
+                let address = if self.loaded { &self.to } else { &self.from };
+                let End::Global(address) = *address else { unreachable!("only global ends are asked for") };
+                match replies.take(host, owner, reply) {
+                    Err(lost) => return Err(lost),
+                    Ok((Status::Pending, _)) => return Ok(None),
+                    Ok((Status::Done, _)) => self.awaiting = None,
+                    Ok(_) => return Err(Failure::OutOfBounds(address)),
+                }
+            } else {
+                let buffer = staging.part(0, piece).expect("a piece fits the staging buffer");
+                let end = if self.loaded { &self.to } else { &self.from };
+                match self.place(host, me, end, piece)? {
+                    Some(there) => {
+                        let End::Global(address) = *end else { unreachable!("only global ends are elsewhere") };
+                        let task = if self.loaded { Task::Store { bytes: piece } } else { Task::Fetch { bytes: piece } };
+                        self.awaiting = replies.ask(host, there, address, task).map(|reply| (there, reply));
+                        if self.awaiting.is_none() {
+                            return Ok(None);
+                        }
+                        continue;
+                    }
+                    None if self.loaded => self.unload(host, me, buffer)?,
+                    None => self.load(host, me, buffer)?,
+                }
+            }
+            if self.loaded {
+                self.done += piece;
+                if self.done == self.bytes {
+                    return Ok(Some(()));
+                }
+            }
+            self.loaded = !self.loaded;
+        }
+    }
+
+    /// The rank whose agent must move the next piece, or `None` if this process can.
+    fn place(&self, host: &Host, me: Rank, end: &End, piece: u64) -> Result<Option<Rank>, Failure> {
+        let End::Global(address) = *end else { return Ok(None) };
+        let there = locate(host, me, advance(address, self.done), piece)?.is_there();
+        Ok(there.then(|| host.reach().addresses().rank(address)))
+    }
+
+    fn load(&self, host: &Host, me: Rank, buffer: Cells<'_>) -> Result<(), Failure> {
+        let (start, length) = (self.done as usize, buffer.bytes());
+        match &self.from {
+            End::Captured(bytes) => buffer.write(&bytes[start..start + length]),
+            End::Local(cells) => buffer.copy_from(cells.part(self.done, length as u64).expect("inside the copy")),
+            End::Global(address) => self.here(host, me, *address, length, |cells| buffer.copy_from(cells))?,
+        }
+        Ok(())
+    }
+
+    fn unload(&self, host: &Host, me: Rank, buffer: Cells<'_>) -> Result<(), Failure> {
+        match &self.to {
+            End::Captured(_) => unreachable!("captured bytes are a source"),
+            End::Local(cells) => cells.part(self.done, buffer.bytes() as u64).expect("inside the copy").copy_from(buffer),
+            End::Global(address) => self.here(host, me, *address, buffer.bytes(), |cells| cells.copy_from(buffer))?,
+        }
+        Ok(())
+    }
+
+    fn here(
+        &self,
+        host: &Host,
+        me: Rank,
+        address: GlobalAddress,
+        bytes: usize,
+        copy: impl FnOnce(Cells<'_>),
+    ) -> Result<(), Failure> {
+        match locate(host, me, advance(address, self.done), bytes as u64)? {
+            Place::Here { cells, _pass } => copy(cells),
+            Place::There { .. } => unreachable!("the place was looked up just before, and segments do not move"),
+        }
+        Ok(())
+    }
+}
+
+/// The address `bytes` further on; the caller has checked the whole range.
+fn advance(address: GlobalAddress, bytes: u64) -> GlobalAddress {
+    GlobalAddress::from_bits(address.bits() + bytes)
+}
+
+impl End {
+    /// The address of a global end, null for memory of this process.
+    pub(crate) fn address(&self) -> GlobalAddress {
+        match self {
+            Self::Global(address) => *address,
+            Self::Local(_) | Self::Captured(_) => GlobalAddress::NULL,
+        }
+    }
+
+    /// Where the end lies, as `me` sees it.
+    pub(crate) fn place<'a>(&'a mut self, host: &'a Host, me: Rank, bytes: u64) -> Result<Place<'a>, Failure> {
+        match self {
+            Self::Captured(captured) => Ok(place::local(Cells::from_mut(captured))),
+            Self::Local(cells) => Ok(place::local(*cells)),
+            Self::Global(address) => locate(host, me, *address, bytes),
+        }
+    }
+}

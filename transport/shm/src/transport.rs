@@ -1,0 +1,304 @@
+//! The transport between ranks of one host.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelago_base::limits::{AGENT_REPLIES_MAX, CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
+use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_memory::Cells;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+};
+
+use crate::agent::{self, Request, Status, Task};
+use crate::cma::{self, CmaError};
+use crate::place::{self, Place, locate};
+use crate::staged::{End, Staged, Staging};
+use crate::{Agent, Host, Stage};
+
+/// How registered memory of another process is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyBy {
+    /// By cross-memory attach, without the owner's help; by its agent from the first time that the system forbids it.
+    Attach,
+    /// By the owner's agent.
+    Agent,
+}
+
+/// The ranks of one host as a transport.
+///
+/// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
+/// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of its agent
+/// thread, started when it first registers memory, or of the owner itself when it waits in the library (`inline`).
+pub struct Shm {
+    host: Arc<Host>,
+    me: Rank,
+    capabilities: Capabilities,
+    copy_by: Cell<CopyBy>,
+    inline: bool,
+    agent: Option<Agent>,
+    connected: BTreeSet<u32>,
+    /// Endpoints whose next operation must wait for those under way.
+    fenced: BTreeSet<u32>,
+    completed: VecDeque<Completion>,
+    atomics: Vec<Asked>,
+    staging: Staging,
+    replies: Replies,
+}
+
+/// An atomic that was asked of its owner.
+struct Asked {
+    token: Token,
+    at: GlobalAddress,
+    owner: Rank,
+    reply: u8,
+}
+
+impl Shm {
+    /// The transport of rank `me`. With `inline`, no agent thread is ever started.
+    ///
+    /// # Panics
+    /// `me` is not on this host.
+    pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, inline: bool) -> Self {
+        assert!(host.control(me).is_some(), "{me} is on this host");
+        cma::allow();
+        let capabilities = Capabilities {
+            name: "shm",
+            write_bytes_max: CAPTURED_BYTES_MAX,
+            latency: Duration::from_nanoseconds(100),
+            bytes_per_second: 1e10,
+            atomics_by_agent: true,
+        };
+        Self {
+            host,
+            me,
+            capabilities,
+            copy_by: Cell::new(copy_by),
+            inline,
+            agent: None,
+            connected: BTreeSet::new(),
+            fenced: BTreeSet::new(),
+            completed: VecDeque::new(),
+            atomics: Vec::new(),
+            staging: Staging::default(),
+            replies: Replies { me },
+        }
+    }
+
+    fn copy(&mut self, token: Token, mut from: End, mut to: End, bytes: u64) {
+        match self.copy_now(&mut from, &mut to, bytes) {
+            Ok(true) => self.complete(token, Ok(0)),
+            Ok(false) => self.staging.push(Staged { token, from, to, bytes, done: 0, loaded: false, awaiting: None }),
+            Err(failure) => self.complete(token, Err(failure)),
+        }
+    }
+
+    /// Copies at once if that needs no agent; `Ok(false)` if it does.
+    fn copy_now(&self, from: &mut End, to: &mut End, bytes: u64) -> Result<bool, Failure> {
+        let (from_address, to_address) = (from.address(), to.address());
+        let source = from.place(&self.host, self.me, bytes)?;
+        let target = to.place(&self.host, self.me, bytes)?;
+        let there = source.is_there() || target.is_there();
+        if bytes == 0 {
+            return Ok(true);
+        }
+        if there && self.copy_by.get() == CopyBy::Agent {
+            return Ok(false);
+        }
+        let blamed = if target.is_there() { to_address } else { from_address };
+        match place::copy(&source, &target) {
+            Ok(()) => Ok(true),
+            Err(CmaError::Forbidden) => {
+                self.copy_by.set(CopyBy::Agent);
+                Ok(false)
+            }
+            Err(CmaError::Gone) => Err(Failure::PeerLost(self.host.reach().addresses().rank(blamed))),
+            Err(CmaError::Unmapped) => Err(Failure::OutOfBounds(blamed)),
+        }
+    }
+
+    fn atomic(
+        &mut self,
+        token: Token,
+        at: GlobalAddress,
+        width: Width,
+        operator: AtomicOperator,
+        operand: u64,
+    ) -> Result<(), PostError> {
+        let result = match locate(&self.host, self.me, at, width.bytes()) {
+            Ok(Place::Here { cells, _pass }) => cells.atomic(width, operator, operand).ok_or(Failure::Misaligned(at)),
+            Ok(Place::There { .. }) => {
+                let owner = self.host.reach().addresses().rank(at);
+                let task = Task::Atomic { width, operator, operand };
+                let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
+                self.atomics.push(Asked { token, at, owner, reply });
+                return Ok(());
+            }
+            Err(failure) => Err(failure),
+        };
+        if result.is_ok() {
+            self.ring(at);
+        }
+        self.complete(token, result);
+        Ok(())
+    }
+
+    fn ring(&self, address: GlobalAddress) {
+        if let Some(bell) = self.host.reach().bell(self.host.reach().addresses().rank(address)) {
+            bell.ring();
+        }
+    }
+
+    fn complete(&mut self, token: Token, result: Result<u64, Failure>) {
+        self.completed.push_back(Completion { token, result });
+    }
+
+    fn under_way(&self) -> usize {
+        self.completed.len() + self.atomics.len() + self.staging.len()
+    }
+
+    /// Whether something posted to `peer` has not taken effect.
+    fn unfinished(&self, peer: Rank) -> bool {
+        self.atomics.iter().any(|asked| asked.owner == peer) || self.staging.involves(&self.host, peer)
+    }
+}
+
+impl Transport for Shm {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        Address(self.me.number().to_le_bytes().into())
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if address.0 != peer.number().to_le_bytes() {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        self.host.control(peer).ok_or(ConnectError::Unreachable(peer))?;
+        self.connected.insert(peer.number());
+        Ok(Endpoint(peer.number()))
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        if !self.inline && self.agent.is_none() {
+            let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
+            self.agent = Some(agent);
+        }
+        let entry = self.host.control(self.me).and_then(|control| control.registered(id)).ok_or(RegisterError::Identifier(id))?;
+        if entry.gate.enter().is_some() || !entry.gate.is_empty() {
+            return Err(RegisterError::Identifier(id));
+        }
+        entry.address.store(memory.pointer().as_ptr() as u64, Ordering::Relaxed);
+        entry.bytes.store(memory.bytes() as u64, Ordering::Relaxed);
+        entry.gate.open();
+        Ok(())
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        self.host.control(self.me).and_then(|control| control.registered(id)).is_none_or(|entry| {
+            entry.gate.close();
+            entry.gate.is_empty()
+        })
+    }
+
+    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if !self.connected.contains(&to.0) {
+            return Err(PostError::Unknown(to));
+        }
+        if self.under_way() >= COMPLETIONS_MAX {
+            return Err(PostError::Full);
+        }
+        if self.fenced.contains(&to.0) {
+            if self.unfinished(Rank::new(to.0)) {
+                return Err(PostError::Full);
+            }
+            self.fenced.remove(&to.0);
+        }
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > CAPTURED_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
+            Operation::Write { to, bytes } => {
+                self.copy(token, End::Captured(bytes.to_vec()), End::Global(to), bytes.len() as u64)
+            }
+            Operation::Put { from, to } => self.copy(token, End::Local(from), End::Global(to), from.bytes() as u64),
+            Operation::Get { from, to } => self.copy(token, End::Global(from), End::Local(to), to.bytes() as u64),
+            Operation::Copy { from, to, bytes } => self.copy(token, End::Global(from), End::Global(to), bytes),
+            Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
+        }
+        if let Operation::Write { to, .. } | Operation::Put { to, .. } | Operation::Copy { to, .. } = operation {
+            self.ring(to);
+        }
+        Ok(())
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.fenced.insert(to.0);
+    }
+
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut moved = self.agent.is_none() && agent::serve(&self.host, self.me);
+        while let Some((token, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
+            self.complete(token, result);
+        }
+        let (host, replies, done) = (&self.host, &mut self.replies, &mut self.completed);
+        self.atomics.retain(|asked| {
+            let result = match replies.take(host, asked.owner, asked.reply) {
+                Ok((Status::Pending, _)) => return true,
+                Ok((Status::Done, value)) => Ok(value),
+                Ok((Status::Misaligned, _)) => Err(Failure::Misaligned(asked.at)),
+                Ok(_) => Err(Failure::OutOfBounds(asked.at)),
+                Err(lost) => Err(lost),
+            };
+            done.push_back(Completion { token: asked.token, result });
+            false
+        });
+        moved |= !self.completed.is_empty();
+        completed.extend(self.completed.drain(..));
+        moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// This rank's reply slots.
+pub(crate) struct Replies {
+    me: Rank,
+}
+
+impl Replies {
+    /// Sends a request to `owner` and returns the slot of its answer; `None` if there is no slot or no room in the inbox.
+    pub(crate) fn ask(&mut self, host: &Host, owner: Rank, address: GlobalAddress, task: Task) -> Option<u8> {
+        let slots = &host.control(self.me)?.replies;
+        let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == Status::Free as u32)?;
+        const { assert!(AGENT_REPLIES_MAX <= 256, "a slot number is a byte") };
+        let target = host.control(owner)?;
+        slots[free].status.store(Status::Pending as u32, Ordering::Relaxed);
+        let request = Request { from: self.me, reply: free as u8, address, task };
+        if target.inbox.push(request.encode()).is_err() {
+            slots[free].status.store(Status::Free as u32, Ordering::Relaxed);
+            return None;
+        }
+        target.agent_bell.ring();
+        target.bell.ring();
+        Some(free as u8)
+    }
+
+    /// The state of an answer; the slot is free again unless it is pending.
+    pub(crate) fn take(&mut self, host: &Host, owner: Rank, reply: u8) -> Result<(Status, u64), Failure> {
+        let slot = &host.control(self.me).expect("this rank is on its host").replies[usize::from(reply)];
+        let status = Status::from_word(slot.status.load(Ordering::Acquire));
+        if status == Status::Pending {
+            // The slot of a lost rank is never used again: an answer may still be on its way.
+            let lost = host.control(owner).is_none_or(|control| control.stage() == Stage::Lost);
+            return if lost { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
+        }
+        let value = slot.value.load(Ordering::Relaxed);
+        slot.status.store(Status::Free as u32, Ordering::Relaxed);
+        Ok((status, value))
+    }
+}
