@@ -48,6 +48,9 @@ pub enum BootstrapError {
     /// Nothing is published under that key.
     #[error("{0} published nothing under the key {1:?}")]
     Missing(Rank, String),
+    /// The program could not become a rank.
+    #[error("cannot take part in the job: {0}")]
+    Start(String),
     /// The job is at fault.
     #[error(transparent)]
     Fault(#[from] crate::Fault),

@@ -9,13 +9,22 @@ use pelago_base::{Instant, Rank};
 ///   `park` was entered, `park` returns.
 /// - P2 bounded: it returns at `until` at the latest, and when the job is at fault.
 /// - P3 idle: while it waits the processor is free for others.
-/// - P4 honest: it reports a deadlock only if no rank of the job can move any more.
+/// - P4 honest: it reports a deadlock only if no rank of the job can move any more: all threads that have joined wait.
 pub trait Park: Send + Sync {
     /// Waits until something may have changed, unless `ready` says that it already has.
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
     /// How many times a wait may look again before it parks. Fewer where ranks share processors, none in virtual time.
     fn spins(&self) -> u32;
+
+    /// Whether ranks of this host share processors.
+    fn is_crowded(&self) -> bool;
+
+    /// A thread of this rank begins to use the library.
+    fn join(&self);
+
+    /// A thread of this rank has ended to use the library.
+    fn leave(&self);
 
     /// What is known to be wrong with the job.
     fn fault(&self) -> Option<Fault>;

@@ -1,6 +1,6 @@
 //! Strided sets of blocks: count × block × stride, in up to three dimensions.
 
-/// A block of bytes, repeated at fixed distances in up to three dimensions.
+/// A block of bytes (or of elements, where a function says so), repeated at fixed distances in up to three dimensions.
 ///
 /// The block at index `(i, j, k)` begins at byte `i·strides[0] + j·strides[1] + k·strides[2]`; the last index runs fastest.
 /// A dimension that is not used has count 1.
@@ -83,13 +83,31 @@ impl Shape {
         if (self.block, self.counts) == (other.block, other.counts) { Ok(()) } else { Err(ShapeError::Differ(*self, *other)) }
     }
 
+    /// How many blocks. The caller has checked that [`bytes`](Self::bytes) does not overflow.
+    pub fn blocks(&self) -> u64 {
+        self.counts.iter().product()
+    }
+
+    /// Where block number `index` begins, in bytes, counted with the last dimension fastest.
+    pub fn offset(&self, index: u64) -> u64 {
+        let [_, middle, fast] = self.counts;
+        let indices = [index / fast / middle, index / fast % middle, index % fast];
+        indices.iter().zip(self.strides).map(|(index, stride)| index * stride).sum()
+    }
+
     /// Where each block begins, in bytes, in order.
     pub fn offsets(self) -> impl Iterator<Item = u64> {
-        let [slow, middle, fast] = self.counts;
-        let [slow_stride, middle_stride, fast_stride] = self.strides;
-        (0..slow).flat_map(move |i| {
-            (0..middle).flat_map(move |j| (0..fast).map(move |k| i * slow_stride + j * middle_stride + k * fast_stride))
-        })
+        (0..self.blocks()).map(move |index| self.offset(index))
+    }
+
+    /// The same shape of blocks that are `factor` times as long: from elements to bytes.
+    ///
+    /// # Errors
+    /// A length overflows.
+    pub fn scaled(self, factor: u64) -> Result<Self, ShapeError> {
+        let scale = |length: u64| length.checked_mul(factor).ok_or(ShapeError::Overflow);
+        let [slow, middle, fast] = self.strides;
+        Ok(Self { block: scale(self.block)?, counts: self.counts, strides: [scale(slow)?, scale(middle)?, scale(fast)?] })
     }
 }
 

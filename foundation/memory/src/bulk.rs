@@ -25,22 +25,26 @@ pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape:
     let [to_slow, to_middle, to_fast] = to_shape.strides.map(|stride| stride as usize);
     for i in 0..slow {
         for j in 0..middle {
-            // SAFETY: M1 and the extents asserted above hold for the first byte of each row, if the shape is not empty.
-            if from_shape.block > 0 && fast > 0 {
-                let row = unsafe {
-                    Row {
-                        from: from.pointer().add(i * from_slow + j * from_middle),
-                        to: to.pointer().add(i * to_slow + j * to_middle),
-                        count: fast,
-                        from_stride: from_fast,
-                        to_stride: to_fast,
-                    }
-                };
-                // SAFETY: M1; the extents asserted above hold for every block of the row.
-                unsafe { row.copy(from_shape.block as usize) };
+            if from_shape.block == 0 || fast == 0 {
+                continue;
+            }
+            // SAFETY: M1; the extents asserted above hold for the first byte of each row and for every block of it.
+            unsafe {
+                let from = from.pointer().add(i * from_slow + j * from_middle);
+                let to = to.pointer().add(i * to_slow + j * to_middle);
+                let row = Row { from, to, count: fast, from_stride: from_fast, to_stride: to_fast };
+                row.copy(from_shape.block as usize);
             }
         }
     }
+}
+
+/// As [`copy_strided`], from an ordinary slice.
+///
+/// # Panics
+/// As [`copy_strided`].
+pub fn write_strided(from: &[u8], from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    copy_strided(Cells::source(from), from_shape, to, to_shape);
 }
 
 /// Blocks at equal distances.
@@ -121,7 +125,7 @@ pub(crate) unsafe fn store<T: crate::Pod>(at: NonNull<u8>, value: T) {
 }
 
 /// The size of `T` if an atomic instruction moves it whole, else 0.
-const fn natural<T>() -> usize {
+pub(crate) const fn natural<T>() -> usize {
     if align_of::<T>() >= size_of::<T>() && size_of::<T>() <= 8 && size_of::<T>().is_power_of_two() { size_of::<T>() } else { 0 }
 }
 

@@ -45,6 +45,13 @@ impl<'a> Cells<'a> {
         unsafe { Self::new(NonNull::from(slice).cast(), bytes) }
     }
 
+    /// The bytes of a shared slice, as the source of a copy.
+    #[inline]
+    pub(crate) const fn source(slice: &'a [u8]) -> Self {
+        // SAFETY: M1 for reads by the borrow; inside the crate, whoever calls this only copies from them.
+        unsafe { Self::new(NonNull::from_ref(slice).cast(), slice.len()) }
+    }
+
     /// Where the bytes begin.
     #[inline]
     pub const fn pointer(self) -> NonNull<u8> {
@@ -224,6 +231,16 @@ impl<'a, T: Pod> CellSlice<'a, T> {
         self.range(start..start + from.len()).cells().write(from.as_bytes());
     }
 
+    /// Writes zero bytes everywhere.
+    pub fn clear(self) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let cells = self.cells();
+        for start in (0..cells.bytes()).step_by(ZEROS.len()) {
+            let length = ZEROS.len().min(cells.bytes() - start);
+            cells.part(start as u64, length as u64).expect("inside").write(&ZEROS[..length]);
+        }
+    }
+
     /// All elements, copied.
     pub fn to_vec(self) -> Vec<T> {
         let mut copied = vec![T::new_zeroed(); self.length];
@@ -269,8 +286,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Safety
     /// No rank and no thread reads or writes them for `'a`, except through this slice.
     #[inline]
-    #[expect(clippy::mut_from_ref, reason = "the caller promises that there is no other access")]
-    pub unsafe fn as_mut_slice(&self) -> &'a mut [T] {
+    pub unsafe fn as_mut_slice(self) -> &'a mut [T] {
         // SAFETY: M1, M5, M2 by the caller's promise.
         unsafe { core::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
     }

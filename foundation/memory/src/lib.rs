@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Pod`], [`Word`] | which types may lie in such bytes, and which of them atomics work on |
 //! | [`Cells`], [`CellSlice`] | access without `&[u8]`: loads, stores, atomics and bulk copies |
-//! | [`copy_strided`] | count × block × stride |
+//! | [`copy_strided`], [`write_strided`] | count × block × stride |
 //! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
 //! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
@@ -32,7 +32,7 @@ mod mapping;
 mod pod;
 mod reach;
 
-pub use bulk::copy_strided;
+pub use bulk::{copy_strided, write_strided};
 pub use cells::{CellSlice, Cells};
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};

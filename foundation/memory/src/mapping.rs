@@ -9,6 +9,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::Cells;
 
+/// From here on, giving pages back is worth a system call.
+const RELEASE_BYTES_MIN: usize = 64 * 1024;
+
 /// Pages that belong to this value: zeros at first, unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
@@ -66,6 +69,31 @@ impl Mapping {
         unsafe { Cells::new(self.pointer, self.bytes) }
     }
 
+    /// Zeroes `bytes` bytes from `offset` on, and gives whole pages among them back to the system, for all mappings of the file.
+    ///
+    /// # Panics
+    /// The range reaches past the end.
+    pub fn clear(&self, offset: u64, bytes: u64) {
+        let cells = self.cells().part(offset, bytes).expect("the range is inside the mapping");
+        let page = rustix::param::page_size();
+        let skew = (cells.pointer().as_ptr() as usize).wrapping_neg() % page;
+        let pages = cells.bytes().saturating_sub(skew) / page * page;
+        let zero = |offset: usize, bytes: usize| {
+            let part = cells.part(offset as u64, bytes as u64).expect("inside").elements::<u8>();
+            part.expect("bytes are aligned").clear();
+        };
+        if pages < RELEASE_BYTES_MIN {
+            return zero(0, cells.bytes());
+        }
+        zero(0, skew);
+        zero(skew + pages, cells.bytes() - skew - pages);
+        // SAFETY: M1; the range is whole pages of this mapping, which read as zeros afterwards: any bytes are valid (M3).
+        let released = unsafe { madvise(cells.pointer().add(skew).as_ptr().cast(), pages, Advice::LinuxRemove) };
+        if released.is_err() {
+            zero(skew, pages);
+        }
+    }
+
     fn from_kernel(pointer: rustix::io::Result<*mut c_void>, bytes: usize) -> Result<Self, MappingError> {
         let pointer = pointer.map_err(|source| MappingError { bytes, source })?;
         Ok(Self { pointer: NonNull::new(pointer.cast()).expect("the kernel maps nothing at address 0"), bytes })
@@ -93,6 +121,21 @@ mod tests {
         let mut seen = [0; 3];
         other.cells().part(5000, 3).unwrap().read(&mut seen);
         assert_eq!(&seen, b"abc");
+    }
+
+    #[test]
+    fn cleared_bytes_are_zero_and_their_neighbours_stay() {
+        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, 1 << 20).unwrap();
+        let mapping = Mapping::shared(&file, 1 << 20).unwrap();
+        for (offset, bytes) in [(100, 50), (5000, 300_000), (0, 1 << 20), (4096, 65536)] {
+            let all = mapping.cells().elements::<u8>().unwrap();
+            all.fill(7);
+            mapping.clear(offset, bytes);
+            let seen = all.to_vec();
+            let expected = |at: u64| if (offset..offset + bytes).contains(&at) { 0 } else { 7 };
+            assert!((0..1 << 20).all(|at| seen[at as usize] == expected(at)), "{bytes} bytes from {offset}");
+        }
     }
 
     #[test]

@@ -132,10 +132,13 @@ impl Reach {
         self.holds(rank).then(|| unsafe { self.bell_unchecked(rank.number() - self.first) })
     }
 
-    /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host.
+    /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host and `T` is such
+    /// an object.
     #[inline(always)]
     pub fn place<T: Pod>(&self, address: GlobalAddress) -> Option<Place<'_, T>> {
-        const { assert!(size_of::<T>().is_power_of_two() && size_of::<T>() <= 8 && align_of::<T>() <= size_of::<T>()) };
+        if bulk::natural::<T>() == 0 {
+            return None;
+        }
         let local = self.addresses.rank(address).number().wrapping_sub(self.first);
         let inside = self.inside(address);
         // Rotating brings the bits that a multiple of the size has clear to the top: one comparison checks alignment and end.
@@ -160,6 +163,16 @@ impl Reach {
         } else {
             None
         }
+    }
+
+    /// Zeroes `bytes` bytes from `address` on and gives their pages back to the system.
+    ///
+    /// # Panics
+    /// They do not lie in a heap of a rank of this host.
+    pub fn clear(&self, address: GlobalAddress, bytes: u64) {
+        let cells = self.cells(address, bytes).expect("the bytes lie in a heap");
+        let start = cells.pointer().as_ptr() as usize - self.mapping.cells().pointer().as_ptr() as usize;
+        self.mapping.clear(start as u64, bytes);
     }
 
     /// The distance of `address` from the start of its rank's heaps, if it is in one; else a number past their end.

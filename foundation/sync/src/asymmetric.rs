@@ -3,13 +3,14 @@
 //!
 //! Where [`light`] stands in one thread and [`heavy`] in another, each like a full fence, one comes first: what its thread wrote
 //! before it is seen by what the other thread reads after its own. Two lights order nothing. [`heavy`] has the kernel run a full
-//! fence on every processor that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a thread
-//! that does not run at that moment passed one when it was descheduled. The idea is that of folly's `AsymmetricMemoryBarrier` and of
-//! the C++ proposal P1202.
+//! fence on every processor that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a
+//! thread that does not run at that moment passed one when it was descheduled. The idea is that of folly's
+//! `AsymmetricMemoryBarrier` and of the C++ proposal P1202.
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **S1** membarrier takes numbers only and writes no memory of the program; a command that the kernel does not know is an error.
+//! - **S1** membarrier takes numbers only and writes no memory of the program; a command that the kernel does not know is an
+//!   error.
 
 use crate::primitive::{Ordering, fence};
 
@@ -28,8 +29,8 @@ pub fn light() {
 /// The costly fence: orders the caller against every [`light`] in every registered process. Returns whether it did.
 ///
 /// `false`: the kernel refuses membarrier (too old, or forbidden by a filter) and only the caller is fenced. Then a thread that
-/// would wait for what a light thread writes must look again after a bounded time. Cost: one system call and one interrupt of each
-/// processor that runs a registered process, some microseconds. Callable from any thread.
+/// would wait for what a light thread writes must look again after a bounded time. Cost: one system call and one interrupt of
+/// each processor that runs a registered process, some microseconds. Callable from any thread.
 #[must_use]
 pub fn heavy() -> bool {
     // Also stands for the pair in a model, and keeps the compiler from moving accesses across the call.
@@ -41,9 +42,9 @@ pub fn heavy() -> bool {
 
 /// Lets [`light`] in this process pair with [`heavy`] in any; returns whether the kernel agreed.
 ///
-/// To be called once by each process, before it first calls [`light`], and again after `exec`; calling it again is harmless. Where
-/// it returns `false`, sleepers elsewhere may miss what this process writes, even if their own `heavy` returns `true`, and must be
-/// told to bound their sleep. Cost: one system call, milliseconds if threads are running.
+/// To be called once by each process, before it first calls [`light`], and again after `exec`; calling it again is harmless.
+/// Where it returns `false`, sleepers elsewhere may miss what this process writes, even if their own `heavy` returns `true`, and
+/// must be told to bound their sleep. Cost: one system call, milliseconds if threads are running.
 #[must_use]
 pub fn register() -> bool {
     kernel::membarrier(kernel::REGISTER)

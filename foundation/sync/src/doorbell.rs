@@ -15,7 +15,8 @@ const NAP: Duration = Duration::from_millis(1);
 ///
 /// **No wake-up is lost**: if a write comes before [`ring`](Self::ring) in one thread and `ready` of [`sleep`](Self::sleep) in
 /// another reads what was written, then `ready` sees the write or the sleeper is woken. This holds between all processes that
-/// have called [`register`](crate::asymmetric::register); `README.md` has the proof. All zero bytes are a bell that nobody sleeps on.
+/// have called [`register`](crate::asymmetric::register); `README.md` has the proof. All zero bytes are a bell that nobody sleeps
+/// on.
 ///
 /// 64 bytes, so that no other data shares its cache line: while nobody sleeps, each ringer reads its own cached copy.
 #[derive(Debug, Default)]
@@ -45,8 +46,8 @@ impl Doorbell {
 
     /// Wakes everybody who sleeps here. To be called after each write for which somebody may sleep.
     ///
-    /// Cost: one load, one test and one branch that is not taken, while nobody sleeps; otherwise one atomic and one system call for
-    /// the first to ring. Callable from any thread of a registered process.
+    /// Cost: one load, one test and one branch that is not taken, while nobody sleeps; otherwise one atomic and one system call
+    /// for the first to ring. Callable from any thread of a registered process.
     #[inline(always)]
     pub fn ring(&self) {
         light();
@@ -59,8 +60,8 @@ impl Doorbell {
     ///
     /// After [`Slept::Rung`] the caller looks again itself, and sleeps again if the condition does not hold. Several threads may
     /// sleep on one bell, each for a condition of its own; a ring wakes all. `ready` is called once, or once a millisecond if the
-    /// kernel refuses the heavy fence. A sleeper that must outlive the ringers gives a limit: a process that dies between its write and
-    /// the end of its ring wakes nobody.
+    /// kernel refuses the heavy fence. A sleeper that must outlive the ringers gives a limit: a process that dies between its
+    /// write and the end of its ring wakes nobody.
     ///
     /// Cost: one atomic, one heavy fence and, unless ready, one system call. Callable from any thread.
     pub fn sleep(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {

@@ -12,8 +12,8 @@ const GENERATION: u64 = 1 << GENERATION_SHIFT;
 /// The way into memory that belongs to one owner: peers hold a [`Pass`] while they touch it.
 ///
 /// The owner opens the gate when the memory is ready, and closes it to take the memory back; once the gate is closed and
-/// [empty](Self::is_empty), the memory is the owner's alone, and it sees all that peers wrote. All zero bytes are a closed gate of
-/// generation 0. The word itself must outlive the memory, as late peers still look at it.
+/// [empty](Self::is_empty), the memory is the owner's alone, and it sees all that peers wrote. All zero bytes are a closed gate
+/// of generation 0. The word itself must outlive the memory, as late peers still look at it.
 ///
 /// A process that dies with a pass keeps it: the gate never empties. The owner cannot tell this from a slow peer.
 #[derive(Debug, Default)]
@@ -41,7 +41,8 @@ impl Gate {
     /// Lets peers in (owner), and returns the new generation; a gate that is open stays as it is and keeps its generation.
     ///
     /// Peers that enter see all that the owner wrote before. Generations count openings and return to 0 after 2³². Passes of an
-    /// earlier generation may still be out if the owner did not wait for [`is_empty`](Self::is_empty). Cost: one compare-and-swap.
+    /// earlier generation may still be out if the owner did not wait for [`is_empty`](Self::is_empty). Cost: one
+    /// compare-and-swap.
     pub fn open(&self) -> u32 {
         let open = |word: u64| (word & OPEN == 0).then(|| word.wrapping_add(GENERATION) | OPEN);
         match self.word.fetch_update(Ordering::Release, Ordering::Relaxed, open) {

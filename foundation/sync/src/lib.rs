@@ -8,9 +8,9 @@
 //! | [`asymmetric`] | a pair of fences of which one costs nothing and the other a system call |
 //! | [`primitive`] | the atomics and the futex below, which a model checker can replace |
 //!
-//! A doorbell, a ring and a gate are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a fresh
-//! shared mapping is) and are used through `&self`, from any thread of any process that maps them. The protocols and why they
-//! are right are in this crate's `README.md`; `tests/loom.rs` checks them.
+//! A doorbell, a ring and a gate are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a
+//! fresh shared mapping is) and are used through `&self`, from any thread of any process that maps them. The protocols and why
+//! they are right are in this crate's `README.md`; `tests/loom.rs` checks them.
 //!
 //! Absent on purpose: where the shared memory comes from, what the messages mean, ranks, clocks, threads, recovery from a process
 //! that dies half-way through a step.

@@ -6,8 +6,9 @@ use crate::primitive::{AtomicU64, Ordering, array, constructor};
 
 /// A queue of at most `SLOTS` messages of `WORDS` words in shared memory; `SLOTS` is a power of two.
 ///
-/// Any thread of any process may push. Any may pop too, but one at a time. Messages that one thread pushes are popped in that order.
-/// All zero bytes are an empty queue. Positions and turns are 64-bit counters: at one message per nanosecond they last 292 years.
+/// Any thread of any process may push. Any may pop too, but one at a time. Messages that one thread pushes are popped in that
+/// order. All zero bytes are an empty queue. Positions and turns are 64-bit counters: at one message per nanosecond they last 292
+/// years.
 ///
 /// A process that dies inside [`push`](Self::push) may leave a slot claimed and never published. Messages before it are still
 /// delivered, those after it never, and soon every push is refused. One that dies inside [`pop`](Self::pop) leaves the queue
@@ -54,8 +55,8 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
 
     /// Appends `message`. Wakes nobody: a producer that serves a sleeping consumer rings its doorbell afterwards.
     ///
-    /// Cost: one compare-and-swap, repeated when another producer wins (so some producer always advances), and one store per word.
-    /// Callable from any thread.
+    /// Cost: one compare-and-swap, repeated when another producer wins (so some producer always advances), and one store per
+    /// word. Callable from any thread.
     ///
     /// # Errors
     /// The queue is full, or a slot is claimed that its producer has not published for a whole lap. The message comes back, to be
@@ -86,8 +87,8 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
     /// Takes the oldest message; `None` if there is none, if its producer has not yet published it, or if another consumer is
     /// inside this call.
     ///
-    /// A consumer that would sleep on `None` asks [`is_empty`](Self::is_empty) last. Cost: one compare-and-swap, one load per word.
-    /// Never waits. Callable from any thread.
+    /// A consumer that would sleep on `None` asks [`is_empty`](Self::is_empty) last. Cost: one compare-and-swap, one load per
+    /// word. Never waits. Callable from any thread.
     pub fn pop(&self) -> Option<[u64; WORDS]> {
         // The lock's acquire and release hand `head` from one consumer to the next.
         self.lock.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).ok()?;
@@ -101,15 +102,15 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
         message
     }
 
-    /// Whether there is no message to pop.
+    /// Whether the oldest message is still missing.
     ///
-    /// `true` is exact for every message whose push the caller could have seen, so a consumer may sleep on it; `false` may also mean
-    /// that another consumer is just taking the last one. Cost: two loads. Callable from any thread.
+    /// A consumer may sleep on `true`: the producer of that message had not published it when the caller looked, so it has yet to
+    /// ring. `false` may also mean that another consumer is just taking the last one. Cost: two loads. Callable from any thread.
     pub fn is_empty(&self) -> bool {
         let position = self.head.0.load(Ordering::Relaxed);
         let (slot, free) = self.slot(position);
-        // A later turn means that `head` is stale: another consumer has popped, and there may be more.
-        slot.turn.load(Ordering::Acquire) <= free
+        // A later turn means that `head` is stale: another consumer has popped, and there may be more. Relaxed: `pop` acquires.
+        slot.turn.load(Ordering::Relaxed) <= free
     }
 
     /// The slot at `position`, and its turn when it is free in that lap.
@@ -146,8 +147,8 @@ impl<const WORDS: usize> Slot<WORDS> {
         if self.turn.load(Ordering::Acquire) != free + 1 {
             return None;
         }
-        self.turn.store(free + 2, Ordering::Release);
         let message = core::array::from_fn(|word| self.message[word].load(Ordering::Relaxed));
+        self.turn.store(free + 2, Ordering::Release);
         Some(message)
     }
 }

@@ -43,22 +43,9 @@ fn await_puts(words: &[&AtomicU64], bell: &Doorbell) {
     }
 }
 
+/// The wake-up is not lost, and with one ringer the write is seen at once.
 #[test]
-fn doorbell_wakes_the_sleeper() {
-    explore(2, || {
-        let (bell, word) = (shared::<Doorbell>(), shared::<AtomicU64>());
-        let ringer = thread::spawn({
-            let (bell, word) = (bell.clone(), word.clone());
-            move || put(&word, &bell)
-        });
-        await_puts(&[&word], &bell);
-        ringer.join().unwrap();
-    });
-}
-
-/// What was written before the ring is seen after it, even by a sleeper whose word only stands for it.
-#[test]
-fn doorbell_shows_what_the_ringer_wrote() {
+fn doorbell_wakes_the_sleeper_and_shows_the_write() {
     explore(2, || {
         let (bell, word) = (shared::<Doorbell>(), shared::<AtomicU64>());
         let ringer = thread::spawn({
@@ -196,6 +183,8 @@ fn ring_is_not_empty_while_another_consumer_is_half_way() {
             let ring = ring.clone();
             move || ring.pop()
         });
+        // Loom does not try this by itself, as it forgets our reads at the other's; late, we still read what it overwrote.
+        thread::yield_now();
         assert!(!ring.is_empty());
         assert!(other.join().unwrap().is_some());
     });

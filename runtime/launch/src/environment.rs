@@ -109,7 +109,7 @@ impl Settings {
 }
 
 /// A number of bytes, with an optional K, M, G or T for powers of 1024.
-pub fn parse_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().last()? {
         (end, 'K' | 'k') => (&text[..end], 10),
         (end, 'M' | 'm') => (&text[..end], 20),

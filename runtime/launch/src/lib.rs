@@ -4,11 +4,14 @@
 //! |---|---|
 //! | [`Settings`] | what the environment says about the job |
 //! | [`Local`] | a rank on a host whose launcher made its memory, or alone: `Bootstrap` |
+//! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | [`OsClock`], [`OsPark`] | the system's clock; sleeping on a doorbell: `Clock`, `Park` |
 //!
 //! Absent on purpose: operations, transports other than the host's memory, and what a job computes.
 
 mod environment;
+#[cfg(feature = "launcher")]
+pub mod launcher;
 mod local;
 mod os_clock;
 mod os_park;

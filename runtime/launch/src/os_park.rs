@@ -31,7 +31,7 @@ pub struct OsPark {
     rank: Rank,
     clock: OsClock,
     deadlock_after: Option<Duration>,
-    spins: u32,
+    crowded: bool,
 }
 
 impl OsPark {
@@ -42,10 +42,10 @@ impl OsPark {
     pub fn new(host: Arc<Host>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
         assert!(host.control(rank).is_some(), "{rank} is on this host");
         let processors = available_parallelism().map_or(1, usize::from);
-        let spins = if host.controls().count() <= processors { SPINS_ALONE } else { SPINS_SHARED };
+        let crowded = host.controls().count() > processors;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
         let sees_all = host.controls().count() == host.ranks() as usize;
-        Self { host, rank, clock, deadlock_after: deadlock_after.filter(|_| sees_all), spins }
+        Self { host, rank, clock, deadlock_after: deadlock_after.filter(|_| sees_all), crowded }
     }
 
     fn control(&self) -> &Control {
@@ -115,7 +115,19 @@ impl Park for OsPark {
     }
 
     fn spins(&self) -> u32 {
-        self.spins
+        if self.crowded { SPINS_SHARED } else { SPINS_ALONE }
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    fn join(&self) {
+        self.control().threads.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn leave(&self) {
+        self.control().threads.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn fault(&self) -> Option<Fault> {

@@ -1,1 +1,45 @@
-//! To be written.
+//! One-sided operations: what a rank does to the memory of others.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`World`] | the job, seen from one rank: collective allocation, barrier, broadcast, allreduce |
+//! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`Sharer`] makes more for other threads |
+//! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
+//! | [`Ordered`], [`Chain`] | operations that wait for others |
+//! | [`GlobalPtr`] | a typed global address |
+//! | [`Symmetric`], [`Individual`], [`Registered`] | memory that all ranks allocate, that one rank allocates, that the program already owned |
+//! | [`Group`] | collectives of a team |
+//!
+//! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
+//! no system call. Any other goes to the `engine`, which resolves its dependencies and posts it to a transport.
+//!
+//! Absent on purpose: which networks exist, where time comes from, and (outside `wait.rs`) anything that blocks.
+
+mod buffer;
+mod chain;
+mod context;
+mod engine;
+mod error;
+mod group;
+mod handle;
+mod operations;
+mod order;
+mod pointer;
+mod port;
+mod segment;
+mod shared;
+mod task;
+mod wait;
+mod world;
+
+pub use chain::{Chain, Ordered};
+pub use context::Context;
+pub use error::{Error, Result, Scope};
+pub use group::Group;
+pub use handle::{Fetch, Handle};
+pub use pelago_memory::{CellSlice, Pod, Word};
+pub use pointer::GlobalPtr;
+pub use port::Sharer;
+pub use segment::{Individual, Registered, Symmetric};
+pub use shared::Parts;
+pub use world::World;

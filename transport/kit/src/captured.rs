@@ -16,9 +16,7 @@ impl Captured {
             Operation::Put { from, to } => Self::Other(Operation::Put { from, to }),
             Operation::Get { from, to } => Self::Other(Operation::Get { from, to }),
             Operation::Copy { from, to, bytes } => Self::Other(Operation::Copy { from, to, bytes }),
-            Operation::Atomic { at, width, operator, operand } => {
-                Self::Other(Operation::Atomic { at, width, operator, operand })
-            }
+            Operation::Atomic { at, width, operator, operand } => Self::Other(Operation::Atomic { at, width, operator, operand }),
         }
     }
 

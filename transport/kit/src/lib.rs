@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
 //! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
-//! | [`conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
+//! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!
 //! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports, which know this crate from their
 //! tests only.

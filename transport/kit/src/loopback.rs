@@ -60,11 +60,7 @@ impl Loopback {
 
     /// Loses `rank` as if its process had died: from now on nobody reaches it and it reaches nobody.
     pub fn lose(&self, rank: Rank) {
-        self.lock().lost.insert(rank);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Network> {
-        self.network.lock().expect("no rank panics while it holds the network")
+        lock(&self.network).lost.insert(rank);
     }
 }
 
@@ -90,7 +86,7 @@ impl Transport for Loopback {
     }
 
     fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let segments = &mut self.lock().segments;
+        let segments = &mut lock(&self.network).segments;
         if id.number() > self.layout.segment_max() || segments.contains_key(&(self.rank, id)) {
             return Err(RegisterError::Identifier(id));
         }
@@ -100,7 +96,7 @@ impl Transport for Loopback {
 
     fn deregister(&mut self, id: SegmentId) -> bool {
         // Nobody is inside: peers touch memory only under the lock.
-        self.lock().segments.remove(&(self.rank, id));
+        lock(&self.network).segments.remove(&(self.rank, id));
         true
     }
 
@@ -126,7 +122,7 @@ impl Transport for Loopback {
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let moved = !self.queue.is_empty();
-        let network = self.network.lock().expect("no rank panics while it holds the network");
+        let network = lock(&self.network);
         for (token, operation) in self.queue.drain(..) {
             completed.push(Completion { token, result: network.complete(self.rank, operation.operation()) });
         }
@@ -148,6 +144,10 @@ const CAPABILITIES: Capabilities = Capabilities {
 
 fn address_of(rank: Rank) -> Address {
     Address(rank.number().to_le_bytes().into())
+}
+
+fn lock(network: &Mutex<Network>) -> MutexGuard<'_, Network> {
+    network.lock().expect("no rank panics while it holds the network")
 }
 
 /// What all ranks share.

@@ -79,7 +79,7 @@ impl<T: Transport> Fault<T> {
 
     /// Takes or holds back an operation that `post` found in order.
     fn accept(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        let fenced = self.held.iter().any(|held| matches!(held, Held::Fence { to: other } if *other == to));
+        let fenced = self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
         if self.random.chance(self.faults.delay_per_mille) || fenced {
             let delay = Duration::from_picoseconds(1 + self.random.below(DELAY_MAX.as_picoseconds()));
             self.held.push(Held::Operation { to, operation: Captured::new(operation), token, due: self.now + delay });
@@ -102,21 +102,19 @@ impl<T: Transport> Fault<T> {
         Ok(())
     }
 
-    /// Hands on what was held back long enough. Returns whether there was any.
+    /// Hands on what was held back long enough, as far as there is room inside. Returns whether there was any.
     fn release(&mut self) -> bool {
         let held_before = self.held.len();
-        let mut index = 0;
-        while index < self.held.len() {
-            if !self.may_pass(index) {
-                index += 1;
-                continue;
-            }
+        // By due time, not by time of posting: so operations overtake each other also where a fence held them until all were due.
+        while let Some(index) =
+            (0..self.held.len()).filter(|&index| self.may_pass(index)).min_by_key(|&index| self.held[index].due())
+        {
             match self.held.remove(index) {
                 Held::Fence { to } => self.inner.fence(to),
                 Held::Operation { to, operation, token, due } => {
                     if self.pass(to, operation.operation(), token).is_err() {
                         self.held.insert(index, Held::Operation { to, operation, token, due });
-                        index += 1;
+                        break;
                     }
                 }
             }
@@ -126,13 +124,9 @@ impl<T: Transport> Fault<T> {
 
     /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes nothing.
     fn may_pass(&self, index: usize) -> bool {
-        let mut earlier = self.held[..index].iter();
-        match self.held[index] {
-            Held::Operation { to, due, .. } => {
-                due <= self.now && !earlier.any(|held| matches!(held, Held::Fence { to: other } if *other == to))
-            }
-            Held::Fence { to } => !earlier.any(|held| held.endpoint() == to),
-        }
+        let (held, mut earlier) = (&self.held[index], self.held[..index].iter());
+        let stops = |other: &Held| other.endpoint() == held.endpoint() && (held.is_fence() || other.is_fence());
+        held.due() <= self.now && !earlier.any(stops)
     }
 
     /// The lost rank, once it is.
@@ -145,6 +139,18 @@ impl Held {
     fn endpoint(&self) -> Endpoint {
         match *self {
             Self::Operation { to, .. } | Self::Fence { to } => to,
+        }
+    }
+
+    fn is_fence(&self) -> bool {
+        matches!(self, Self::Fence { .. })
+    }
+
+    /// A fence goes as soon as nothing stops it.
+    fn due(&self) -> Instant {
+        match *self {
+            Self::Operation { due, .. } => due,
+            Self::Fence { .. } => Instant::ZERO,
         }
     }
 }
@@ -207,10 +213,7 @@ impl<T: Transport> Transport for Fault<T> {
     fn next_deadline(&self) -> Option<Instant> {
         let at_once = (self.refused || !self.failed.is_empty()).then_some(self.now);
         // What is due and still held waits for a fence or for room inside; its own time says nothing any more.
-        let due = self.held.iter().filter_map(|held| match held {
-            Held::Operation { due, .. } if *due > self.now => Some(*due),
-            _ => None,
-        });
+        let due = self.held.iter().map(Held::due).filter(|due| *due > self.now);
         due.chain(at_once).chain(self.inner.next_deadline()).min()
     }
 }

@@ -1,0 +1,40 @@
+//! One-sided communication for Rust: ordinary processes (*ranks*) that read, write and atomically update each other's memory through
+//! 64-bit global addresses.
+//!
+//! ```
+//! use pelago::prelude::*;
+//!
+//! fn main() -> pelago::Result<()> {
+//!     pelago::run(|world| {
+//!         let right = world.rank().next(world.size());
+//!         let inbox = world.alloc::<u64>(1)?;                        // collective: one word on every rank
+//!         let sent = world.put(inbox.at(right, 0), &[world.rank().into()])?;
+//!         world.after(&sent).fetch_add(inbox.at(right, 0), 1)?.wait()?;
+//!         world.barrier()?;
+//!         println!("{} holds {}", world.rank(), inbox.local().load(0));
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
+//! The same executable runs alone, and as the ranks of a job under `pelago run`. Nothing in it says where.
+//!
+//! [`World`] is where to begin: it allocates memory that all ranks reach and has the collective operations; everything one-sided is
+//! a method of [`Context`], to which it dereferences. What a program may assume about memory that others write is written in the
+//! project's `docs/memory-model.md`.
+
+#![forbid(unsafe_code)]
+
+pub mod prelude;
+mod run;
+mod wiring;
+
+pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
+pub use pelago_platform::{Failure, Fault};
+pub use pelago_rma::{
+    CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, Registered, Result, Scope,
+    Sharer, Symmetric, Word, World,
+};
+pub use run::run;
+/// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
+pub use zerocopy;

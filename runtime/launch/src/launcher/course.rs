@@ -1,0 +1,387 @@
+//! The course of a job as a state machine: what happened goes in with its time, what to do to the ranks comes out.
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_platform::Fault;
+use pelago_shm::Stage;
+
+use super::limits::{LEAVE, TERMINATE};
+use super::outcome::{Death, Outcome, Process};
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+/// What to do to the ranks that are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Tell them that this rank is lost.
+    Tell(Rank),
+    /// Ask them to end.
+    Terminate,
+    /// End them.
+    Kill,
+}
+
+/// Which ranks take part.
+pub(super) struct Census {
+    /// Whether any has ever joined.
+    pub(super) joined: bool,
+    /// The first that runs and has not joined.
+    pub(super) absent: Option<Process>,
+    /// How many more of that kind there are.
+    pub(super) absent_besides: u32,
+}
+
+/// The course of one job, from the first rank's start to the last one's end.
+pub(super) struct Course {
+    program: String,
+    /// Ranks not yet started or not yet ended.
+    left: u32,
+    unstarted: u32,
+    time_limit: Option<Duration>,
+    start_limit: Option<Duration>,
+    time_end: Option<Instant>,
+    /// Until when all ranks should have joined; known when all are started.
+    start_end: Option<Instant>,
+    /// The first rank that ended in peace without having joined.
+    bystander: Option<Process>,
+    /// Whether a rank ended that took part.
+    took_part: bool,
+    outcome: Option<Outcome>,
+    tell: Option<Rank>,
+    terminate_at: Option<Instant>,
+    kill_at: Option<Instant>,
+}
+
+impl Course {
+    pub(super) fn new(
+        program: String,
+        ranks: u32,
+        start_limit: Option<Duration>,
+        time_limit: Option<Duration>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            program,
+            left: ranks,
+            unstarted: ranks,
+            time_limit,
+            start_limit,
+            time_end: time_limit.map(|limit| now + limit),
+            start_end: None,
+            bystander: None,
+            took_part: false,
+            outcome: None,
+            tell: None,
+            terminate_at: None,
+            kill_at: None,
+        }
+    }
+
+    /// Whether another rank should be started.
+    pub(super) fn wants_start(&self) -> bool {
+        self.unstarted > 0
+    }
+
+    /// Whether every rank has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether the job ends for another reason than that its ranks finished.
+    pub(super) fn is_ending(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// A rank was started.
+    pub(super) fn handle_start(&mut self, now: Instant) {
+        self.unstarted -= 1;
+        if self.unstarted == 0 {
+            self.start_end = self.start_limit.map(|limit| now + limit);
+        }
+    }
+
+    /// A rank could not be started.
+    pub(super) fn handle_start_failure(&mut self, now: Instant, rank: Rank, why: String) {
+        self.end(now, Outcome::NotStarted(rank, why), Duration::ZERO);
+    }
+
+    /// A rank's process ended.
+    pub(super) fn handle_end(&mut self, now: Instant, process: Process, end: End, stage: Stage) {
+        self.left -= 1;
+        if self.outcome.is_some() {
+            return self.amend(process, end);
+        }
+        match (end, stage) {
+            (End::Code(0), Stage::Finished) => self.took_part = true,
+            (End::Code(0), Stage::Absent) => self.bystander = self.bystander.or(Some(process)),
+            (End::Code(0), _) => self.lose(now, process, Outcome::Lost(process, Death::Silent)),
+            (End::Code(code), _) => self.lose(now, process, Outcome::Failed(process, code)),
+            (End::Signal(signal), _) => self.lose(now, process, Outcome::Lost(process, Death::Signal(signal))),
+        }
+        if self.left == 0
+            && self.outcome.is_none()
+            && let Some(bystander) = self.bystander
+        {
+            let foreign = Outcome::Foreign(self.program.clone());
+            self.outcome = Some(if self.took_part { Outcome::Left(bystander) } else { foreign });
+        }
+    }
+
+    /// The ranks have found the job at fault; `process` is the rank that is lost, if it is that fault.
+    pub(super) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<Process>) {
+        let outcome = match (fault, process) {
+            (Fault::PeerLost(_), Some(process)) => Outcome::Lost(process, Death::Hearsay),
+            (Fault::Deadlock, _) => Outcome::Deadlock,
+            _ => Outcome::Aborted,
+        };
+        self.end(now, outcome, LEAVE);
+    }
+
+    /// The launcher was asked to end the job; asked again, it does so at once.
+    pub(super) fn handle_signal(&mut self, now: Instant, signal: i32) {
+        match self.outcome {
+            Some(Outcome::Interrupted(_)) => self.kill_at = self.kill_at.and(Some(now)),
+            Some(_) => self.terminate_at = self.terminate_at.and(Some(now)),
+            None => self.end(now, Outcome::Interrupted(signal), Duration::ZERO),
+        }
+    }
+
+    /// The output cannot be written.
+    pub(super) fn handle_output(&mut self, now: Instant, error: rustix::io::Errno) {
+        self.end(now, Outcome::Output(error), Duration::ZERO);
+    }
+
+    /// Time has passed.
+    pub(super) fn handle_time(&mut self, now: Instant, census: impl FnOnce() -> Census) {
+        if self.outcome.is_some() || self.left == 0 {
+            return;
+        }
+        if let (Some(limit), true) = (self.time_limit, reached(self.time_end, now)) {
+            return self.end(now, Outcome::TimeLimit(limit), Duration::ZERO);
+        }
+        let late = reached(self.start_end, now);
+        if !late && self.bystander.is_none() {
+            return;
+        }
+        let census = census();
+        let limit = self.start_limit.unwrap_or(Duration::ZERO);
+        match (self.bystander, census.absent) {
+            (Some(bystander), _) if census.joined => self.lose(now, bystander, Outcome::Left(bystander)),
+            (_, Some(_)) if late && !census.joined => {
+                self.end(now, Outcome::Idle(self.program.clone(), limit), Duration::ZERO);
+            }
+            (_, Some(absent)) if late => self.end(now, Outcome::Late(absent, census.absent_besides, limit), Duration::ZERO),
+            _ if late => self.start_end = None,
+            _ => {}
+        }
+    }
+
+    /// What to do now, if anything; ask again until there is nothing.
+    pub(super) fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        if let Some(rank) = self.tell.take() {
+            return Some(Action::Tell(rank));
+        }
+        if reached(self.terminate_at, now) {
+            self.terminate_at = None;
+            self.kill_at = Some(now + TERMINATE);
+            return Some(Action::Terminate);
+        }
+        if reached(self.kill_at, now) {
+            self.kill_at = None;
+            return Some(Action::Kill);
+        }
+        None
+    }
+
+    /// When to look again without an event.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let limits = [self.time_end, self.start_end].into_iter().filter(|_| self.outcome.is_none());
+        limits.chain([self.terminate_at, self.kill_at]).flatten().min()
+    }
+
+    /// How the job ended, once it is over.
+    pub(super) fn into_outcome(self) -> Outcome {
+        self.outcome.unwrap_or(Outcome::Finished)
+    }
+
+    /// Ends the job because of a rank; the others are told, and so leave by themselves.
+    fn lose(&mut self, now: Instant, process: Process, outcome: Outcome) {
+        self.tell = Some(process.rank);
+        self.end(now, outcome, LEAVE);
+    }
+
+    /// Ends the job unless it is ending already: what happened first is what is reported.
+    fn end(&mut self, now: Instant, outcome: Outcome, leave: Duration) {
+        if self.outcome.is_some() {
+            return;
+        }
+        self.outcome = Some(outcome);
+        self.left -= self.unstarted;
+        self.unstarted = 0;
+        self.terminate_at = Some(now + leave);
+    }
+
+    /// Learns more about a cause that was known by hearsay, while the ranks end by themselves.
+    fn amend(&mut self, process: Process, end: End) {
+        let known = match (&self.outcome, end) {
+            _ if self.terminate_at.is_none() => return,
+            (Some(Outcome::Lost(lost, Death::Hearsay)), _) if *lost != process => return,
+            (Some(Outcome::Lost(_, Death::Hearsay)), End::Signal(signal)) => Outcome::Lost(process, Death::Signal(signal)),
+            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(0)) => Outcome::Lost(process, Death::Silent),
+            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(code)) => Outcome::Failed(process, code),
+            // Those who gave up because the job was ended say so with code 3; who ended it has another.
+            (Some(Outcome::Aborted), End::Code(code)) if code != 0 && code != 3 => Outcome::Failed(process, code),
+            _ => return,
+        };
+        self.outcome = Some(known);
+    }
+}
+
+fn reached(moment: Option<Instant>, now: Instant) -> bool {
+    moment.is_some_and(|moment| now >= moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_milliseconds(1000);
+
+    fn at(milliseconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_milliseconds(milliseconds)
+    }
+
+    fn process(rank: u32) -> Process {
+        Process { rank: Rank::new(rank), process: 100 + rank }
+    }
+
+    /// A job of three ranks that all run.
+    fn course() -> Course {
+        let mut course = Course::new("program".into(), 3, Some(SECOND), Some(SECOND + SECOND), at(0));
+        (0..3).for_each(|_| course.handle_start(at(0)));
+        course
+    }
+
+    fn actions(course: &mut Course, now: Instant) -> Vec<Action> {
+        std::iter::from_fn(|| course.poll_action(now)).collect()
+    }
+
+    fn census(joined: bool, absent: Option<u32>) -> Census {
+        Census { joined, absent: absent.map(process), absent_besides: 0 }
+    }
+
+    #[test]
+    fn ranks_that_finish_are_a_good_job() {
+        let mut course = course();
+        (0..3).for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), Stage::Finished));
+        assert!(course.is_over() && actions(&mut course, at(5000)).is_empty());
+        assert_eq!(course.into_outcome(), Outcome::Finished);
+    }
+
+    #[test]
+    fn the_first_loss_is_reported_and_the_rest_is_ended_step_by_step() {
+        let mut course = course();
+        course.handle_end(at(10), process(1), End::Signal(9), Stage::Joined);
+        course.handle_end(at(20), process(0), End::Code(3), Stage::Joined);
+        assert_eq!(actions(&mut course, at(20)), [Action::Tell(Rank::new(1))]);
+        assert_eq!(course.next_deadline(), Some(at(510)));
+        assert_eq!(actions(&mut course, at(510)), [Action::Terminate]);
+        assert_eq!(actions(&mut course, at(760)), [Action::Kill]);
+        course.handle_end(at(761), process(2), End::Signal(9), Stage::Joined);
+        assert!(course.is_over());
+        assert_eq!(course.into_outcome(), Outcome::Lost(process(1), Death::Signal(9)));
+    }
+
+    #[test]
+    fn a_rank_that_leaves_in_the_middle_is_lost() {
+        let mut course = course();
+        course.handle_end(at(1), process(2), End::Code(0), Stage::Joined);
+        assert_eq!(course.into_outcome(), Outcome::Lost(process(2), Death::Silent));
+    }
+
+    #[test]
+    fn hearsay_is_replaced_by_the_end_of_the_rank_that_is_lost() {
+        let mut course = course();
+        course.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
+        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
+        course.handle_end(at(3), process(2), End::Code(101), Stage::Lost);
+        assert_eq!(course.into_outcome(), Outcome::Failed(process(2), 101));
+    }
+
+    #[test]
+    fn ranks_killed_by_the_launcher_are_no_cause() {
+        let mut course = course();
+        course.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
+        assert_eq!(actions(&mut course, at(600)), [Action::Terminate]);
+        course.handle_end(at(601), process(2), End::Signal(15), Stage::Lost);
+        assert_eq!(course.into_outcome(), Outcome::Lost(process(2), Death::Hearsay));
+    }
+
+    #[test]
+    fn who_ended_the_job_is_named() {
+        let mut course = course();
+        course.handle_fault(at(1), Fault::Aborted, None);
+        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
+        course.handle_end(at(2), process(1), End::Code(7), Stage::Joined);
+        assert_eq!(course.into_outcome(), Outcome::Failed(process(1), 7));
+    }
+
+    #[test]
+    fn programs_that_never_join_are_told_from_ranks_that_do_not() {
+        let mut foreign = course();
+        (0..3).for_each(|rank| foreign.handle_end(at(1), process(rank), End::Code(0), Stage::Absent));
+        assert_eq!(foreign.into_outcome(), Outcome::Foreign("program".into()));
+
+        let mut idle = course();
+        idle.handle_time(at(999), || unreachable!("nothing to know yet"));
+        idle.handle_time(at(1000), || census(false, Some(0)));
+        assert_eq!(actions(&mut idle, at(1000)), [Action::Terminate]);
+        assert_eq!(idle.into_outcome(), Outcome::Idle("program".into(), SECOND));
+
+        let mut late = course();
+        late.handle_time(at(1000), || census(true, Some(2)));
+        assert_eq!(late.into_outcome(), Outcome::Late(process(2), 0, SECOND));
+
+        let mut left = course();
+        left.handle_end(at(1), process(1), End::Code(0), Stage::Absent);
+        left.handle_time(at(2), || census(false, Some(0)));
+        assert!(!left.is_ending());
+        left.handle_time(at(3), || census(true, None));
+        assert_eq!(actions(&mut left, at(3)), [Action::Tell(Rank::new(1))]);
+        assert_eq!(left.into_outcome(), Outcome::Left(process(1)));
+    }
+
+    #[test]
+    fn ranks_that_joined_in_time_have_no_start_limit_any_more() {
+        let mut course = course();
+        course.handle_time(at(1000), || census(true, None));
+        assert_eq!(course.next_deadline(), Some(at(2000)));
+        course.handle_time(at(2000), || unreachable!("the time limit needs no census"));
+        assert_eq!(course.into_outcome(), Outcome::TimeLimit(SECOND + SECOND));
+    }
+
+    #[test]
+    fn a_second_interrupt_does_not_wait() {
+        let mut course = course();
+        course.handle_signal(at(1), 2);
+        assert_eq!(actions(&mut course, at(1)), [Action::Terminate]);
+        course.handle_signal(at(2), 2);
+        assert_eq!(actions(&mut course, at(2)), [Action::Kill]);
+        assert_eq!(course.into_outcome(), Outcome::Interrupted(2));
+    }
+
+    #[test]
+    fn ranks_that_are_not_started_yet_need_not_end() {
+        let mut course = Course::new("program".into(), 3, None, None, at(0));
+        course.handle_start(at(0));
+        course.handle_start_failure(at(1), Rank::new(1), "no room".into());
+        assert!(!course.wants_start() && !course.is_over());
+        course.handle_end(at(2), process(0), End::Signal(15), Stage::Absent);
+        assert!(course.is_over());
+        assert_eq!(course.into_outcome().exit_code(), 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory that transports read or write while an operation is under way.
+#![allow(unsafe_code)]
+
+use core::ptr::NonNull;
+
+use pelago_memory::Cells;
+
+/// Bytes that belong to an operation.
+///
+/// Invariant **R1**: while they are lent the allocation is neither freed nor moved nor looked at. A buffer that is dropped while
+/// lent is leaked: whoever has its cells may still use them.
+pub(crate) struct Buffer {
+    words: Vec<u64>,
+    bytes: usize,
+    lent: bool,
+}
+
+impl Buffer {
+    /// `bytes` zero bytes.
+    pub(crate) fn zeroed(bytes: usize) -> Self {
+        Self { words: vec![0; bytes.div_ceil(8)], bytes, lent: false }
+    }
+
+    /// A copy of `bytes`.
+    pub(crate) fn copy_of(bytes: &[u8]) -> Self {
+        let mut buffer = Self::zeroed(bytes.len());
+        buffer.cells().write(bytes);
+        buffer
+    }
+
+    /// The bytes, for this process's own use.
+    ///
+    /// # Panics
+    /// They are lent.
+    pub(crate) fn cells(&mut self) -> Cells<'_> {
+        assert!(!self.lent, "R1");
+        Cells::from_mut(&mut self.words).part(0, self.bytes as u64).expect("the words hold the bytes")
+    }
+
+    /// The bytes, for a transport, until `reclaim`.
+    pub(crate) fn lend(&mut self) -> Cells<'static> {
+        self.lent = true;
+        // SAFETY: R1 makes the allocation valid for as long as it is lent, and for ever if it is never reclaimed.
+        unsafe { Cells::new(NonNull::new(self.words.as_mut_ptr()).expect("vectors have an address").cast(), self.bytes) }
+    }
+
+    /// Takes the bytes back: the transport has completed everything that it was given them for.
+    pub(crate) fn reclaim(&mut self) {
+        self.lent = false;
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.lent {
+            core::mem::forget(core::mem::take(&mut self.words));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lent_outlives_the_buffer() {
+        let mut buffer = Buffer::copy_of(b"hello");
+        let cells = buffer.lend();
+        drop(buffer);
+        let mut seen = [0; 5];
+        cells.read(&mut seen);
+        assert_eq!(&seen, b"hello");
+    }
+
+    #[test]
+    fn what_was_written_while_lent_is_there_when_reclaimed() {
+        let mut buffer = Buffer::zeroed(3);
+        buffer.lend().write(b"abc");
+        buffer.reclaim();
+        let mut seen = [0; 3];
+        buffer.cells().read(&mut seen);
+        assert_eq!(&seen, b"abc");
+    }
+}

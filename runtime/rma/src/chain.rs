@@ -1,0 +1,77 @@
+//! Operations that wait for others.
+
+use crate::handle::Handle;
+use crate::order::After;
+use crate::{Context, Result};
+
+/// Operations that begin when others have taken effect; made by [`Context::after`] and [`Context::after_all`].
+///
+/// Every call returns at once: the library begins the operation when its time has come. What it is to write is copied.
+/// An operation whose predecessor failed fails in the same way and has no effect.
+pub struct Ordered<'c> {
+    context: &'c Context,
+    after: Result<After>,
+}
+
+impl<'c> Ordered<'c> {
+    pub(crate) fn new(context: &'c Context, after: Result<After>) -> Self {
+        Self { context, after }
+    }
+
+    pub(crate) const fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// What to wait for; `None` if it has ended already, so that the operation may go the direct way.
+    pub(crate) fn pending(&self) -> Result<Option<After>> {
+        match self.after.clone()? {
+            After::Nothing => Ok(None),
+            After::One(id) => Ok((!self.context.test_id(id)?).then_some(After::One(id))),
+            After::All => {
+                self.context.progress();
+                Ok((!self.context.engine().borrow().is_idle()).then_some(After::All))
+            }
+        }
+    }
+}
+
+/// A sequence of operations, each of which begins when the one before has taken effect.
+///
+/// ```
+/// # use pelago_rma::{Context, GlobalPtr, Result};
+/// # fn example(context: &Context, data: GlobalPtr<u64>, flag: GlobalPtr<u64>) -> Result<()> {
+/// context.chain().then(|next| next.put(data, &[1, 2, 3]))?.then(|next| next.put(flag, &[1]))?.wait()
+/// # }
+/// ```
+pub struct Chain<'c> {
+    context: &'c Context,
+    last: Handle<'c>,
+}
+
+impl<'c> Chain<'c> {
+    pub(crate) fn new(context: &'c Context) -> Self {
+        Self { context, last: Handle::done() }
+    }
+
+    /// Adds the operation that `issue` issues.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn then(mut self, issue: impl FnOnce(Ordered<'c>) -> Result<Handle<'c>>) -> Result<Self> {
+        self.last = issue(self.context.after(&self.last))?;
+        Ok(self)
+    }
+
+    /// The last operation.
+    pub fn handle(&self) -> Handle<'c> {
+        self.last
+    }
+
+    /// Waits for the last operation, and so for all.
+    ///
+    /// # Errors
+    /// One of them failed, or the job is at fault.
+    pub fn wait(self) -> Result<()> {
+        self.last.wait()
+    }
+}

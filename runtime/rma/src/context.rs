@@ -1,0 +1,292 @@
+//! One thread's way to the memory of the job.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use pelago_base::{Counters, Event, Instant, Rank};
+use pelago_memory::Reach;
+use pelago_platform::Fault;
+
+use crate::chain::{Chain, Ordered};
+use crate::engine::Engine;
+use crate::handle::Handle;
+use crate::order::After;
+use crate::port::{Port, Sharer};
+use crate::shared::Shared;
+use crate::task::Task;
+use crate::{Error, Result};
+
+/// One thread's way to the memory of the job.
+///
+/// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`share`](Self::share)
+/// makes more for other threads.
+pub struct Context {
+    pub(crate) reach: Reach,
+    shared: Arc<Shared>,
+    spins: u32,
+    /// Whether the engine may have something to do.
+    pub(crate) busy: Cell<bool>,
+    engine: RefCell<Engine>,
+}
+
+impl Context {
+    pub(crate) fn new(shared: Arc<Shared>, port: Port) -> Self {
+        shared.park.join();
+        Self {
+            reach: shared.reach.clone(),
+            spins: shared.park.spins(),
+            shared,
+            busy: Cell::new(false),
+            engine: RefCell::new(Engine::new(port)),
+        }
+    }
+
+    /// This process.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        self.shared.rank
+    }
+
+    /// How many ranks the job has.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.shared.size
+    }
+
+    /// All ranks of the job, in order.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
+        (0..self.size()).map(Rank::new)
+    }
+
+    /// The present moment; virtual time in a simulation.
+    pub fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    /// What is known to be wrong with the job.
+    pub fn fault(&self) -> Option<Fault> {
+        self.shared.park.fault()
+    }
+
+    /// How often each event happened in this context. What is done directly in mapped memory is not counted.
+    pub fn counters(&self) -> Counters {
+        self.engine.borrow().counters().clone()
+    }
+
+    /// A maker of contexts for other threads. From the first call on, contexts meet at a lock when they use a transport; the path to
+    /// mapped memory stays free of it.
+    pub fn share(&self) -> Sharer {
+        Sharer::new(self.engine.borrow_mut().port().share(), self.shared.clone())
+    }
+
+    /// Operations that begin when the one of `handle` has taken effect, whichever ranks either concerns.
+    pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
+        match handle.parts() {
+            None => Ordered::new(self, Ok(After::Nothing)),
+            Some((context, id)) if std::ptr::eq(context, self) => Ordered::new(self, Ok(After::One(id))),
+            Some(_) => Ordered::new(self, Err(Error::ForeignHandle)),
+        }
+    }
+
+    /// Operations that begin when all that this context issued before have taken effect.
+    pub fn after_all(&self) -> Ordered<'_> {
+        Ordered::new(self, Ok(After::All))
+    }
+
+    /// A sequence of operations, each of which begins when the one before has taken effect.
+    pub fn chain(&self) -> Chain<'_> {
+        Chain::new(self)
+    }
+
+    /// Orders operations per target: those issued before take effect there before those issued after.
+    ///
+    /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    #[inline]
+    pub fn fence(&self) -> Result<()> {
+        if self.busy.get() { self.fence_engine() } else { Ok(()) }
+    }
+
+    /// Waits until every operation of this context has taken effect, and orders them before every later one, loads included.
+    ///
+    /// # Errors
+    /// An operation whose handle nobody waited for has failed (the first is told), or the job is at fault.
+    #[inline]
+    pub fn quiet(&self) -> Result<()> {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        if self.busy.get() { self.quiet_engine() } else { Ok(()) }
+    }
+
+    /// Waits until every operation of this context that concerns `rank` has taken effect.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn flush(&self, rank: Rank) -> Result<()> {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        if !self.busy.get() {
+            return Ok(());
+        }
+        self.block("flush", None, || {
+            self.progress();
+            Ok(self.engine.borrow().is_idle_towards(rank, &self.shared).then_some(()))
+        })
+    }
+
+    /// Waits for all of `handles`.
+    ///
+    /// # Errors
+    /// The first failure among them, after all have ended; the job is at fault.
+    pub fn wait_all(&self, handles: &[Handle<'_>]) -> Result<()> {
+        let mut failure = Ok(());
+        for handle in handles {
+            match self.own(handle)?.map_or(Ok(()), |id| self.wait_id(id)) {
+                Err(error @ Error::Failed(_)) => failure = failure.and(Err(error)),
+                other => other?,
+            }
+        }
+        failure
+    }
+
+    /// Waits until one of `handles` has ended and returns its index; `None` if there are none.
+    ///
+    /// # Errors
+    /// The operation that ended failed; the job is at fault.
+    pub fn wait_any(&self, handles: &[Handle<'_>]) -> Result<Option<usize>> {
+        if handles.is_empty() {
+            return Ok(None);
+        }
+        let ids = handles.iter().map(|handle| self.own(handle)).collect::<Result<Vec<_>>>()?;
+        self.block("one of several operations", None, || {
+            for (index, id) in ids.iter().enumerate() {
+                if id.map_or(Ok(true), |id| self.test_id(id))? {
+                    return Ok(Some(index));
+                }
+            }
+            Ok(None)
+        })
+        .map(Some)
+    }
+
+    /// Lets the library move: posts what could not be posted, serves other ranks' requests in `inline` mode, and takes in what completed.
+    /// Returns whether anything moved. Waiting calls do this by themselves.
+    pub fn progress(&self) -> bool {
+        let mut engine = self.engine.borrow_mut();
+        let moved = engine.progress(&self.shared);
+        self.busy.set(!engine.is_idle() || engine.has_failures());
+        moved
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn spins(&self) -> u32 {
+        self.spins
+    }
+
+    pub(crate) fn engine(&self) -> &RefCell<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn count(&self, event: Event) {
+        self.engine.borrow_mut().count(event);
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.engine.borrow_mut().port().with(|transport| transport.next_deadline())
+    }
+
+    /// Hands an operation to the engine, when there is room.
+    pub(crate) fn submit(&self, after: After, task: Task, keep: bool) -> Result<u64> {
+        self.make_room()?;
+        self.busy.set(true);
+        self.engine.borrow_mut().submit(&self.shared, after, task, keep)
+    }
+
+    /// Waits until the engine can take another operation.
+    pub(crate) fn make_room(&self) -> Result<()> {
+        if self.engine.borrow().has_room() {
+            return Ok(());
+        }
+        self.block("room for an operation", None, || {
+            self.progress();
+            Ok(self.engine.borrow().has_room().then_some(()))
+        })
+    }
+
+    #[cold]
+    pub(crate) fn wait_id(&self, id: u64) -> Result<()> {
+        self.block("an operation", None, || Ok(self.test_id(id)?.then_some(())))
+    }
+
+    pub(crate) fn test_id(&self, id: u64) -> Result<bool> {
+        let polled = self.engine.borrow_mut().poll(id);
+        let polled = match polled {
+            None => {
+                self.progress();
+                self.engine.borrow_mut().poll(id)
+            }
+            ended => ended,
+        };
+        Ok(polled.transpose()?.is_some())
+    }
+
+    #[cold]
+    pub(crate) fn wait_word(&self, id: u64) -> Result<u64> {
+        let ended = self.wait_id(id);
+        if let Err(error) = ended {
+            self.forget_word(id);
+            return Err(error);
+        }
+        Ok(self.engine.borrow_mut().take(id).0)
+    }
+
+    #[cold]
+    pub(crate) fn forget_word(&self, id: u64) {
+        self.engine.borrow_mut().forget(id);
+    }
+
+    /// The number of an operation of this context, `None` if it was done at once.
+    fn own(&self, handle: &Handle<'_>) -> Result<Option<u64>> {
+        match handle.parts() {
+            None => Ok(None),
+            Some((context, id)) if std::ptr::eq(context, self) => Ok(Some(id)),
+            Some(_) => Err(Error::ForeignHandle),
+        }
+    }
+
+    #[cold]
+    fn fence_engine(&self) -> Result<()> {
+        let mut engine = self.engine.borrow_mut();
+        if engine.is_idle() || engine.all_posted(&self.shared) {
+            engine.fence();
+            return Ok(());
+        }
+        drop(engine);
+        self.drain()
+    }
+
+    #[cold]
+    fn quiet_engine(&self) -> Result<()> {
+        self.drain()?;
+        let failure = self.engine.borrow_mut().first_failure();
+        self.progress();
+        Ok(failure?)
+    }
+
+    fn drain(&self) -> Result<()> {
+        self.block("quiet", None, || {
+            self.progress();
+            Ok(self.engine.borrow().is_idle().then_some(()))
+        })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.engine.get_mut().port().leave();
+        self.shared.park.leave();
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong, and how much is lost by it.
+
+use pelago_base::{AddressError, Duration, GlobalAddress, Rank, ShapeError, TeamError};
+use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, RegisterError};
+
+/// The result of an operation.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Why an operation has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operation failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The job is at fault, so that what was waited for may never come.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The time given to a wait ran out.
+    #[error("{what} did not end within {limit:?}")]
+    TimedOut {
+        /// What was waited for.
+        what: &'static str,
+        /// How long.
+        limit: Duration,
+    },
+    /// An operation was to be ordered after a handle of another context.
+    #[error("the handle belongs to another context; operations are ordered only after those of their own context")]
+    ForeignHandle,
+    /// There is no such address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The address is null, or not a multiple of the alignment of what it is said to lead to.
+    #[error("{address:?} cannot lead to a value that is aligned to {align} bytes")]
+    Pointer {
+        /// The address.
+        address: GlobalAddress,
+        /// The alignment.
+        align: usize,
+    },
+    /// A strided transfer is impossible.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A strided transfer reaches past the local memory.
+    #[error("the shape reaches over {needed} elements, but the slice has {length}")]
+    ShapePastSlice {
+        /// How many elements the shape reaches over.
+        needed: u64,
+        /// How many the slice has.
+        length: usize,
+    },
+    /// No memory is left in a heap.
+    #[error("no {bytes} bytes are left in a heap of {heap_bytes} bytes; start the job with a larger one (--heap, PELAGO_HEAP)")]
+    NoMemory {
+        /// How many bytes were asked for.
+        bytes: u64,
+        /// How many the heap has.
+        heap_bytes: u64,
+    },
+    /// Too many things of a bounded kind are alive.
+    #[error("too many {what}: the limit is {limit}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many may be.
+        limit: usize,
+    },
+    /// Ranks called one collective operation with different arguments.
+    #[error("ranks disagree in {0}: a collective operation takes the same arguments on every rank")]
+    Disagreement(&'static str),
+    /// Ranks do not form a team, or this rank is no member.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// This rank called a collective operation of a team that it is not a member of.
+    #[error("{0} is not a member of the team")]
+    NotMember(Rank),
+    /// A peer cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Memory cannot be registered.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The job could not be set up.
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    /// A transport refused an operation that it must accept: a mistake in the transport.
+    #[error("the transport refused an operation: {0}")]
+    Refused(PostError),
+}
+
+/// How much is lost by an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// This operation; others are not affected.
+    Operation,
+    /// All operations that need one peer.
+    Peer,
+    /// The job.
+    Job,
+}
+
+impl Error {
+    /// How much is lost.
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Failed(Failure::PeerLost(_)) | Self::Connect(_) => Scope::Peer,
+            Self::Fault(_) | Self::Bootstrap(_) | Self::Disagreement(_) | Self::Refused(_) => Scope::Job,
+            _ => Scope::Operation,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Meetings of a team: barrier, broadcast, allreduce, by puts into scratch memory that each member has at the same place.
+//!
+//! Every flag holds the number of the last step that it announces, so that it need not be reset and a member that is a step ahead does no
+//! harm. A buffer is written again only when its reader is known to have read it: see `broadcast` and `reduce`.
+
+use std::cell::Cell;
+
+use pelago_base::limits::COLLECTIVE_CHUNK_BYTES;
+use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
+use pelago_memory::{CellSlice, Pod};
+
+use crate::segment::{ALIGN_BYTES, Symmetric};
+use crate::{Context, GlobalPtr, Result};
+
+/// Rounds of a barrier or a tree over the largest job.
+const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
+
+/// Where things lie in the scratch memory, in cache lines: one line for each word that somebody waits for.
+const ARRIVED: u64 = 0;
+const RELEASED: u64 = 1;
+const MET: u64 = 2;
+const BROUGHT: u64 = MET + ROUNDS_MAX;
+const REDUCED: u64 = BROUGHT + 1;
+const LINES: u64 = REDUCED + ROUNDS_MAX;
+/// Then the buffers, one for a broadcast and one for each round of a reduction.
+const BUFFERS: u64 = LINES * ALIGN_BYTES;
+
+/// Bytes of the scratch memory of a team of `size` members.
+pub(crate) fn scratch_bytes(size: u32) -> u64 {
+    BUFFERS + (1 + u64::from(rounds(size))) * COLLECTIVE_CHUNK_BYTES as u64
+}
+
+/// Steps in which a number that doubles from 1 reaches `size`.
+const fn rounds(size: u32) -> u32 {
+    size.next_power_of_two().ilog2()
+}
+
+/// How the members of a team meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    /// log₂ n rounds; in each, every member tells one and hears of one. For members with a processor each.
+    Dissemination,
+    /// All count up one word, the last releases the others: each member has to run only once. For members that share processors.
+    Central,
+}
+
+/// The state of one member.
+pub(crate) struct Meeting {
+    team: Team,
+    position: u32,
+    kind: BarrierKind,
+    scratch_offset: u64,
+    /// Barriers and data steps so far.
+    barriers: Cell<u64>,
+    steps: Cell<u64>,
+}
+
+impl Meeting {
+    pub(crate) fn new(team: Team, position: u32, kind: BarrierKind, scratch_offset: u64) -> Self {
+        Self { team, position, kind, scratch_offset, barriers: Cell::new(0), steps: Cell::new(0) }
+    }
+
+    pub(crate) fn kind(&self) -> BarrierKind {
+        self.kind
+    }
+
+    pub(crate) fn barrier(&self, context: &Context) -> Result<()> {
+        let epoch = self.barriers.get() + 1;
+        self.barriers.set(epoch);
+        match self.kind {
+            BarrierKind::Dissemination => self.disseminate(context, epoch),
+            BarrierKind::Central => self.meet_centrally(context, epoch),
+        }
+    }
+
+    /// Brings the values of the member at `root` to all. Each chunk ends with a barrier, so that the buffers are free again.
+    pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
+        for chunk in values.chunks_mut(chunk_length::<T>()) {
+            self.bring(context, root, self.next_step(), chunk)?;
+            self.barrier(context)?;
+        }
+        Ok(())
+    }
+
+    /// Combines the values of all members, element by element, and brings the result to all; bitwise the same everywhere.
+    ///
+    /// A member sends its part of a chunk only when it has the result of the chunk before, so its parent has read what it sent
+    /// before; and a parent brings a result only when it has the part of the member, which has so read the result before.
+    pub(crate) fn allreduce<T: Pod>(&self, context: &Context, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
+        for chunk in values.chunks_mut(chunk_length::<T>()) {
+            let step = self.next_step();
+            self.reduce(context, step, chunk, &combine)?;
+            self.bring(context, 0, step, chunk)?;
+        }
+        Ok(())
+    }
+
+    fn next_step(&self) -> u64 {
+        self.steps.set(self.steps.get() + 1);
+        self.steps.get()
+    }
+
+    fn disseminate(&self, context: &Context, epoch: u64) -> Result<()> {
+        let size = self.team.size();
+        for round in 0..rounds(size) {
+            let target = (u64::from(self.position) + (1 << round)) % u64::from(size);
+            let line = MET + u64::from(round);
+            context.put(self.word(context, target as u32, line), &[epoch])?;
+            self.wait(context, line, epoch)?;
+        }
+        Ok(())
+    }
+
+    fn meet_centrally(&self, context: &Context, epoch: u64) -> Result<()> {
+        let size = u64::from(self.team.size());
+        let arrived = context.fetch_add(self.word(context, 0, ARRIVED), 1)?.wait()? + 1;
+        let released = self.word(context, 0, RELEASED);
+        if arrived == epoch * size {
+            context.put(released, &[epoch])?;
+            // The word is at one member; the others wait on bells of their own.
+            for rank in self.team.iter() {
+                context.ring(self.address(context, rank, 0));
+            }
+            return Ok(());
+        }
+        context.block("barrier", None, || Ok((context.get(released)? >= epoch).then_some(())))
+    }
+
+    /// A binomial tree with its root at `root`: every member but the root hears once, and tells those below it.
+    fn bring<T: Pod>(&self, context: &Context, root: u32, step: u64, values: &mut [T]) -> Result<()> {
+        let size = self.team.size();
+        let relative = (self.position + size - root) % size;
+        if relative != 0 {
+            self.wait(context, BROUGHT, step)?;
+            self.buffer(context, 0).range(0..values.len()).read(0, values);
+        }
+        let below = if relative == 0 { rounds(size) } else { relative.trailing_zeros() };
+        for round in (0..below).rev().filter(|round| relative + (1 << round) < size) {
+            let child = (relative + (1 << round) + root) % size;
+            self.tell(context, child, 0, BROUGHT, step, values)?;
+        }
+        Ok(())
+    }
+
+    /// A binomial tree with its root at position 0: every member combines what it hears from below, in order, and tells it above.
+    fn reduce<T: Pod>(&self, context: &Context, step: u64, values: &mut [T], combine: &impl Fn(T, T) -> T) -> Result<()> {
+        let size = self.team.size();
+        for round in 0..rounds(size) {
+            let (buffer, line) = (1 + u64::from(round), REDUCED + u64::from(round));
+            if self.position & (1 << round) != 0 {
+                return self.tell(context, self.position - (1 << round), buffer, line, step, values);
+            }
+            if self.position + (1 << round) < size {
+                self.wait(context, line, step)?;
+                let heard = self.buffer::<T>(context, buffer);
+                for (index, value) in values.iter_mut().enumerate() {
+                    *value = combine(*value, heard.load(index));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes values to a buffer of a member, then the step to a line.
+    fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
+        let rank = self.member(member);
+        let to = GlobalPtr::known(self.address(context, rank, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64));
+        let data = context.put(to, values)?;
+        context.after(&data).put(self.word(context, member, line), &[step])?;
+        Ok(())
+    }
+
+    /// Waits until a line of this member announces `step`.
+    fn wait(&self, context: &Context, line: u64, step: u64) -> Result<()> {
+        let own = self.local::<u64>(context, line * ALIGN_BYTES, 1);
+        context.block("a collective operation", None, || Ok((own.load(0) >= step).then_some(())))
+    }
+
+    fn buffer<'c, T: Pod>(&self, context: &'c Context, buffer: u64) -> CellSlice<'c, T> {
+        self.local(context, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64, chunk_length::<T>())
+    }
+
+    fn word(&self, context: &Context, member: u32, line: u64) -> GlobalPtr<u64> {
+        GlobalPtr::known(self.address(context, self.member(member), line * ALIGN_BYTES))
+    }
+
+    fn member(&self, position: u32) -> Rank {
+        self.team.rank(position).expect("positions are computed below the size")
+    }
+
+    fn address(&self, context: &Context, rank: Rank, offset: u64) -> GlobalAddress {
+        let address = context.reach.addresses().encode(rank, SegmentId::SYMMETRIC, self.scratch_offset + offset);
+        address.expect("the scratch memory is allocated")
+    }
+
+    fn local<'c, T: Pod>(&self, context: &'c Context, offset: u64, length: usize) -> CellSlice<'c, T> {
+        let address = self.address(context, context.rank(), offset);
+        let cells = context.reach.cells(address, (length * size_of::<T>()) as u64);
+        cells.and_then(|cells| cells.elements()).expect("the scratch memory is allocated and aligned")
+    }
+}
+
+/// Values that a buffer holds.
+const fn chunk_length<T>() -> usize {
+    assert!(size_of::<T>() <= COLLECTIVE_CHUNK_BYTES, "a value fits a buffer");
+    COLLECTIVE_CHUNK_BYTES / size_of::<T>()
+}
+
+/// A team whose members meet, seen from one of them; made by [`World::group`](crate::World::group).
+///
+/// Its operations are collective: every member calls the same ones in the same order.
+pub struct Group<'w> {
+    context: &'w Context,
+    meeting: Meeting,
+    _scratch: Symmetric<'w, u64>,
+}
+
+impl<'w> Group<'w> {
+    pub(crate) fn new(context: &'w Context, meeting: Meeting, scratch: Symmetric<'w, u64>) -> Self {
+        Self { context, meeting, _scratch: scratch }
+    }
+
+    /// The members.
+    pub fn team(&self) -> &Team {
+        &self.meeting.team
+    }
+
+    /// Where this rank stands among them.
+    pub fn position(&self) -> u32 {
+        self.meeting.position
+    }
+
+    /// Returns when every member has called it; what each put before is visible to all after.
+    ///
+    /// Cost: log₂ n messages per member; one atomic where members share processors.
+    ///
+    /// # Errors
+    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    pub fn barrier(&self) -> Result<()> {
+        self.context.quiet()?;
+        self.meeting.barrier(self.context)
+    }
+
+    /// Brings the values of the member at position `root` to all members.
+    ///
+    /// Cost: log₂ n steps and a barrier for every 16 KiB.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    ///
+    /// # Panics
+    /// There is no such position.
+    pub fn broadcast<T: Pod>(&self, root: u32, values: &mut [T]) -> Result<()> {
+        assert!(root < self.meeting.team.size(), "position {root} in a team of {}", self.meeting.team.size());
+        self.meeting.broadcast(self.context, root, values)
+    }
+
+    /// Combines the values of all members, element by element and in a fixed order, and brings the result to all.
+    ///
+    /// Cost: 2·log₂ n steps for every 16 KiB.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
+        self.meeting.allreduce(self.context, values, combine)
+    }
+}

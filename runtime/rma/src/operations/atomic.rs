@@ -1,0 +1,150 @@
+//! Remote atomics on words of 4 and 8 bytes.
+
+use pelago_base::AtomicOperator;
+use pelago_memory::Word;
+
+use crate::chain::Ordered;
+use crate::handle::{Fetch, Handle};
+use crate::order::After;
+use crate::task::Task;
+use crate::{Context, GlobalPtr, Result};
+
+/// For each operator: the operation that fetches what was there, and the one that does not.
+macro_rules! operators {
+    ($($fetching:ident, $plain:ident, $operator:ident, $verb:literal;)+) => {
+        impl Context {$(
+            #[doc = concat!($verb, " the word at `at` and returns what was there.")]
+            ///
+            /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
+            ///
+            /// # Errors
+            /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+            #[inline(always)]
+            pub fn $fetching<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Fetch<'_, T>> {
+                self.fetch_by(at, AtomicOperator::$operator, operand)
+            }
+
+            #[doc = concat!($verb, " the word at `at`.")]
+            ///
+            /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
+            ///
+            /// # Errors
+            /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+            #[inline(always)]
+            pub fn $plain<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Handle<'_>> {
+                self.apply(at, AtomicOperator::$operator, operand)
+            }
+        )+}
+
+        impl<'c> Ordered<'c> {$(
+            #[doc = concat!("As [`Context::", stringify!($fetching), "`].")]
+            ///
+            /// # Errors
+            /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+            pub fn $fetching<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Fetch<'c, T>> {
+                self.fetch_by(at, AtomicOperator::$operator, operand)
+            }
+
+            #[doc = concat!("As [`Context::", stringify!($plain), "`].")]
+            ///
+            /// # Errors
+            /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+            pub fn $plain<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Handle<'c>> {
+                self.apply(at, AtomicOperator::$operator, operand)
+            }
+        )+}
+    };
+}
+
+operators! {
+    fetch_add, add, Add, "Adds `operand` to";
+    fetch_and, and, And, "Bitwise-ands `operand` into";
+    fetch_or, or, Or, "Bitwise-ors `operand` into";
+    fetch_xor, xor, Xor, "Bitwise-exclusive-ors `operand` into";
+    swap, set, Swap, "Writes `operand` to";
+}
+
+impl Context {
+    /// Writes `new` to the word at `at` if it equals `expected`; returns what was there.
+    ///
+    /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
+    ///
+    /// # Errors
+    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+    #[inline(always)]
+    pub fn compare_swap<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Fetch<'_, T>> {
+        self.fetch_by(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
+    }
+
+    /// Reads the word at `at` without waiting for it.
+    ///
+    /// # Errors
+    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+    #[inline(always)]
+    pub fn fetch<T: Word>(&self, at: GlobalPtr<T>) -> Result<Fetch<'_, T>> {
+        self.fetch_by(at, AtomicOperator::Load, T::from_bits(0))
+    }
+
+    #[inline(always)]
+    fn fetch_by<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
+        if let Some(place) = self.reach.place::<T>(at.address()) {
+            return Ok(Fetch::ready(place.atomic(operator, operand)));
+        }
+        self.fetch_after(After::Nothing, at, operator, operand)
+    }
+
+    #[inline(always)]
+    fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
+        if let Some(place) = self.reach.place::<T>(at.address()) {
+            place.atomic(operator, operand);
+            return Ok(Handle::done());
+        }
+        self.apply_after(After::Nothing, at, operator, operand)
+    }
+
+    #[cold]
+    fn fetch_after<T: Word>(&self, after: After, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
+        Ok(Fetch::pending(self, self.submit(after, task(at, operator, operand), true)?))
+    }
+
+    #[cold]
+    fn apply_after<T: Word>(&self, after: After, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
+        Ok(Handle::pending(self, self.submit(after, task(at, operator, operand), false)?))
+    }
+}
+
+impl<'c> Ordered<'c> {
+    /// As [`Context::compare_swap`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    pub fn compare_swap<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Fetch<'c, T>> {
+        self.fetch_by(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
+    }
+
+    /// As [`Context::fetch`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    pub fn fetch<T: Word>(&self, at: GlobalPtr<T>) -> Result<Fetch<'c, T>> {
+        self.fetch_by(at, AtomicOperator::Load, T::from_bits(0))
+    }
+
+    fn fetch_by<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'c, T>> {
+        match self.pending()? {
+            None => self.context().fetch_by(at, operator, operand),
+            Some(after) => self.context().fetch_after(after, at, operator, operand),
+        }
+    }
+
+    fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'c>> {
+        match self.pending()? {
+            None => self.context().apply(at, operator, operand),
+            Some(after) => self.context().apply_after(after, at, operator, operand),
+        }
+    }
+}
+
+fn task<T: Word>(at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Task {
+    Task::Atomic { at: at.address(), width: T::WIDTH, operator, operand: operand.to_bits() }
+}

@@ -1,0 +1,87 @@
+//! From any rank to any.
+
+use pelago_base::Shape;
+use pelago_memory::Pod;
+
+use super::joined;
+use crate::chain::Ordered;
+use crate::handle::Handle;
+use crate::order::After;
+use crate::task::{End, Task};
+use crate::{Context, GlobalPtr, Result};
+
+impl Context {
+    /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from the one to the other.
+    ///
+    /// Without waiting and without a further copy: for large transfers that overlap with computing, allocate both ends globally.
+    ///
+    /// Cost: both ends mapped: one copy, done when the call returns. Else one operation of the transport.
+    ///
+    /// # Errors
+    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    #[inline]
+    pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'_>> {
+        let shape = Shape::contiguous(count as u64);
+        self.copy_after(After::Nothing, from, shape, to, shape)
+    }
+
+    /// Copies the blocks of `from_shape` from `from` on onto those of `to_shape` from `to` on. Shapes are in elements.
+    ///
+    /// Cost: both ends mapped: no packing, one copy. Else one operation of the transport for each block.
+    ///
+    /// # Errors
+    /// The shapes differ; else as [`copy`](Self::copy).
+    pub fn copy_strided<T: Pod>(
+        &self,
+        from: GlobalPtr<T>,
+        from_shape: Shape,
+        to: GlobalPtr<T>,
+        to_shape: Shape,
+    ) -> Result<Handle<'_>> {
+        self.copy_after(After::Nothing, from, from_shape, to, to_shape)
+    }
+
+    fn copy_after<T: Pod>(
+        &self,
+        after: After,
+        from: GlobalPtr<T>,
+        from_shape: Shape,
+        to: GlobalPtr<T>,
+        to_shape: Shape,
+    ) -> Result<Handle<'_>> {
+        let element = size_of::<T>() as u64;
+        let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
+        let (from, to) = (End::Global(from.address()), End::Global(to.address()));
+        let mut task = Task::Move { from, to, from_shape, to_shape };
+        if after == After::Nothing && task.do_mapped(&self.reach).is_some() {
+            return Ok(Handle::done());
+        }
+        Ok(Handle::pending(self, self.submit(after, task, false)?))
+    }
+}
+
+impl<'c> Ordered<'c> {
+    /// As [`Context::copy`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::copy`].
+    pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'c>> {
+        let shape = Shape::contiguous(count as u64);
+        self.copy_strided(from, shape, to, shape)
+    }
+
+    /// As [`Context::copy_strided`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::copy_strided`].
+    pub fn copy_strided<T: Pod>(
+        &self,
+        from: GlobalPtr<T>,
+        from_shape: Shape,
+        to: GlobalPtr<T>,
+        to_shape: Shape,
+    ) -> Result<Handle<'c>> {
+        let after = self.pending()?.unwrap_or(After::Nothing);
+        self.context().copy_after(after, from, from_shape, to, to_shape)
+    }
+}

@@ -1,0 +1,90 @@
+//! From any rank to this one.
+
+use pelago_base::{GlobalAddress, Shape};
+use pelago_memory::{Cells, Pod, copy_strided};
+use zerocopy::IntoBytes;
+
+use super::put::packed_strides;
+use super::{joined, shape_in_slice};
+use crate::buffer::Buffer;
+use crate::order::After;
+use crate::task::{End, Task};
+use crate::{Context, GlobalPtr, Result};
+
+impl Context {
+    /// Reads the value at `from`.
+    ///
+    /// Cost: mapped source: one load for a value of up to 8 bytes, else one copy. Other sources: waits for one operation of the
+    /// transport. To fetch without waiting, use [`copy`](Self::copy) or [`fetch`](Self::fetch).
+    ///
+    /// # Errors
+    /// The address leads nowhere, its rank was lost, or the job is at fault.
+    #[inline(always)]
+    pub fn get<T: Pod>(&self, from: GlobalPtr<T>) -> Result<T> {
+        if let Some(place) = self.reach.place::<T>(from.address()) {
+            return Ok(place.load());
+        }
+        let mut value = T::new_zeroed();
+        self.get_bytes(from.address(), value.as_mut_bytes())?;
+        Ok(value)
+    }
+
+    /// Reads values from `from` on until `into` is full.
+    ///
+    /// Cost: as [`get`](Self::get); other sources: one more copy.
+    ///
+    /// # Errors
+    /// The address leads nowhere, its rank was lost, or the job is at fault.
+    #[inline]
+    pub fn get_into<T: Pod>(&self, from: GlobalPtr<T>, into: &mut [T]) -> Result<()> {
+        self.get_bytes(from.address(), into.as_mut_bytes())
+    }
+
+    /// Reads the blocks of `from_shape` from `from` on onto those of `into_shape` in `into`. Shapes are in elements.
+    ///
+    /// Cost: mapped source: no packing, one copy. Other sources: one operation of the transport for each block of `from`, unpacked.
+    ///
+    /// # Errors
+    /// The shapes differ, or `into_shape` reaches past `into`; else as [`get`](Self::get).
+    pub fn get_strided<T: Pod>(&self, from: GlobalPtr<T>, from_shape: Shape, into: &mut [T], into_shape: Shape) -> Result<()> {
+        let into_shape = shape_in_slice::<T>(into_shape, into.len())?;
+        let from_shape = from_shape.scaled(size_of::<T>() as u64)?;
+        let (from_shape, into_shape) = joined(from_shape, into_shape)?;
+        let target = Cells::from_mut(into);
+        if let Some(source) = self.reach.cells(from.address(), from_shape.extent()?) {
+            copy_strided(source, from_shape, target, into_shape);
+            return Ok(());
+        }
+        let packed = Shape { strides: packed_strides(from_shape), ..from_shape };
+        let buffer = Buffer::zeroed(packed.extent()? as usize);
+        let task = Task::Move { from: End::Global(from.address()), to: End::Buffer(buffer), from_shape, to_shape: packed };
+        self.fetch_buffer(task, |mut buffer| copy_strided(buffer.cells(), packed, target, into_shape))
+    }
+
+    #[inline]
+    fn get_bytes(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
+        if let Some(cells) = self.reach.cells(from, into.len() as u64) {
+            cells.read(into);
+            return Ok(());
+        }
+        self.get_remote(from, into)
+    }
+
+    #[cold]
+    fn get_remote(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
+        let task = Task::contiguous(End::Global(from), End::Buffer(Buffer::zeroed(into.len())), into.len() as u64);
+        self.fetch_buffer(task, |mut buffer| buffer.cells().read(into))
+    }
+
+    /// Waits for an operation that fills a buffer, and hands it on.
+    fn fetch_buffer(&self, task: Task, hand_on: impl FnOnce(Buffer)) -> Result<()> {
+        let id = self.submit(After::Nothing, task, true)?;
+        if let Err(error) = self.wait_id(id) {
+            self.forget_word(id);
+            return Err(error);
+        }
+        let (_, buffer) = self.engine().borrow_mut().take(id);
+        hand_on(buffer.expect("the operation was kept"));
+        Ok(())
+    }
+}

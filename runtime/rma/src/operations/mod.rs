@@ -1,0 +1,32 @@
+//! The operations themselves: first the direct way to mapped memory, then the way through the engine.
+//!
+//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words. Each file has the direct operations of
+//! `Context`, then those of `Ordered`, which wait for others.
+
+mod atomic;
+mod copy;
+mod get;
+mod put;
+
+use pelago_base::Shape;
+use pelago_memory::Pod;
+
+use crate::{Error, Result};
+
+/// The shape in bytes of one in elements of `T`, if it stays inside a slice of `length` elements.
+fn shape_in_slice<T: Pod>(shape: Shape, length: usize) -> Result<Shape> {
+    let needed = shape.extent()?;
+    if needed > length as u64 {
+        return Err(Error::ShapePastSlice { needed, length });
+    }
+    Ok(shape.scaled(size_of::<T>() as u64)?)
+}
+
+/// Two shapes with equal blocks and counts, joined to as few blocks as both allow.
+fn joined(from: Shape, to: Shape) -> Result<(Shape, Shape)> {
+    from.matches(&to)?;
+    from.extent()?;
+    to.extent()?;
+    let (from_joined, to_joined) = (from.canonical(), to.canonical());
+    Ok(if from_joined.matches(&to_joined).is_ok() { (from_joined, to_joined) } else { (from, to) })
+}

@@ -1,0 +1,129 @@
+//! From this rank to any.
+
+use pelago_base::{GlobalAddress, Shape};
+use pelago_memory::{Pod, write_strided};
+use zerocopy::IntoBytes;
+
+use super::{joined, shape_in_slice};
+use crate::buffer::Buffer;
+use crate::chain::Ordered;
+use crate::handle::Handle;
+use crate::order::After;
+use crate::task::{End, Task};
+use crate::{Context, GlobalPtr, Result};
+
+impl Context {
+    /// Writes `values` from `to` on. They may be reused as soon as the call returns.
+    ///
+    /// Cost: mapped target: one store for a value of up to 8 bytes, else one copy. Other targets: the values are copied once
+    /// more, and one operation of the transport.
+    ///
+    /// # Errors
+    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    #[inline(always)]
+    pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
+        if let [value] = values
+            && let Some(place) = self.reach.place::<T>(to.address())
+        {
+            place.store(*value);
+            return Ok(Handle::done());
+        }
+        self.put_bytes(to.address(), values.as_bytes())
+    }
+
+    /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
+    ///
+    /// Cost: mapped target: no packing, one copy. Other targets: packed, and one operation of the transport for each block of `to`.
+    ///
+    /// # Errors
+    /// The shapes differ, or `from_shape` reaches past `from`.
+    pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'_>> {
+        self.put_strided_after(After::Nothing, to, to_shape, from, from_shape)
+    }
+
+    #[inline]
+    fn put_bytes(&self, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+        if let Some(cells) = self.reach.cells(to, bytes.len() as u64) {
+            cells.write(bytes);
+            self.ring(to);
+            return Ok(Handle::done());
+        }
+        self.put_remote(to, bytes)
+    }
+
+    #[cold]
+    fn put_remote(&self, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+        self.make_room()?;
+        self.busy.set(true);
+        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), to, bytes)? {
+            return Ok(Handle::pending(self, id));
+        }
+        self.put_after(After::Nothing, to, bytes)
+    }
+
+    fn put_after(&self, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+        let task = Task::contiguous(End::Buffer(Buffer::copy_of(bytes)), End::Global(to), bytes.len() as u64);
+        Ok(Handle::pending(self, self.submit(after, task, false)?))
+    }
+
+    fn put_strided_after<T: Pod>(
+        &self,
+        after: After,
+        to: GlobalPtr<T>,
+        to_shape: Shape,
+        from: &[T],
+        from_shape: Shape,
+    ) -> Result<Handle<'_>> {
+        let from_shape = shape_in_slice::<T>(from_shape, from.len())?;
+        let to_shape = to_shape.scaled(size_of::<T>() as u64)?;
+        let (from_shape, to_shape) = joined(from_shape, to_shape)?;
+        if after == After::Nothing
+            && let Some(target) = self.reach.cells(to.address(), to_shape.extent()?)
+        {
+            write_strided(from.as_bytes(), from_shape, target, to_shape);
+            self.ring(to.address());
+            return Ok(Handle::done());
+        }
+        let packed = Shape { strides: packed_strides(from_shape), ..from_shape };
+        let mut buffer = Buffer::zeroed(packed.extent()? as usize);
+        write_strided(from.as_bytes(), from_shape, buffer.cells(), packed);
+        let task = Task::Move { from: End::Buffer(buffer), to: End::Global(to.address()), from_shape: packed, to_shape };
+        Ok(Handle::pending(self, self.submit(after, task, false)?))
+    }
+
+    /// Wakes the owner of an address of this host, if it sleeps.
+    #[inline]
+    pub(crate) fn ring(&self, address: GlobalAddress) {
+        if let Some(bell) = self.reach.bell(self.reach.addresses().rank(address)) {
+            bell.ring();
+        }
+    }
+}
+
+impl<'c> Ordered<'c> {
+    /// As [`Context::put`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put`].
+    pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'c>> {
+        match self.pending()? {
+            None => self.context().put(to, values),
+            Some(after) => self.context().put_after(after, to.address(), values.as_bytes()),
+        }
+    }
+
+    /// As [`Context::put_strided`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_strided`].
+    pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'c>> {
+        let after = self.pending()?.unwrap_or(After::Nothing);
+        self.context().put_strided_after(after, to, to_shape, from, from_shape)
+    }
+}
+
+/// The strides by which the blocks of `shape` lie one after the other.
+pub(super) fn packed_strides(shape: Shape) -> [u64; 3] {
+    let [_, middle, fast] = shape.counts;
+    [shape.block * fast * middle, shape.block * fast, shape.block]
+}

@@ -1,0 +1,98 @@
+//! Typed global addresses.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use pelago_base::GlobalAddress;
+use pelago_memory::Pod;
+
+use crate::Error;
+
+/// Where a value of type `T` lies in the memory of the job.
+///
+/// Invariant **G1**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is one word; its
+/// [`bits`](Self::address) can be stored in global memory and turned into a pointer again with [`from_address`](Self::from_address).
+pub struct GlobalPtr<T> {
+    address: GlobalAddress,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> GlobalPtr<T> {
+    /// The pointer with this address.
+    ///
+    /// # Errors
+    /// The address is null or not aligned to `T`. Whether it leads to memory is found out by the operations that use it.
+    pub fn from_address(address: GlobalAddress) -> Result<Self, Error> {
+        let aligned = address.bits().is_multiple_of(align_of::<T>() as u64);
+        if address.is_null() || !aligned {
+            return Err(Error::Pointer { address, align: align_of::<T>() });
+        }
+        Ok(Self { address, value: PhantomData })
+    }
+
+    /// The pointer to an address of the library's own choice.
+    ///
+    /// # Panics
+    /// The address is null or not aligned.
+    pub(crate) fn known(address: GlobalAddress) -> Self {
+        Self::from_address(address).expect("allocations are aligned")
+    }
+
+    /// The address.
+    #[inline(always)]
+    pub const fn address(self) -> GlobalAddress {
+        self.address
+    }
+
+    /// The pointer `elements` further on. It is not checked to stay inside what was allocated, only by its use to stay in a heap.
+    #[inline]
+    pub const fn add(self, elements: u64) -> Self {
+        let bytes = elements.wrapping_mul(size_of::<T>() as u64);
+        Self { address: GlobalAddress::from_bits(self.address.bits().wrapping_add(bytes)), value: PhantomData }
+    }
+
+    /// The same place, as a value of another type.
+    ///
+    /// # Errors
+    /// It is not aligned to `U`.
+    pub fn cast<U: Pod>(self) -> Result<GlobalPtr<U>, Error> {
+        GlobalPtr::from_address(self.address)
+    }
+}
+
+impl<T> Clone for GlobalPtr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for GlobalPtr<T> {}
+
+impl<T> PartialEq for GlobalPtr<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl<T> Eq for GlobalPtr<T> {}
+
+impl<T> fmt::Debug for GlobalPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GlobalPtr<{}>({:#x})", core::any::type_name::<T>(), self.address.bits())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_and_misaligned_addresses_are_no_pointers() {
+        assert!(GlobalPtr::<u8>::from_address(GlobalAddress::NULL).is_err());
+        assert!(GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(0x1_0004)).is_err());
+        let pointer = GlobalPtr::<u32>::from_address(GlobalAddress::from_bits(0x1_0004)).unwrap();
+        assert_eq!(pointer.add(3).address().bits(), 0x1_0010);
+        assert!(pointer.cast::<u64>().is_err() && pointer.add(1).cast::<u64>().is_ok());
+        assert_eq!(size_of::<GlobalPtr<[u64; 4]>>(), 8);
+    }
+}

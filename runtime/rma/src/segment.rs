@@ -1,0 +1,283 @@
+//! Memory that operations reach.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::Ordering;
+
+use pelago_base::limits::REGISTERED_SEGMENTS_MAX;
+use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
+use pelago_memory::{CellSlice, Cells, Pod};
+
+use crate::{Context, Error, GlobalPtr, Result, World};
+
+/// Objects begin at multiples of a cache line, so that those of different ranks' interest do not share one.
+pub(crate) const ALIGN_BYTES: u64 = 64;
+
+/// Large objects begin at multiples of a page, so that whole pages of them can be given back.
+const PAGE_BYTES: u64 = 4096;
+
+/// How long dropping registered memory waits for peers that are inside it, before it is leaked.
+const DEREGISTER_LIMIT: Duration = Duration::from_milliseconds(10_000);
+
+/// The alignment of an object of `bytes` bytes.
+pub(crate) const fn align_of_object(bytes: u64) -> u64 {
+    if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGN_BYTES }
+}
+
+/// Values that every rank of the job has, at the same place of its memory; made by [`World::alloc`].
+///
+/// Dropping it is not collective: the memory is used again when all ranks have dropped theirs and one allocates again.
+pub struct Symmetric<'w, T> {
+    world: &'w World,
+    slot: usize,
+    offset: u64,
+    length: usize,
+    first: GlobalPtrOf<T>,
+}
+
+type GlobalPtrOf<T> = core::marker::PhantomData<fn() -> T>;
+
+impl<'w, T: Pod> Symmetric<'w, T> {
+    pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
+        Self { world, slot, offset, length, first: core::marker::PhantomData }
+    }
+
+    /// How many values each rank has.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether each rank has no value.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The value at `index` of `rank`. Cost: arithmetic; no rank is asked.
+    ///
+    /// # Panics
+    /// `index` is past the end, or the job has no such rank.
+    #[inline]
+    pub fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
+        assert!(index < self.length.max(1), "element {index} of {}", self.length);
+        let offset = self.offset + (index * size_of::<T>()) as u64;
+        let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
+        GlobalPtr::known(address.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// This rank's own values.
+    #[inline]
+    pub fn local(&self) -> CellSlice<'_, T> {
+        own(self.world, SegmentId::SYMMETRIC, self.offset, self.length)
+    }
+}
+
+impl<T> Drop for Symmetric<'_, T> {
+    fn drop(&mut self) {
+        self.world.drop_symmetric(self.slot);
+    }
+}
+
+/// Values that only this rank has, in memory that all ranks reach; made by [`Context::alloc_individual`].
+///
+/// Other ranks learn of it by being told its [`ptr`](Self::ptr). It is freed when dropped, whoever still knows it.
+pub struct Individual<'c, T> {
+    context: &'c Context,
+    offset: u64,
+    length: usize,
+    first: GlobalPtrOf<T>,
+}
+
+impl<T: Pod> Individual<'_, T> {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The value at `index`.
+    ///
+    /// # Panics
+    /// `index` is past the end.
+    pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
+        assert!(index < self.length.max(1), "element {index} of {}", self.length);
+        let offset = self.offset + (index * size_of::<T>()) as u64;
+        GlobalPtr::known(self.context.own_address(SegmentId::INDIVIDUAL, offset))
+    }
+
+    /// The values themselves.
+    pub fn local(&self) -> CellSlice<'_, T> {
+        own(self.context, SegmentId::INDIVIDUAL, self.offset, self.length)
+    }
+}
+
+impl<T> Drop for Individual<'_, T> {
+    fn drop(&mut self) {
+        let mut heap = self.context.shared().individual();
+        if let Some(bytes) = heap.free(self.offset) {
+            self.context.reach.clear(self.context.own_address(SegmentId::INDIVIDUAL, self.offset), bytes);
+        }
+    }
+}
+
+/// Memory that the program already owned, now reached by all ranks; made by [`Context::register`].
+///
+/// Dropped, it is taken back: peers that are inside are waited for.
+pub struct Registered<'c, T: Pod> {
+    context: &'c Context,
+    segment: SegmentId,
+    pointer: *mut T,
+    length: usize,
+    /// The memory, if it is to be freed with the registration.
+    owned: Option<Vec<T>>,
+}
+
+impl<T: Pod> Registered<'_, T> {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The value at `index`.
+    ///
+    /// # Panics
+    /// `index` is past the end.
+    pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
+        assert!(index < self.length.max(1), "element {index} of {}", self.length);
+        GlobalPtr::known(self.context.own_address(self.segment, (index * size_of::<T>()) as u64))
+    }
+
+    /// The values themselves.
+    pub fn local(&self) -> CellSlice<'_, T> {
+        let bytes = self.length * size_of::<T>();
+        let pointer = core::ptr::NonNull::new(self.pointer.cast()).expect("slices have an address");
+        // SAFETY: M1: the memory is owned by `self`, or promised to outlive it. M2: nothing else refers to it meanwhile.
+        unsafe { Cells::new(pointer, bytes) }.elements().expect("values are aligned")
+    }
+
+    /// Ends the registration and gives the values back; `None` if they were borrowed.
+    ///
+    /// # Errors
+    /// A peer did not leave the memory in time; it is leaked.
+    pub fn unregister(mut self) -> Result<Option<Vec<T>>> {
+        self.take_back()?;
+        Ok(self.owned.take())
+    }
+
+    fn take_back(&mut self) -> Result<()> {
+        let context = self.context;
+        let ended = context.block("the end of a registration", Some(DEREGISTER_LIMIT), || {
+            let ended = context.engine().borrow_mut().port().with(|transport| transport.deregister(self.segment));
+            Ok(ended.then_some(()))
+        });
+        match ended {
+            Ok(()) => {
+                let bit = 1 << self.segment_index();
+                context.shared().registered.fetch_and(!bit, Ordering::AcqRel);
+            }
+            Err(_) => core::mem::forget(self.owned.take()),
+        }
+        ended
+    }
+
+    fn segment_index(&self) -> u32 {
+        self.segment.number() - SegmentId::REGISTERED_FIRST.number()
+    }
+}
+
+impl<T: Pod> Drop for Registered<'_, T> {
+    fn drop(&mut self) {
+        let registered = self.context.shared().registered.load(Ordering::Acquire) & 1 << self.segment_index() != 0;
+        if registered && !self.pointer.is_null() {
+            let _leaked_if_late = self.take_back();
+        }
+        self.pointer = core::ptr::null_mut();
+    }
+}
+
+impl Context {
+    /// Allocates `count` zeroed values in this rank's memory, for all ranks to reach.
+    ///
+    /// # Errors
+    /// The heap is full.
+    pub fn alloc_individual<T: Pod>(&self, count: usize) -> Result<Individual<'_, T>> {
+        let heap_bytes = self.reach.addresses().segment_bytes();
+        let bytes = bytes_of::<T>(count, heap_bytes)?;
+        let allocated = self.shared().individual().allocate(bytes, align_of_object(bytes));
+        let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        Ok(Individual { context: self, offset, length: count, first: core::marker::PhantomData })
+    }
+
+    /// Lets all ranks reach memory that the program already has, without copying it.
+    ///
+    /// Cost for peers on this host: copies by one system call; atomics by this rank's agent. Memory of `alloc` is faster.
+    ///
+    /// # Errors
+    /// Too many registrations; the system refuses.
+    pub fn register<T: Pod>(&self, mut memory: Vec<T>) -> Result<Registered<'_, T>> {
+        let (pointer, length) = (memory.as_mut_ptr(), memory.len());
+        // SAFETY: the vector moves into the registration, which neither frees nor touches it before peers have left; if the
+        // registration is forgotten, so is the vector.
+        unsafe { self.register_at(pointer, length, Some(memory)) }
+    }
+
+    /// As [`register`](Self::register), for memory that something else owns: static data, a stack, a foreign allocator.
+    ///
+    /// # Safety
+    /// `length` values from `pointer` on are valid for reads and writes, and nothing makes references to them, until the
+    /// registration is dropped; if it is forgotten, for ever.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub unsafe fn register_raw<T: Pod>(&self, pointer: *mut T, length: usize) -> Result<Registered<'_, T>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.register_at(pointer, length, None) }
+    }
+
+    /// # Safety
+    /// As [`register_raw`](Self::register_raw).
+    unsafe fn register_at<T: Pod>(&self, pointer: *mut T, length: usize, owned: Option<Vec<T>>) -> Result<Registered<'_, T>> {
+        let registered = &self.shared().registered;
+        let bit = registered
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| {
+                let free = bits.trailing_ones();
+                ((free as usize) < REGISTERED_SEGMENTS_MAX).then_some(bits | 1 << free)
+            })
+            .map_err(|_| Error::TooMany { what: "registered segments", limit: REGISTERED_SEGMENTS_MAX })?
+            .trailing_ones();
+        let segment = SegmentId::new(SegmentId::REGISTERED_FIRST.number() + bit).expect("not zero");
+        let start = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
+        // SAFETY: M1, M2: the caller's promise.
+        let cells = unsafe { Cells::new(start, length * size_of::<T>()) };
+        let result = self.engine().borrow_mut().port().with(|transport| transport.register(segment, cells));
+        if let Err(error) = result {
+            registered.fetch_and(!(1 << bit), Ordering::AcqRel);
+            return Err(error.into());
+        }
+        Ok(Registered { context: self, segment, pointer, length, owned })
+    }
+
+    pub(crate) fn own_address(&self, segment: SegmentId, offset: u64) -> GlobalAddress {
+        self.reach.addresses().encode(self.rank(), segment, offset).expect("an allocation has addresses")
+    }
+}
+
+/// The bytes of `count` values, if a heap could hold them.
+pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
+    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+    if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
+}
+
+/// This rank's own values in a heap.
+fn own<T: Pod>(context: &Context, segment: SegmentId, offset: u64, length: usize) -> CellSlice<'_, T> {
+    let address = context.own_address(segment, offset);
+    let cells = context.reach.cells(address, (length * size_of::<T>()) as u64);
+    cells.and_then(Cells::elements).expect("allocations are inside the heap and aligned")
+}

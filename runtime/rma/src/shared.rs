@@ -1,0 +1,66 @@
+//! What all contexts of a rank have in common.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::Rank;
+use pelago_memory::{Heap, Reach};
+use pelago_platform::{Address, Bootstrap, Clock, Park, Transport};
+
+use crate::Result;
+
+/// What a [`World`](crate::World) is made of: one implementation of each part of the platform.
+pub struct Parts {
+    /// The memory of the ranks that loads and stores reach; at least this rank's own.
+    pub reach: Reach,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Waiting.
+    pub park: Arc<dyn Park>,
+    /// Who takes part.
+    pub bootstrap: Box<dyn Bootstrap>,
+    /// The way to all other memory.
+    pub transport: Box<dyn Transport>,
+}
+
+/// What all contexts of a rank have in common.
+pub(crate) struct Shared {
+    pub(crate) rank: Rank,
+    pub(crate) size: u32,
+    pub(crate) reach: Reach,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) park: Arc<dyn Park>,
+    bootstrap: Mutex<Box<dyn Bootstrap>>,
+    individual: Mutex<Heap>,
+    /// One bit for each registered segment in use.
+    pub(crate) registered: AtomicU32,
+}
+
+impl Shared {
+    pub(crate) fn new(reach: Reach, clock: Arc<dyn Clock>, park: Arc<dyn Park>, bootstrap: Box<dyn Bootstrap>) -> Self {
+        let heap_bytes = reach.addresses().segment_bytes();
+        Self {
+            rank: bootstrap.rank(),
+            size: bootstrap.size(),
+            reach,
+            clock,
+            park,
+            bootstrap: Mutex::new(bootstrap),
+            individual: Mutex::new(Heap::new(heap_bytes)),
+            registered: AtomicU32::new(0),
+        }
+    }
+
+    /// What `peer` published as its address for a transport.
+    pub(crate) fn address_of(&self, peer: Rank, transport: &str) -> Result<Address> {
+        Ok(Address(self.bootstrap().lookup(peer, transport)?))
+    }
+
+    pub(crate) fn bootstrap(&self) -> MutexGuard<'_, Box<dyn Bootstrap>> {
+        self.bootstrap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn individual(&self) -> MutexGuard<'_, Heap> {
+        self.individual.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,198 @@
+//! The job, seen from one rank.
+
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
+use pelago_base::{Rank, SegmentId, Team};
+use pelago_memory::{Heap, Pod};
+
+use crate::group::{BarrierKind, Group, Meeting, scratch_bytes};
+use crate::port::Port;
+use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of};
+use crate::shared::{Parts, Shared};
+use crate::{Context, Error, Result};
+
+/// The key under which rank 0 publishes how all ranks meet.
+const BARRIER_KEY: &str = "barrier";
+
+/// The job, seen from one rank: everything that a [`Context`] does, and what all ranks do together.
+///
+/// Collective operations are called by every rank, in the same order. A world stays in its thread; [`Context::share`] makes contexts for
+/// others.
+pub struct World {
+    context: Context,
+    meeting: Meeting,
+    symmetric: RefCell<SymmetricHeap>,
+}
+
+/// Which symmetric memory is in use; the same on every rank, but for what this one alone has dropped.
+struct SymmetricHeap {
+    heap: Heap,
+    slots: Vec<Option<u64>>,
+    dropped: [u64; SYMMETRIC_ALLOCATIONS_MAX / 64],
+}
+
+impl World {
+    /// Takes part in the job. Collective.
+    ///
+    /// # Errors
+    /// A rank ended before all had come.
+    pub fn new(parts: Parts) -> Result<Self> {
+        let Parts { reach, clock, park, mut bootstrap, transport } = parts;
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
+        // Ranks may see different numbers of processors, so that one decides for all.
+        bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;
+        bootstrap.barrier()?;
+        let crowded = bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
+        let mapped = reach.ranks().len() == size as usize;
+        let kind = if crowded && mapped { BarrierKind::Central } else { BarrierKind::Dissemination };
+        let heap_bytes = reach.addresses().segment_bytes();
+        let mut heap = Heap::new(heap_bytes);
+        let bytes = scratch_bytes(size);
+        let scratch = heap.allocate(bytes, ALIGN_BYTES).ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        let shared = Arc::new(Shared::new(reach, clock, park, bootstrap));
+        Ok(Self {
+            context: Context::new(shared, Port::Own(transport)),
+            meeting: Meeting::new(Team::all(size), rank.number(), kind, scratch),
+            symmetric: RefCell::new(SymmetricHeap {
+                heap,
+                slots: vec![None; SYMMETRIC_ALLOCATIONS_MAX],
+                dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64],
+            }),
+        })
+    }
+
+    /// Ends this rank's part of the job in good order, when every rank does. Collective.
+    ///
+    /// # Errors
+    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    pub fn finish(self) -> Result<()> {
+        self.barrier()?;
+        self.context.shared().bootstrap().finish();
+        Ok(())
+    }
+
+    /// Allocates `count` zeroed values on every rank, at the same place of its memory. Collective; `count` is the same everywhere.
+    ///
+    /// Cost: one allreduce, and a barrier if memory was given back since the last allocation. Pages are taken from the system when
+    /// they are first touched.
+    ///
+    /// # Errors
+    /// The heap is full, too many allocations are alive, ranks asked for different sizes (all ranks get the same error), or the job is
+    /// at fault.
+    pub fn alloc<T: Pod>(&self, count: usize) -> Result<Symmetric<'_, T>> {
+        let heap_bytes = self.context.reach.addresses().segment_bytes();
+        let asked = (count as u64).saturating_mul(size_of::<T>() as u64);
+        self.agree(asked)?;
+        let bytes = bytes_of::<T>(count, heap_bytes)?;
+        let mut symmetric = self.symmetric.borrow_mut();
+        let SymmetricHeap { heap, slots, .. } = &mut *symmetric;
+        let slot = slots
+            .iter()
+            .position(Option::is_none)
+            .ok_or(Error::TooMany { what: "symmetric allocations", limit: SYMMETRIC_ALLOCATIONS_MAX })?;
+        let offset = heap.allocate(bytes, align_of_object(bytes)).ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        slots[slot] = Some(offset);
+        Ok(Symmetric::new(self, slot, offset, count))
+    }
+
+    /// The team of `team`'s members, each of which may then meet the others. Collective over all ranks of the job; `None` for a rank
+    /// that is not a member.
+    ///
+    /// # Errors
+    /// As [`alloc`](Self::alloc).
+    pub fn group(&self, team: &Team) -> Result<Option<Group<'_>>> {
+        let scratch = self.alloc::<u64>(scratch_bytes(team.size()).div_ceil(8) as usize)?;
+        let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
+        let Some(position) = team.position(self.rank()) else { return Ok(None) };
+        let meeting = Meeting::new(team.clone(), position, self.meeting.kind(), offset);
+        Ok(Some(Group::new(&self.context, meeting, scratch)))
+    }
+
+    /// Returns when every rank has called it; what each put before is visible to all after. Collective.
+    ///
+    /// Cost: log₂ n messages per rank; one atomic where ranks share processors.
+    ///
+    /// # Errors
+    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    #[inline]
+    pub fn barrier(&self) -> Result<()> {
+        self.context.quiet()?;
+        self.meeting.barrier(&self.context)
+    }
+
+    /// Brings the values of `root` to all ranks. Collective.
+    ///
+    /// Cost: log₂ n steps and a barrier for every 16 KiB.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn broadcast<T: Pod>(&self, root: Rank, values: &mut [T]) -> Result<()> {
+        assert!(root.number() < self.size(), "{root} of {}", self.size());
+        self.meeting.broadcast(&self.context, root.number(), values)
+    }
+
+    /// Combines the values of all ranks, element by element and in a fixed order, and brings the result to all, bitwise the same
+    /// everywhere. Collective.
+    ///
+    /// Cost: 2·log₂ n steps for every 16 KiB.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
+        self.meeting.allreduce(&self.context, values, combine)
+    }
+
+    /// Notes that this rank has dropped an allocation.
+    pub(crate) fn drop_symmetric(&self, slot: usize) {
+        self.symmetric.borrow_mut().dropped[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Makes sure that all ranks ask for the same, and frees what all have dropped.
+    fn agree(&self, bytes: u64) -> Result<()> {
+        let mut words = [0; 2 + SYMMETRIC_ALLOCATIONS_MAX / 64];
+        words[0] = !bytes;
+        words[1] = bytes;
+        words[2..].copy_from_slice(&self.symmetric.borrow().dropped);
+        let mine = words;
+        self.allreduce(&mut words, |one, other| one & other)?;
+        if words[..2] != mine[..2] || words[0] != !words[1] {
+            return Err(Error::Disagreement("the size of an allocation"));
+        }
+        self.free_dropped(&words[2..])
+    }
+
+    fn free_dropped(&self, dropped: &[u64]) -> Result<()> {
+        if dropped.iter().all(|&word| word == 0) {
+            return Ok(());
+        }
+        let mut symmetric = self.symmetric.borrow_mut();
+        let SymmetricHeap { heap, slots, dropped: mine } = &mut *symmetric;
+        for (slot, entry) in slots.iter_mut().enumerate() {
+            if dropped[slot / 64] & 1 << (slot % 64) == 0 {
+                continue;
+            }
+            mine[slot / 64] &= !(1 << (slot % 64));
+            if let Some((offset, bytes)) = entry.take().and_then(|offset| Some((offset, heap.free(offset)?))) {
+                self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
+            }
+        }
+        drop(symmetric);
+        // No rank may write to memory that another has still to clear.
+        self.barrier()
+    }
+}
+
+impl Deref for World {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}

@@ -1,0 +1,81 @@
+//! T3 once and T4 visible for atomics.
+
+use std::collections::BTreeSet;
+
+use pelago_base::{AtomicOperator, Rank, Width};
+use pelago_platform::{Failure, Operation};
+
+use super::Fixture;
+use super::world::{World, expect};
+
+/// Every operator at every width leaves what [`AtomicOperator::apply`] says, finds what was there, and leaves its neighbours alone.
+pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) -> F) {
+    use AtomicOperator::*;
+    let mut world = World::new(make, 2);
+    let mut expected = world.fill(1);
+    let words = [0, 1, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x1_0000_0005, 0x0123_4567_89AB_CDEF, u64::MAX];
+    let operators = [Load, Swap, CompareSwap { expected: 5 }, CompareSwap { expected: 0x1_0000_0005 }, Add, And, Or, Xor];
+    for (segment, there) in world.segments().into_iter().flat_map(|segment| [0, 1].map(|rank| (segment, Rank::new(rank)))) {
+        for (width, offset) in [(Width::Eight, 16), (Width::Four, 16), (Width::Four, 20)] {
+            let (bytes, at) = (width.bytes() as usize, world.address(there, segment, offset));
+            for (operator, old, operand) in triples(&operators, &words) {
+                let old = width.truncate(old);
+                expect(&mut expected, there, segment, offset, &old.to_le_bytes()[..bytes]);
+                let around = &expected[&(there, segment)][..64];
+                world.memory(there, segment).part(0, 64).expect("inside").write(around);
+                let found = world.run(Rank::new(0), Operation::Atomic { at, width, operator, operand });
+                let left = operator.apply(width, old, operand);
+                expect(&mut expected, there, segment, offset, &left.to_le_bytes()[..bytes]);
+                let what = format!("{operator:?} of {width:?} bytes, {old:#x} with {operand:#x}");
+                assert_eq!(found, Ok(old), "{what}");
+                assert_eq!(world.bytes(there, segment, 0, 64), expected[&(there, segment)][..64], "{what}");
+            }
+        }
+    }
+    world.expect_memory(&expected, "atomics");
+}
+
+/// Additions by all ranks to one word, all under way together, leave their number and find each smaller number once.
+pub fn additions_from_all_ranks_are_each_counted_once<F: Fixture>(make: impl Fn(u32) -> F) {
+    const ADDITIONS: usize = 300;
+    let mut world = World::new(make, 4);
+    for (segment, width) in world.segments().into_iter().flat_map(|segment| [Width::Four, Width::Eight].map(|w| (segment, w))) {
+        let owner = Rank::new(1);
+        world.memory(owner, segment).part(0, 64).expect("inside").write(&[0; 64]);
+        let at = world.address(owner, segment, 8);
+        let add = Operation::Atomic { at, width, operator: AtomicOperator::Add, operand: 1 };
+        let mut tokens = Vec::new();
+        for _ in 0..ADDITIONS {
+            tokens.extend(world.ranks().map(|rank| world.post(rank, add)));
+        }
+        let found = tokens.iter().map(|&token| world.wait(token).expect("an aligned word inside"));
+        let found = found.collect::<BTreeSet<_>>();
+        assert!(found.iter().copied().eq(0..tokens.len() as u64), "an addition was lost or counted twice (T3)");
+        let mut left = [0; 64];
+        left[8..16].copy_from_slice(&(tokens.len() as u64).to_le_bytes());
+        world.quiet();
+        assert_eq!(world.bytes(owner, segment, 0, 64), left, "the sum");
+    }
+}
+
+/// A word that is not at a multiple of its width is refused and left alone.
+pub fn misaligned_words_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let expected = world.fill(1);
+    for segment in world.segments() {
+        for (width, offset) in [Width::Four, Width::Eight].into_iter().flat_map(|width| (64..72).map(move |o| (width, o))) {
+            if offset % width.bytes() == 0 {
+                continue;
+            }
+            let at = world.address(Rank::new(1), segment, offset);
+            let swap = Operation::Atomic { at, width, operator: AtomicOperator::Swap, operand: 0 };
+            assert_eq!(world.run(Rank::new(0), swap), Err(Failure::Misaligned(at)), "{width:?} bytes at offset {offset}");
+        }
+    }
+    world.expect_memory(&expected, "misaligned atomics");
+}
+
+fn triples(operators: &[AtomicOperator], words: &[u64]) -> Vec<(AtomicOperator, u64, u64)> {
+    let pairs = words.iter().flat_map(|&old| words.iter().map(move |&operand| (old, operand)));
+    pairs.flat_map(|(old, operand)| operators.iter().map(move |&operator| (operator, old, operand))).collect()
+}

@@ -1,0 +1,46 @@
+//! Endpoints: one per peer, known only from `connect`.
+
+use pelago_base::{Instant, Rank, limits};
+use pelago_platform::{Address, ConnectError, Endpoint, Operation, PostError, Token};
+
+use super::Fixture;
+use super::world::World;
+
+/// Connecting to a peer again gives the endpoint that it gave before; different peers have different endpoints.
+pub fn again_gives_the_same_endpoint<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 4);
+    for from in world.ranks() {
+        for to in world.ranks() {
+            let address = world.transport(to).address();
+            assert!(address.0.len() <= limits::PUBLISHED_BYTES_MAX, "the address can be published");
+            assert_eq!(world.transport(from).connect(to, &address), Ok(world.endpoint(from, to)));
+            assert!(
+                world.ranks().filter(|&other| other != to).all(|other| world.endpoint(from, other) != world.endpoint(from, to))
+            );
+        }
+    }
+}
+
+/// An address that no end of this transport has is refused, and the true one is accepted afterwards.
+pub fn foreign_addresses_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut fixture = make(2);
+    let peer = Rank::new(1);
+    let foreign = Address(vec![0xFF; limits::PUBLISHED_BYTES_MAX]);
+    let refused = fixture.transport(Rank::new(0)).connect(peer, &foreign);
+    assert_eq!(refused, Err(ConnectError::Address(foreign)));
+    let address = fixture.transport(peer).address();
+    fixture.transport(Rank::new(0)).connect(peer, &address).expect("a refusal changes nothing");
+}
+
+/// A post to an endpoint that `connect` did not return is refused and never completes.
+pub fn unknown_endpoints_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let expected = world.fill(1);
+    let (here, unknown) = (Rank::new(0), Endpoint(u32::MAX));
+    let to = world.address(Rank::new(1), world.segments()[0], 0);
+    let operation = Operation::Write { to, bytes: b"unknown" };
+    let answer = world.transport(here).post(Instant::ZERO, unknown, operation, Token(0));
+    assert_eq!(answer, Err(PostError::Unknown(unknown)));
+    world.quiet();
+    world.expect_memory(&expected, "a refused write");
+}

@@ -1,0 +1,74 @@
+//! T1 bounded: `Full` is an answer for the moment, refuses without a trace, and goes away by progress.
+
+use std::collections::BTreeSet;
+
+use pelago_base::{AtomicOperator, Rank, Width, limits};
+use pelago_platform::{Operation, PostError};
+
+use super::Fixture;
+use super::world::{World, expect};
+
+/// Posts in a row after which a transport that still has room is left in peace.
+const POSTS_MAX: usize = 4 * limits::COMPLETIONS_MAX;
+
+/// Refusals in a row after which a queue counts as full, though a layer may refuse for no reason.
+const REFUSALS_MAX: u32 = 40;
+
+const HERE: Rank = Rank::new(0);
+const THERE: Rank = Rank::new(1);
+
+/// Posting without progress until there is no room, again and again: what was accepted takes effect and completes once, what was
+/// refused never.
+pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    for segment in world.segments() {
+        let mut expected = world.fill(1);
+        expect(&mut expected, THERE, segment, 0, &[0; 8]);
+        world.memory(THERE, segment).part(0, 8).expect("inside").write(&[0; 8]);
+        let (at, to) = (world.address(THERE, segment, 0), world.address(THERE, segment, 64));
+        let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        let mut tokens = Vec::new();
+        for round in 0..4 {
+            let mut refusals = 0;
+            for _ in 0..POSTS_MAX {
+                match world.post_once(HERE, add) {
+                    Ok(token) => tokens.push(token),
+                    Err(PostError::Full) => refusals += 1,
+                    Err(other) => panic!("{other}"),
+                }
+                if refusals == REFUSALS_MAX {
+                    break;
+                }
+            }
+            let bytes = [round; 16];
+            if world.post_once(HERE, Operation::Write { to, bytes: &bytes }).is_ok() {
+                expect(&mut expected, THERE, segment, 64, &bytes);
+            }
+            world.quiet();
+            tokens.push(world.post(HERE, add));
+        }
+        let found = tokens.iter().map(|&token| world.wait(token).expect("an aligned word inside")).collect::<BTreeSet<_>>();
+        assert!(found.into_iter().eq(0..tokens.len() as u64), "an accepted addition was lost, or a refused one counted");
+        expect(&mut expected, THERE, segment, 0, &(tokens.len() as u64).to_le_bytes());
+        world.quiet();
+        world.expect_memory(&expected, "additions until there is no room");
+    }
+}
+
+/// Fences cannot be refused, so any number of them, with and without operations between, fits.
+pub fn fences_take_no_room<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let mut expected = world.fill(1);
+    let (segment, count) = (world.segments()[0], 2 * limits::COMPLETIONS_MAX as u64);
+    for index in 0..count {
+        let (offset, bytes) = (index % 512, [index as u8]);
+        for to in world.ranks() {
+            (0..10).for_each(|_| world.fence(HERE, to));
+        }
+        let to = world.address(THERE, segment, offset);
+        world.post(HERE, Operation::Write { to, bytes: &bytes });
+        expect(&mut expected, THERE, segment, offset, &bytes);
+    }
+    world.quiet();
+    world.expect_memory(&expected, "fenced writes");
+}

@@ -1,0 +1,217 @@
+//! T3 once and T4 visible for everything together: generated operations of all ranks against an oracle.
+
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
+use pelago_memory::Cells;
+use pelago_platform::{Operation, Token};
+
+use super::Fixture;
+use super::world::{Memory, World, contents, expect, local};
+use crate::captured::ends;
+use crate::random::Random;
+
+/// Runs, each from its own seed.
+const SEEDS: u64 = 12;
+
+/// Ranks that post and are posted to; three, so that a copy may be asked for by neither end.
+const RANKS: u32 = 3;
+
+/// Operations in a run.
+const OPERATIONS: u32 = 400;
+
+/// Operations of three ranks do to memory, and find, what they do one after another to an array of bytes.
+///
+/// Many are under way at once. One that meets another in memory is ordered after it: by a fence where both go from the same rank to
+/// the same peer, by waiting otherwise. The message of a failure names the seed.
+pub fn operations_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
+    for seed in 0..SEEDS {
+        let mut world = World::new(&make, RANKS);
+        world.about(format!("seed {seed}"));
+        let memory = world.fill(seed);
+        Run { world, memory, random: Random::new(seed), flying: Vec::new() }.go(seed);
+    }
+}
+
+struct Run<F> {
+    world: World<F>,
+    /// What memory holds when everything posted so far has taken effect.
+    memory: Memory,
+    random: Random,
+    flying: Vec<Flying>,
+}
+
+struct Flying {
+    token: Token,
+    poster: Rank,
+    peer: Rank,
+    spans: Vec<Span>,
+    operation: Operation<'static>,
+    found: u64,
+    fetched: Option<(Cells<'static>, Vec<u8>)>,
+}
+
+impl Flying {
+    fn meets(&self, spans: &[Span]) -> bool {
+        self.spans.iter().any(|one| spans.iter().any(|other| one.meets(other)))
+    }
+}
+
+impl<F: Fixture> Run<F> {
+    fn go(mut self, seed: u64) {
+        for step in 0..OPERATIONS {
+            self.world.about(format!("seed {seed}, operation {step}"));
+            self.post_one();
+            if self.random.chance(100) {
+                self.world.turn();
+            }
+            if self.random.chance(20) {
+                self.compare();
+            }
+        }
+        self.compare();
+    }
+
+    fn post_one(&mut self) {
+        let poster = Rank::new(self.random.below(RANKS.into()) as u32);
+        let operation = operation(&self.world, &mut self.random);
+        let layout = self.world.layout();
+        let (peer, spans) = (ends(layout, &operation)[0], spans(layout, &operation));
+        if let [from, to] = &spans[..]
+            && from.meets(to)
+        {
+            return; // A copy onto itself has no defined outcome.
+        }
+        self.order_after_what_it_meets(poster, peer, &spans);
+        let (found, fetched) = perform(&mut self.memory, layout, &operation);
+        let token = self.world.post(poster, operation);
+        self.flying.push(Flying { token, poster, peer, spans, operation, found, fetched });
+    }
+
+    fn order_after_what_it_meets(&mut self, poster: Rank, peer: Rank, spans: &[Span]) {
+        let under_way = self.flying.iter().filter(|other| self.world.is_pending(other.token));
+        let met = under_way.filter(|other| other.meets(spans)).collect::<Vec<_>>();
+        if met.is_empty() {
+            return;
+        }
+        if met.iter().all(|other| (other.poster, other.peer) == (poster, peer)) && self.random.chance(700) {
+            self.world.fence(poster, peer);
+        } else {
+            for other in met {
+                let _ = self.world.wait(other.token);
+            }
+        }
+    }
+
+    fn compare(&mut self) {
+        self.world.quiet();
+        for Flying { token, poster, operation, found, fetched, .. } in self.flying.drain(..) {
+            assert_eq!(self.world.wait(token), Ok(found), "{}: {operation:?} by {poster}", self.world.name());
+            if let Some((to, fetched)) = fetched {
+                assert!(contents(to) == fetched, "{}: {operation:?} by {poster} fetched other bytes", self.world.name());
+            }
+        }
+        self.world.expect_memory(&self.memory, "after all that was posted");
+    }
+}
+
+/// Some operation on registered memory; half of all places are near the start of a segment, so that operations meet.
+pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Random) -> Operation<'static> {
+    use AtomicOperator::*;
+    let most = [0, 8, 64, 64, 64, 600, 3000];
+    let bytes = random.pick(&most);
+    let bytes = random.below(bytes + 1);
+    match random.below(5) {
+        0 => Operation::Write { to: place(world, random, bytes.min(64)), bytes: random.bytes(bytes.min(64) as usize).leak() },
+        1 => Operation::Put { from: local(&random.bytes(bytes as usize)), to: place(world, random, bytes) },
+        2 => Operation::Get { from: place(world, random, bytes), to: local(&vec![0; bytes as usize]) },
+        3 => Operation::Copy { from: place(world, random, bytes), to: place(world, random, bytes), bytes },
+        _ => {
+            let width = random.pick(&[Width::Four, Width::Eight]);
+            let place = place(world, random, 8);
+            let at = GlobalAddress::from_bits(place.bits() / 8 * 8 + random.pick(&[0, 8 - width.bytes()]));
+            let expected = random.below(3);
+            let operator = random.pick(&[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor]);
+            Operation::Atomic { at, width, operator, operand: random.draw() >> random.pick(&[0, 32, 62]) }
+        }
+    }
+}
+
+/// An address from which `bytes` bytes are inside a segment.
+fn place<F: Fixture>(world: &World<F>, random: &mut Random, bytes: u64) -> GlobalAddress {
+    let rank = Rank::new(random.below(RANKS.into()) as u32);
+    let segment = random.pick(&world.segments());
+    let last = world.segment_bytes(segment) - bytes;
+    let offset = random.pick(&[last.min(128), last]);
+    world.address(rank, segment, random.below(offset.max(1)))
+}
+
+/// Performs an operation on the oracle. Returns what it finds and what its local memory holds afterwards.
+fn perform(
+    memory: &mut Memory,
+    layout: AddressLayout,
+    operation: &Operation<'static>,
+) -> (u64, Option<(Cells<'static>, Vec<u8>)>) {
+    let spans = spans(layout, operation);
+    match *operation {
+        Operation::Write { bytes, .. } => set(memory, &spans[0], bytes),
+        Operation::Put { from, .. } => set(memory, &spans[0], &contents(from)),
+        Operation::Get { to, .. } => return (0, Some((to, look(memory, &spans[0])))),
+        Operation::Copy { .. } => {
+            let bytes = look(memory, &spans[0]);
+            set(memory, &spans[1], &bytes);
+        }
+        Operation::Atomic { width, operator, operand, .. } => {
+            let mut word = [0; 8];
+            let bytes = width.bytes() as usize;
+            word[..bytes].copy_from_slice(&look(memory, &spans[0]));
+            let found = u64::from_le_bytes(word);
+            let left = operator.apply(width, found, operand).to_le_bytes();
+            set(memory, &spans[0], &left[..bytes]);
+            return (found, None);
+        }
+    }
+    (0, None)
+}
+
+fn set(memory: &mut Memory, at: &Span, bytes: &[u8]) {
+    expect(memory, at.rank, at.segment, at.start, bytes);
+}
+
+fn look(memory: &Memory, at: &Span) -> Vec<u8> {
+    memory[&(at.rank, at.segment)][at.start as usize..at.end as usize].to_vec()
+}
+
+/// Bytes that an operation reads or writes.
+struct Span {
+    rank: Rank,
+    segment: SegmentId,
+    start: u64,
+    end: u64,
+    writes: bool,
+}
+
+impl Span {
+    fn meets(&self, other: &Self) -> bool {
+        (self.writes || other.writes)
+            && (self.rank, self.segment) == (other.rank, other.segment)
+            && self.start < other.end
+            && other.start < self.end
+    }
+}
+
+/// What an operation touches: for a `Copy` first where from, then where to.
+fn spans(layout: AddressLayout, operation: &Operation<'_>) -> Vec<Span> {
+    let span = |at: GlobalAddress, bytes: u64, writes: bool| Span {
+        rank: layout.rank(at),
+        segment: layout.segment(at).expect("generated addresses have a segment"),
+        start: layout.offset(at),
+        end: layout.offset(at) + bytes,
+        writes,
+    };
+    match *operation {
+        Operation::Write { to, bytes } => vec![span(to, bytes.len() as u64, true)],
+        Operation::Put { from, to } => vec![span(to, from.bytes() as u64, true)],
+        Operation::Get { from, to } => vec![span(from, to.bytes() as u64, false)],
+        Operation::Copy { from, to, bytes } => vec![span(from, bytes, false), span(to, bytes, true)],
+        Operation::Atomic { at, width, .. } => vec![span(at, width.bytes(), true)],
+    }
+}

@@ -1,0 +1,164 @@
+//! The contract of [`Transport`] as tests, for every transport and every wrapper.
+//!
+//! | clause | tests |
+//! |---|---|
+//! | endpoints | [`connect`] |
+//! | segments | [`register`] |
+//! | T1 bounded | [`full`] |
+//! | T2 captured | [`mod@write`] |
+//! | T3 once, T4 visible | [`transfer`], [`atomic`], [`generated`] |
+//! | T5 unordered | [`fence`] |
+//! | T6 finite | [`lost`] |
+//! | T7 timeless | [`timeless`] |
+//! | T8 checked | [`bounds`] |
+//!
+//! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line, [`conformance!`](crate::conformance!), then runs every
+//! test on it. The tests drive all ranks in turn in virtual time, skip to the next deadline when nothing moves, and read what was
+//! transferred. Sizes that a segment has no room for are left out.
+//!
+//! Not tested, because the contract leaves it open: an operation posted to the endpoint of a rank that it does not name, a copy onto
+//! itself, operations of no bytes outside registered memory, a second `deregister`.
+
+use pelago_base::{AddressLayout, Rank, SegmentId};
+use pelago_memory::Cells;
+use pelago_platform::Transport;
+
+pub mod atomic;
+pub mod bounds;
+pub mod connect;
+pub mod fence;
+pub mod full;
+pub mod generated;
+pub mod lost;
+pub mod register;
+pub mod timeless;
+pub mod transfer;
+pub mod write;
+
+mod layered;
+mod world;
+
+pub use layered::Layered;
+
+/// A job inside one process, made afresh for each test.
+///
+/// Every rank has registered the same segments, at least one, each of at least 4096 bytes and beginning at a multiple of 8. The
+/// tests fill them first. No rank is connected to any other. Tests make jobs of one to four ranks.
+pub trait Fixture {
+    /// How the job divides its addresses.
+    fn layout(&self) -> AddressLayout;
+
+    /// What every rank has registered: one segment of each kind that the transport treats differently.
+    fn segments(&self) -> Vec<SegmentId>;
+
+    /// The memory of a segment of [`segments`](Self::segments).
+    fn memory(&self, rank: Rank, segment: SegmentId) -> Cells<'_>;
+
+    /// The end of `rank`.
+    fn transport(&mut self, rank: Rank) -> &mut dyn Transport;
+
+    /// Loses `rank` as if its process had died; it makes no progress from now on. Returns `false`, and does nothing, if this
+    /// transport cannot lose a rank in a test: the tests of T6 then pass without testing.
+    fn lose(&mut self, rank: Rank) -> bool;
+}
+
+/// Runs every test of [`conformance`](mod@crate::conformance) on the fixtures that `$make`, called with a number of ranks, makes.
+///
+/// In the tests of a crate this makes the modules `traced::write`, `traced::fence` and so on:
+///
+/// ```
+/// use pelago_kit::conformance::Layered;
+/// use pelago_kit::{Loopback, Trace};
+///
+/// fn job(ranks: u32) -> Layered<Trace<Loopback, fn(&str)>> {
+///     Layered::new(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), Trace::inner)
+/// }
+///
+/// pelago_kit::conformance!(traced, job);
+/// ```
+#[macro_export]
+macro_rules! conformance {
+    (@ $make:expr; $($file:ident { $($test:ident)+ })+) => {$(
+        mod $file {
+            #[allow(unused_imports, reason = "the fixture may be named by its whole path")]
+            use super::*;
+            $(#[test]
+            fn $test() {
+                $crate::conformance::$file::$test($make);
+            })+
+        }
+    )+};
+    ($name:ident, $make:expr) => {
+        mod $name {
+            #[allow(unused_imports, reason = "as below")]
+            use super::*;
+            $crate::conformance! { @ $make;
+                connect {
+                    again_gives_the_same_endpoint
+                    foreign_addresses_are_refused
+                    unknown_endpoints_are_refused
+                }
+                register {
+                    an_identifier_in_use_is_refused
+                    an_identifier_past_the_last_is_refused
+                    memory_is_reached_until_it_is_deregistered
+                }
+                write {
+                    bytes_may_be_reused_at_once
+                    every_length_lands_whole
+                    too_long_is_refused
+                }
+                transfer {
+                    puts_land_whole
+                    gets_fetch_all
+                    copies_move_between_any_two
+                }
+                atomic {
+                    every_operator_agrees_with_its_definition
+                    additions_from_all_ranks_are_each_counted_once
+                    misaligned_words_are_refused
+                }
+                generated {
+                    operations_agree_with_an_oracle
+                }
+                fence {
+                    later_effects_are_not_seen_without_earlier
+                    reads_before_find_what_was_there
+                    chains_need_no_wait
+                }
+                full {
+                    is_temporary
+                    fences_take_no_room
+                }
+                lost {
+                    every_operation_completes
+                    others_go_on
+                    a_full_queue_completes
+                }
+                timeless {
+                    the_same_script_completes_alike
+                }
+                bounds {
+                    nothing_outside_is_touched
+                    atomics_stay_inside
+                }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_test_is_run_by_the_macro() {
+        let this = include_str!("mod.rs");
+        macro_rules! files {
+            ($($file:literal)+) => { [$(include_str!($file)),+].concat() };
+        }
+        let all = files!("atomic.rs" "bounds.rs" "connect.rs" "fence.rs" "full.rs" "generated.rs" "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "write.rs");
+        let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());
+        for test in tests {
+            assert!(this.lines().any(|line| line.trim() == test), "list {test} in conformance!, or it never runs");
+        }
+    }
+}

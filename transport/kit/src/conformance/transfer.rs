@@ -1,0 +1,90 @@
+//! T3 once and T4 visible for `Put`, `Get` and `Copy`: every byte arrives, and no other byte changes.
+
+use pelago_base::{Rank, SegmentId};
+use pelago_platform::Operation;
+
+use super::Fixture;
+use super::world::{World, contents, expect, local_shifted};
+use crate::random::Random;
+
+/// Bytes to move.
+const SIZES: [u64; 7] = [0, 1, 7, 8, 64, 4096, 70_000];
+
+/// Distances from a multiple of 8: where bytes come from and where they go.
+const SHIFTS: [(u64, u64); 4] = [(0, 0), (0, 5), (3, 0), (1, 6)];
+
+/// Puts of every size and alignment, to another rank and to the poster itself.
+pub fn puts_land_whole<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let mut expected = world.fill(1);
+    let mut random = Random::new(2);
+    let here = Rank::new(0);
+    for there in world.ranks() {
+        for (segment, size, (from_shift, to_shift)) in cases(&world) {
+            let bytes = random.bytes(size as usize);
+            let from = local_shifted(&bytes, from_shift as usize);
+            let to = world.address(there, segment, to_shift);
+            assert_eq!(world.run(here, Operation::Put { from, to }), Ok(0));
+            expect(&mut expected, there, segment, to_shift, &bytes);
+            world.expect_memory(&expected, &format!("a put of {size} bytes to offset {to_shift}"));
+        }
+    }
+}
+
+/// Gets of every size and alignment, from another rank and from the poster itself.
+pub fn gets_fetch_all<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let expected = world.fill(1);
+    let here = Rank::new(0);
+    for there in world.ranks() {
+        for (segment, size, (from_shift, to_shift)) in cases(&world) {
+            // Eight bytes on either side show whether more than asked for was written.
+            let around = local_shifted(&vec![0xAA; size as usize + 16], to_shift as usize);
+            let to = around.part(8, size).expect("inside");
+            let from = world.address(there, segment, from_shift);
+            assert_eq!(world.run(here, Operation::Get { from, to }), Ok(0));
+            let fetched = contents(around);
+            let (fetched, after) = fetched.split_at(size as usize + 8);
+            let asked = &expected[&(there, segment)][from_shift as usize..][..size as usize];
+            assert!(fetched[8..] == *asked, "a get of {size} bytes from offset {from_shift} of {there} found other bytes");
+            assert!(fetched[..8] == [0xAA; 8] && after == [0xAA; 8], "a get of {size} bytes wrote past its {size} bytes");
+        }
+    }
+    world.expect_memory(&expected, "gets");
+}
+
+/// Copies of every size between any two ranks, asked for by either end, by a third rank, and within one rank.
+pub fn copies_move_between_any_two<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 3);
+    let mut expected = world.fill(1);
+    let ways = [(0, 0, 1), (0, 1, 0), (2, 0, 1), (0, 1, 1), (0, 0, 0)];
+    for (asker, source, target) in ways.map(|(asker, source, target)| (Rank::new(asker), Rank::new(source), Rank::new(target))) {
+        for (source_segment, size, (from_offset, to_shift)) in cases(&world) {
+            for target_segment in world.segments() {
+                // Counted from the end, so that a copy within one segment does not overlap itself unless it is very long.
+                let Some(to_offset) = world.segment_bytes(target_segment).checked_sub(size + 8 + to_shift) else { continue };
+                let same = (source, source_segment) == (target, target_segment);
+                if same && to_offset < from_offset + size {
+                    continue;
+                }
+                let from = world.address(source, source_segment, from_offset);
+                let to = world.address(target, target_segment, to_offset);
+                assert_eq!(world.run(asker, Operation::Copy { from, to, bytes: size }), Ok(0));
+                let moved = expected[&(source, source_segment)][from_offset as usize..][..size as usize].to_vec();
+                expect(&mut expected, target, target_segment, to_offset, &moved);
+                world.expect_memory(&expected, &format!("a copy of {size} bytes from {source} to {target} by {asker}"));
+            }
+        }
+    }
+}
+
+/// Every segment with every size that it has room for and every alignment.
+fn cases<F: Fixture>(world: &World<F>) -> Vec<(SegmentId, u64, (u64, u64))> {
+    let mut cases = Vec::new();
+    for segment in world.segments() {
+        for size in SIZES.into_iter().filter(|size| size + 16 <= world.segment_bytes(segment)) {
+            cases.extend(SHIFTS.map(|shifts| (segment, size, shifts)));
+        }
+    }
+    cases
+}
