@@ -1,4 +1,4 @@
-//! Global addresses: rank, segment and offset in 64 bits.
+//! Global addresses: segment, rank and offset in 64 bits.
 
 use core::fmt;
 
@@ -29,7 +29,7 @@ impl SegmentId {
     }
 }
 
-/// A place in the memory of the job: rank, segment and offset. All zero bits are the null address.
+/// A place in the memory of the job: segment, rank and offset. All zero bits are the null address.
 ///
 /// It is one word, so that it can itself be stored in global memory and compare-and-swapped. What its bits mean is the job's
 /// [`AddressLayout`]; addresses are valid in the job that made them.
@@ -66,14 +66,17 @@ impl fmt::Debug for GlobalAddress {
     }
 }
 
-/// How a job divides the 64 bits of its addresses: rank on top, then segment, then offset.
+/// How a job divides the 64 bits of its addresses: segment on top, then rank, then offset.
 ///
-/// Chosen once, from the number of ranks and the largest segment, by [`AddressLayout::new`].
+/// Chosen once, from the number of ranks and the largest segment, by [`AddressLayout::new`]. With the rank in the middle, the addresses
+/// of one segment of consecutive ranks are one range: where their memory is mapped in the same order, a difference and a comparison
+/// lead from an address to its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressLayout {
     ranks: u32,
-    rank_shift: u8,
+    rank_bits: u8,
     offset_bits: u8,
+    segment_bits: u8,
 }
 
 /// Why no layout fits a job.
@@ -127,7 +130,7 @@ impl AddressLayout {
         let rest = 64 - rank_bits - offset_bits;
         let segment_bits = if rest > SEGMENT_BITS_MAX { SEGMENT_BITS_MAX } else { rest };
         assert!(segment_bits >= SEGMENT_BITS_MIN, "the limits guarantee it");
-        Ok(Self { ranks, rank_shift: (segment_bits + offset_bits) as u8, offset_bits: offset_bits as u8 })
+        Ok(Self { ranks, rank_bits: rank_bits as u8, offset_bits: offset_bits as u8, segment_bits: segment_bits as u8 })
     }
 
     /// How many ranks the job has.
@@ -142,13 +145,7 @@ impl AddressLayout {
 
     /// The largest segment number that an address can name.
     pub const fn segment_max(self) -> u32 {
-        (1 << (self.rank_shift - self.offset_bits)) - 1
-    }
-
-    /// How many low bits hold segment and offset.
-    #[inline]
-    pub const fn rank_shift(self) -> u32 {
-        self.rank_shift as u32
+        (1 << self.segment_bits) - 1
     }
 
     /// How many low bits hold the offset.
@@ -172,25 +169,30 @@ impl AddressLayout {
         if offset >= self.segment_bytes() {
             return Err(AddressError::Offset(offset));
         }
-        Ok(GlobalAddress((rank.number() as u64) << self.rank_shift | (segment.number() as u64) << self.offset_bits | offset))
+        Ok(GlobalAddress((segment.number() as u64) << self.segment_shift() | (rank.number() as u64) << self.offset_bits | offset))
     }
 
     /// The rank field. It may name no rank of the job if the bits came from elsewhere.
     #[inline]
     pub const fn rank(self, address: GlobalAddress) -> Rank {
-        Rank::new((address.0 >> self.rank_shift) as u32)
+        Rank::new((address.0 >> self.offset_bits) as u32 & ((1 << self.rank_bits) - 1))
     }
 
-    /// The segment field, or `None` for 0.
+    /// The segment field, or `None` for 0. It may be past the last if the bits came from elsewhere.
     #[inline]
     pub const fn segment(self, address: GlobalAddress) -> Option<SegmentId> {
-        SegmentId::new((address.0 >> self.offset_bits) as u32 & self.segment_max())
+        SegmentId::new((address.0 >> self.segment_shift()) as u32)
     }
 
     /// The offset field, in bytes.
     #[inline]
     pub const fn offset(self, address: GlobalAddress) -> u64 {
         address.0 & (self.segment_bytes() - 1)
+    }
+
+    #[inline]
+    const fn segment_shift(self) -> u32 {
+        self.rank_bits as u32 + self.offset_bits as u32
     }
 }
 

@@ -1,14 +1,16 @@
 //! From a global address to a place in the one mapping that the ranks of a host share.
 //!
 //! ```text
-//! | job | control 0 | control 1 | … | rank 0: symmetric heap, individual heap | rank 1: … | …
+//! | job | control of rank 0 | of 1 | … | symmetric heap of rank 0 | of 1 | … | individual heap of rank 0 | of 1 | …
 //! ```
 //!
-//! Each control block begins with its rank's doorbell. Both heaps are as long as an offset can address, so that the place of an
-//! address is shifts and sums: no table per rank, nothing to attach, nothing to look up.
+//! Each control block begins with its rank's doorbell. Every heap is as long as an offset can address, so that the heaps lie in
+//! the order of their addresses: a place is found by a difference and a comparison, with no table per rank, nothing to attach and
+//! nothing to look up.
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -35,14 +37,14 @@ pub struct ReachLayout {
 }
 
 impl ReachLayout {
-    /// Bytes of both heaps of one rank.
-    pub const fn heaps_bytes(&self) -> u64 {
-        2 * self.addresses.segment_bytes()
+    /// Bytes of the heaps of one kind, of all ranks of the host.
+    pub const fn span(&self) -> u64 {
+        self.count as u64 * self.addresses.segment_bytes()
     }
 
     /// Bytes of the whole mapping.
     pub const fn bytes(&self) -> u64 {
-        self.heaps as u64 + self.count as u64 * self.heaps_bytes()
+        self.heaps as u64 + 2 * self.span()
     }
 }
 
@@ -52,9 +54,12 @@ impl ReachLayout {
 /// aligned for a doorbell. So every place that `place` computes for a rank of this host is inside the mapping.
 #[derive(Clone)]
 pub struct Reach {
-    heaps: NonNull<u8>,
-    heaps_bytes: u64,
-    controls: NonNull<u8>,
+    /// The first address of each kind of heap on this host, and where it lies.
+    symmetric: (u64, *mut u8),
+    individual: (u64, *mut u8),
+    /// Bytes of the heaps of one kind.
+    span: u64,
+    controls: *mut u8,
     control_bytes: usize,
     first: u32,
     count: u32,
@@ -69,10 +74,12 @@ unsafe impl Sync for Reach {}
 
 /// An object of 1, 2, 4 or 8 bytes in the memory of a rank of this host, and that rank's doorbell.
 ///
-/// Invariant **M7**: the object lies inside the rank's heaps, at a multiple of its size.
+/// Invariant **M7**: the object lies inside the rank's heaps, at a multiple of its size; the bell is in the same mapping.
+/// Raw pointers, so that `Option<Place>` is decided by the comparison alone and not by a second one with null.
 pub struct Place<'a, T> {
-    pointer: NonNull<T>,
-    bell: &'a Doorbell,
+    pointer: *mut T,
+    bell: *const Doorbell,
+    reach: PhantomData<&'a Reach>,
 }
 
 impl Reach {
@@ -89,11 +96,15 @@ impl Reach {
         );
         assert!(layout.control_bytes >= size_of::<Doorbell>() && layout.control_bytes.is_multiple_of(align_of::<Doorbell>()));
         assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()) && layout.heaps.is_multiple_of(4096));
-        // SAFETY: asserted: both are inside the mapping.
-        let (heaps, controls) = unsafe { (cells.pointer().add(layout.heaps), cells.pointer().add(layout.controls)) };
+        let start = |segment| layout.addresses.encode(layout.first, segment, 0).map_or(u64::MAX, GlobalAddress::bits);
+        let base = cells.pointer().as_ptr();
+        // SAFETY: asserted: all are inside the mapping.
+        let (symmetric, individual, controls) =
+            unsafe { (base.add(layout.heaps), base.add(layout.heaps + layout.span() as usize), base.add(layout.controls)) };
         Self {
-            heaps,
-            heaps_bytes: layout.heaps_bytes(),
+            symmetric: (start(SegmentId::SYMMETRIC), symmetric),
+            individual: (start(SegmentId::INDIVIDUAL), individual),
+            span: layout.span(),
             controls,
             control_bytes: layout.control_bytes,
             first: layout.first.number(),
@@ -129,7 +140,7 @@ impl Reach {
     #[inline]
     pub fn bell(&self, rank: Rank) -> Option<&Doorbell> {
         // SAFETY: the rank is on this host.
-        self.holds(rank).then(|| unsafe { self.bell_unchecked(rank.number() - self.first) })
+        self.holds(rank).then(|| unsafe { &*self.bell_unchecked(rank.number() - self.first) })
     }
 
     /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host and `T` is such
@@ -139,30 +150,21 @@ impl Reach {
         if bulk::natural::<T>() == 0 {
             return None;
         }
-        let local = self.addresses.rank(address).number().wrapping_sub(self.first);
-        let inside = self.inside(address);
-        // Rotating brings the bits that a multiple of the size has clear to the top: one comparison checks alignment and end.
-        let size_bits = size_of::<T>().ilog2();
-        if local < self.count && inside.rotate_right(size_bits) < self.heaps_bytes >> size_bits {
-            // SAFETY: M6; just compared.
-            Some(unsafe { Place { pointer: self.pointer(local, inside).cast(), bell: self.bell_unchecked(local) } })
-        } else {
-            None
-        }
+        self.place_in(self.symmetric, address).or_else(|| self.place_in(self.individual, address))
     }
 
     /// `bytes` bytes from `address` on, if they lie in a heap of a rank of this host.
     #[inline]
     pub fn cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
-        let local = self.addresses.rank(address).number().wrapping_sub(self.first);
-        let inside = self.inside(address);
         let room = self.addresses.segment_bytes() - self.addresses.offset(address);
-        if local < self.count && inside < self.heaps_bytes && bytes <= room {
-            // SAFETY: M6; the mapping lives as long as `self`.
-            Some(unsafe { Cells::new(self.pointer(local, inside), bytes as usize) })
-        } else {
-            None
+        for (first, heaps) in [self.symmetric, self.individual] {
+            let inside = address.bits().wrapping_sub(first);
+            if inside < self.span && bytes <= room {
+                // SAFETY: M6; the mapping lives as long as `self`, and its start is not null.
+                return Some(unsafe { Cells::new(NonNull::new_unchecked(heaps.add(inside as usize)), bytes as usize) });
+            }
         }
+        None
     }
 
     /// Zeroes `bytes` bytes from `address` on and gives their pages back to the system.
@@ -175,27 +177,26 @@ impl Reach {
         self.mapping.clear(start as u64, bytes);
     }
 
-    /// The distance of `address` from the start of its rank's heaps, if it is in one; else a number past their end.
     #[inline(always)]
-    const fn inside(&self, address: GlobalAddress) -> u64 {
-        let below_rank = address.bits() & ((1 << self.addresses.rank_shift()) - 1);
-        below_rank.wrapping_sub((SegmentId::SYMMETRIC.number() as u64) << self.addresses.offset_bits())
-    }
-
-    /// # Safety
-    /// `local < count` and `inside < heaps_bytes`.
-    #[inline(always)]
-    unsafe fn pointer(&self, local: u32, inside: u64) -> NonNull<u8> {
-        // SAFETY: M6.
-        unsafe { self.heaps.add(((u64::from(local) << (self.addresses.offset_bits() + 1)) + inside) as usize) }
+    fn place_in<T>(&self, (first, heaps): (u64, *mut u8), address: GlobalAddress) -> Option<Place<'_, T>> {
+        let inside = address.bits().wrapping_sub(first);
+        // Rotating brings the bits that a multiple of the size has clear to the top: one comparison checks alignment and end.
+        let size_bits = size_of::<T>().ilog2();
+        if inside.rotate_right(size_bits) >= self.span >> size_bits {
+            return None;
+        }
+        // SAFETY: M6: just compared.
+        let (pointer, bell) =
+            unsafe { (heaps.add(inside as usize).cast(), self.bell_unchecked((inside >> self.addresses.offset_bits()) as u32)) };
+        Some(Place { pointer, bell, reach: PhantomData })
     }
 
     /// # Safety
     /// `local < count`.
     #[inline(always)]
-    unsafe fn bell_unchecked(&self, local: u32) -> &Doorbell {
-        // SAFETY: M6; a doorbell is made of atomics and valid whatever its bits.
-        unsafe { self.controls.add(local as usize * self.control_bytes).cast().as_ref() }
+    unsafe fn bell_unchecked(&self, local: u32) -> *const Doorbell {
+        // SAFETY: M6.
+        unsafe { self.controls.add(local as usize * self.control_bytes).cast() }
     }
 }
 
@@ -210,15 +211,27 @@ impl<T: Pod> Place<'_, T> {
     #[inline(always)]
     pub fn load(self) -> T {
         // SAFETY: M7.
-        unsafe { bulk::load(self.pointer.cast()) }
+        unsafe { bulk::load(self.start()) }
     }
 
     /// Writes the object and rings its rank's doorbell.
     #[inline(always)]
     pub fn store(self, value: T) {
         // SAFETY: M7.
-        unsafe { bulk::store(self.pointer.cast(), value) }
-        self.bell.ring();
+        unsafe { bulk::store(self.start(), value) }
+        self.ring();
+    }
+
+    #[inline(always)]
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: M7: places inside a mapping are not null.
+        unsafe { NonNull::new_unchecked(self.pointer.cast()) }
+    }
+
+    #[inline(always)]
+    fn ring(&self) {
+        // SAFETY: M7; a doorbell is made of atomics and valid whatever its bits.
+        unsafe { &*self.bell }.ring();
     }
 }
 
@@ -227,9 +240,9 @@ impl<T: Word> Place<'_, T> {
     #[inline(always)]
     pub fn atomic(self, operator: AtomicOperator, operand: T) -> T {
         // SAFETY: M7; the mapping outlives this borrow of it.
-        let word = unsafe { Cells::new(self.pointer.cast(), size_of::<T>()) };
+        let word = unsafe { Cells::new(self.start(), size_of::<T>()) };
         let found = word.atomic(T::WIDTH, operator, operand.to_bits()).expect("M7: an aligned word");
-        self.bell.ring();
+        self.ring();
         T::from_bits(found)
     }
 }
@@ -258,9 +271,9 @@ mod tests {
             prop_assert_eq!(reach.cells(address, bytes).is_some(), inside && offset + bytes <= 8192);
             if let Some(cells) = reach.cells(address, bytes) {
                 let start = reach.mapping().cells().pointer().as_ptr() as u64 + 16384;
-                let expected = start + u64::from(rank - 10) * 16384 + u64::from(segment - 1) * 8192 + offset;
+                let expected = start + u64::from(segment - 1) * 3 * 8192 + u64::from(rank - 10) * 8192 + offset;
                 prop_assert_eq!(cells.pointer().as_ptr() as u64, expected);
-                prop_assert_eq!(reach.place::<u8>(address).unwrap().pointer, cells.pointer());
+                prop_assert_eq!(reach.place::<u8>(address).unwrap().start(), cells.pointer());
             }
         }
     }

@@ -31,30 +31,37 @@ impl Unfinished {
 /// One stream made of those of all ranks, until it is written.
 pub(super) struct Merged {
     label: bool,
-    waiting: Vec<u8>,
+    bytes: Vec<u8>,
+    /// How many of them have been written.
+    written: usize,
     /// Whose line has begun and not ended.
     open: Option<Rank>,
 }
 
 impl Merged {
     pub(super) fn new(label: bool) -> Self {
-        Self { label, waiting: Vec::new(), open: None }
+        Self { label, bytes: Vec::new(), written: 0, open: None }
     }
 
     /// What is to be written.
     pub(super) fn waiting(&self) -> &[u8] {
-        &self.waiting
+        &self.bytes[self.written..]
     }
 
     /// The first `bytes` have been written.
     pub(super) fn written(&mut self, bytes: usize) {
-        self.waiting.drain(..bytes);
+        self.written += bytes;
+        // What is left is moved at most as often as it was written.
+        if self.written * 2 >= self.bytes.len() {
+            self.bytes.drain(..self.written);
+            self.written = 0;
+        }
     }
 
     /// Ends the line that is open, if there is one, so that what follows stands on a line of its own.
     pub(super) fn close_line(&mut self) {
         if self.open.take().is_some() {
-            self.waiting.push(b'\n');
+            self.bytes.push(b'\n');
         }
     }
 
@@ -69,13 +76,13 @@ impl Merged {
         if self.label {
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {
                 if self.open.is_none() {
-                    self.waiting.extend_from_slice(format!("[{}] ", rank.number()).as_bytes());
+                    self.bytes.extend_from_slice(format!("[{}] ", rank.number()).as_bytes());
                 }
-                self.waiting.extend_from_slice(line);
+                self.bytes.extend_from_slice(line);
                 self.open = (!line.ends_with(b"\n")).then_some(rank);
             }
         } else {
-            self.waiting.extend_from_slice(bytes);
+            self.bytes.extend_from_slice(bytes);
             self.open = (!bytes.ends_with(b"\n")).then_some(rank);
         }
     }

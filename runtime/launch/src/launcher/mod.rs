@@ -6,14 +6,17 @@
 //! | `outcome` | how a job ended: exit code and line |
 //! | `watch` | the loop: signals, ends and output of ranks in one `poll` |
 //! | `process` | one rank's process and all that it starts |
+//! | `guard` | a small process that ends what ranks have started when the launcher is killed |
 //! | `stream`, `lines` | output: from the ranks' pipes to the launcher's own; whole lines |
 //! | `ready`, `signals`, `descriptors`, `program` | parts that those need |
 //! | `limits` | the bounds |
 //!
-//! Nothing of a job has a name in the file system, and the kernel kills the ranks of a launcher that dies: nothing stays behind.
+//! Nothing of a job has a name in the file system, and when the launcher dies, the kernel kills the ranks and the guard what those
+//! have started: nothing stays behind.
 
 mod course;
 mod descriptors;
+mod guard;
 mod limits;
 mod lines;
 mod outcome;
@@ -35,7 +38,6 @@ use pelago_platform::Clock;
 use pelago_shm::{Host, HostError};
 
 pub use self::outcome::{Death, Outcome, Process};
-pub use crate::environment::parse_bytes;
 
 use crate::{OsClock, names};
 
@@ -142,6 +144,11 @@ impl Job {
         let watch = watch::Watch::new((&host, memory.as_fd()), command, limit, clock, course, streams)?;
         Ok(watch.run().map_err(std::io::Error::from)?)
     }
+}
+
+/// A number of bytes, with an optional K, M, G or T for powers of 1024, as everywhere in Pelago.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    crate::environment::parse_bytes(text)
 }
 
 /// What is wrong, without the number of the error.

@@ -2,6 +2,7 @@
 //!
 //! - **L1** Between fork and exec only system calls are made: no allocation, no lock.
 //! - **L2** The kernel ends a rank when the *thread* that started it ends, so `start` belongs on a thread that lives as long as the job.
+//! - **L3** The launcher collects orphans (`Watch` makes it their parent), so that what is killed is also gone.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -12,11 +13,12 @@ use std::process::{Command, Stdio};
 use pelago_base::Rank;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
-    set_parent_process_death_signal, setrlimit, waitid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process_group,
+    pidfd_open, set_parent_process_death_signal, setrlimit, waitid, waitpgid,
 };
 
 use super::course::End;
+use super::guard::Guard;
 use super::outcome::Process;
 
 /// The process of a rank, with all that it starts: a process group.
@@ -68,21 +70,28 @@ impl RankProcess {
         self.running.as_ref().map(AsFd::as_fd)
     }
 
-    /// How the process ended, if it has; what it left in its group is killed.
+    /// How the process ended, if it has; what it left in its group is killed and collected.
     ///
-    /// That comes first: until the process is collected, no other group can have its number.
-    pub(super) fn take_end(&mut self) -> Result<Option<End>, Errno> {
+    /// Killing comes first: until the process is collected, no other group can have its number.
+    pub(super) fn take_end(&mut self, guard: &Guard) -> Result<Option<End>, Errno> {
         let Some(running) = &self.running else { return Ok(None) };
         let status =
             waitid(WaitId::PidFd(running.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
         let Some(status) = status else { return Ok(None) };
         self.signal(Signal::KILL);
-        waitid(WaitId::PidFd(running.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
+        guard.remove(self.process().process);
+        // All of the group are children of the launcher by now or as soon as their parent has ended (L3).
+        self.collect();
         self.running = None;
         Ok(Some(match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => End::Code(code),
             (None, signal) => End::Signal(signal.unwrap_or(0)),
         }))
+    }
+
+    /// Waits for all of the group, which have been killed.
+    fn collect(&self) {
+        while !matches!(waitpgid(self.id, WaitOptions::empty()), Err(Errno::CHILD)) {}
     }
 
     /// Sends a signal to the process and all that it started, if it runs.
@@ -98,8 +107,8 @@ impl Drop for RankProcess {
     /// Whatever goes wrong in the launcher, no rank outlives it.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        if let Some(running) = &self.running {
-            let _ = waitid(WaitId::PidFd(running.as_fd()), WaitIdOptions::EXITED);
+        if self.running.is_some() {
+            self.collect();
         }
     }
 }

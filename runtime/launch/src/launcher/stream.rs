@@ -63,8 +63,11 @@ impl Stream {
             for rank in self.ready.poll()? {
                 busy = true;
                 self.read(rank as usize);
+                self.flush();
+                if !self.has_room() {
+                    break;
+                }
             }
-            self.flush();
         }
         Ok(busy || !self.merged.waiting().is_empty())
     }

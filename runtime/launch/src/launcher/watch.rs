@@ -3,14 +3,15 @@
 use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Rank};
 use pelago_platform::{Clock, Fault};
 use pelago_shm::{Host, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Rlimit, Signal};
+use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
 
 use super::course::{Action, Census, Course};
+use super::guard::Guard;
 use super::limits::{READER, STARTS_PER_ROUND, WATCH};
 use super::outcome::Outcome;
 use super::process::RankProcess;
@@ -30,6 +31,7 @@ pub(super) struct Watch<'a, C> {
     /// Ranks by their number, then the signals.
     ready: Ready,
     signals: Signals,
+    guard: Guard,
     streams: [Stream; 2],
     course: Course,
 }
@@ -44,11 +46,13 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
         course: Course,
         streams: [Stream; 2],
     ) -> std::io::Result<Self> {
-        let (ready, signals) = (Ready::new()?, Signals::watch()?);
+        let (ready, signals, guard) = (Ready::new()?, Signals::watch()?, Guard::start()?);
+        // Whatever ranks start and leave behind becomes this process's to collect.
+        set_child_subreaper(Some(getpid()))?;
         for (place, descriptor) in signals.descriptors().enumerate() {
             ready.add(descriptor, u64::from(host.ranks()) + place as u64)?;
         }
-        Ok(Self { host, memory, command, limit, clock, ranks: Vec::new(), ready, signals, streams, course })
+        Ok(Self { host, memory, command, limit, clock, ranks: Vec::new(), ready, signals, guard, streams, course })
     }
 
     /// From the first rank's start to the last one's end and the last byte of their output.
@@ -85,13 +89,14 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
         let reads = rank == Rank::new(0) && !std::io::IsTerminal::is_terminal(&std::io::stdin());
         command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
         let started = RankProcess::start(command, rank, self.memory, self.limit)?;
-        if let Some(running) = started.process.running() {
+        self.guard.add(started.process.process().process);
+        self.ranks.push(started.process);
+        if let Some(running) = self.ranks.last().and_then(RankProcess::running) {
             self.ready.add(running, u64::from(rank.number()))?;
         }
         for (stream, pipe) in self.streams.iter_mut().zip(started.pipes) {
             stream.add(pipe)?;
         }
-        self.ranks.push(started.process);
         Ok(())
     }
 
@@ -114,7 +119,15 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
         }
         for number in ready {
             match self.ranks.get_mut(number as usize) {
-                Some(rank) => collect(rank, &self.ready, self.host, &mut self.course, now)?,
+                Some(rank) => {
+                    if let Some(running) = rank.running() {
+                        self.ready.remove(running);
+                    }
+                    if let Some(end) = rank.take_end(&self.guard)? {
+                        let stage = self.host.control(rank.process().rank).map_or(Stage::Absent, |control| control.stage());
+                        self.course.handle_end(now, rank.process(), end, stage);
+                    }
+                }
                 None => {
                     let place = (number as usize).checked_sub(self.host.ranks() as usize);
                     if let Some(signal) = place.and_then(|place| self.signals.take(place)) {
@@ -181,18 +194,6 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
             }
         }
     }
-}
-
-/// Learns how a rank ended.
-fn collect(rank: &mut RankProcess, ready: &Ready, host: &Host, course: &mut Course, now: Instant) -> Result<(), Errno> {
-    if let Some(running) = rank.running() {
-        ready.remove(running);
-    }
-    if let Some(end) = rank.take_end()? {
-        let process = rank.process();
-        course.handle_end(now, process, end, host.control(process.rank).map_or(Stage::Absent, |control| control.stage()));
-    }
-    Ok(())
 }
 
 fn census(host: &Host, ranks: &[RankProcess]) -> Census {

@@ -12,12 +12,12 @@
 //! | T7 timeless | [`timeless`] |
 //! | T8 checked | [`bounds`] |
 //!
-//! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line, [`conformance!`](crate::conformance!), then runs every
-//! test on it. The tests drive all ranks in turn in virtual time, skip to the next deadline when nothing moves, and read what was
-//! transferred. Sizes that a segment has no room for are left out.
+//! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
+//! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
+//! next deadline when nothing moves, and read what was transferred. Sizes that a segment has no room for are left out.
 //!
-//! Not tested, because the contract leaves it open: an operation posted to the endpoint of a rank that it does not name, a copy onto
-//! itself, operations of no bytes outside registered memory, a second `deregister`.
+//! Not tested, because the contract leaves it open: an operation posted to the endpoint of a rank that it does not name, a copy
+//! onto itself, operations of no bytes outside registered memory, a second `deregister`.
 
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_memory::Cells;
@@ -155,7 +155,10 @@ mod tests {
         macro_rules! files {
             ($($file:literal)+) => { [$(include_str!($file)),+].concat() };
         }
-        let all = files!("atomic.rs" "bounds.rs" "connect.rs" "fence.rs" "full.rs" "generated.rs" "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "write.rs");
+        let all = files! {
+            "atomic.rs" "bounds.rs" "connect.rs" "fence.rs" "full.rs" "generated.rs"
+            "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "write.rs"
+        };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());
         for test in tests {
             assert!(this.lines().any(|line| line.trim() == test), "list {test} in conformance!, or it never runs");

@@ -105,10 +105,7 @@ impl<T: Transport> Fault<T> {
     /// Hands on what was held back long enough, as far as there is room inside. Returns whether there was any.
     fn release(&mut self) -> bool {
         let held_before = self.held.len();
-        // By due time, not by time of posting: so operations overtake each other also where a fence held them until all were due.
-        while let Some(index) =
-            (0..self.held.len()).filter(|&index| self.may_pass(index)).min_by_key(|&index| self.held[index].due())
-        {
+        while let Some(index) = self.next_to_release() {
             match self.held.remove(index) {
                 Held::Fence { to } => self.inner.fence(to),
                 Held::Operation { to, operation, token, due } => {
@@ -120,6 +117,12 @@ impl<T: Transport> Fault<T> {
             }
         }
         self.held.len() < held_before
+    }
+
+    /// By due time, not by time of posting: so operations overtake each other also where a fence held them until all were due.
+    fn next_to_release(&self) -> Option<usize> {
+        let free = (0..self.held.len()).filter(|&index| self.may_pass(index));
+        free.min_by_key(|&index| self.held[index].due())
     }
 
     /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes nothing.

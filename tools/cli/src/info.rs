@@ -1,0 +1,82 @@
+//! `pelago info`: what this machine offers.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use rustix::process::{Resource, getrlimit};
+
+use crate::attach;
+
+/// Show what this machine offers to jobs
+#[derive(Args)]
+pub(crate) struct Info {}
+
+impl Info {
+    pub(crate) fn main(self) -> ExitCode {
+        let mut text = String::new();
+        for (name, value) in lines() {
+            let _ = writeln!(text, "{name:22}{value}");
+        }
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        ExitCode::SUCCESS
+    }
+}
+
+fn lines() -> Vec<(&'static str, String)> {
+    let system = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let memory = rustix::system::sysinfo();
+    let memory_bytes = |units: u64| gibibytes(units.saturating_mul(u64::from(memory.mem_unit)));
+    vec![
+        ("version", env!("CARGO_PKG_VERSION").into()),
+        ("system", format!("{} {} {}", word(system.sysname()), word(system.release()), word(system.machine()))),
+        ("processor", processor().unwrap_or_else(|| "unknown".into())),
+        ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
+        ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
+        ("transport shm", "available".into()),
+        ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),
+        ("cross-memory attach", attach::refusal().map_or("yes".into(), |why| format!("no: {why}; agents copy instead"))),
+        ("huge pages", huge_pages()),
+        ("open files", limit(Resource::Nofile)),
+        ("processes", limit(Resource::Nproc)),
+        ("ranks of a job", format!("1 to {RANKS_PER_HOST_MAX} on one host, to {RANKS_MAX} in all")),
+        ("segment", format!("to {}", gibibytes(SEGMENT_BYTES_MAX))),
+    ]
+}
+
+fn yes_or(yes: bool, otherwise: &str) -> String {
+    if yes { "yes".into() } else { otherwise.into() }
+}
+
+fn gibibytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().into())
+}
+
+/// What the kernel grants to memory files, which heaps are.
+fn huge_pages() -> String {
+    let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
+    let shared = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").ok().and_then(chosen);
+    match shared.as_deref() {
+        None => "not known to this kernel".into(),
+        Some("always" | "force" | "within_size") => "granted to shared memory".into(),
+        Some("advise") => "granted to shared memory that asks".into(),
+        Some(setting) => format!("not granted to shared memory (shmem_enabled is {setting})"),
+    }
+}
+
+fn limit(resource: Resource) -> String {
+    let text = |value: Option<u64>| value.map_or("no limit".into(), |value| value.to_string());
+    let limit = getrlimit(resource);
+    format!("{}, can be raised to {}", text(limit.current), text(limit.maximum))
+}

@@ -1,0 +1,121 @@
+//! `pelago run`: its options, and the job that they describe.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pelago_base::Duration;
+use pelago_launch::launcher::{Job, parse_bytes};
+use pelago_launch::{Settings, names};
+
+use crate::{Refused, bundled, say};
+
+/// Run a program as the ranks of a job on this machine
+#[derive(Args)]
+#[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
+#[command(
+    after_help = "Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted."
+)]
+pub(crate) struct Run {
+    /// How many ranks
+    #[arg(short = 'n', value_name = "N", required_unless_present = "list")]
+    ranks: Option<u32>,
+    /// Begin each line of output with the number of its rank: [3]
+    #[arg(long)]
+    label: bool,
+    /// End the job after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<Duration>,
+    /// How many seconds ranks have to join the job once all run; 0 is for ever
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
+    start_limit: Duration,
+    /// Who serves a rank's registered memory: an agent thread, the rank itself inside its calls, or what suits
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
+    /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    heap: Option<u64>,
+    /// How ranks reach each other; on one machine that is shared memory
+    #[arg(long, value_enum, default_value_t)]
+    transport: Transport,
+    /// List the bundled programs
+    #[arg(long)]
+    list: bool,
+    /// A bundled program, a path, or a program in PATH; then its arguments
+    #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Progress {
+    #[default]
+    Auto,
+    Agent,
+    Inline,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Transport {
+    #[default]
+    Auto,
+    Shm,
+}
+
+impl Run {
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
+        if self.list {
+            return Ok(list());
+        }
+        let outcome = self.job()?.run().map_err(|error| Refused(error.to_string()))?;
+        if !outcome.is_quiet() {
+            say(&outcome.to_string());
+        }
+        Ok(ExitCode::from(outcome.exit_code()))
+    }
+
+    fn job(self) -> Result<Job, Refused> {
+        // Both mean shared memory until ranks may be on several hosts.
+        let (Transport::Auto | Transport::Shm) = self.transport;
+        // What the ranks would refuse is refused once.
+        let inherited = Settings::from_environment().map_err(|error| Refused(error.to_string()))?;
+        let (program, arguments) = self.command.split_first().expect("clap requires one");
+        let ranks = self.ranks.expect("clap requires it");
+        let mut job = Job::new(ranks, program);
+        job.arguments = arguments.to_vec();
+        if let Some(bundled) = bundled::find(program) {
+            (bundled.check)(&bundled::texts(arguments)?, ranks).map_err(|why| Refused(format!("{}: {why}", bundled.name)))?;
+            let this = std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))?;
+            job.program = this.into();
+            job.arguments = [bundled::COMMAND.into(), program.clone()].into_iter().chain(arguments.iter().cloned()).collect();
+        }
+        job.heap_bytes = self.heap.or(inherited.heap_bytes);
+        job.label = self.label;
+        job.time_limit = self.time_limit;
+        job.start_limit = (self.start_limit > Duration::ZERO).then_some(self.start_limit);
+        match self.progress {
+            Progress::Auto => {}
+            Progress::Agent => job.environment.push((names::PROGRESS.into(), "agent".into())),
+            Progress::Inline => job.environment.push((names::PROGRESS.into(), "inline".into())),
+        }
+        Ok(job)
+    }
+}
+
+fn list() -> ExitCode {
+    let width = bundled::PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
+    for program in bundled::PROGRAMS {
+        // A reader that has seen enough is no error.
+        let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
+    }
+    ExitCode::SUCCESS
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds: f64 = text.parse().map_err(|_| "it is a number of seconds")?;
+    (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("it is between 0 and a million seconds")
+}
+
+fn bytes(text: &str) -> Result<u64, &'static str> {
+    parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("it is a number of bytes, or of K, M, G or T")
+}
