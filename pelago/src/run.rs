@@ -12,7 +12,7 @@ use crate::{Error, World, wiring};
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
 /// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
 pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
-    let wiring::Joined { world, launched } = wiring::join().map_err(Error::from)?;
+    let wiring::Joined { world, launched } = wiring::join()?;
     let outcome = body(&world);
     let fault = world.fault();
     let result = match outcome {

@@ -50,8 +50,15 @@ fn main() -> ExitCode {
         "code" | "silent" | "abort" | "fault" => world.meet(),
         "wait" => {
             println!("{name} {}", std::process::id());
-            // Rank 0 never comes, but it has a limit to its waiting, so that this is no deadlock.
+            // Rank 0 computes, as it were, so that this is no deadlock.
             if name == Rank::new(0) { sleep(FOR_EVER) } else { world.meet() }
+        }
+        "wait-and-flood" => {
+            println!("{name} {}", std::process::id());
+            world.meet();
+            loop {
+                println!("{}", "x".repeat(999));
+            }
         }
         "deadlock" if name == Rank::new(0) => {}
         "deadlock" => {

@@ -167,6 +167,16 @@ impl Reach {
         None
     }
 
+    /// All of a heap of a rank of this host, for a transport to keep.
+    ///
+    /// # Safety
+    /// `self` or a clone of it lives as long as anybody uses the cells.
+    pub unsafe fn heap(&self, rank: Rank, segment: SegmentId) -> Option<Cells<'static>> {
+        let cells = self.cells(self.addresses.encode(rank, segment, 0).ok()?, self.addresses.segment_bytes())?;
+        // SAFETY: M1 by M6 while the mapping lives, which the caller promises.
+        Some(unsafe { Cells::new(cells.pointer(), cells.bytes()) })
+    }
+
     /// Zeroes `bytes` bytes from `address` on and gives their pages back to the system.
     ///
     /// # Panics

@@ -21,12 +21,13 @@ use crate::{Error, Result};
 /// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`share`](Self::share)
 /// makes more for other threads.
 pub struct Context {
+    /// First, so that a transport is dropped before the memory that it was lent (R2).
+    engine: RefCell<Engine>,
     pub(crate) reach: Reach,
     shared: Arc<Shared>,
     spins: u32,
     /// Whether the engine may have something to do.
     pub(crate) busy: Cell<bool>,
-    engine: RefCell<Engine>,
 }
 
 impl Context {

@@ -39,6 +39,7 @@ pub(crate) struct Hub {
 /// use a transport. Handles are of the context that issued them.
 #[derive(Clone)]
 pub struct Sharer {
+    /// First, so that the transport is dropped before the memory that it was lent (R2).
     hub: Arc<Mutex<Hub>>,
     shared: Arc<Shared>,
 }

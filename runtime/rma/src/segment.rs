@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use pelago_base::limits::REGISTERED_SEGMENTS_MAX;
 use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
-use pelago_memory::{CellSlice, Cells, Pod};
+use pelago_memory::{CellSlice, Cells, Pod, Reach};
+use pelago_platform::Transport;
 
 use crate::{Context, Error, GlobalPtr, Result, World};
 
@@ -267,6 +268,18 @@ impl Context {
     pub(crate) fn own_address(&self, segment: SegmentId, offset: u64) -> GlobalAddress {
         self.reach.addresses().encode(self.rank(), segment, offset).expect("an allocation has addresses")
     }
+}
+
+/// Lets `transport` give other ranks access to this rank's heaps.
+///
+/// Invariant **R2**: whoever owns the transport also owns a clone of `reach` and drops it later.
+pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Transport) -> Result<()> {
+    for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
+        // SAFETY: R2.
+        let heap = unsafe { reach.heap(rank, segment) }.expect("a rank reaches its own heaps");
+        transport.register(segment, heap)?;
+    }
+    Ok(())
 }
 
 /// The bytes of `count` values, if a heap could hold them.

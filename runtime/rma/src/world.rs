@@ -10,7 +10,7 @@ use pelago_memory::{Heap, Pod};
 
 use crate::group::{BarrierKind, Group, Meeting, scratch_bytes};
 use crate::port::Port;
-use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of};
+use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of, register_heaps};
 use crate::shared::{Parts, Shared};
 use crate::{Context, Error, Result};
 
@@ -40,8 +40,9 @@ impl World {
     /// # Errors
     /// A rank ended before all had come.
     pub fn new(parts: Parts) -> Result<Self> {
-        let Parts { reach, clock, park, mut bootstrap, transport } = parts;
+        let Parts { reach, clock, park, mut bootstrap, mut transport } = parts;
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        register_heaps(&reach, rank, transport.as_mut())?;
         bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
         // Ranks may see different numbers of processors, so that one decides for all.
         bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pelago_base::Duration;
-use pelago_launch::launcher::{Job, parse_bytes};
+use pelago_launch::launcher::{Job, LaunchError, parse_bytes};
 use pelago_launch::{Settings, names};
 
 use crate::{Refused, bundled, say};
@@ -19,16 +19,16 @@ use crate::{Refused, bundled, say};
 )]
 pub(crate) struct Run {
     /// How many ranks
-    #[arg(short = 'n', value_name = "N", required_unless_present = "list")]
+    #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
     ranks: Option<u32>,
-    /// Begin each line of output with the number of its rank: [3]
+    /// Begin each line of output with the number of its rank, in brackets
     #[arg(long)]
     label: bool,
     /// End the job after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     time_limit: Option<Duration>,
     /// How many seconds ranks have to join the job once all run; 0 is for ever
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "30")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "30")]
     start_limit: Duration,
     /// Who serves a rank's registered memory: an agent thread, the rank itself inside its calls, or what suits
     #[arg(long, value_enum, default_value_t)]
@@ -67,7 +67,7 @@ impl Run {
         if self.list {
             return Ok(list());
         }
-        let outcome = self.job()?.run().map_err(|error| Refused(error.to_string()))?;
+        let outcome = self.job()?.run().map_err(refusal)?;
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
@@ -100,6 +100,11 @@ impl Run {
         }
         Ok(job)
     }
+}
+
+fn refusal(error: LaunchError) -> Refused {
+    let hint = if matches!(error, LaunchError::Unknown(_)) { "; pelago run --list shows the bundled ones" } else { "" };
+    Refused(format!("{error}{hint}"))
 }
 
 fn list() -> ExitCode {

@@ -85,7 +85,7 @@ impl Staged {
                     Some(there) => {
                         let End::Global(address) = *end else { unreachable!("only global ends are elsewhere") };
                         let task = if self.loaded { Task::Store { bytes: piece } } else { Task::Fetch { bytes: piece } };
-                        self.awaiting = replies.ask(host, there, address, task).map(|reply| (there, reply));
+                        self.awaiting = replies.ask(host, there, advance(address, self.done), task).map(|reply| (there, reply));
                         if self.awaiting.is_none() {
                             return Ok(None);
                         }

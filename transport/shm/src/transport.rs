@@ -38,6 +38,8 @@ pub struct Shm {
     capabilities: Capabilities,
     copy_by: Cell<CopyBy>,
     inline: bool,
+    /// Which heaps have been registered.
+    heaps: [bool; 2],
     agent: Option<Agent>,
     connected: BTreeSet<u32>,
     /// Endpoints whose next operation must wait for those under way.
@@ -77,6 +79,7 @@ impl Shm {
             capabilities,
             copy_by: Cell::new(copy_by),
             inline,
+            heaps: [false; 2],
             agent: None,
             connected: BTreeSet::new(),
             fenced: BTreeSet::new(),
@@ -184,6 +187,11 @@ impl Transport for Shm {
     }
 
     fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        if let Some(heap) = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].iter().position(|&heap| heap == id) {
+            // Every rank of the host has mapped it already.
+            let fresh = !std::mem::replace(&mut self.heaps[heap], true);
+            return fresh.then_some(()).ok_or(RegisterError::Identifier(id));
+        }
         if !self.inline && self.agent.is_none() {
             let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
             self.agent = Some(agent);

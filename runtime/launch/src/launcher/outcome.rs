@@ -106,7 +106,10 @@ impl fmt::Display for Outcome {
             Self::Late(process, others, limit) => {
                 let seconds = limit.as_seconds();
                 let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
-                write!(f, "{process}{others} did not join the job within {seconds} s; it was ended (--start-limit allows more)")
+                write!(
+                    f,
+                    "{process}{others} did not join the job within {seconds} s; the job was ended (--start-limit allows more)"
+                )
             }
             Self::Deadlock => write!(f, "deadlock: every rank waits and nothing is under way; the job was ended"),
             Self::Aborted => write!(f, "the program ended the job"),

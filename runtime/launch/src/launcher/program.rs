@@ -10,7 +10,7 @@ use super::LaunchError;
 
 /// The path of a program, given as a path or as the name of one in `PATH`.
 pub(super) fn find(program: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
-    if Path::new(program).components().count() != 1 || program.as_encoded_bytes().contains(&b'/') {
+    if program.as_encoded_bytes().contains(&b'/') {
         return check(Path::new(program)).map(|()| program.into());
     }
     let found = search.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(program));

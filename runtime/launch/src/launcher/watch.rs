@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
 
-use pelago_base::{Duration, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Clock, Fault};
 use pelago_shm::{Host, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -118,26 +118,26 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
             self.course.handle_fault(now, fault, lost.map(RankProcess::process));
         }
         for number in ready {
-            match self.ranks.get_mut(number as usize) {
-                Some(rank) => {
-                    if let Some(running) = rank.running() {
-                        self.ready.remove(running);
-                    }
-                    if let Some(end) = rank.take_end(&self.guard)? {
-                        let stage = self.host.control(rank.process().rank).map_or(Stage::Absent, |control| control.stage());
-                        self.course.handle_end(now, rank.process(), end, stage);
-                    }
-                }
-                None => {
-                    let place = (number as usize).checked_sub(self.host.ranks() as usize);
-                    if let Some(signal) = place.and_then(|place| self.signals.take(place)) {
-                        self.course.handle_signal(now, signal);
-                    }
-                }
-            }
+            self.note(number as usize, now)?;
         }
         let (host, ranks) = (self.host, &self.ranks);
         self.course.handle_time(now, || census(host, ranks));
+        Ok(())
+    }
+
+    /// Takes notice of what stands behind a number of `ready`.
+    fn note(&mut self, number: usize, now: Instant) -> Result<(), Errno> {
+        if let Some(rank) = self.ranks.get_mut(number) {
+            if let Some(running) = rank.running() {
+                self.ready.remove(running);
+            }
+            if let Some(end) = rank.take_end(&self.guard)? {
+                let stage = self.host.control(rank.process().rank).map_or(Stage::Absent, |control| control.stage());
+                self.course.handle_end(now, rank.process(), end, stage);
+            }
+        } else if let Some(signal) = self.signals.take(number - self.host.ranks() as usize) {
+            self.course.handle_signal(now, signal);
+        }
         Ok(())
     }
 
@@ -187,10 +187,8 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
             }
             let signals = PollFd::new(self.ready.descriptor(), PollFlags::IN);
             sleep(WATCH.min(READER), self.streams.iter().flat_map(Stream::interest).chain([signals]))?;
-            for place in self.ready.poll()? {
-                if let Some(signal) = self.signals.take((place as usize).saturating_sub(self.host.ranks() as usize)) {
-                    self.course.handle_signal(now, signal);
-                }
+            for number in self.ready.poll()? {
+                self.note(number as usize, now)?;
             }
         }
     }

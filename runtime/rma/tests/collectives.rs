@@ -1,0 +1,133 @@
+//! What all ranks do together.
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelago_base::{Rank, Team};
+use pelago_rma::Error;
+use support::{HEAP_BYTES, Platform, on_every_platform, run};
+
+const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
+
+#[test]
+fn nobody_leaves_a_barrier_before_all_have_come() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        for size in SIZES {
+            let come = AtomicU64::new(0);
+            run(platform, size, |world| {
+                for round in 1..=50 {
+                    come.fetch_add(1, Ordering::SeqCst);
+                    world.barrier().unwrap();
+                    assert!(come.load(Ordering::SeqCst) >= round * u64::from(size));
+                    world.barrier().unwrap();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_brings_every_length_from_every_root() {
+    on_every_platform(&[1, 2, 3, 5], |world, _| {
+        for root in world.ranks() {
+            for length in [0, 1, 1000, 10_000] {
+                let expected: Vec<u32> = (0..length).map(|i| i * 3 + root.number()).collect();
+                let mut values = if world.rank() == root { expected.clone() } else { vec![0; length as usize] };
+                world.broadcast(root, &mut values).unwrap();
+                assert_eq!(values, expected);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_reduction_is_the_same_everywhere() {
+    on_every_platform(&SIZES, |world, _| {
+        for length in [1, 7, 5000] {
+            let value = |rank: Rank, i: usize| (rank.number() + 1) as f64 * 0.1 + i as f64;
+            let mut values: Vec<f64> = (0..length).map(|i| value(world.rank(), i)).collect();
+            world.allreduce(&mut values, |one, other| one + other).unwrap();
+            for (i, sum) in values.iter().enumerate() {
+                let expected: f64 = world.ranks().map(|rank| value(rank, i)).sum();
+                assert!((sum - expected).abs() <= 1e-9 * expected);
+            }
+            let mut bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+            let mine = bits.clone();
+            world.broadcast(Rank::new(0), &mut bits).unwrap();
+            assert_eq!(bits, mine, "bitwise the same");
+        }
+    });
+}
+
+#[test]
+fn groups_meet_by_themselves() {
+    on_every_platform(&[5], |world, _| {
+        let odd = Team::of(&[Rank::new(3), Rank::new(1)]).unwrap();
+        let even = Team::of(&[Rank::new(0), Rank::new(2), Rank::new(4)]).unwrap();
+        let groups = [world.group(&odd).unwrap(), world.group(&even).unwrap()];
+        assert_eq!(groups.iter().flatten().count(), 1);
+        let group = groups.iter().flatten().next().unwrap();
+        for round in 0..20 {
+            let mut sum = [world.rank().number() + round];
+            group.allreduce(&mut sum, |one, other| one + other).unwrap();
+            let members = group.team().size();
+            assert_eq!(sum, [round * members + group.team().iter().map(Rank::number).sum::<u32>()]);
+            let mut from_last = [world.rank().number()];
+            group.broadcast(members - 1, &mut from_last).unwrap();
+            assert_eq!(Some(Rank::new(from_last[0])), group.team().rank(members - 1));
+            group.barrier().unwrap();
+        }
+        assert_eq!(group.team().position(world.rank()), Some(group.position()));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn memory_is_used_again_when_all_have_dropped_it() {
+    on_every_platform(&[3], |world, _| {
+        let first = world.alloc::<u64>(1000).unwrap();
+        let place = first.at(Rank::new(0), 0).address();
+        first.local().fill(7);
+        // One rank keeps its part for a while: nobody may get the memory before.
+        let mut kept = Some(first);
+        if world.rank() != Rank::new(1) {
+            kept = None;
+        }
+        let second = world.alloc::<u64>(1000).unwrap();
+        assert_ne!(second.at(Rank::new(0), 0).address(), place);
+        drop(kept);
+        let third = world.alloc::<u64>(1000).unwrap();
+        assert_eq!(third.at(Rank::new(0), 0).address(), place);
+        assert!(third.local().to_vec().iter().all(|&value| value == 0), "memory comes zeroed");
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn an_impossible_allocation_fails_everywhere_and_harms_nothing() {
+    on_every_platform(&[2], |world, _| {
+        assert!(matches!(world.alloc::<u64>(usize::MAX / 2), Err(Error::NoMemory { .. })));
+        assert!(matches!(world.alloc::<u8>(HEAP_BYTES as usize), Err(Error::NoMemory { .. })));
+        let different = world.alloc::<u64>(1 + world.rank().index());
+        assert!(matches!(different, Err(Error::Disagreement(_))));
+        let limit = pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
+        let all: Vec<_> = (0..limit).map(|_| world.alloc::<u8>(1).unwrap()).collect();
+        assert!(matches!(world.alloc::<u8>(1), Err(Error::TooMany { .. })));
+        drop(all);
+        assert!(world.alloc::<u8>(1).is_ok());
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_wait_with_a_limit_ends() {
+    run(Platform::Mapped, 1, |world| {
+        let word = world.alloc::<u64>(1).unwrap();
+        let limit = pelago_base::Duration::from_milliseconds(5);
+        let ended = world.wait_until_within(limit, word.local(), 0, |value| value == 1);
+        assert!(matches!(ended, Err(Error::TimedOut { .. })), "{ended:?}");
+        word.local().store(0, 1);
+        assert_eq!(world.wait_until_within(limit, word.local(), 0, |value| value == 1), Ok(1));
+    });
+}

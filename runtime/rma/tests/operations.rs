@@ -1,0 +1,376 @@
+//! Every operation does what it says, wherever its target is.
+
+mod support;
+
+use pelago_base::{GlobalAddress, Rank, SegmentId, Shape};
+use pelago_platform::Failure;
+use pelago_rma::{Error, GlobalPtr};
+use support::{HEAP_BYTES, Platform, on_every_platform, run};
+
+#[test]
+fn puts_of_every_length_land_whole() {
+    on_every_platform(&[1, 2, 3], |world, _| {
+        let target = world.rank().next(world.size());
+        let inbox = world.alloc::<u16>(20_000).unwrap();
+        for length in [0, 1, 2, 3, 7, 8, 100, 2048, 2049, 20_000] {
+            let sent: Vec<u16> = (0..length).map(|i| i as u16 ^ length as u16 ^ world.rank().number() as u16).collect();
+            world.put(inbox.at(target, 0), &sent).unwrap().wait().unwrap();
+            world.barrier().unwrap();
+            let left = world.rank().previous(world.size()).number() as u16;
+            let seen = inbox.local().to_vec();
+            assert!((0..length).all(|i| seen[i] == i as u16 ^ length as u16 ^ left), "{length} values");
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn gets_find_what_was_stored() {
+    on_every_platform(&[2], |world, _| {
+        let memory = world.alloc::<[u32; 3]>(5000).unwrap();
+        for i in 0..5000 {
+            memory.local().store(i, [world.rank().number(), i as u32, 7]);
+        }
+        world.barrier().unwrap();
+        let peer = world.rank().next(world.size());
+        assert_eq!(world.get(memory.at(peer, 4321)).unwrap(), [peer.number(), 4321, 7]);
+        let mut seen = vec![[0; 3]; 4990];
+        world.get_into(memory.at(peer, 10), &mut seen).unwrap();
+        assert!(seen.iter().enumerate().all(|(i, value)| *value == [peer.number(), i as u32 + 10, 7]));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_third_rank_copies_between_two_others() {
+    on_every_platform(&[3, 4], |world, _| {
+        let memory = world.alloc::<u64>(1000).unwrap();
+        (0..500).for_each(|i| memory.local().store(i, (1000 * world.rank().index() + i) as u64));
+        world.barrier().unwrap();
+        let (from, to) = (world.rank().offset(1, world.size()), world.rank().offset(2, world.size()));
+        world.copy(memory.at(from, 0), memory.at(to, 500), 500).unwrap().wait().unwrap();
+        world.barrier().unwrap();
+        let source = world.rank().previous(world.size()).index();
+        assert!((0..500).all(|i| memory.local().load(500 + i) == (1000 * source + i) as u64));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn strided_transfers_equal_naive_ones() {
+    on_every_platform(&[2], |world, _| {
+        const N: usize = 6;
+        let memory = world.alloc::<u32>(N * N * N).unwrap();
+        let peer = world.rank().next(world.size());
+        let cube: Vec<u32> = (0..(N * N * N) as u32).map(|i| i + 1000 * world.rank().number()).collect();
+        let face = |fixed: usize| match fixed {
+            0 => Shape { block: N as u64, counts: [1, 1, N as u64], strides: [0, 0, N as u64] },
+            1 => Shape { block: N as u64, counts: [1, 1, N as u64], strides: [0, 0, (N * N) as u64] },
+            _ => Shape { block: 1, counts: [1, N as u64, N as u64], strides: [0, (N * N) as u64, N as u64] },
+        };
+        for (mine, theirs) in [(0, 0), (1, 1), (2, 2)] {
+            let other = peer.number();
+            memory.local().fill(0);
+            world.barrier().unwrap();
+            world.put_strided(memory.at(peer, 0), face(theirs), &cube, face(mine)).unwrap().wait().unwrap();
+            world.barrier().unwrap();
+            let seen = memory.local().to_vec();
+            let covered: Vec<usize> =
+                face(theirs).offsets().flat_map(|start| start as usize..start as usize + face(theirs).block as usize).collect();
+            for (i, value) in seen.iter().enumerate() {
+                assert_eq!(*value, if covered.contains(&i) { i as u32 + 1000 * other } else { 0 }, "element {i} of face {mine}");
+            }
+            let mut fetched = vec![0; N * N * N];
+            world.get_strided(memory.at(peer, 0), face(theirs), &mut fetched, face(mine)).unwrap();
+            assert!(covered.iter().all(|&i| fetched[i] == i as u32 + 1000 * world.rank().number()));
+            world.barrier().unwrap();
+            let to = Shape { block: 1, ..Shape::strided((N * N) as u64, 1, 1) };
+            let from = Shape { block: 1, counts: [1, N as u64, N as u64], strides: [0, (N * N) as u64, N as u64] };
+            let to = Shape { counts: from.counts, strides: [0, N as u64, 1], ..to };
+            world.copy_strided(memory.at(world.rank(), 0), from, memory.at(peer, 0), to).unwrap().wait().unwrap();
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    run(Platform::Mapped, 1, |world| {
+        let memory = world.alloc::<u32>(16).unwrap();
+        let there = memory.at(Rank::new(0), 0);
+        let past = world.put_strided(there, Shape::strided(4, 1, 2), &[0; 6], Shape::strided(4, 1, 2));
+        assert!(matches!(past, Err(Error::ShapePastSlice { needed: 7, length: 6 })), "{past:?}");
+        assert!(matches!(
+            world.put_strided(there, Shape::strided(4, 1, 2), &[0; 8], Shape::strided(3, 1, 2)),
+            Err(Error::Shape(_))
+        ));
+        assert!(matches!(
+            world.get_strided(there, Shape::strided(1 << 63, 4, 4), &mut [0; 8], Shape::strided(1 << 63, 4, 4)),
+            Err(Error::Shape(_))
+        ));
+    });
+}
+
+#[test]
+fn atomics_of_all_ranks_are_each_counted_once() {
+    const EACH: u64 = 300;
+    on_every_platform(&[1, 2, 4], |world, _| {
+        let words = world.alloc::<u64>(2).unwrap();
+        let small = world.alloc::<i32>(1).unwrap();
+        let home = Rank::new(0);
+        let mut seen = Vec::new();
+        for _ in 0..EACH {
+            seen.push(world.fetch_add(words.at(home, 0), 1).unwrap().wait().unwrap());
+            world.add(small.at(home, 0), -2).unwrap();
+        }
+        assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "each addition finds a larger word");
+        loop {
+            let found = world.get(words.at(home, 1)).unwrap();
+            if world.compare_swap(words.at(home, 1), found, found + seen.iter().sum::<u64>()).unwrap().wait().unwrap() == found {
+                break;
+            }
+        }
+        world.barrier().unwrap();
+        let total = EACH * u64::from(world.size());
+        assert_eq!(world.get(words.at(home, 0)).unwrap(), total);
+        assert_eq!(world.get(words.at(home, 1)).unwrap(), total * (total - 1) / 2, "every number was returned once");
+        assert_eq!(world.get(small.at(home, 0)).unwrap(), -2 * total as i32);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn every_atomic_agrees_with_its_definition() {
+    on_every_platform(&[2], |world, _| {
+        let words = world.alloc::<u32>(1).unwrap();
+        if world.rank() == Rank::new(0) {
+            let at = words.at(Rank::new(1), 0);
+            world.put(at, &[0b1100u32]).unwrap().wait().unwrap();
+            assert_eq!(world.fetch_or(at, 0b0011).unwrap().wait(), Ok(0b1100));
+            assert_eq!(world.fetch_and(at, 0b0110).unwrap().wait(), Ok(0b1111));
+            assert_eq!(world.fetch_xor(at, 0b0101).unwrap().wait(), Ok(0b0110));
+            assert_eq!(world.swap(at, 9).unwrap().wait(), Ok(0b0011));
+            assert_eq!(world.compare_swap(at, 8, 1).unwrap().wait(), Ok(9));
+            assert_eq!(world.compare_swap(at, 9, 1).unwrap().wait(), Ok(9));
+            world.or(at, 6).unwrap().wait().unwrap();
+            world.and(at, 5).unwrap().wait().unwrap();
+            world.xor(at, 1).unwrap().wait().unwrap();
+            assert_eq!(world.fetch(at).unwrap().wait(), Ok(4));
+            world.set(at, 77).unwrap().wait().unwrap();
+            assert_eq!(world.get(at), Ok(77));
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn what_is_ordered_after_an_operation_comes_after_it() {
+    on_every_platform(&[3], |world, _| {
+        let (data, flag) = (world.alloc::<u64>(600).unwrap(), world.alloc::<u64>(2).unwrap());
+        let (one, two) = (world.rank().offset(1, 3), world.rank().offset(2, 3));
+        for round in 1..=20u64 {
+            // Data to one rank, then the news of it to the other, which must find the data there.
+            let sent = world.put(data.at(one, 0), &[round; 600]).unwrap();
+            world.after(&sent).put(flag.at(two, 0), &[round]).unwrap();
+            world.wait_until(flag.local(), 0, |seen| seen >= round).unwrap();
+            let writer = world.rank().offset(1, 3);
+            let reader_of = writer.offset(1, 3);
+            let mut seen = [0; 600];
+            world.get_into(data.at(reader_of, 0), &mut seen).unwrap();
+            assert!(seen.iter().all(|&value| value >= round), "round {round}");
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn chains_and_after_all_keep_their_order() {
+    on_every_platform(&[2], |world, _| {
+        let word = world.alloc::<u64>(1).unwrap();
+        let peer = world.rank().next(2);
+        let at = word.at(peer, 0);
+        for _ in 0..50 {
+            world.put(at, &[1u64]).unwrap();
+            world.after_all().put(at, &[10u64]).unwrap();
+            world
+                .chain()
+                .then(|next| {
+                    world.quiet().unwrap();
+                    next.add(at, 5)
+                })
+                .unwrap()
+                .then(|next| next.xor(at, 0xF0))
+                .unwrap()
+                .then(|next| next.put(at, &[3u64]))
+                .unwrap()
+                .then(|next| next.add(at, 4))
+                .unwrap()
+                .wait()
+                .unwrap();
+            assert_eq!(world.get(at), Ok(7));
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_fence_orders_operations_to_one_target() {
+    on_every_platform(&[2], |world, _| {
+        let words = world.alloc::<u64>(2).unwrap();
+        let peer = world.rank().next(2);
+        for round in 1..=100u64 {
+            world.put(words.at(peer, 0), &[round]).unwrap();
+            world.fence().unwrap();
+            world.put(words.at(peer, 1), &[round]).unwrap();
+            world.wait_until(words.local(), 1, |seen| seen >= round).unwrap();
+            assert!(words.local().load(0) >= round);
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn many_operations_are_waited_for_together() {
+    on_every_platform(&[2], |world, _| {
+        let words = world.alloc::<u64>(3000).unwrap();
+        let peer = world.rank().next(2);
+        let handles: Vec<_> = (0..3000).map(|i| world.put(words.at(peer, i), &[i as u64]).unwrap()).collect();
+        let first = world.wait_any(&handles).unwrap().unwrap();
+        assert!(handles[first].test().unwrap());
+        world.wait_all(&handles).unwrap();
+        assert_eq!(world.wait_any(&[]), Ok(None));
+        world.flush(peer).unwrap();
+        world.barrier().unwrap();
+        assert!((0..3000).all(|i| words.local().load(i) == i as u64));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
+    on_every_platform(&[2], |world, _| {
+        let word = world.alloc::<u64>(1).unwrap();
+        let peer = world.rank().next(2);
+        let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | HEAP_BYTES - 8);
+        let last = GlobalPtr::<u64>::from_address(layout_end).unwrap();
+        assert!(matches!(
+            world.put(last, &[1, 2]).unwrap().wait(),
+            Err(Error::Failed(Failure::OutOfBounds(address))) if address == layout_end
+        ));
+        let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(u64::MAX & !7)).unwrap();
+        assert!(world.get(nowhere).is_err());
+        assert!(world.fetch_add(nowhere, 1).and_then(|fetch| fetch.wait()).is_err());
+        world.quiet().unwrap();
+        let _ = world.put(last, &[1, 2]).unwrap();
+        assert!(matches!(world.quiet(), Err(Error::Failed(_))), "a failure that nobody waited for is told by quiet");
+        world.quiet().unwrap();
+        let failing = world.put(last, &[1, 2]).unwrap();
+        let after = world.after(&failing).put(word.at(peer, 0), &[9]).and_then(|handle| handle.wait());
+        assert!(matches!(after, Err(Error::Failed(_))), "what was to follow a failure fails");
+        let _ = world.quiet();
+        world.barrier().unwrap();
+        assert_eq!(word.local().load(0), 0);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn handles_of_another_context_are_refused() {
+    run(Platform::Remote, 2, |world| {
+        let word = world.alloc::<u64>(1).unwrap();
+        let at = word.at(world.rank().next(2), 0);
+        let other = world.share().context().unwrap();
+        let handle = other.put(at, &[1]).unwrap();
+        assert!(matches!(world.after(&handle).put(at, &[2]), Err(Error::ForeignHandle)));
+        assert!(matches!(world.wait_all(&[handle]), Err(Error::ForeignHandle)));
+        handle.wait().unwrap();
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn threads_of_a_rank_work_side_by_side() {
+    const EACH: u64 = 200;
+    on_every_platform(&[2], |world, _| {
+        let words = world.alloc::<u64>(4).unwrap();
+        let peer = world.rank().next(2);
+        let sharer = world.share();
+        let at: Vec<_> = (0..4).map(|i| words.at(peer, i)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let (sharer, at) = (sharer.clone(), &at);
+                scope.spawn(move || {
+                    let context = sharer.context().unwrap();
+                    for i in 0..EACH {
+                        context.add(at[0], 1).unwrap();
+                        let sent = context.put(at[1 + thread], &[i]).unwrap();
+                        let seen = context.after(&sent).fetch(at[1 + thread]).unwrap().wait().unwrap();
+                        assert_eq!(seen, i);
+                    }
+                    context.quiet().unwrap();
+                });
+            }
+        });
+        world.barrier().unwrap();
+        assert_eq!(words.local().load(0), 3 * EACH);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn memory_of_one_rank_is_reached_by_those_who_are_told() {
+    on_every_platform(&[2], |world, _| {
+        let letter = world.alloc::<u64>(1).unwrap();
+        let peer = world.rank().next(2);
+        let mine = world.alloc_individual::<u32>(100).unwrap();
+        world.put(letter.at(peer, 0), &[mine.ptr(0).address().bits()]).unwrap();
+        world.barrier().unwrap();
+        let told = GlobalPtr::<u32>::from_address(GlobalAddress::from_bits(letter.local().load(0))).unwrap();
+        world.put(told.add(5), &[1, 2, 3]).unwrap().wait().unwrap();
+        world.barrier().unwrap();
+        assert_eq!(mine.local().range(4..9).to_vec(), [0, 1, 2, 3, 0]);
+        drop(mine);
+        let again = world.alloc_individual::<u32>(100).unwrap();
+        assert!(again.local().to_vec().iter().all(|&value| value == 0), "memory comes zeroed");
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn memory_that_the_program_owned_is_reached_until_it_is_taken_back() {
+    for platform in [Platform::Remote, Platform::Unruly] {
+        run(platform, 2, |world| {
+            let letter = world.alloc::<u64>(1).unwrap();
+            let peer = world.rank().next(2);
+            let mine = world.register(vec![7u64; 50]).unwrap();
+            world.put(letter.at(peer, 0), &[mine.ptr(0).address().bits()]).unwrap();
+            world.barrier().unwrap();
+            let told = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(letter.local().load(0))).unwrap();
+            world.put(told.add(1), &[1, 2]).unwrap().wait().unwrap();
+            assert_eq!(world.fetch_add(told, 5).unwrap().wait(), Ok(7));
+            world.barrier().unwrap();
+            assert_eq!(mine.local().range(0..4).to_vec(), [12, 1, 2, 7]);
+            let memory = mine.unregister().unwrap().unwrap();
+            assert_eq!(memory[..4], [12, 1, 2, 7]);
+            world.barrier().unwrap();
+            assert!(matches!(world.get(told), Err(Error::Failed(Failure::OutOfBounds(_)))));
+            let limit = pelago_base::limits::REGISTERED_SEGMENTS_MAX;
+            let all: Vec<_> = (0..limit).map(|_| world.register(vec![0u8; 1]).unwrap()).collect();
+            assert!(matches!(world.register(vec![0u8; 1]), Err(Error::TooMany { .. })));
+            drop(all);
+            world.register(vec![0u8; 1]).unwrap();
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn addresses_of_allocations_are_what_they_say() {
+    run(Platform::Mapped, 3, |world| {
+        let memory = world.alloc::<u64>(4).unwrap();
+        let address = memory.at(Rank::new(2), 3).address();
+        let layout = pelago_base::AddressLayout::new(3, HEAP_BYTES).unwrap();
+        assert_eq!((layout.rank(address), layout.segment(address)), (Rank::new(2), Some(SegmentId::SYMMETRIC)));
+        assert_eq!(memory.at(Rank::new(2), 0).add(3).address(), address);
+    });
+}

@@ -1,0 +1,141 @@
+//! Jobs of several ranks in one process, a thread each, on two platforms: one where every heap is mapped, one where a
+//! transport leads to everything but a rank's own memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Barrier, Mutex};
+
+use pelago_base::{AddressLayout, Instant, Rank};
+use pelago_kit::{Fault, Faults, Loopback};
+use pelago_memory::{Mapping, Reach, ReachLayout};
+use pelago_platform::{Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
+use pelago_rma::{Parts, World};
+
+pub const HEAP_BYTES: u64 = 4 << 20;
+const CONTROLS: usize = 4096;
+const CONTROL_BYTES: usize = 128;
+
+/// How the ranks of a test reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// By loads and stores.
+    Mapped,
+    /// By a transport.
+    Remote,
+    /// By a transport that refuses, delays and reorders what it may.
+    Unruly,
+}
+
+pub const PLATFORMS: [Platform; 3] = [Platform::Mapped, Platform::Remote, Platform::Unruly];
+
+/// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
+pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
+    for platform in PLATFORMS {
+        for &size in sizes {
+            run(platform, size, |world| body(world, platform));
+        }
+    }
+}
+
+/// Runs `body` as every rank of one job.
+pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
+    let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
+    let reach_of = |first: Rank, count: u32| {
+        let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);
+        let layout = ReachLayout { addresses, first, count, controls: CONTROLS, control_bytes: CONTROL_BYTES, heaps };
+        Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout)
+    };
+    let everything = reach_of(Rank::new(0), size);
+    let meeting = Arc::new(Meeting { published: Mutex::default(), barrier: Barrier::new(size as usize) });
+    std::thread::scope(|scope| {
+        for (rank, end) in (0..size).map(Rank::new).zip(Loopback::network(addresses, size)) {
+            let reach = if platform == Platform::Mapped { everything.clone() } else { reach_of(rank, 1) };
+            let seed = u64::from(rank);
+            let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, lose: None };
+            let transport: Box<dyn Transport> =
+                if platform == Platform::Unruly { Box::new(Fault::new(end, addresses, faults)) } else { Box::new(end) };
+            let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
+            let body = &body;
+            std::thread::Builder::new()
+                .name(format!("{rank}"))
+                .spawn_scoped(scope, move || {
+                    let clock = Arc::new(Wall(std::time::Instant::now()));
+                    let world = World::new(Parts { reach, clock, park: Arc::new(Yielding), bootstrap, transport }).unwrap();
+                    body(&world);
+                    world.finish().unwrap();
+                })
+                .unwrap();
+        }
+    });
+}
+
+struct Wall(std::time::Instant);
+
+impl Clock for Wall {
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.0.elapsed().into()
+    }
+}
+
+struct Yielding;
+
+impl Park for Yielding {
+    fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        ready();
+        std::thread::yield_now();
+        Woken::Look
+    }
+
+    fn spins(&self) -> u32 {
+        10
+    }
+
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    fn join(&self) {}
+
+    fn leave(&self) {}
+
+    fn fault(&self) -> Option<pelago_platform::Fault> {
+        None
+    }
+}
+
+struct Meeting {
+    published: Mutex<HashMap<(Rank, String), Vec<u8>>>,
+    barrier: Barrier,
+}
+
+struct Member {
+    rank: Rank,
+    size: u32,
+    meeting: Arc<Meeting>,
+}
+
+impl Bootstrap for Member {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.meeting.published.lock().unwrap().insert((self.rank, key.into()), value.into());
+        Ok(())
+    }
+
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+        let published = self.meeting.published.lock().unwrap();
+        published.get(&(rank, key.into())).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
+    }
+
+    fn barrier(&mut self) -> Result<(), BootstrapError> {
+        self.meeting.barrier.wait();
+        Ok(())
+    }
+
+    fn finish(&mut self) {}
+}

@@ -1,0 +1,74 @@
+//! Each way in which a job can end has its exit code and its one line.
+
+use crate::{RANK, run};
+
+fn three(act: &[&str]) -> crate::Ended {
+    run(&[&["run", "-n", "3", "--start-limit", "1", RANK], act].concat())
+}
+
+#[test]
+fn ranks_that_finish() {
+    for ranks in ["1", "2", "7", "200"] {
+        run(&["run", "-n", ranks, RANK, "meet"]).expect(0, "");
+        run(&["run", "-n", ranks, RANK, "nothing"]).expect(0, "");
+    }
+}
+
+#[test]
+fn a_rank_that_fails() {
+    three(&["code", "1", "101"]).expect(1, "rank 1 (process *) failed with exit code 101; the job was ended");
+    run(&["run", "-n", "1", "false"]).expect(1, "rank 0 (process *) failed with exit code 1; the job was ended");
+}
+
+#[test]
+fn a_rank_that_leaves_in_the_middle() {
+    let line = "rank 2 (process *) ended with exit code 0 in the middle of the job; the job was ended";
+    three(&["silent", "2"]).expect(3, line);
+}
+
+#[test]
+fn a_rank_that_crashes() {
+    three(&["abort", "0"]).expect(3, "rank 0 (process *) was killed by signal 6 (SIGABRT); the job was ended");
+}
+
+#[test]
+fn a_fault_that_the_ranks_found() {
+    three(&["fault", "1", "lost"]).expect(1, "rank 1 (process *) failed with exit code 101; the job was ended");
+    three(&["fault", "1", "deadlock"]).expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_for_ever() {
+    let (mut command, mark) = crate::pelago(&["run", "-n", "3", RANK, "deadlock"]);
+    command.env("PELAGO_DEADLOCK_SECONDS", "0.5");
+    crate::end(command).expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+    crate::wait_until_gone(&mark);
+}
+
+#[test]
+fn a_rank_that_does_not_join() {
+    three(&["late", "1"])
+        .expect(1, "rank 1 (process *) did not join the job within 1 s; the job was ended (--start-limit allows more)");
+    let line = "rank 2 (process *) ended without joining the job, which other ranks joined; the job was ended";
+    three(&["bystander", "2"]).expect(1, line);
+}
+
+#[test]
+fn a_program_that_is_not_a_pelago_program() {
+    run(&["run", "-n", "3", "/bin/true"]).expect(1, "/bin/true ended without joining the job: is it a Pelago program?");
+    run(&["run", "-n", "3", "--start-limit", "1", "/bin/sleep", "1000"])
+        .expect(1, "/bin/sleep did not join the job within 1 s: is it a Pelago program? (--start-limit allows more)");
+}
+
+#[test]
+fn a_job_over_its_time_limit() {
+    let line = "the time limit of 0.5 s has passed; the job was ended";
+    run(&["run", "-n", "2", "--time-limit", "0.5", "/bin/sleep", "1000"]).expect(4, line);
+}
+
+#[test]
+fn a_rank_that_ignores_requests_to_end() {
+    let script = "trap '' TERM INT HUP; while :; do sleep 1; done";
+    let line = "the time limit of 0.5 s has passed; the job was ended";
+    run(&["run", "-n", "2", "--time-limit", "0.5", "sh", "-c", script]).expect(4, line);
+}

@@ -1,0 +1,50 @@
+//! Wrong input is one line and exit code 2, before any rank is started.
+
+use crate::{RANK, end, pelago, run};
+
+#[test]
+fn numbers_of_ranks() {
+    run(&["run", "-n", "0", RANK, "nothing"]).expect(2, "0 ranks: a job has 1 to 4096 ranks on one host");
+    run(&["run", "-n", "4097", RANK, "nothing"]).expect(2, "4097 ranks: a job has 1 to 4096 ranks on one host");
+    for number in ["99999999999", "-1", "two", ""] {
+        one_line(&["run", "-n", number, RANK, "nothing"], "-n <N>");
+    }
+}
+
+#[test]
+fn programs() {
+    let line = "cannot run \"no-such-program\": no such program in PATH; name one in this folder as ./no-such-program";
+    run(&["run", "-n", "2", "no-such-program"]).expect(2, &format!("{line}; pelago run --list shows the bundled ones"));
+    run(&["run", "-n", "2", "./no-such-program"]).expect(2, "cannot run ./no-such-program: No such file or directory");
+    run(&["run", "-n", "2", "/tmp"]).expect(2, "cannot run /tmp: is a directory");
+    run(&["run", "-n", "2", "/etc/passwd"]).expect(2, "cannot run /etc/passwd: Permission denied");
+    one_line(&["run", "-n", "2"], "PROGRAM");
+}
+
+#[test]
+fn options() {
+    one_line(&["run", RANK, "nothing"], "-n <N>");
+    one_line(&["run", "--lable", "-n", "2", RANK], "--lable");
+    one_line(&["run", "-n", "2", "--heap", "12Q", RANK], "12Q");
+    one_line(&["run", "-n", "2", "--heap", "4T", RANK], "segment");
+    one_line(&["run", "-n", "2", "--time-limit", "soon", RANK], "soon");
+    one_line(&["run", "-n", "2", "--progress", "never", RANK], "never");
+    one_line(&["run", "-n", "2", "--transport", "pigeon", RANK], "pigeon");
+    one_line(&["fly"], "fly");
+    one_line(&["bundled", "nothing"], "nothing");
+}
+
+#[test]
+fn the_environment() {
+    let mut command = pelago(&["run", "-n", "2", RANK, "nothing"]).0;
+    command.env("PELAGO_PROGRESS", "sometimes");
+    end(command).expect(2, "the environment variable PELAGO_PROGRESS cannot be \"sometimes\": it is auto, agent or inline");
+}
+
+#[track_caller]
+fn one_line(arguments: &[&str], says: &str) {
+    let ended = run(arguments);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.error.starts_with("pelago: ") && ended.error.contains(says), "{ended:?}");
+    assert_eq!((ended.error.lines().count(), ended.output.as_str()), (1, ""), "{ended:?}");
+}

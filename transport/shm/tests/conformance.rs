@@ -1,0 +1,76 @@
+//! The transport between ranks of one host keeps the contract, whichever way registered memory is copied.
+//!
+//! All ranks live in this process; to each other their registered memory is another process's all the same.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use pelago_base::{AddressLayout, Rank, SegmentId};
+use pelago_kit::conformance::Fixture;
+use pelago_memory::Cells;
+use pelago_platform::{Fault, Transport};
+use pelago_shm::{CopyBy, Host, Shm};
+
+const HEAP_BYTES: u64 = 1 << 20;
+const REGISTERED_WORDS: usize = 16 * 1024;
+
+struct Ranks {
+    host: Arc<Host>,
+    transports: Vec<Shm>,
+    registered: Vec<Cells<'static>>,
+}
+
+impl Ranks {
+    fn new(ranks: u32, copy_by: CopyBy) -> Self {
+        let host = Arc::new(Host::create(ranks, Some(HEAP_BYTES)).unwrap().0);
+        let mut transports = Vec::new();
+        let mut registered = Vec::new();
+        for rank in (0..ranks).map(Rank::new) {
+            host.join(rank);
+            let mut transport = Shm::new(host.clone(), rank, copy_by, true);
+            for heap in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
+                // SAFETY: `host` lives as long as the transports.
+                let cells = unsafe { host.reach().heap(rank, heap) }.unwrap();
+                transport.register(heap, cells).unwrap();
+            }
+            let memory: &'static mut [u64] = vec![0; REGISTERED_WORDS].leak();
+            // SAFETY: leaked, so valid for ever; nothing else refers to it.
+            let cells = unsafe { Cells::new(NonNull::from(&mut *memory).cast(), size_of_val(memory)) };
+            transport.register(SegmentId::REGISTERED_FIRST, cells).unwrap();
+            transports.push(transport);
+            registered.push(cells);
+        }
+        Self { host, transports, registered }
+    }
+}
+
+impl Fixture for Ranks {
+    fn layout(&self) -> AddressLayout {
+        self.host.reach().addresses()
+    }
+
+    fn segments(&self) -> Vec<SegmentId> {
+        vec![SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST]
+    }
+
+    fn memory(&self, rank: Rank, segment: SegmentId) -> Cells<'_> {
+        if segment == SegmentId::REGISTERED_FIRST {
+            return self.registered[rank.index()];
+        }
+        let address = self.layout().encode(rank, segment, 0).unwrap();
+        self.host.reach().cells(address, HEAP_BYTES).unwrap()
+    }
+
+    fn transport(&mut self, rank: Rank) -> &mut dyn Transport {
+        &mut self.transports[rank.index()]
+    }
+
+    fn lose(&mut self, rank: Rank) -> bool {
+        self.host.fail(Fault::PeerLost(rank));
+        true
+    }
+}
+
+pelago_kit::conformance!(attach, |ranks| Ranks::new(ranks, CopyBy::Attach));
+pelago_kit::conformance!(agent, |ranks| Ranks::new(ranks, CopyBy::Agent));
