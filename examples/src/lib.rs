@@ -3,7 +3,30 @@
 //! | program | shows |
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
+//! | [`himeno`] | a stencil on a grid split in three directions: strided puts, ordered flags, waiting, reductions |
 
 #![forbid(unsafe_code)]
 
+pub mod himeno;
 pub mod ring;
+mod usage;
+
+use std::process::ExitCode;
+
+/// All programs.
+pub const PROGRAMS: &[Program] = &[
+    Program { name: "ring", summary: "every rank writes to its right neighbour", check: ring::check, main: ring::main },
+    Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
+];
+
+/// A program that every rank of a job runs.
+pub struct Program {
+    /// By which it is called.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What is wrong with these arguments for so many ranks, in one line; for a launcher to ask before any rank starts.
+    pub check: fn(&[String], u32) -> Result<(), String>,
+    /// Runs one rank; the arguments are those after the name.
+    pub main: fn(Vec<String>) -> ExitCode,
+}

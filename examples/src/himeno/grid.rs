@@ -1,6 +1,7 @@
 //! The grid: its sizes, and how it is split into one block per rank.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -9,7 +10,7 @@ use pelago::Rank;
 /// Cells, blocks or distances along i, j and k; k is the direction in which memory runs.
 pub(crate) type Extent = [usize; 3];
 
-/// Bytes of a cache line: what a face costs is counted in lines.
+/// Cells in a cache line: what a face costs is counted in lines.
 const LINE_CELLS: usize = 16;
 
 /// The benchmark's sizes.
@@ -44,7 +45,7 @@ impl FromStr for Split {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WANTED: &str = "a split is AxB or AxBxC, each a number of parts from 1 on";
+        const WANTED: &str = "give AxB or AxBxC, each a number of parts from 1 on";
         let parts = text.split('x').map(|part| part.parse().ok().filter(|&part: &usize| part > 0));
         match parts.collect::<Option<Vec<_>>>().as_deref() {
             Some(&[i, j]) => Ok(Self([i, j, 1])),
@@ -89,7 +90,9 @@ impl Grid {
         }
         for ((direction, cells), parts) in ["i", "j", "k"].iter().zip(cells).zip(split.0) {
             if parts > cells {
-                return Err(format!("split {split} cuts {direction} into {parts} parts, but the grid has only {cells} planes there"));
+                return Err(format!(
+                    "split {split} cuts {direction} into {parts} parts, but the grid has only {cells} planes there"
+                ));
             }
         }
         Ok(Self { cells, split })
@@ -101,6 +104,14 @@ impl Grid {
         let first = std::array::from_fn(|d| first_of_part(self.cells[d], self.split.0[d], place[d]));
         let end: Extent = std::array::from_fn(|d| first_of_part(self.cells[d], self.split.0[d], place[d] + 1));
         Block { first, cells: std::array::from_fn(|d| end[d] - first[d]) }
+    }
+
+    /// The cells of `block` that a sweep computes, counted from its first: all but the boundary of the grid.
+    pub(crate) fn interior(&self, block: Block) -> [Range<usize>; 3] {
+        std::array::from_fn(|d| {
+            let end = (self.cells[d] - 1).saturating_sub(block.first[d]);
+            usize::from(block.first[d] == 0)..end.min(block.cells[d])
+        })
     }
 
     /// The rank whose block lies one further in each direction by `step`; `None` outside the grid.
@@ -185,6 +196,10 @@ mod tests {
         Grid::new(cells, parts.iter().product::<usize>() as u32, Some(Split(parts))).unwrap()
     }
 
+    fn ranks(parts: Extent) -> impl Iterator<Item = Rank> {
+        (0..parts.iter().product::<usize>() as u32).map(Rank::new)
+    }
+
     #[test]
     fn splits_are_read_as_written() {
         assert_eq!("2x3".parse(), Ok(Split([2, 3, 1])));
@@ -227,11 +242,9 @@ mod tests {
             let parts = std::array::from_fn(|d| wanted[d].min(cells[d]));
             let grid = grid(cells, parts);
             let mut owners = vec![0; cells.iter().product()];
-            for rank in Rank::all(parts.iter().product::<usize>() as u32) {
+            for rank in ranks(parts) {
                 let Block { first, cells: block } = grid.block(rank);
-                for d in 0..3 {
-                    prop_assert!(block[d] >= 1 && block[d] <= grid.block_cells_max()[d]);
-                }
+                prop_assert!(block.iter().zip(grid.block_cells_max()).all(|(&cells, most)| (1..=most).contains(&cells)));
                 for i in first[0]..first[0] + block[0] {
                     for j in first[1]..first[1] + block[1] {
                         for k in first[2]..first[2] + block[2] {
@@ -246,21 +259,19 @@ mod tests {
         #[test]
         fn neighbours_touch_and_know_each_other(cells in [4usize..9, 4usize..9, 4usize..9], parts in [1usize..5, 1usize..5, 1usize..5]) {
             let grid = grid(cells, parts);
-            for rank in Rank::all(parts.iter().product::<usize>() as u32) {
+            for rank in ranks(parts) {
                 let mine = grid.block(rank);
                 for number in 0..27 {
                     let step: Step = [number / 9 - 1, number / 3 % 3 - 1, number % 3 - 1];
                     let Some(other) = grid.neighbour(rank, step) else { continue };
                     prop_assert_eq!(grid.neighbour(other, step.map(|s| -s)), Some(rank));
                     let theirs = grid.block(other);
-                    for d in 0..3 {
-                        let touches = match step[d] {
-                            -1 => theirs.first[d] + theirs.cells[d] == mine.first[d],
-                            0 => (theirs.first[d], theirs.cells[d]) == (mine.first[d], mine.cells[d]),
-                            _ => mine.first[d] + mine.cells[d] == theirs.first[d],
-                        };
-                        prop_assert!(touches);
-                    }
+                    let touches = |d: usize| match step[d] {
+                        -1 => theirs.first[d] + theirs.cells[d] == mine.first[d],
+                        0 => (theirs.first[d], theirs.cells[d]) == (mine.first[d], mine.cells[d]),
+                        _ => mine.first[d] + mine.cells[d] == theirs.first[d],
+                    };
+                    prop_assert!((0..3).all(touches));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use pelago_base::{Counters, Event, Instant, Rank};
+use pelago_base::{Counters, Duration, Event, Instant, Rank};
 use pelago_memory::Reach;
 use pelago_platform::Fault;
 
@@ -15,6 +15,9 @@ use crate::port::{Port, Sharer};
 use crate::shared::Shared;
 use crate::task::Task;
 use crate::{Error, Result};
+
+/// How long a context that is dropped waits for its operations.
+const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
 /// One thread's way to the memory of the job.
 ///
@@ -266,19 +269,19 @@ impl Context {
             return Ok(());
         }
         drop(engine);
-        self.drain()
+        self.drain(None)
     }
 
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
-        self.drain()?;
+        self.drain(None)?;
         let failure = self.engine.borrow_mut().first_failure();
         self.progress();
         Ok(failure?)
     }
 
-    fn drain(&self) -> Result<()> {
-        self.block("quiet", None, || {
+    fn drain(&self, limit: Option<Duration>) -> Result<()> {
+        self.block("quiet", limit, || {
             self.progress();
             Ok(self.engine.borrow().is_idle().then_some(()))
         })
@@ -286,7 +289,11 @@ impl Context {
 }
 
 impl Drop for Context {
+    /// Waits for what is in flight, for a bounded time: an operation that was accepted takes effect though nobody waits for it.
     fn drop(&mut self) {
+        if self.busy.get() && !std::thread::panicking() {
+            let _late_or_at_fault = self.drain(Some(DROP_LIMIT));
+        }
         self.engine.get_mut().port().leave();
         self.shared.park.leave();
     }

@@ -73,11 +73,12 @@ impl Meeting {
         }
     }
 
-    /// Brings the values of the member at `root` to all. Each chunk ends with a barrier, so that the buffers are free again.
+    /// Brings the values of the member at `root` to all. Each chunk begins with a barrier: whoever comes to it has read what was
+    /// brought before, by a broadcast or by a reduction.
     pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
         for chunk in values.chunks_mut(chunk_length::<T>()) {
-            self.bring(context, root, self.next_step(), chunk)?;
             self.barrier(context)?;
+            self.bring(context, root, self.next_step(), chunk)?;
         }
         Ok(())
     }

@@ -72,6 +72,8 @@ impl World {
     /// An operation whose handle nobody waited for has failed, or the job is at fault.
     pub fn finish(self) -> Result<()> {
         self.barrier()?;
+        // The last messages of the barrier are still on their way.
+        self.quiet()?;
         self.context.shared().bootstrap().finish();
         Ok(())
     }

@@ -50,7 +50,11 @@ fn a_reduction_is_the_same_everywhere() {
             world.allreduce(&mut values, |one, other| one + other).unwrap();
             for (i, sum) in values.iter().enumerate() {
                 let expected: f64 = world.ranks().map(|rank| value(rank, i)).sum();
-                assert!((sum - expected).abs() <= 1e-9 * expected);
+                assert!(
+                    (sum - expected).abs() <= 1e-9 * expected,
+                    "element {i} of {length} on {}: {sum}, not {expected}",
+                    world.rank()
+                );
             }
             let mut bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
             let mine = bits.clone();

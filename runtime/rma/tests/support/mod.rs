@@ -10,13 +10,13 @@ use pelago_memory::{Mapping, Reach, ReachLayout};
 use pelago_platform::{Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
 use pelago_rma::{Parts, World};
 
-pub const HEAP_BYTES: u64 = 4 << 20;
+pub(crate) const HEAP_BYTES: u64 = 4 << 20;
 const CONTROLS: usize = 4096;
 const CONTROL_BYTES: usize = 128;
 
 /// How the ranks of a test reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
+pub(crate) enum Platform {
     /// By loads and stores.
     Mapped,
     /// By a transport.
@@ -25,10 +25,10 @@ pub enum Platform {
     Unruly,
 }
 
-pub const PLATFORMS: [Platform; 3] = [Platform::Mapped, Platform::Remote, Platform::Unruly];
+pub(crate) const PLATFORMS: [Platform; 3] = [Platform::Mapped, Platform::Remote, Platform::Unruly];
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
-pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
+pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
     for platform in PLATFORMS {
         for &size in sizes {
             run(platform, size, |world| body(world, platform));
@@ -37,7 +37,7 @@ pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) 
 }
 
 /// Runs `body` as every rank of one job.
-pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
+pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
     let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);

@@ -1,0 +1,60 @@
+//! Arguments of a program, and what is said of wrong ones: one line, by rank 0, with exit code 2.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::World;
+
+/// Why a program does not begin.
+pub(crate) enum Stop {
+    /// Its user asked for this text.
+    Help(String),
+    /// What is wrong, in one line.
+    Wrong(String),
+}
+
+impl Stop {
+    /// Says it once for all ranks, and what they exit with.
+    pub(crate) fn tell(&self, program: &str, world: &World) -> ExitCode {
+        if world.rank().number() == 0 {
+            // Where nobody listens any more, nothing is lost.
+            let _ = match self {
+                Self::Help(text) => write!(std::io::stdout(), "{text}"),
+                Self::Wrong(line) => writeln!(std::io::stderr(), "{program}: {line}"),
+            };
+        }
+        ExitCode::from(if matches!(self, Self::Help(_)) { 0 } else { 2 })
+    }
+
+    /// What is wrong, if anything is.
+    pub(crate) fn wrong(self) -> Result<(), String> {
+        match self {
+            Self::Help(_) => Ok(()),
+            Self::Wrong(line) => Err(line),
+        }
+    }
+}
+
+/// The arguments that follow a program's name.
+pub(crate) fn parse<A: Parser>(arguments: &[String]) -> Result<A, Stop> {
+    let name = A::command().get_name().to_owned();
+    A::try_parse_from(std::iter::once(&name).chain(arguments)).map_err(|error| {
+        let text = error.render().to_string();
+        if error.use_stderr() { Stop::Wrong(one_line(&text)) } else { Stop::Help(text) }
+    })
+}
+
+/// What a rank exits with; an error that nobody else tells is one line.
+pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "{program}: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The first paragraph of clap's message.
+fn one_line(message: &str) -> String {
+    let paragraph = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}

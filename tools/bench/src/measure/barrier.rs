@@ -1,0 +1,110 @@
+//! `barrier`: all ranks meet.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::thread::yield_now;
+
+use pelago::{Rank, Symmetric};
+
+use super::REPETITIONS;
+use crate::duel::{Duel, Side, time};
+use crate::error::{Result, check};
+use crate::raw::Raw;
+use crate::stage::{BATCH_NS, Stage};
+
+/// Barriers whose effect is checked.
+const CHECKED: u64 = 200;
+
+/// Time that a batch of barriers should take where ranks share processors: a few turns of the scheduler.
+const BATCH_CROWDED_NS: f64 = 5e6;
+
+/// Words on cache lines of their own: one for each round of the raw barrier, one for the check, one for a number to tell.
+const LINE: usize = 8;
+const ROUNDS_MAX: usize = 20;
+const CHECK: usize = ROUNDS_MAX * LINE;
+const WORDS: usize = (ROUNDS_MAX + 1) * LINE;
+
+pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+    let memory = stage.world.alloc::<u64>(WORDS)?;
+    verify(stage, &memory)?;
+    let mut raw = RawBarrier::new(stage, &memory)?;
+    let batch_ns = if stage.is_crowded() { BATCH_CROWDED_NS } else { BATCH_NS };
+    let trial_ns = time(|| (0..CHECKED).try_for_each(|_| Ok(stage.world.barrier()?)))?;
+    let mut count = [((batch_ns * CHECKED as f64 / trial_ns) as u64).max(10)];
+    stage.world.broadcast(Rank::new(0), &mut count)?;
+    let duel = Duel::fight(REPETITIONS, |side| {
+        stage.world.barrier()?;
+        let nanoseconds = time(|| match side {
+            Side::Library => (0..count[0]).try_for_each(|_| Ok(stage.world.barrier()?)),
+            Side::Raw => {
+                (0..count[0]).for_each(|_| raw.meet());
+                Ok(())
+            }
+        })?;
+        Ok(nanoseconds / count[0] as f64)
+    })?;
+    stage.emit(&stage.row("barrier").timed(&duel, raw.name()))
+}
+
+/// What is put before a barrier is there after it, and not before.
+fn verify(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
+    let world = stage.world;
+    for value in 1..=CHECKED {
+        world.put(memory.at(world.rank().next(world.size()), CHECK), &[value])?;
+        world.barrier()?;
+        check("a word that was put before a barrier", memory.local().load(CHECK), value)?;
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+/// The least that a barrier can be on this machine, in memory that all ranks map.
+struct RawBarrier<'m> {
+    ranks: Vec<Raw<'m, u64>>,
+    position: usize,
+    crowded: bool,
+    epoch: u64,
+}
+
+impl<'m> RawBarrier<'m> {
+    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+        let ranks = stage.world.ranks().map(|rank| Raw::of(stage.world, memory, rank)).collect::<Result<_>>()?;
+        Ok(Self { ranks, position: stage.world.rank().number() as usize, crowded: stage.is_crowded(), epoch: 0 })
+    }
+
+    fn name(&self) -> &'static str {
+        if self.crowded { "counter" } else { "flags" }
+    }
+
+    fn meet(&mut self) {
+        self.epoch += 1;
+        if self.crowded { self.meet_at_counter() } else { self.exchange_flags() }
+    }
+
+    /// log₂ n rounds, in each of which every rank tells one and hears of one.
+    fn exchange_flags(&self) {
+        let size = self.ranks.len();
+        for round in 0..size.next_power_of_two().ilog2() as usize {
+            let there = (self.position + (1 << round)) % size;
+            self.ranks[there].word(round * LINE).store(self.epoch, Release);
+            wait(self.ranks[self.position].word(round * LINE), self.epoch, spin_loop);
+        }
+    }
+
+    /// All count up one word, the last writes another.
+    fn meet_at_counter(&self) {
+        let (arrived, released) = (self.ranks[0].word(0), self.ranks[0].word(LINE));
+        if arrived.fetch_add(1, AcqRel) + 1 == self.epoch * self.ranks.len() as u64 {
+            released.store(self.epoch, Release);
+        } else {
+            wait(released, self.epoch, yield_now);
+        }
+    }
+}
+
+fn wait(word: &AtomicU64, epoch: u64, meanwhile: fn()) {
+    while word.load(Acquire) < epoch {
+        meanwhile();
+    }
+}

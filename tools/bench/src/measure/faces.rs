@@ -1,0 +1,109 @@
+//! `faces`: the faces of a cube of numbers, put from the program's memory to the same planes of another rank's cube.
+//!
+//! The last index runs fastest: plane jk is one block, ik one block for each i, ij single numbers. The receiver reads every face
+//! before the next is sent.
+
+use pelago::{Pod, Shape};
+
+use crate::Row;
+use crate::duel::{Duel, Side};
+use crate::error::{Result, check};
+use crate::raw::Raw;
+use crate::stage::Stage;
+
+const REPETITIONS: u64 = 101;
+
+pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+    let edge = stage.arguments.edge;
+    let cells = edge * edge * edge;
+    let cube = stage.world.alloc::<f64>(cells as usize)?;
+    if stage.is_idle() {
+        return Ok(());
+    }
+    let mut source = vec![0.0_f64; cells as usize];
+    let raw = Raw::of(stage.world, &cube, stage.receiver())?;
+    for (plane, shape, step) in planes(edge) {
+        // From the last plane inside to the border of the other cube, as a halo goes.
+        let first = ((edge - 2) * step) as usize;
+        let mut round = 0_u64;
+        let duel = Duel::fight(REPETITIONS, |side| {
+            round += 1;
+            let value = |index: u64| (round * edge * edge + index) as f64;
+            if stage.is_sender() {
+                each(shape, |index, offset| {
+                    source[first + offset] = value(index);
+                    Ok(())
+                })?;
+            }
+            let nanoseconds = stage.send(|| match side {
+                Side::Library => {
+                    Ok(stage.world.put_strided(cube.at(stage.receiver(), 0), shape, &source[first..], shape)?.wait()?)
+                }
+                Side::Raw => {
+                    raw.write_blocks(0, &source[first..], shape);
+                    Ok(())
+                }
+            })?;
+            stage.receive(|| {
+                let here = cube.local();
+                each(shape, |index, offset| check("a number of a face", here.load(offset).to_bits(), value(index).to_bits()))
+            })?;
+            Ok(nanoseconds)
+        })?;
+        let row = Row { plane: Some(plane.into()), ..stage.row("faces") };
+        let row = row.timed(&duel, "loops").moved(edge * edge * size_of_pod::<f64>());
+        stage.emit(&row)?;
+    }
+    Ok(())
+}
+
+/// Each plane, and how far the next one is, in numbers.
+fn planes(edge: u64) -> [(&'static str, Shape, u64); 3] {
+    let square = edge * edge;
+    [
+        ("jk", Shape::contiguous(square), square),
+        ("ik", Shape::strided(edge, edge, square), edge),
+        ("ij", Shape { block: 1, counts: [1, edge, edge], strides: [0, square, edge] }, 1),
+    ]
+}
+
+/// Calls `act` with the number and the place of each cell of a face.
+fn each(shape: Shape, mut act: impl FnMut(u64, usize) -> Result<()>) -> Result<()> {
+    let mut index = 0;
+    for start in shape.offsets() {
+        for cell in start..start + shape.block {
+            act(index, cell as usize)?;
+            index += 1;
+        }
+    }
+    Ok(())
+}
+
+const fn size_of_pod<T: Pod>() -> u64 {
+    size_of::<T>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_face_has_its_cells() {
+        for (plane, shape, step) in planes(4) {
+            let fixed = |cell: u64| match plane {
+                "jk" => cell / 16,
+                "ik" => cell / 4 % 4,
+                _ => cell % 4,
+            };
+            let mut cells = Vec::new();
+            each(shape, |_, offset| {
+                cells.push(offset as u64 + 2 * step);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(cells.len(), 16);
+            assert!(cells.iter().all(|cell| fixed(*cell) == 2 && *cell < 64), "{plane}: {cells:?}");
+            assert!(cells.is_sorted());
+        }
+    }
+}

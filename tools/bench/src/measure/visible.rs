@@ -1,0 +1,106 @@
+//! `visible`: a put, seen by the rank that waits for it, which puts back; one way.
+
+use std::hint::spin_loop;
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread::yield_now;
+
+use pelago::{CellSlice, GlobalPtr, World};
+
+use crate::duel::{Duel, Side, time};
+use crate::error::Result;
+use crate::raw::Raw;
+use crate::stage::Stage;
+
+/// There and back again, in one batch: a tenth of a millisecond or two.
+const ROUND_TRIPS: u64 = 600;
+
+const REPETITIONS: u64 = 101;
+
+/// Round trips before the clock starts, for one of the two may come later than the other.
+const RUN_UP: u64 = 100;
+
+/// Looks at a word before the raw side lets others run, so that it ends on a machine with one free processor too.
+const LOOKS: u32 = 100_000;
+
+pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+    let memory = stage.world.alloc::<u64>(8)?;
+    if stage.is_idle() {
+        return Ok(());
+    }
+    let other = if stage.is_sender() { stage.receiver() } else { stage.sender() };
+    let (here, there) = (memory.local(), memory.at(other, 0));
+    let raw_here = Raw::of(stage.world, &memory, stage.world.rank())?;
+    let raw_there = Raw::of(stage.world, &memory, other)?;
+    let mut values = 1..1;
+    let duel = Duel::fight(REPETITIONS, |side| {
+        values = values.end..values.end + ROUND_TRIPS;
+        let values = values.clone();
+        let play = |values: Range<u64>| match (side, stage.is_sender()) {
+            (Side::Library, true) => serve(stage.world, here, there, values),
+            (Side::Library, false) => answer(stage.world, here, there, values),
+            (Side::Raw, true) => {
+                raw_serve(raw_here.word(0), raw_there.word(0), values);
+                Ok(())
+            }
+            (Side::Raw, false) => {
+                raw_answer(raw_here.word(0), raw_there.word(0), values);
+                Ok(())
+            }
+        };
+        let timed_from = values.start + RUN_UP;
+        stage.meet()?;
+        play(values.start..timed_from)?;
+        let nanoseconds = time(|| play(timed_from..values.end))?;
+        Ok(nanoseconds / (2 * (ROUND_TRIPS - RUN_UP)) as f64)
+    })?;
+    stage.emit(&stage.row("visible").timed(&duel, "cache_line").moved(8))
+}
+
+#[inline(never)]
+fn serve(world: &World, here: CellSlice<'_, u64>, there: GlobalPtr<u64>, values: Range<u64>) -> Result<()> {
+    for value in values {
+        world.put(there, &[value])?;
+        // What was put is what comes back: a wrong value ends in no result.
+        world.wait_until(here, 0, |found| found == value)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn answer(world: &World, here: CellSlice<'_, u64>, there: GlobalPtr<u64>, values: Range<u64>) -> Result<()> {
+    for value in values {
+        world.wait_until(here, 0, |found| found == value)?;
+        world.put(there, &[value])?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn raw_serve(here: &AtomicU64, there: &AtomicU64, values: Range<u64>) {
+    for value in values {
+        there.store(value, Release);
+        raw_wait(here, value);
+    }
+}
+
+#[inline(never)]
+fn raw_answer(here: &AtomicU64, there: &AtomicU64, values: Range<u64>) {
+    for value in values {
+        raw_wait(here, value);
+        there.store(value, Release);
+    }
+}
+
+#[inline(always)]
+fn raw_wait(here: &AtomicU64, value: u64) {
+    let mut looks = 0;
+    while here.load(Acquire) != value {
+        looks += 1;
+        if looks > LOOKS {
+            yield_now();
+        }
+        spin_loop();
+    }
+}

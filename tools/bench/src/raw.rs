@@ -1,0 +1,133 @@
+//! The raw limits: the same memory with nothing but instructions.
+//!
+//! - **B1** All symmetric memory of one host lies in one mapping, in the order of its addresses: the distance of two addresses is
+//!   that of their places. Checked against the kernel's list of mappings before a place of another rank is used.
+//! - **B2** The mapping lives as long as the `World` from which the memory was allocated, and so as the borrow of the memory.
+//! - **B3** What others may touch at the same time is touched by atomics. Copies are only made while the other rank waits for
+//!   its turn, so that they race with nothing.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+
+use pelago::{Pod, Rank, Shape, Symmetric, World};
+
+use crate::error::{Error, Result};
+
+/// The memory that a rank allocated, as this process sees it.
+pub(crate) struct Raw<'m, T> {
+    start: NonNull<T>,
+    length: usize,
+    memory: PhantomData<&'m AtomicU64>,
+}
+
+impl<'m, T: Pod> Raw<'m, T> {
+    /// The part that `rank` has of `memory`.
+    pub(crate) fn of(world: &World, memory: &'m Symmetric<'_, T>, rank: Rank) -> Result<Self> {
+        let here = memory.local().cells();
+        let own = here.pointer().as_ptr() as usize;
+        let distance = memory.at(rank, 0).address().bits().wrapping_sub(memory.at(world.rank(), 0).address().bits());
+        let there = own.wrapping_add(distance as usize);
+        let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| Error::System("/proc/self/maps", error))?;
+        if !one_mapping_holds(&maps, [own, there], here.bytes()) {
+            return Err(Error::NotMapped);
+        }
+        // SAFETY: B1, just checked: `there` is inside the mapping of `own`.
+        let start = unsafe { here.pointer().offset(distance as isize) }.cast();
+        Ok(Self { start, length: memory.len(), memory: PhantomData })
+    }
+
+    /// Copies all of `from` to the first elements, by the C library's copy.
+    #[inline(never)]
+    pub(crate) fn write(&self, from: &[T]) {
+        assert!(from.len() <= self.length);
+        // SAFETY: B1, B2, B3; `from` is not in the mapping, or this rank's program would share it with another.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr(), from.len()) }
+    }
+
+    /// Copies the first elements to all of `into`, by the C library's copy.
+    #[inline(never)]
+    pub(crate) fn read(&self, into: &mut [T]) {
+        assert!(into.len() <= self.length);
+        // SAFETY: as in `write`.
+        unsafe { core::ptr::copy_nonoverlapping(self.start.as_ptr(), into.as_mut_ptr(), into.len()) }
+    }
+
+    /// Copies the blocks of `shape` from the start of `from` to the same blocks after `first`, with loops.
+    #[inline(never)]
+    pub(crate) fn write_blocks(&self, first: usize, from: &[T], shape: Shape) {
+        let extent = shape.extent().map_or(usize::MAX, |extent| extent as usize);
+        assert!(extent <= from.len() && extent <= self.length - first);
+        let [slow, middle, fast] = shape.strides.map(|stride| stride as usize);
+        let block = shape.block as usize;
+        // SAFETY: B1, B2, B3; the shape was just checked against both ends.
+        unsafe {
+            let (from, to) = (from.as_ptr(), self.start.as_ptr().add(first));
+            for i in 0..shape.counts[0] as usize {
+                for j in 0..shape.counts[1] as usize {
+                    let (from, to) = (from.add(i * slow + j * middle), to.add(i * slow + j * middle));
+                    for k in 0..shape.counts[2] as usize {
+                        match block {
+                            1 => to.add(k * fast).write(from.add(k * fast).read()),
+                            _ => core::ptr::copy_nonoverlapping(from.add(k * fast), to.add(k * fast), block),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Raw<'_, u64> {
+    /// A word.
+    #[inline(always)]
+    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.length);
+        // SAFETY: B1, B2, B3; any bits are a word.
+        unsafe { AtomicU64::from_ptr(self.start.add(index).as_ptr()) }
+    }
+}
+
+/// Whether one line of the kernel's list of mappings holds `bytes` bytes from each of `starts` on.
+fn one_mapping_holds(maps: &str, starts: [usize; 2], bytes: usize) -> bool {
+    let range = |line: &str| {
+        let (first, rest) = line.split_once('-')?;
+        let end = rest.split(' ').next()?;
+        Some(usize::from_str_radix(first, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+    };
+    maps.lines().filter_map(range).any(|range| starts.iter().all(|start| range.contains(start) && bytes <= range.end - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_different_mappings_are_refused() {
+        let maps = "1000-3000 rw-s 00000000 00:01 1 /memfd:pelago (deleted)\n3000-5000 rw-p 00000000 00:00 0\n";
+        assert!(one_mapping_holds(maps, [0x1000, 0x2ff8], 8));
+        assert!(!one_mapping_holds(maps, [0x1000, 0x2ff8], 16));
+        assert!(!one_mapping_holds(maps, [0x1000, 0x3000], 8));
+        assert!(!one_mapping_holds(maps, [0x1000, 0x6000], 8));
+    }
+
+    #[test]
+    fn raw_and_library_see_the_same_memory() {
+        pelago::run(|world| {
+            let memory = world.alloc::<u64>(64)?;
+            let raw = Raw::of(world, &memory, world.rank()).unwrap();
+            raw.write(&[7; 64]);
+            raw.word(3).store(8, core::sync::atomic::Ordering::Release);
+            assert_eq!((memory.local().load(3), memory.local().load(63)), (8, 7));
+            raw.write_blocks(1, &[9; 20], Shape::strided(3, 2, 8));
+            let touched: Vec<_> = (0..64).filter(|index| memory.local().load(*index) == 9).collect();
+            assert_eq!(touched, [1, 2, 9, 10, 17, 18]);
+            let mut read = [0; 2];
+            raw.read(&mut read);
+            assert_eq!(read, [7, 9]);
+            Ok::<_, pelago::Error>(())
+        })
+        .unwrap();
+    }
+}
