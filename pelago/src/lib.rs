@@ -25,6 +25,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../../docs/memory-model.md")]
+struct TheExamplesOfTheDocumentsCompile;
+
 pub mod prelude;
 mod run;
 mod wiring;

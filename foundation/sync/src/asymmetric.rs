@@ -1,4 +1,3 @@
-#![allow(unsafe_code)]
 //! A pair of fences between processes, of which the frequent one costs nothing and the rare one pays for both.
 //!
 //! Where [`light`] stands in one thread and [`heavy`] in another, each like a full fence, one comes first: what its thread wrote
@@ -11,6 +10,7 @@
 //!
 //! - **S1** membarrier takes numbers only and writes no memory of the program; a command that the kernel does not know is an
 //!   error.
+#![allow(unsafe_code)]
 
 use crate::primitive::{Ordering, fence};
 

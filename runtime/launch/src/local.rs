@@ -115,7 +115,8 @@ impl Bootstrap for Local {
 fn inherit(descriptor: RawFd) -> Result<OwnedFd, StartError> {
     // SAFETY: only looked at; closed or foreign descriptors are an error of the call.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
-    rustix::io::fcntl_getfd(borrowed).map_err(|_| StartError::Descriptor(descriptor))?;
+    // Programs that this rank starts are not ranks.
+    rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC).map_err(|_| StartError::Descriptor(descriptor))?;
     // SAFETY: open, and by the agreement with the launcher nobody else in this process uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

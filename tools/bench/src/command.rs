@@ -102,7 +102,8 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
             if arguments.names.is_empty() {
                 continue;
             }
-            return Err(format!("{} needs {} ranks; give it -n {0}", benchmark.name, benchmark.ranks_min));
+            let (name, needed) = (benchmark.name, benchmark.ranks_min);
+            return Err(format!("{name} needs {needed} ranks; give it -n {needed}"));
         }
         match benchmark.jobs {
             Jobs::Shared => shared.push(benchmark.name),

@@ -15,6 +15,9 @@ const RIGHT: f64 = WIDTH - 28.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = HEIGHT - 62.0;
 
+/// Room between a border and the first or last point.
+const MARGIN: f64 = 16.0;
+
 /// Labels that fit side by side.
 const LABELS_MAX: i32 = 10;
 
@@ -169,7 +172,7 @@ impl Chart {
 
     fn svg(&self) -> String {
         let both = self.library.iter().chain(&self.raw);
-        let x = Axis::over(self.quantities[0], both.clone().map(|point| point.0), [LEFT, RIGHT]);
+        let x = Axis::over(self.quantities[0], both.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
         let y = Axis::over(self.quantities[1], both.map(|point| point.1), [BOTTOM, TOP]);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\

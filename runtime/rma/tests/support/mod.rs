@@ -2,6 +2,8 @@
 //! transport leads to everything but a rank's own memory.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use pelago_base::{AddressLayout, Instant, Rank};
@@ -45,7 +47,8 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
         Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout)
     };
     let everything = reach_of(Rank::new(0), size);
-    let meeting = Arc::new(Meeting { published: Mutex::default(), barrier: Barrier::new(size as usize) });
+    let meeting =
+        Arc::new(Meeting { published: Mutex::default(), barrier: Barrier::new(size as usize), failed: AtomicBool::new(false) });
     std::thread::scope(|scope| {
         for (rank, end) in (0..size).map(Rank::new).zip(Loopback::network(addresses, size)) {
             let reach = if platform == Platform::Mapped { everything.clone() } else { reach_of(rank, 1) };
@@ -54,14 +57,22 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
             let transport: Box<dyn Transport> =
                 if platform == Platform::Unruly { Box::new(Fault::new(end, addresses, faults)) } else { Box::new(end) };
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
-            let body = &body;
+            let (body, meeting) = (&body, meeting.clone());
             std::thread::Builder::new()
                 .name(format!("{rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
-                    let world = World::new(Parts { reach, clock, park: Arc::new(Yielding), bootstrap, transport }).unwrap();
-                    body(&world);
-                    world.finish().unwrap();
+                    let park = Arc::new(Yielding(meeting.clone()));
+                    let ended = catch_unwind(AssertUnwindSafe(|| {
+                        let world = World::new(Parts { reach, clock, park, bootstrap, transport }).unwrap();
+                        body(&world);
+                        world.finish().unwrap();
+                    }));
+                    // A rank that fails must not leave the others waiting.
+                    if let Err(panic) = ended {
+                        meeting.failed.store(true, Ordering::Release);
+                        resume_unwind(panic);
+                    }
                 })
                 .unwrap();
         }
@@ -76,13 +87,13 @@ impl Clock for Wall {
     }
 }
 
-struct Yielding;
+struct Yielding(Arc<Meeting>);
 
 impl Park for Yielding {
     fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         ready();
         std::thread::yield_now();
-        Woken::Look
+        self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
     fn spins(&self) -> u32 {
@@ -98,13 +109,14 @@ impl Park for Yielding {
     fn leave(&self) {}
 
     fn fault(&self) -> Option<pelago_platform::Fault> {
-        None
+        self.0.failed.load(Ordering::Acquire).then_some(pelago_platform::Fault::Aborted)
     }
 }
 
 struct Meeting {
     published: Mutex<HashMap<(Rank, String), Vec<u8>>>,
     barrier: Barrier,
+    failed: AtomicBool,
 }
 
 struct Member {

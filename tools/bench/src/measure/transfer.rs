@@ -5,6 +5,7 @@
 //! between the processors, as it does in a program that uses it.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use pelago::{CellSlice, GlobalPtr, Symmetric, World};
@@ -16,12 +17,15 @@ use crate::raw::Raw;
 use crate::stage::Stage;
 
 /// From here on a transfer is long beside reading the clock, even from a cache.
-const LIVE_BYTES_MIN: u64 = 4096;
+const LIVE_BYTES_MIN: u64 = 16 << 10;
 
 /// Repetitions of large transfers: as many as move this much, within bounds.
 const LIVE_BYTES: u64 = 256 << 20;
 const LIVE_REPETITIONS_MIN: u64 = 15;
 const LIVE_REPETITIONS_MAX: u64 = 501;
+
+/// Words of a cache line.
+const LINE_WORDS: u64 = 8;
 
 /// An odd number whose multiples look random: words that were not written yet differ from those that were.
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -133,37 +137,33 @@ fn load_each(from: &Raw<'_, u64>, count: u64) -> u64 {
     (0..count).fold(0, |sum, index| sum.wrapping_add(from.word((index % SLOTS) as usize).load(Acquire)))
 }
 
-/// The same block many times, its ends changed each time.
+/// Another part of a longer source each time, so that neighbours in time differ.
+///
+/// Nothing is written to the source between two puts: wide loads of what narrow stores have just written would stall, and
+/// hide what is measured.
 fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
     let to = memory.at(stage.receiver(), 0);
     let raw = Raw::of(stage.world, memory, stage.receiver())?;
-    let mut block = source(bytes, 0);
+    let source = source(bytes + 8 * SLOTS, 0);
+    let first = |value: u64| (value * LINE_WORDS % SLOTS) as usize;
+    let block = |value: u64| &source[first(value)..][..(bytes / 8) as usize];
+    let library = |values: Range<u64>| values.into_iter().try_for_each(|value| Ok(stage.world.put(to, block(value))?.wait()?));
+    let count = stage.calibrate(1, |count| library(0..count))?;
     let mut sent = 0;
-    let last = block.len() - 1;
-    let count = stage.calibrate(1, |count| {
-        for value in 0..count {
-            (block[0], block[last]) = (value, value);
-            stage.world.put(to, &block)?.wait()?;
-        }
-        Ok(())
-    })?;
     Duel::fight(REPETITIONS, |side| {
         let values = sent + 1..sent + 1 + count;
         sent += count;
-        let nanoseconds = stage.send(|| {
-            for value in values {
-                (block[0], block[last]) = (value, value);
-                match side {
-                    Side::Library => stage.world.put(to, black_box(&block))?.wait()?,
-                    Side::Raw => raw.write(black_box(&block)),
-                }
+        let nanoseconds = stage.send(|| match side {
+            Side::Library => library(values),
+            Side::Raw => {
+                values.into_iter().for_each(|value| raw.write(block(value)));
+                Ok(())
             }
-            Ok(())
         })?;
         stage.receive(|| {
-            let expected = |index| if index == 0 || index == last { sent } else { pattern(0, index as u64) };
             let here = memory.local();
-            (0..=last).try_for_each(|index| check("a block that was put", here.load(index), expected(index)))
+            let mut expected = block(sent).iter().enumerate();
+            expected.try_for_each(|(index, word)| check("a block that was put", here.load(index), *word))
         })?;
         Ok(nanoseconds / count as f64)
     })

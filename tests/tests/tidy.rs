@@ -1,0 +1,167 @@
+//! The rules of this repository; each message says what to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace").into()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every Rust file of the repository, by its path from the root, with its text.
+fn sources() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                let key = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                found.insert(key, std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    assert!(found.len() > 50, "the sources were found");
+    found
+}
+
+struct Crate {
+    layer: u64,
+    dependencies: Vec<String>,
+}
+
+fn crates() -> BTreeMap<String, Crate> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    packages
+        .iter()
+        .map(|package| {
+            let layer = package["metadata"]["layer"].as_u64();
+            let dependencies = package["dependencies"].as_array().unwrap().iter();
+            let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
+            let name = text(&package["name"]);
+            let layer = layer.unwrap_or_else(|| panic!("{name}: its manifest needs [package.metadata] layer = N"));
+            (name, Crate { layer, dependencies: normal.map(|dependency| text(&dependency["name"])).collect() })
+        })
+        .collect()
+}
+
+#[test]
+fn dependencies_point_downward() {
+    let crates = crates();
+    for (name, Crate { layer, dependencies }) in &crates {
+        for dependency in dependencies {
+            if let Some(below) = crates.get(dependency) {
+                assert!(
+                    below.layer < *layer,
+                    "{name} (layer {layer}) uses {dependency} (layer {}): only lower layers",
+                    below.layer
+                );
+            }
+        }
+    }
+    let transports = ["pelago-shm"];
+    for (name, Crate { dependencies, .. }) in &crates {
+        let allowed = ["pelago", "pelago-launch", "pelago-tests"].contains(&name.as_str());
+        let named = dependencies.iter().any(|dependency| transports.contains(&dependency.as_str()));
+        assert!(allowed || !named, "{name} names a transport: only pelago's wiring.rs and the launcher may");
+    }
+}
+
+#[test]
+fn the_table_of_crates_is_true() {
+    let architecture = read("ARCHITECTURE.md");
+    let rows: BTreeMap<String, u64> = architecture
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split('|');
+            let name = cells.next()?.trim().trim_end_matches('`').to_owned();
+            Some((name, cells.next()?.trim().parse().ok()?))
+        })
+        .collect();
+    let crates: BTreeMap<String, u64> = crates().into_iter().map(|(name, Crate { layer, .. })| (name, layer)).collect();
+    assert_eq!(rows, crates, "ARCHITECTURE.md lists every crate with the layer of its manifest");
+}
+
+#[test]
+fn only_the_wiring_names_concrete_parts() {
+    for (path, text) in sources() {
+        let concrete = path.starts_with("pelago/src/") && path != "pelago/src/wiring.rs";
+        for name in ["pelago_shm", "pelago_launch"] {
+            assert!(!concrete || !text.contains(name), "{path} names {name}: only wiring.rs may");
+        }
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for (path, text) in sources() {
+        assert!(text.starts_with("//! "), "{path}: begin it with a sentence on what it is for (//! …)");
+    }
+}
+
+#[test]
+fn nothing_is_left_open() {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("#[ig", "nore"),
+    ];
+    for (path, text) in sources() {
+        for mark in marks {
+            assert!(!text.contains(mark), "{path} has {mark}: finish it or write it down as an issue");
+        }
+        assert!(!text.contains(concat!("```ig", "nore")), "{path} has an example that is not compiled");
+    }
+}
+
+#[test]
+fn islands_of_unsafe_code_are_listed() {
+    let allow = concat!("#![allow(unsafe", "_code)]");
+    let islands: BTreeSet<String> =
+        sources().into_iter().filter(|(_, text)| text.lines().any(|line| line == allow)).map(|(path, _)| path).collect();
+    let architecture = read("ARCHITECTURE.md");
+    let section = architecture.split("## Where unsafe code is allowed").nth(1).expect("the section is there");
+    let listed: BTreeSet<String> = section.split('`').filter(|word| word.ends_with(".rs")).map(str::to_owned).collect();
+    assert_eq!(listed, islands, "ARCHITECTURE.md lists the files that allow unsafe code");
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = read("Cargo.toml");
+    let section = manifest.split("[workspace.dependencies]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();
+    for line in section.lines().filter(|line| line.contains('=') && !line.starts_with("pelago")) {
+        assert!(line.contains("# "), "Cargo.toml: give the reason on the line: {line}");
+    }
+}
+
+#[test]
+fn the_readme_shows_the_program_that_is_compiled() {
+    let readme = read("README.md");
+    let shown = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let compiled: String = read("pelago/src/lib.rs")
+        .split("//! ```\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .map(|line| line.strip_prefix("//! ").unwrap_or("").to_owned() + "\n")
+        .collect();
+    assert_eq!(shown, compiled, "the README's program is the one that pelago/src/lib.rs compiles");
+}

@@ -1,0 +1,61 @@
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest.
+#![forbid(unsafe_code)]
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// One check: its name, the arguments of cargo, and what is added to the environment.
+struct Check {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+/// The tests come last, so that the output ends with their summary.
+const CHECKS: &[Check] = &[
+    Check { name: "format", arguments: &["fmt", "--all", "--check"], environment: &[] },
+    Check {
+        name: "lints",
+        arguments: &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"],
+        environment: &[],
+    },
+    Check {
+        name: "documentation",
+        arguments: &["doc", "--workspace", "--no-deps", "--all-features"],
+        environment: &[("RUSTDOCFLAGS", "--deny warnings")],
+    },
+    Check {
+        name: "model checking",
+        arguments: &["test", "--package", "pelago-sync", "--release", "--test", "loom"],
+        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+    },
+    Check {
+        name: "instruction counts",
+        arguments: &["test", "--package", "pelago-bench", "--release", "--test", "instruction_counts"],
+        environment: &[],
+    },
+    Check { name: "tests", arguments: &["test", "--workspace", "--all-features"], environment: &[] },
+];
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("ci") => CHECKS.iter().all(passes).then_some(ExitCode::SUCCESS).unwrap_or(ExitCode::FAILURE),
+        Some(name) if CHECKS.iter().any(|check| check.name == name) => {
+            CHECKS.iter().filter(|check| check.name == name).all(passes).then_some(ExitCode::SUCCESS).unwrap_or(ExitCode::FAILURE)
+        }
+        _ => {
+            eprintln!("cargo xtask ci runs everything; cargo xtask NAME one of:");
+            CHECKS.iter().for_each(|check| eprintln!("    {:?}: cargo {}", check.name, check.arguments.join(" ")));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn passes(check: &Check) -> bool {
+    eprintln!("== {}: cargo {}", check.name, check.arguments.join(" "));
+    let start = Instant::now();
+    let status = Command::new(env!("CARGO")).args(check.arguments).envs(check.environment.iter().copied()).status();
+    let passed = status.is_ok_and(|status| status.success());
+    eprintln!("== {} {} in {} s", check.name, if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs());
+    passed
+}
