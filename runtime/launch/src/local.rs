@@ -59,8 +59,6 @@ impl Local {
             None => (Host::create(1, settings.heap_bytes)?.0, Rank::new(0)),
         };
         let host = Arc::new(host);
-        // Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
-        let _supported = pelago_sync::asymmetric::register();
         host.join(rank);
         let park = Arc::new(OsPark::new(host.clone(), rank, clock, settings.deadlock_after));
         Ok(Self { host, rank, park })

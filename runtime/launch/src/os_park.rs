@@ -56,7 +56,7 @@ impl OsPark {
         let mut stillness: Option<(Instant, Vec<u64>)> = None;
         loop {
             let left = until.map_or(WATCH, |until| until.since(self.clock.now()).min(WATCH));
-            let slept = self.control().bell.sleep(Some(left.into()), ready);
+            let slept = self.control().bell.sleep(Some(left.into()), &mut || ready() || self.fault().is_some());
             if let Some(fault) = self.fault() {
                 return Woken::Fault(fault);
             }

@@ -264,7 +264,10 @@ impl Context {
     #[cold]
     fn fence_engine(&self) -> Result<()> {
         let mut engine = self.engine.borrow_mut();
-        if engine.is_idle() || engine.all_posted(&self.shared) {
+        if engine.is_idle() {
+            return Ok(());
+        }
+        if engine.all_posted(&self.shared) {
             engine.fence();
             return Ok(());
         }

@@ -22,9 +22,17 @@ pub(crate) struct Engine {
     endpoints: BTreeMap<Rank, Endpoint>,
     order: Order,
     records: BTreeMap<u64, Record>,
-    failures: VecDeque<(u64, Failure)>,
+    failures: VecDeque<Failed>,
     completed: Vec<Completion>,
     counters: Counters,
+}
+
+/// An operation that failed.
+struct Failed {
+    id: u64,
+    failure: Failure,
+    /// Whether somebody knows.
+    told: bool,
 }
 
 struct Record {
@@ -70,7 +78,7 @@ impl Engine {
 
     /// Whether a failure has not been told.
     pub(crate) fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
+        self.failures.iter().any(|failed| !failed.told)
     }
 
     /// Whether another operation may be submitted.
@@ -158,7 +166,7 @@ impl Engine {
         moved || any
     }
 
-    /// `Some` with how the operation ended; `None` if it has not. A failure is told once.
+    /// `Some` with how the operation ended; `None` if it has not.
     pub(crate) fn poll(&mut self, id: u64) -> Option<Result<(), Failure>> {
         if self.order.is_live(id) {
             return None;
@@ -166,8 +174,10 @@ impl Engine {
         if let Some(record) = self.records.get(&id) {
             return Some(record.failure.map_or(Ok(()), Err));
         }
-        let told = self.failures.iter().position(|(failed, _)| *failed == id).and_then(|index| self.failures.remove(index));
-        Some(told.map_or(Ok(()), |(_, failure)| Err(failure)))
+        Some(self.failures.iter_mut().find(|failed| failed.id == id).map_or(Ok(()), |failed| {
+            failed.told = true;
+            Err(failed.failure)
+        }))
     }
 
     /// The word and the buffer of an operation that has ended and was kept.
@@ -188,11 +198,11 @@ impl Engine {
         }
     }
 
-    /// The first failure that nobody was told, and forgets all.
+    /// The first failure that nobody was told; all count as told from now on.
     pub(crate) fn first_failure(&mut self) -> Result<(), Failure> {
-        let first = self.failures.pop_front();
-        self.failures.clear();
-        first.map_or(Ok(()), |(_, failure)| Err(failure))
+        let first = self.failures.iter().find(|failed| !failed.told).map(|failed| failed.failure);
+        self.failures.iter_mut().for_each(|failed| failed.told = true);
+        first.map_or(Ok(()), Err)
     }
 
     fn begin(&mut self, shared: &Shared, id: u64) {
@@ -298,7 +308,7 @@ impl Engine {
             if self.failures.len() == FAILURES_REMEMBERED_MAX {
                 self.failures.pop_front();
             }
-            self.failures.push_back((id, failure));
+            self.failures.push_back(Failed { id, failure, told: false });
         }
     }
 
@@ -306,6 +316,9 @@ impl Engine {
         let peer = shared.reach.addresses().rank(address);
         if let Some(&endpoint) = self.endpoints.get(&peer) {
             return Ok(endpoint);
+        }
+        if peer.number() >= shared.size {
+            return Err(Failure::OutOfBounds(address).into());
         }
         let published = shared.address_of(peer, self.port.with(|transport| transport.capabilities().name))?;
         let endpoint = self.port.with(|transport| transport.connect(peer, &published))?;

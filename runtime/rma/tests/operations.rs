@@ -267,6 +267,7 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
         let failing = world.put(last, &[1, 2]).unwrap();
         let after = world.after(&failing).put(word.at(peer, 0), &[9]).and_then(|handle| handle.wait());
         assert!(matches!(after, Err(Error::Failed(_))), "what was to follow a failure fails");
+        assert!(world.after(&failing).put(word.at(peer, 0), &[9]).is_err(), "also when the failure is known");
         let _ = world.quiet();
         world.barrier().unwrap();
         assert_eq!(word.local().load(0), 0);

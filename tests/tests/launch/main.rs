@@ -3,6 +3,7 @@
 mod ends;
 mod killed;
 mod output;
+mod programs;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};
@@ -17,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The rank program of these tests.
 const RANK: &str = env!("CARGO_BIN_EXE_rank-under-test");
+
+/// The program of these tests that uses the library.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// Marks the processes of one job, and their children, in their environment.
 const MARK: &str = "PELAGO_TEST_JOB";

@@ -59,6 +59,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         // Found out before minutes of work, not after.
         std::fs::create_dir_all(folder).map_err(|error| Stopped::Usage(format!("{}: {error}", folder.display())))?;
     }
+    let plans = plans(arguments).map_err(Stopped::Usage)?;
     let mut rows = Vec::new();
     if arguments.format == Format::Table {
         print(&table::head());
@@ -67,7 +68,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         print(&if arguments.format == Format::Json { json(&row) } else { table::line(&row) });
         rows.push(row);
     };
-    for (names, ranks) in plans(arguments).map_err(Stopped::Usage)? {
+    for (names, ranks) in plans {
         let mut command = job(ranks, &arguments.of_rank(&names));
         let code = run(&mut command, &mut show).map_err(failed)?;
         if code != 0 {
@@ -122,7 +123,9 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
 
 /// Runs a job to its end and takes the rows that it prints; returns its exit code.
 fn run(command: &mut Command, take: &mut dyn FnMut(Row)) -> io::Result<u8> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = started
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot run {}: {error}", command.get_program().display())))?;
     let output = child.stdout.take().expect("it is piped");
     for line in BufReader::new(output).lines() {
         let line = line?;

@@ -69,10 +69,15 @@ impl Row {
         }
     }
 
-    /// With the number of bytes that one operation moved.
+    /// With the number of bytes that one operation concerned.
+    pub(crate) fn sized(self, bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+
+    /// With the number of bytes that one operation moved, and so its bandwidth.
     pub(crate) fn moved(self, bytes: u64) -> Self {
         let gigabytes_per_second = self.median_ns.map(|nanoseconds| rounded(bytes as f64 / nanoseconds));
-        Self { bytes: Some(bytes), gigabytes_per_second, ..self }
+        Self { gigabytes_per_second, ..self.sized(bytes) }
     }
 }
 

@@ -106,6 +106,8 @@ impl Host {
     }
 
     fn over(mapping: Mapping, layout: ReachLayout) -> Self {
+        // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
+        let _supported = pelago_sync::asymmetric::register();
         Self { reach: Reach::new(Arc::new(mapping), layout), controls: layout.controls, first: layout.first, count: layout.count }
     }
 

@@ -55,7 +55,7 @@ fn measure(
         stage.receive(|| check("the word that was counted up", memory.local().load(0), first + count))?;
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row(name).timed(&duel, raw_name).moved(8))
+    stage.emit(&stage.row(name).timed(&duel, raw_name).sized(8))
 }
 
 #[inline(never)]

@@ -55,7 +55,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         let nanoseconds = time(|| play(timed_from..values.end))?;
         Ok(nanoseconds / (2 * (ROUND_TRIPS - RUN_UP)) as f64)
     })?;
-    stage.emit(&stage.row("visible").timed(&duel, "cache_line").moved(8))
+    stage.emit(&stage.row("visible").timed(&duel, "cache_line").sized(8))
 }
 
 #[inline(never)]

@@ -1,0 +1,132 @@
+//! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
+
+use std::time::Duration;
+
+use pelago::prelude::*;
+use pelago::{Error, Event, Fault, GlobalAddress};
+
+fn main() -> pelago::Result<()> {
+    let act = std::env::args().nth(1).expect("what to do");
+    pelago::run(|world| match act.as_str() {
+        "everything" => everything(world),
+        "registered" => registered(world),
+        "wake" => wake(world),
+        "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
+        "lost" => lost(world),
+        "leave" if world.rank() == Rank::new(0) => Err(Error::ForeignHandle),
+        "leave" => world.barrier(),
+        "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),
+        "panic" => world.barrier(),
+        "memory" => memory(world),
+        other => panic!("what is {other}?"),
+    })
+}
+
+/// A bit of every operation, between processes.
+fn everything(world: &World) -> pelago::Result<()> {
+    const WORDS: usize = 100_000;
+    let (right, size) = (world.rank().next(world.size()), u64::from(world.size()));
+    let memory = world.alloc::<u64>(WORDS)?;
+    let counter = world.alloc::<u32>(1)?;
+    let letter = world.alloc::<u64>(1)?;
+    let sent: Vec<u64> = (0..WORDS as u64).map(|i| i * size + u64::from(right)).collect();
+    world.put(memory.at(right, 0), &sent)?;
+    for rank in world.ranks() {
+        world.add(counter.at(rank, 0), 1)?;
+    }
+    let mine = world.alloc_individual::<u64>(3)?;
+    world.put(letter.at(right, 0), &[mine.ptr(0).address().bits()])?;
+    world.barrier()?;
+    assert!((0..WORDS).all(|i| memory.local().load(i) == i as u64 * size + u64::from(world.rank())));
+    assert_eq!(counter.local().load(0), world.size());
+    let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(letter.local().load(0)))?;
+    world.put(theirs.add(1), &[77])?;
+    world.barrier()?;
+    assert_eq!(mine.local().to_vec(), [0, 77, 0]);
+    let mut sum = [u64::from(world.rank())];
+    world.allreduce(&mut sum, |one, other| one + other)?;
+    assert_eq!(sum, [size * (size - 1) / 2]);
+    Ok(())
+}
+
+/// Memory that the program owned: whole from every rank, atomics exact while its owner computes.
+fn registered(world: &World) -> pelago::Result<()> {
+    const WORDS: usize = 20_000;
+    const EACH: u64 = 200;
+    let letter = world.alloc::<u64>(1)?;
+    let finished = world.alloc::<u64>(1)?;
+    let home = Rank::new(0);
+    let mine = world.register((0..WORDS as u64).collect::<Vec<u64>>())?;
+    letter.local().store(0, mine.ptr(0).address().bits());
+    world.barrier()?;
+    let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(world.get(letter.at(home, 0))?))?;
+    if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("inline") {
+        // The owner does not enter the library until all others have finished.
+        while finished.local().load(0) + 1 < u64::from(world.size()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    } else if world.rank() != home {
+        let mut seen = vec![0; WORDS];
+        world.get_into(theirs.add(1), &mut seen[1..])?;
+        assert!((1..WORDS as u64).all(|i| seen[i as usize] == i || seen[i as usize] == i + 1_000_000));
+        let changed: Vec<u64> = (1..WORDS as u64).map(|i| i + 1_000_000).collect();
+        world.put(theirs.add(1), &changed)?.wait()?;
+        for _ in 0..EACH {
+            world.fetch_add(theirs, 1)?.wait()?;
+        }
+        // From the owner's memory to one's own, both registered.
+        world.copy(theirs.add(1), mine.ptr(1), WORDS - 1)?.wait()?;
+        assert!((1..WORDS).all(|i| mine.local().load(i) == i as u64 + 1_000_000));
+        world.add(finished.at(home, 0), 1)?;
+    }
+    world.barrier()?;
+    if world.rank() == home {
+        assert_eq!(mine.local().load(0), EACH * u64::from(world.size() - 1));
+        assert!((1..WORDS).all(|i| mine.local().load(i) == i as u64 + 1_000_000));
+    }
+    world.barrier()
+}
+
+/// Ranks that have long fallen asleep wake when they are written to, and by nothing less.
+fn wake(world: &World) -> pelago::Result<()> {
+    let turn = world.alloc::<u64>(1)?;
+    let (size, right) = (u64::from(world.size()), world.rank().next(world.size()));
+    for round in 1..=5 {
+        if world.rank() == Rank::new(0) {
+            std::thread::sleep(Duration::from_millis(30));
+            world.put(turn.at(right, 0), &[round])?;
+        }
+        world.wait_until(turn.local(), 0, |value| value == round)?;
+        if world.rank() != Rank::new(0) {
+            world.put(turn.at(right, 0), &[round])?;
+        }
+    }
+    // Few sleeps, each ended by a write: waiting neither burns the processor nor looks again and again.
+    let parked = world.counters().of(Event::Parked);
+    assert!(size == 1 || (1..100).contains(&parked), "parked {parked} times");
+    world.barrier()
+}
+
+/// Rank 1 dies; every other learns of it from its wait and may save what it has.
+fn lost(world: &World) -> pelago::Result<()> {
+    world.barrier()?;
+    if world.rank() == Rank::new(1) {
+        std::process::abort();
+    }
+    let ended = world.barrier();
+    assert_eq!(ended, Err(Error::Fault(Fault::PeerLost(Rank::new(1)))));
+    println!("{} saves its work", world.rank());
+    ended
+}
+
+/// What a rank has to itself after start and one barrier.
+fn memory(world: &World) -> pelago::Result<()> {
+    world.barrier()?;
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("/proc");
+    let kilobytes = |name: &str| -> u64 {
+        let line = rollup.lines().find(|line| line.starts_with(name)).expect("a line");
+        line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+    };
+    println!("{} has {} KiB", world.rank(), kilobytes("Private_Dirty:") + kilobytes("Private_Clean:"));
+    world.barrier()
+}

@@ -1,0 +1,78 @@
+//! Programs that use the library, as jobs of several processes.
+
+use crate::{PROGRAM, end, pelago, run, wait_until_gone};
+
+/// Bytes of private memory that a rank may have after start and one barrier.
+const PRIVATE_KIB_MAX: u64 = 2048;
+
+#[test]
+fn every_operation_works_between_processes() {
+    for ranks in ["1", "2", "3", "4", "8"] {
+        run(&["run", "-n", ranks, PROGRAM, "everything"]).expect(0, "");
+    }
+}
+
+#[test]
+fn registered_memory_is_reached_whoever_serves_it() {
+    for (copy, progress) in [("attach", "auto"), ("agent", "auto"), ("attach", "inline"), ("agent", "inline")] {
+        let (mut command, mark) = pelago(&["run", "-n", "3", "--progress", progress, PROGRAM, "registered"]);
+        command.env("PELAGO_COPY", copy);
+        end(command).expect(0, "");
+        wait_until_gone(&mark);
+    }
+}
+
+#[test]
+fn sleepers_wake_when_they_are_written_to() {
+    for ranks in ["1", "2", "5"] {
+        run(&["run", "-n", ranks, PROGRAM, "wake"]).expect(0, "");
+    }
+}
+
+#[test]
+fn a_deadlock_is_found_and_named() {
+    for ranks in ["1", "3"] {
+        let (mut command, mark) = pelago(&["run", "-n", ranks, PROGRAM, "deadlock"]);
+        command.env("PELAGO_DEADLOCK_SECONDS", "1");
+        end(command).expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+        wait_until_gone(&mark);
+    }
+}
+
+#[test]
+fn survivors_of_a_lost_rank_learn_of_it_and_may_save_their_work() {
+    let ended = run(&["run", "-n", "4", PROGRAM, "lost"]);
+    ended.expect(3, "rank 1 (process *) was killed by signal 6 (SIGABRT); the job was ended");
+    assert_eq!(ended.sorted_lines(), ["rank 0 saves its work", "rank 2 saves its work", "rank 3 saves its work"]);
+}
+
+#[test]
+fn a_rank_that_returns_an_error_ends_the_job() {
+    let ended = run(&["run", "-n", "3", PROGRAM, "leave"]);
+    assert_eq!(ended.code, Some(1));
+    let lines: Vec<_> = ended.error.lines().collect();
+    assert!(lines[0].starts_with("Error: ForeignHandle") && lines.len() == 2, "{lines:?}");
+    assert!(lines[1].starts_with("pelago: rank 0 (process ") && lines[1].ends_with("failed with exit code 1; the job was ended"));
+}
+
+#[test]
+fn a_rank_that_panics_ends_the_job() {
+    let ended = run(&["run", "-n", "3", PROGRAM, "panic"]);
+    assert_eq!(ended.code, Some(1));
+    let last = ended.error.lines().last().unwrap();
+    assert!(
+        last.starts_with("pelago: rank 1 (process ") && last.ends_with("failed with exit code 101; the job was ended"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_rank_has_little_memory_to_itself() {
+    let ended = run(&["run", "-n", "4", PROGRAM, "memory"]);
+    ended.expect(0, "");
+    for line in ended.sorted_lines() {
+        let kilobytes: u64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
+        assert!(kilobytes <= PRIVATE_KIB_MAX, "{line}");
+    }
+    assert_eq!(ended.sorted_lines().len(), 4);
+}
