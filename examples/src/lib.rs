@@ -30,3 +30,17 @@ pub struct Program {
     /// Runs one rank; the arguments are those after the name.
     pub main: fn(Vec<String>) -> ExitCode,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words_and_differ() {
+        for (index, program) in PROGRAMS.iter().enumerate() {
+            assert!(program.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", program.name);
+            assert!(PROGRAMS[..index].iter().all(|other| other.name != program.name), "{}", program.name);
+            assert!(!program.summary.is_empty() && !program.summary.contains('\n'), "{}", program.name);
+        }
+    }
+}

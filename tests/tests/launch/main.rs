@@ -1,5 +1,6 @@
 //! Jobs from the command line: what comes out, how they end, and that nothing is left of them.
 
+mod bundled;
 mod ends;
 mod killed;
 mod output;

@@ -80,12 +80,17 @@ impl<'m, T: Pod> Raw<'m, T> {
 }
 
 impl Raw<'_, u64> {
+    /// The words.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: B1, B2, B3; any bits are a word.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr().cast(), self.length) }
+    }
+
     /// A word.
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < self.length);
-        // SAFETY: B1, B2, B3; any bits are a word.
-        unsafe { AtomicU64::from_ptr(self.start.add(index).as_ptr()) }
+        &self.words()[index]
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `run` | `pelago run`: its options, and the job that they describe |
 //! | `info` | `pelago info`: what this machine offers |
 //! | `attach` | whether processes may read each other's memory here |
-//! | [`bundled`] | the programs that come with the command |
+//! | `bundled` | the programs that come with the command |
 //!
 //! Exit codes, which scripts rely on: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted.
 //! Every error is one line on standard error: what, where, what to do.
@@ -13,7 +13,7 @@
 //! Absent on purpose: how ranks are started and watched (`pelago-launch`), and what programs compute.
 
 mod attach;
-pub mod bundled;
+mod bundled;
 mod info;
 mod run;
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pelago_base::Duration;
+use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{Job, LaunchError, parse_bytes};
 use pelago_launch::{Settings, names};
 
@@ -108,8 +109,8 @@ fn refusal(error: LaunchError) -> Refused {
 }
 
 fn list() -> ExitCode {
-    let width = bundled::PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
-    for program in bundled::PROGRAMS {
+    let width = PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
+    for program in PROGRAMS {
         // A reader that has seen enough is no error.
         let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
     }

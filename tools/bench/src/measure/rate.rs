@@ -60,8 +60,9 @@ fn put_windows(world: &World, to: GlobalPtr<u64>, first: u64, count: u64) -> Res
 #[inline(never)]
 fn store_windows(to: &Raw<'_, u64>, first: u64, count: u64) {
     for window in (first..first + count).step_by(WINDOW as usize) {
-        for value in window..window + WINDOW {
-            to.word((value % SLOTS) as usize).store(value, Release);
+        let words = &to.words()[(window % SLOTS) as usize..][..WINDOW as usize];
+        for (value, word) in (window..).zip(words) {
+            word.store(value, Release);
         }
         fence(SeqCst);
     }

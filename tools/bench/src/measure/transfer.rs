@@ -94,8 +94,10 @@ fn put_each(world: &World, to: GlobalPtr<u64>, first: u64, count: u64) -> Result
 
 #[inline(never)]
 fn store_each(to: &Raw<'_, u64>, first: u64, count: u64) {
-    for value in first..first + count {
-        to.word((value % SLOTS) as usize).store(value, Release);
+    for round in (first..first + count).step_by(SLOTS as usize) {
+        for (value, word) in (round..).zip(&to.words()[..SLOTS as usize]) {
+            word.store(value, Release);
+        }
     }
 }
 
@@ -134,7 +136,8 @@ fn get_each(world: &World, from: GlobalPtr<u64>, count: u64) -> Result<u64> {
 
 #[inline(never)]
 fn load_each(from: &Raw<'_, u64>, count: u64) -> u64 {
-    (0..count).fold(0, |sum, index| sum.wrapping_add(from.word((index % SLOTS) as usize).load(Acquire)))
+    let once = |sum: u64| from.words()[..SLOTS as usize].iter().fold(sum, |sum, word| sum.wrapping_add(word.load(Acquire)));
+    (0..count / SLOTS).fold(0, |sum, _| once(sum))
 }
 
 /// Another part of a longer source each time, so that neighbours in time differ.
