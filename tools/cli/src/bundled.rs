@@ -21,9 +21,15 @@ pub(crate) fn texts(arguments: &[OsString]) -> Result<Vec<String>, Refused> {
     arguments.iter().map(text).collect::<Result<_, _>>().map_err(|argument| Refused(format!("{argument:?} is not UTF-8")))
 }
 
+/// The name of one rank of `pelago bench`, which is not for users.
+pub(crate) const BENCH_RANK: &str = "bench-rank";
+
 /// One rank of the program that `command` names.
 pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
     let (name, arguments) = command.split_first().expect("clap requires one");
+    if name == BENCH_RANK {
+        return Ok(pelago_bench::rank_main(texts(arguments)?));
+    }
     let program = find(name).ok_or_else(|| Refused(format!("no bundled program is called {name:?}; see pelago run --list")))?;
     Ok((program.main)(texts(arguments)?))
 }

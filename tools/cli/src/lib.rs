@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe |
+//! | `bench` | `pelago bench`: measures in jobs of this executable |
 //! | `info` | `pelago info`: what this machine offers |
 //! | `attach` | whether processes may read each other's memory here |
 //! | `bundled` | the programs that come with the command |
@@ -13,6 +14,7 @@
 //! Absent on purpose: how ranks are started and watched (`pelago-launch`), and what programs compute.
 
 mod attach;
+mod bench;
 mod bundled;
 mod info;
 mod run;
@@ -34,6 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Bench(bench::Bench),
     Info(info::Info),
     /// One rank of a bundled program; `pelago run NAME` starts these.
     #[command(hide = true)]
@@ -51,6 +54,7 @@ struct Refused(String);
 pub fn main() -> ExitCode {
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
+        Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Err(error) => refused(&error),
