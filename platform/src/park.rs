@@ -11,11 +11,18 @@ use pelago_base::{Instant, Rank};
 /// - P3 idle: while it waits the processor is free for others.
 /// - P4 honest: it reports a deadlock only if no rank of the job can move any more: all threads that have joined wait.
 pub trait Park: Send + Sync {
-    /// Waits until something may have changed, unless `ready` says that it already has.
+    /// Waits until something may have changed, unless `ready`, which is asked once everybody knows of the sleeper, says that it already
+    /// has.
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
-    /// How many times a wait may look again before it parks. Fewer where ranks share processors, none in virtual time.
+    /// How many times a wait looks again at once. Fewer where ranks share processors, none in virtual time.
     fn spins(&self) -> u32;
+
+    /// How many times a wait then looks again after it has [given way](Self::give_way), before it parks; none in virtual time.
+    fn yields(&self) -> u32;
+
+    /// Lets another rank of this host run, if one is ready to.
+    fn give_way(&self);
 
     /// Whether ranks of this host share processors.
     fn is_crowded(&self) -> bool;

@@ -86,28 +86,33 @@ pub(crate) struct Region {
 pub(crate) struct Field {
     pub(crate) layout: Layout,
     pub(crate) block: Block,
-    /// The pressure. The halo is not a number until a neighbour has sent it, so that no sweep reads what did not arrive unnoticed.
+    /// The pressure. The halo is not a number until a neighbour has sent it, so that no sweep reads unnoticed what did not arrive.
     pub(crate) p: Vec<f32>,
-    /// The coefficient arrays, one after the other.
-    coefficients: Vec<f32>,
-    spacing: usize,
+    /// The pressure after the sweep in work; the benchmark's wrk2.
+    pub(crate) next: Vec<f32>,
+    pub(crate) coefficients: Coefficients,
 }
 
 impl Field {
     /// The block's arrays as the benchmark defines them, with its three coefficients b.
     pub(crate) fn new(block: Block, b: f32) -> Self {
         let layout = Layout { cells: block.cells };
-        let spacing = layout.length().next_multiple_of(PAGE_CELLS) + STAGGER_CELLS;
-        let values: [f32; COEFFICIENTS] = [1.0, 1.0, 1.0, 1.0 / 6.0, b, b, b, 1.0, 1.0, 1.0, 1.0, 0.0];
-        let coefficients = values.iter().flat_map(|&value| std::iter::repeat_n(value, spacing)).collect();
-        Self { layout, block, p: vec![f32::NAN; layout.length()], coefficients, spacing }
+        let poisoned = vec![f32::NAN; layout.length()];
+        Self { layout, block, p: poisoned.clone(), next: poisoned, coefficients: Coefficients::new(layout, b) }
     }
 
     /// Sets the pressure of each cell of the block from its place in the whole grid.
     pub(crate) fn set_p(&mut self, value: impl Fn(Extent) -> f32) {
         for (cell, index) in self.cells() {
+            // Both arrays have the boundary of the grid, which no sweep writes.
             self.p[index] = value(cell);
+            self.next[index] = value(cell);
         }
+    }
+
+    /// Makes the new pressure the pressure: the benchmark's copy of wrk2 to p, without moving it.
+    pub(crate) fn advance(&mut self) {
+        std::mem::swap(&mut self.p, &mut self.next);
     }
 
     /// The place of each cell of the block in the whole grid, and in the arrays.
@@ -116,11 +121,25 @@ impl Field {
         let places = (0..ni).flat_map(move |i| (0..nj).flat_map(move |j| (0..nk).map(move |k| [i, j, k])));
         places.map(move |cell| (std::array::from_fn(|d| first[d] + cell[d]), layout.index(cell)))
     }
+}
 
-    /// The same cells of all coefficient arrays.
+/// The coefficient arrays, one after the other.
+pub(crate) struct Coefficients {
+    memory: Vec<f32>,
+    spacing: usize,
+}
+
+impl Coefficients {
+    fn new(layout: Layout, b: f32) -> Self {
+        let spacing = layout.length().next_multiple_of(PAGE_CELLS) + STAGGER_CELLS;
+        let values: [f32; COEFFICIENTS] = [1.0, 1.0, 1.0, 1.0 / 6.0, b, b, b, 1.0, 1.0, 1.0, 1.0, 0.0];
+        Self { memory: values.iter().flat_map(|&value| std::iter::repeat_n(value, spacing)).collect(), spacing }
+    }
+
+    /// The same cells of all arrays.
     #[inline]
-    pub(crate) fn coefficients(&self, cells: Range<usize>) -> [&[f32]; COEFFICIENTS] {
-        std::array::from_fn(|array| &self.coefficients[array * self.spacing..][cells.clone()])
+    pub(crate) fn at(&self, cells: Range<usize>) -> [&[f32]; COEFFICIENTS] {
+        std::array::from_fn(|array| &self.memory[array * self.spacing..][cells.clone()])
     }
 }
 

@@ -2,9 +2,8 @@
 //!
 //! No operation is fused or reordered, so that a cell gets bitwise the same value whichever block it is in.
 
-use std::ops::Range;
-
 use super::field::{COEFFICIENTS, Field};
+use super::order::Box3;
 
 /// The benchmark's relaxation factor.
 const OMEGA: f32 = 0.8;
@@ -12,69 +11,36 @@ const OMEGA: f32 = 0.8;
 /// Partial sums of gosa that are independent of each other, so that they fill vectors.
 const LANES: usize = 8;
 
-/// Computes new pressures, and keeps what it needs for that.
-pub(crate) struct Sweep {
-    /// The new values of the plane in work and the one before: an old value is overwritten only when no cell needs it any more.
-    fresh: [Vec<f32>; 2],
-    /// The squares of one row, summed afterwards: the stencil's loop stays free of a sum, which compilers may not reorder.
-    squares: Vec<f32>,
+/// Writes the new pressure of `cells` to the field's second array and returns gosa, the sum of their squared residuals.
+pub(crate) fn sweep(field: &mut Field, [planes, rows, cells]: Box3) -> f64 {
+    let mut squares = vec![0.0; cells.len()];
+    let mut gosa = 0.0;
+    for i in planes {
+        for j in rows.clone() {
+            sweep_row(field, field.layout.index([i, j, cells.start]), &mut squares);
+            gosa += sum(&squares);
+        }
+    }
+    gosa
 }
 
-impl Sweep {
-    /// For blocks of the size of this one.
-    pub(crate) fn new(field: &Field) -> Self {
-        let [plane, row] = field.layout.strides();
-        Self { fresh: [vec![0.0; plane], vec![0.0; plane]], squares: vec![0.0; row] }
-    }
-
-    /// Replaces the pressure of the cells of `interior` and returns gosa, the sum of their squared residuals.
-    pub(crate) fn run(&mut self, field: &mut Field, interior: &[Range<usize>; 3]) -> f64 {
-        if interior.iter().any(Range::is_empty) {
-            return 0.0;
-        }
-        let [planes, rows, cells] = interior.clone();
-        let mut gosa = 0.0;
-        for i in planes.clone() {
-            for j in rows.clone() {
-                gosa += self.compute_row(field, i, j, &cells);
-            }
-            if i > planes.start {
-                self.store_plane(field, i - 1, &rows, &cells);
-            }
-        }
-        self.store_plane(field, planes.end - 1, &rows, &cells);
-        gosa
-    }
-
-    fn compute_row(&mut self, field: &Field, i: usize, j: usize, cells: &Range<usize>) -> f64 {
-        let [plane, row] = field.layout.strides();
-        let first = field.layout.index([i, j, cells.start]);
-        let around = |index: usize| &field.p[index - 1..index + 1 + cells.len()];
-        let old = Old {
-            here: around(first),
-            i_minus: around(first - plane),
-            i_plus: around(first + plane),
-            j_minus: around(first - row),
-            j_plus: around(first + row),
-            ij_minus_minus: around(first - plane - row),
-            ij_minus_plus: around(first - plane + row),
-            ij_plus_minus: around(first + plane - row),
-            ij_plus_plus: around(first + plane + row),
-        };
-        let coefficients = field.coefficients(first..first + cells.len());
-        let fresh = &mut self.fresh[i % 2][j * row..][..cells.len()];
-        let squares = &mut self.squares[..cells.len()];
-        stencil(fresh, squares, &old, coefficients);
-        sum(squares)
-    }
-
-    fn store_plane(&self, field: &mut Field, i: usize, rows: &Range<usize>, cells: &Range<usize>) {
-        let [_, row] = field.layout.strides();
-        for j in rows.clone() {
-            let first = field.layout.index([i, j, cells.start]);
-            field.p[first..first + cells.len()].copy_from_slice(&self.fresh[i % 2][j * row..][..cells.len()]);
-        }
-    }
+/// One row, from the cell at index `first` on, and the squares of its residuals.
+fn sweep_row(field: &mut Field, first: usize, squares: &mut [f32]) {
+    let [plane, row] = field.layout.strides();
+    let cells = first..first + squares.len();
+    let around = |index: usize| &field.p[index - 1..index + 1 + squares.len()];
+    let old = Old {
+        here: around(first),
+        i_minus: around(first - plane),
+        i_plus: around(first + plane),
+        j_minus: around(first - row),
+        j_plus: around(first + row),
+        ij_minus_minus: around(first - plane - row),
+        ij_minus_plus: around(first - plane + row),
+        ij_plus_minus: around(first + plane - row),
+        ij_plus_plus: around(first + plane + row),
+    };
+    stencil(&mut field.next[cells.clone()], squares, &old, field.coefficients.at(cells));
 }
 
 /// The old pressures around a row, each from the cell before its first to the one after its last.
@@ -90,7 +56,8 @@ struct Old<'a> {
     ij_plus_plus: &'a [f32],
 }
 
-/// The new pressures of a row, and the squares of its residuals.
+/// The new pressures of a row, and the squares of its residuals. They are summed afterwards: the order of a sum of rounded numbers must
+/// stay as it is written, which would keep this loop from being done in vectors.
 ///
 /// Slices of one length, and outputs that are arguments of their own, let the compiler drop bounds checks and use vectors.
 #[inline(never)]

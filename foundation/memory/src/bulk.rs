@@ -178,6 +178,9 @@ mod x86 {
     /// From here on `rep movsb` is as fast as any loop on processors of the last ten years; below, its start costs more.
     const STRING_COPY_BYTES_MIN: usize = 2048;
 
+    /// From here on vectors of 32 bytes are worth asking the processor whether it has them.
+    const WIDE_COPY_BYTES_MIN: usize = 256;
+
     /// # Safety
     /// As for [`super::copy`].
     #[inline]
@@ -186,6 +189,7 @@ mod x86 {
         unsafe {
             match bytes {
                 0..16 => tail(from, to, bytes),
+                WIDE_COPY_BYTES_MIN..STRING_COPY_BYTES_MIN if is_x86_feature_detected!("avx") => wide_vectors(from, to, bytes),
                 16..STRING_COPY_BYTES_MIN => vectors(from, to, bytes),
                 _ => string(from, to, bytes),
             }
@@ -240,6 +244,45 @@ mod x86 {
                 (from, to) = (from.add(16), to.add(16));
             }
             move_sixteen(from_last, to_last);
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::copy`], at least 128 bytes, on a processor with AVX.
+    ///
+    /// Never inlined: its last instruction clears the upper halves of all vector registers, which no caller keeps across a call.
+    #[inline(never)]
+    unsafe fn wide_vectors(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        let whole = bytes & !127;
+        // SAFETY: the caller's promise; the last 128 bytes overlap what is already copied rather than reach past the end.
+        unsafe {
+            asm!(
+                "2:",
+                "vmovdqu ymm0, [{from} + {done}]",
+                "vmovdqu ymm1, [{from} + {done} + 32]",
+                "vmovdqu ymm2, [{from} + {done} + 64]",
+                "vmovdqu ymm3, [{from} + {done} + 96]",
+                "vmovdqu [{to} + {done}], ymm0",
+                "vmovdqu [{to} + {done} + 32], ymm1",
+                "vmovdqu [{to} + {done} + 64], ymm2",
+                "vmovdqu [{to} + {done} + 96], ymm3",
+                "add {done}, 128",
+                "cmp {done}, {whole}",
+                "jb 2b",
+                "vmovdqu ymm0, [{from} + {bytes} - 128]",
+                "vmovdqu ymm1, [{from} + {bytes} - 96]",
+                "vmovdqu ymm2, [{from} + {bytes} - 64]",
+                "vmovdqu ymm3, [{from} + {bytes} - 32]",
+                "vmovdqu [{to} + {bytes} - 128], ymm0",
+                "vmovdqu [{to} + {bytes} - 96], ymm1",
+                "vmovdqu [{to} + {bytes} - 64], ymm2",
+                "vmovdqu [{to} + {bytes} - 32], ymm3",
+                "vzeroupper",
+                from = in(reg) from.as_ptr(), to = in(reg) to.as_ptr(),
+                bytes = in(reg) bytes, whole = in(reg) whole, done = inout(reg) 0usize => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                options(nostack),
+            );
         }
     }
 

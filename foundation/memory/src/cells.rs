@@ -115,32 +115,9 @@ impl<'a> Cells<'a> {
     #[inline]
     pub fn atomic(self, width: Width, operator: AtomicOperator, operand: u64) -> Option<u64> {
         let address = self.pointer.as_ptr() as usize as u64;
-        if self.bytes as u64 != width.bytes() || !address.is_multiple_of(width.bytes()) {
-            return None;
-        }
-        macro_rules! perform {
-            ($atomic:ty, $word:ty) => {{
-                // SAFETY: M1, M4, aligned.
-                let word = unsafe { <$atomic>::from_ptr(self.pointer.cast().as_ptr()) };
-                let operand = operand as $word;
-                u64::from(match operator {
-                    AtomicOperator::Load => word.load(Ordering::SeqCst),
-                    AtomicOperator::Swap => word.swap(operand, Ordering::SeqCst),
-                    AtomicOperator::CompareSwap { expected } => {
-                        let expected = expected as $word;
-                        word.compare_exchange(expected, operand, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|found| found)
-                    }
-                    AtomicOperator::Add => word.fetch_add(operand, Ordering::SeqCst),
-                    AtomicOperator::And => word.fetch_and(operand, Ordering::SeqCst),
-                    AtomicOperator::Or => word.fetch_or(operand, Ordering::SeqCst),
-                    AtomicOperator::Xor => word.fetch_xor(operand, Ordering::SeqCst),
-                })
-            }};
-        }
-        Some(match width {
-            Width::Four => perform!(AtomicU32, u32),
-            Width::Eight => perform!(AtomicU64, u64),
-        })
+        let is_word = self.bytes as u64 == width.bytes() && address.is_multiple_of(width.bytes());
+        // SAFETY: M1; just checked.
+        is_word.then(|| unsafe { atomic(self.pointer, width, operator, operand) })
     }
 
     /// The bytes as elements, or `None` if they are not aligned to `T`. Bytes past the last whole element are left out.
@@ -148,6 +125,37 @@ impl<'a> Cells<'a> {
         assert!(size_of::<T>() > 0, "elements have a size");
         let aligned = (self.pointer.as_ptr() as usize).is_multiple_of(align_of::<T>());
         aligned.then(|| CellSlice { pointer: self.pointer.cast(), length: self.bytes / size_of::<T>(), memory: PhantomData })
+    }
+}
+
+/// Performs an atomic and returns what was there.
+///
+/// # Safety
+/// `at` is valid for reads and writes of a word of this width, and aligned to it.
+#[inline(always)]
+pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOperator, operand: u64) -> u64 {
+    macro_rules! perform {
+        ($atomic:ty, $word:ty) => {{
+            // SAFETY: the caller's promise; M4.
+            let word = unsafe { <$atomic>::from_ptr(at.cast().as_ptr()) };
+            let operand = operand as $word;
+            u64::from(match operator {
+                AtomicOperator::Load => word.load(Ordering::SeqCst),
+                AtomicOperator::Swap => word.swap(operand, Ordering::SeqCst),
+                AtomicOperator::CompareSwap { expected } => {
+                    let expected = expected as $word;
+                    word.compare_exchange(expected, operand, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|found| found)
+                }
+                AtomicOperator::Add => word.fetch_add(operand, Ordering::SeqCst),
+                AtomicOperator::And => word.fetch_and(operand, Ordering::SeqCst),
+                AtomicOperator::Or => word.fetch_or(operand, Ordering::SeqCst),
+                AtomicOperator::Xor => word.fetch_xor(operand, Ordering::SeqCst),
+            })
+        }};
+    }
+    match width {
+        Width::Four => perform!(AtomicU32, u32),
+        Width::Eight => perform!(AtomicU64, u64),
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId};
 use pelago_sync::Doorbell;
 
-use crate::{Cells, Mapping, Pod, Word, bulk};
+use crate::{Cells, Mapping, Pod, Word, bulk, cells};
 
 /// Where things lie in the mapping of a host.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +167,26 @@ impl Reach {
         None
     }
 
+    /// Writes `bytes` from `address` on and rings its rank's doorbell; `false`, and nothing is written, if they do not lie in a heap of
+    /// a rank of this host.
+    #[inline]
+    pub fn write(&self, address: GlobalAddress, bytes: &[u8]) -> bool {
+        let Some(cells) = self.cells(address, bytes.len() as u64) else { return false };
+        cells.write(bytes);
+        // SAFETY: M6: the address is of a rank of this host, as it has cells.
+        unsafe { &*self.bell_unchecked(self.addresses.rank(address).number() - self.first) }.ring();
+        true
+    }
+
+    /// Reads from `address` on until `into` is full; `false`, and nothing is read, if that does not lie in a heap of a rank of this
+    /// host.
+    #[inline]
+    pub fn read(&self, address: GlobalAddress, into: &mut [u8]) -> bool {
+        let Some(cells) = self.cells(address, into.len() as u64) else { return false };
+        cells.read(into);
+        true
+    }
+
     /// All of a heap of a rank of this host, for a transport to keep.
     ///
     /// # Safety
@@ -249,9 +269,8 @@ impl<T: Word> Place<'_, T> {
     /// Performs an atomic on the object, rings its rank's doorbell and returns what was there.
     #[inline(always)]
     pub fn atomic(self, operator: AtomicOperator, operand: T) -> T {
-        // SAFETY: M7; the mapping outlives this borrow of it.
-        let word = unsafe { Cells::new(self.start(), size_of::<T>()) };
-        let found = word.atomic(T::WIDTH, operator, operand.to_bits()).expect("M7: an aligned word");
+        // SAFETY: M7.
+        let found = unsafe { cells::atomic(self.start(), T::WIDTH, operator, operand.to_bits()) };
         self.ring();
         T::from_bits(found)
     }

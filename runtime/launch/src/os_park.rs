@@ -16,7 +16,7 @@ use crate::OsClock;
 const SPINS_ALONE: u32 = 2000;
 
 /// The same where ranks share processors: who is waited for may need this one.
-const SPINS_SHARED: u32 = 20;
+const SPINS_SHARED: u32 = 1;
 
 /// How often a wait lets others run before it sleeps. Where ranks share processors, this is what hands the turn round; where they do
 /// not, it lasts some ten microseconds, as long as waking a sleeper on another processor.
@@ -99,12 +99,6 @@ impl Park for OsPark {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
         }
-        for _ in 0..YIELDS {
-            if ready() {
-                return Woken::Look;
-            }
-            yield_now();
-        }
         // A wait with an end is no part of a deadlock: it moves by itself.
         let endless = u32::from(until.is_none());
         self.control().waiting.fetch_add(endless, Ordering::SeqCst);
@@ -116,6 +110,14 @@ impl Park for OsPark {
 
     fn spins(&self) -> u32 {
         if self.crowded { SPINS_SHARED } else { SPINS_ALONE }
+    }
+
+    fn yields(&self) -> u32 {
+        YIELDS
+    }
+
+    fn give_way(&self) {
+        yield_now();
     }
 
     fn is_crowded(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::handle::Handle;
 use crate::order::After;
-use crate::{Context, Result};
+use crate::{Context, Error, Result};
 
 /// Operations that begin when others have taken effect; made by [`Context::after`] and [`Context::after_all`].
 ///
@@ -10,28 +10,42 @@ use crate::{Context, Result};
 /// An operation whose predecessor failed fails in the same way and has no effect.
 pub struct Ordered<'c> {
     context: &'c Context,
-    after: Result<After>,
+    /// `None` for a handle of another context.
+    after: Option<After>,
 }
 
 impl<'c> Ordered<'c> {
-    pub(crate) fn new(context: &'c Context, after: Result<After>) -> Self {
+    #[inline]
+    pub(crate) const fn new(context: &'c Context, after: Option<After>) -> Self {
         Self { context, after }
     }
 
+    #[inline]
     pub(crate) const fn context(&self) -> &'c Context {
         self.context
     }
 
-    /// What to wait for; `None` if it has ended already, so that the operation may go the direct way.
-    pub(crate) fn pending(&self) -> Result<Option<After>> {
-        match self.after.clone()? {
-            After::Nothing => Ok(None),
-            After::One(id) => Ok((!self.context.test_id(id)?).then_some(After::One(id))),
+    /// What to wait for; `Nothing` if it has ended already, so that the operation may go the direct way.
+    #[inline]
+    pub(crate) fn pending(&self) -> Result<After> {
+        match self.after {
+            Some(After::Nothing) => Ok(After::Nothing),
+            after => self.ask(after),
+        }
+    }
+
+    #[cold]
+    fn ask(&self, after: Option<After>) -> Result<After> {
+        let after = after.ok_or(Error::ForeignHandle)?;
+        let ended = match after {
+            After::Nothing => true,
+            After::One(id) => self.context.test_id(id)?,
             After::All => {
                 self.context.progress();
-                Ok((!self.context.engine().borrow().is_idle()).then_some(After::All))
+                self.context.engine().borrow().is_idle()
             }
-        }
+        };
+        Ok(if ended { After::Nothing } else { after })
     }
 }
 

@@ -84,17 +84,18 @@ impl Context {
     }
 
     /// Operations that begin when the one of `handle` has taken effect, whichever ranks either concerns.
+    #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
-        match handle.parts() {
-            None => Ordered::new(self, Ok(After::Nothing)),
-            Some((context, id)) if std::ptr::eq(context, self) => Ordered::new(self, Ok(After::One(id))),
-            Some(_) => Ordered::new(self, Err(Error::ForeignHandle)),
-        }
+        let after = match handle.parts() {
+            None => Some(After::Nothing),
+            Some((context, id)) => std::ptr::eq(context, self).then_some(After::One(id)),
+        };
+        Ordered::new(self, after)
     }
 
     /// Operations that begin when all that this context issued before have taken effect.
     pub fn after_all(&self) -> Ordered<'_> {
-        Ordered::new(self, Ok(After::All))
+        Ordered::new(self, Some(After::All))
     }
 
     /// A sequence of operations, each of which begins when the one before has taken effect.

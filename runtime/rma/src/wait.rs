@@ -8,8 +8,9 @@ use pelago_platform::Woken;
 
 use crate::{Context, Error, Result};
 
-/// How many looks at memory come between two looks at the transport.
+/// How many looks at memory come between two looks at the transport, while looking at once and while giving way.
 const LOOKS_PER_PROGRESS: u32 = 64;
+const YIELDS_PER_PROGRESS: u32 = 8;
 
 impl Context {
     /// Waits until the element at `index` of this rank's own memory satisfies `condition`, and returns it.
@@ -77,6 +78,15 @@ impl Context {
         ready: &mut dyn FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         let shared = self.shared();
+        for look in 1..=shared.park.yields() {
+            if let Some(found) = ready()? {
+                return Ok(found);
+            }
+            if look.is_multiple_of(YIELDS_PER_PROGRESS) {
+                self.progress();
+            }
+            shared.park.give_way();
+        }
         let until = limit.map(|limit| shared.clock.now() + limit);
         let mut outcome = None;
         loop {

@@ -132,15 +132,15 @@ impl<'c> Ordered<'c> {
 
     fn fetch_by<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'c, T>> {
         match self.pending()? {
-            None => self.context().fetch_by(at, operator, operand),
-            Some(after) => self.context().fetch_after(after, at, operator, operand),
+            After::Nothing => self.context().fetch_by(at, operator, operand),
+            after => self.context().fetch_after(after, at, operator, operand),
         }
     }
 
     fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'c>> {
         match self.pending()? {
-            None => self.context().apply(at, operator, operand),
-            Some(after) => self.context().apply_after(after, at, operator, operand),
+            After::Nothing => self.context().apply(at, operator, operand),
+            after => self.context().apply_after(after, at, operator, operand),
         }
     }
 }

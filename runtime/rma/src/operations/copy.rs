@@ -81,7 +81,7 @@ impl<'c> Ordered<'c> {
         to: GlobalPtr<T>,
         to_shape: Shape,
     ) -> Result<Handle<'c>> {
-        let after = self.pending()?.unwrap_or(After::Nothing);
+        let after = self.pending()?;
         self.context().copy_after(after, from, from_shape, to, to_shape)
     }
 }

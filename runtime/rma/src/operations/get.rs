@@ -25,7 +25,7 @@ impl Context {
             return Ok(place.load());
         }
         let mut value = T::new_zeroed();
-        self.get_bytes(from.address(), value.as_mut_bytes())?;
+        self.get_into(from, core::slice::from_mut(&mut value))?;
         Ok(value)
     }
 
@@ -37,7 +37,10 @@ impl Context {
     /// The address leads nowhere, its rank was lost, or the job is at fault.
     #[inline]
     pub fn get_into<T: Pod>(&self, from: GlobalPtr<T>, into: &mut [T]) -> Result<()> {
-        self.get_bytes(from.address(), into.as_mut_bytes())
+        if self.reach.read(from.address(), into.as_mut_bytes()) {
+            return Ok(());
+        }
+        self.get_remote(from.address(), into.as_mut_bytes())
     }
 
     /// Reads the blocks of `from_shape` from `from` on onto those of `into_shape` in `into`. Shapes are in elements.
@@ -59,15 +62,6 @@ impl Context {
         let buffer = Buffer::zeroed(packed.extent()? as usize);
         let task = Task::Move { from: End::Global(from.address()), to: End::Buffer(buffer), from_shape, to_shape: packed };
         self.fetch_buffer(task, |mut buffer| copy_strided(buffer.cells(), packed, target, into_shape))
-    }
-
-    #[inline]
-    fn get_bytes(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
-        if let Some(cells) = self.reach.cells(from, into.len() as u64) {
-            cells.read(into);
-            return Ok(());
-        }
-        self.get_remote(from, into)
     }
 
     #[cold]

@@ -28,7 +28,10 @@ impl Context {
             place.store(*value);
             return Ok(Handle::done());
         }
-        self.put_bytes(to.address(), values.as_bytes())
+        if self.reach.write(to.address(), values.as_bytes()) {
+            return Ok(Handle::done());
+        }
+        self.put_remote(to.address(), values.as_bytes())
     }
 
     /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
@@ -39,16 +42,6 @@ impl Context {
     /// The shapes differ, or `from_shape` reaches past `from`.
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'_>> {
         self.put_strided_after(After::Nothing, to, to_shape, from, from_shape)
-    }
-
-    #[inline]
-    fn put_bytes(&self, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
-        if let Some(cells) = self.reach.cells(to, bytes.len() as u64) {
-            cells.write(bytes);
-            self.ring(to);
-            return Ok(Handle::done());
-        }
-        self.put_remote(to, bytes)
     }
 
     #[cold]
@@ -105,10 +98,11 @@ impl<'c> Ordered<'c> {
     ///
     /// # Errors
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put`].
+    #[inline]
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'c>> {
         match self.pending()? {
-            None => self.context().put(to, values),
-            Some(after) => self.context().put_after(after, to.address(), values.as_bytes()),
+            After::Nothing => self.context().put(to, values),
+            after => self.context().put_after(after, to.address(), values.as_bytes()),
         }
     }
 
@@ -117,7 +111,7 @@ impl<'c> Ordered<'c> {
     /// # Errors
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_strided`].
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'c>> {
-        let after = self.pending()?.unwrap_or(After::Nothing);
+        let after = self.pending()?;
         self.context().put_strided_after(after, to, to_shape, from, from_shape)
     }
 }

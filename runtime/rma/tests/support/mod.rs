@@ -100,6 +100,14 @@ impl Park for Yielding {
         10
     }
 
+    fn yields(&self) -> u32 {
+        2
+    }
+
+    fn give_way(&self) {
+        std::thread::yield_now();
+    }
+
     fn is_crowded(&self) -> bool {
         false
     }

@@ -1,0 +1,80 @@
+//! The order in which a block is computed: what needs no halo while borders are under way, the rest when they have come.
+//!
+//! So a rank that is late delays its neighbours only if it is late by almost a whole iteration.
+
+use std::ops::Range;
+
+use super::grid::{Block, Grid};
+
+/// Cells of a block, counted from its first.
+pub(crate) type Box3 = [Range<usize>; 3];
+
+/// The interior of a block in parts.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// What needs no halo; may be empty.
+    pub(crate) inner: Box3,
+    /// The rest.
+    pub(crate) outer: Vec<Box3>,
+}
+
+impl Order {
+    /// The parts of `block`.
+    pub(crate) fn new(grid: &Grid, block: Block) -> Self {
+        let interior = grid.interior(block);
+        let inner = std::array::from_fn(|d| {
+            let end = usize::from(block.first[d] + block.cells[d] < grid.cells[d]);
+            let range = usize::from(block.first[d] > 0).max(interior[d].start)..(block.cells[d] - end).min(interior[d].end);
+            if range.is_empty() { interior[d].start..interior[d].start } else { range }
+        });
+        // Across k, what needs the halo is one cell of each row, too short a piece for vectors: rows stay whole, and wait.
+        if inner[2] != interior[2] {
+            return Self { inner: [0..0, 0..0, 0..0], outer: vec![interior] };
+        }
+        let [i, j, k] = interior;
+        let [inner_i, inner_j, _] = inner.clone();
+        let outer = vec![
+            [i.start..inner_i.start, j.clone(), k.clone()],
+            [inner_i.end..i.end, j.clone(), k.clone()],
+            [inner_i.clone(), j.start..inner_j.start, k.clone()],
+            [inner_i, inner_j.end..j.end, k],
+        ];
+        Self { inner, outer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::himeno::grid::Split;
+    use pelago::Rank;
+    use proptest::prelude::*;
+
+    fn cells([i, j, k]: &Box3) -> impl Iterator<Item = [usize; 3]> {
+        i.clone().flat_map(move |i| j.clone().flat_map(move |j| k.clone().map(move |k| [i, j, k])))
+    }
+
+    proptest! {
+        #[test]
+        fn each_interior_cell_comes_once_and_early_ones_need_no_halo(
+            extent in [3usize..9, 3usize..9, 3usize..9], wanted in [1usize..10, 1usize..10, 1usize..4],
+        ) {
+            let parts: [usize; 3] = std::array::from_fn(|d| wanted[d].min(extent[d]));
+            let ranks = parts.iter().product::<usize>() as u32;
+            let grid = Grid::new(extent, ranks, Some(Split(parts))).unwrap();
+            for rank in (0..ranks).map(Rank::new) {
+                let block = grid.block(rank);
+                let order = Order::new(&grid, block);
+                let mut found: Vec<_> = order.outer.iter().chain([&order.inner]).flat_map(cells).collect();
+                found.sort();
+                prop_assert_eq!(found, cells(&grid.interior(block)).collect::<Vec<_>>());
+                for cell in cells(&order.inner) {
+                    for d in 0..3 {
+                        // A cell at an edge of its block is next to a halo, as the edge of the grid is not computed at all.
+                        prop_assert!(cell[d] > 0 && cell[d] + 1 < block.cells[d]);
+                    }
+                }
+            }
+        }
+    }
+}
