@@ -157,19 +157,17 @@ impl Reach {
     #[inline]
     pub fn cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
         let room = self.addresses.segment_bytes() - self.addresses.offset(address);
-        for (first, heaps) in [self.symmetric, self.individual] {
-            let inside = address.bits().wrapping_sub(first);
-            if inside < self.span && bytes <= room {
-                // SAFETY: M6; the mapping lives as long as `self`, and its start is not null.
-                return Some(unsafe { Cells::new(NonNull::new_unchecked(heaps.add(inside as usize)), bytes as usize) });
-            }
+        if bytes > room {
+            return None;
         }
-        None
+        let pointer = self.find(self.symmetric, address).or_else(|| self.find(self.individual, address))?;
+        // SAFETY: M6; the mapping lives as long as `self`.
+        Some(unsafe { Cells::new(pointer, bytes as usize) })
     }
 
     /// Writes `bytes` from `address` on and rings its rank's doorbell; `false`, and nothing is written, if they do not lie in a heap of
-    /// a rank of this host.
-    #[inline]
+    /// a rank of this host. Never inlined, so that the path of single words stays short.
+    #[inline(never)]
     pub fn write(&self, address: GlobalAddress, bytes: &[u8]) -> bool {
         let Some(cells) = self.cells(address, bytes.len() as u64) else { return false };
         cells.write(bytes);
@@ -180,7 +178,7 @@ impl Reach {
 
     /// Reads from `address` on until `into` is full; `false`, and nothing is read, if that does not lie in a heap of a rank of this
     /// host.
-    #[inline]
+    #[inline(never)]
     pub fn read(&self, address: GlobalAddress, into: &mut [u8]) -> bool {
         let Some(cells) = self.cells(address, into.len() as u64) else { return false };
         cells.read(into);
@@ -205,6 +203,14 @@ impl Reach {
         let cells = self.cells(address, bytes).expect("the bytes lie in a heap");
         let start = cells.pointer().as_ptr() as usize - self.mapping.cells().pointer().as_ptr() as usize;
         self.mapping.clear(start as u64, bytes);
+    }
+
+    /// Where the byte at `address` lies, if it is in a heap of this kind.
+    #[inline(always)]
+    fn find(&self, (first, heaps): (u64, *mut u8), address: GlobalAddress) -> Option<NonNull<u8>> {
+        let inside = address.bits().wrapping_sub(first);
+        // SAFETY: M6: just compared; a mapping's start is not null.
+        (inside < self.span).then(|| unsafe { NonNull::new_unchecked(heaps.add(inside as usize)) })
     }
 
     #[inline(always)]

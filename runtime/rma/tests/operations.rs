@@ -251,13 +251,13 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
     on_every_platform(&[2], |world, _| {
         let word = world.alloc::<u64>(1).unwrap();
         let peer = world.rank().next(2);
-        let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | HEAP_BYTES - 8);
+        let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | (HEAP_BYTES - 8));
         let last = GlobalPtr::<u64>::from_address(layout_end).unwrap();
         assert!(matches!(
             world.put(last, &[1, 2]).unwrap().wait(),
             Err(Error::Failed(Failure::OutOfBounds(address))) if address == layout_end
         ));
-        let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(u64::MAX & !7)).unwrap();
+        let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(!7)).unwrap();
         assert!(world.get(nowhere).is_err());
         assert!(world.fetch_add(nowhere, 1).and_then(|fetch| fetch.wait()).is_err());
         world.quiet().unwrap();
