@@ -1,8 +1,10 @@
 //! From a program to a rank and back.
 
+use std::sync::{Mutex, PoisonError};
+
 use pelago_platform::Fault;
 
-use crate::{Error, World, wiring};
+use crate::{Counters, Error, Event, Rank, World, wiring};
 
 /// Takes part in the job, calls `body`, and leaves when every rank does.
 ///
@@ -12,17 +14,29 @@ use crate::{Error, World, wiring};
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
 /// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
 pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
-    let wiring::Joined { world, launched } = wiring::join()?;
+    let wiring::Joined { world, launched, counters } = wiring::join()?;
+    let rank = world.rank();
     let outcome = body(&world);
     let fault = world.fault();
     let result = match outcome {
         Ok(value) => world.finish().map(|()| value).map_err(E::from),
         Err(error) => Err(error),
     };
+    if let Some(counters) = counters {
+        tell(rank, &counters);
+    }
     match fault {
         Some(fault) if launched && result.is_err() => std::process::exit(exit_code(fault)),
         _ => result,
     }
+}
+
+/// One line on what passed through the transport.
+fn tell(rank: Rank, counters: &Mutex<Counters>) {
+    let counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = Event::ALL.iter().filter(|&&event| counters.of(event) > 0);
+    let counts: Vec<String> = seen.map(|&event| format!("{} {}", event.name(), counters.of(event))).collect();
+    eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
 }
 
 fn exit_code(fault: Fault) -> i32 {

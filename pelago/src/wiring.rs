@@ -1,9 +1,11 @@
 //! The only file that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use pelago_base::Counters;
+use pelago_kit::{Count, Trace};
 use pelago_launch::{Local, OsClock, Settings};
-use pelago_platform::{Bootstrap, BootstrapError};
+use pelago_platform::{Bootstrap, BootstrapError, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
 
@@ -14,6 +16,8 @@ pub(crate) struct Joined {
     pub(crate) world: World,
     /// Whether a launcher watches over the job.
     pub(crate) launched: bool,
+    /// What passed through the transport, if the user wants to know.
+    pub(crate) counters: Option<Arc<Mutex<Counters>>>,
 }
 
 /// Becomes the rank that the environment names, or the only rank of a job of its own.
@@ -23,13 +27,23 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let clock = OsClock::start();
     let local = Local::start(&settings, clock).map_err(|error| start(&error))?;
     let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
-    let transport = Shm::new(local.host().clone(), local.rank(), copy_by, settings.inline_progress);
+    let rank = local.rank();
+    let mut counters = None;
+    let mut transport: Box<dyn Transport> = Box::new(Shm::new(local.host().clone(), rank, copy_by, settings.inline_progress));
+    if settings.statistics {
+        let counted = Count::new(transport);
+        counters = Some(counted.counters());
+        transport = Box::new(counted);
+    }
+    if settings.trace {
+        transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
+    }
     let world = World::new(Parts {
         reach: local.host().reach().clone(),
         clock: Arc::new(clock),
         park: local.park().clone(),
         bootstrap: Box::new(local),
-        transport: Box::new(transport),
+        transport,
     })?;
-    Ok(Joined { world, launched: settings.job.is_some() })
+    Ok(Joined { world, launched: settings.job.is_some(), counters })
 }

@@ -11,7 +11,7 @@ use pelago_memory::Cells;
 /// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
 /// - T4 visible: completed means visible to every rank that looks afterwards.
 /// - T5 unordered: operations to one peer are ordered only by `fence`; to two peers never.
-/// - T6 finite: a lost peer completes all its operations with `PeerLost`; nothing waits for ever.
+/// - T6 finite: a lost peer completes all its operations, with `PeerLost` unless they took effect before; nothing waits for ever.
 /// - T7 timeless: time comes in as `now`; same inputs, same outputs.
 /// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
 ///
@@ -53,6 +53,44 @@ pub trait Transport: Send {
 
     /// When `progress` wants to be called next even if nothing arrives.
     fn next_deadline(&self) -> Option<Instant>;
+}
+
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn capabilities(&self) -> &Capabilities {
+        (**self).capabilities()
+    }
+
+    fn address(&self) -> Address {
+        (**self).address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        (**self).connect(peer, address)
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        (**self).register(id, memory)
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        (**self).deregister(id)
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        (**self).post(now, to, operation, token)
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        (**self).fence(to);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        (**self).progress(now, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        (**self).next_deadline()
+    }
 }
 
 /// One peer through one transport.

@@ -18,6 +18,10 @@ pub mod names {
     pub const COPY: &str = "PELAGO_COPY";
     /// The most that each heap of a rank may grow to: bytes, or with K, M, G or T.
     pub const HEAP: &str = "PELAGO_HEAP";
+    /// `1`: each rank writes every operation that passes through a transport to standard error.
+    pub const TRACE: &str = "PELAGO_TRACE";
+    /// `1`: each rank ends with a line on standard error that counts them.
+    pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
     pub const DEADLOCK: &str = "PELAGO_DEADLOCK_SECONDS";
 }
@@ -33,6 +37,10 @@ pub struct Settings {
     pub inline_progress: bool,
     /// Whether copies of registered memory are left to its owner's agent.
     pub copy_by_agent: bool,
+    /// Whether operations of the transport are written down.
+    pub trace: bool,
+    /// Whether they are counted.
+    pub statistics: bool,
     /// The most bytes of a heap; `None` is as much as the machine has.
     pub heap_bytes: Option<u64>,
     /// After how long in which every rank waits the job is declared deadlocked; `None` is never.
@@ -102,6 +110,8 @@ impl Settings {
             job,
             inline_progress: choice(names::PROGRESS, "auto, agent or inline", &["auto", "agent", "inline"])? == 2,
             copy_by_agent: choice(names::COPY, "attach or agent", &["attach", "agent"])? == 1,
+            trace: choice(names::TRACE, "0 or 1", &["0", "1"])? == 1,
+            statistics: choice(names::STATISTICS, "0 or 1", &["0", "1"])? == 1,
             heap_bytes,
             deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),
         })

@@ -124,7 +124,8 @@ mod tests {
     use super::*;
 
     fn settings(job: Option<LaunchedJob>) -> Settings {
-        Settings { job, inline_progress: false, copy_by_agent: false, heap_bytes: Some(1 << 20), deadlock_after: None }
+        let none = Settings::from_variables(|_| None).unwrap();
+        Settings { job, heap_bytes: Some(1 << 20), ..none }
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Context {
         self.shared.park.fault()
     }
 
-    /// How often each event happened in this context. What is done directly in mapped memory is not counted.
+    /// How often an operation of this context was deferred and how often it slept. What passes through a transport is counted there.
     pub fn counters(&self) -> Counters {
         self.engine.borrow().counters().clone()
     }

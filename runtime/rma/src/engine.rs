@@ -133,7 +133,6 @@ impl Engine {
                 let record =
                     Record { task, begun: true, posted: 1, pieces: 1, out: 1, failure: None, word: 0, keep: false, ended: false };
                 self.records.insert(id, record);
-                self.counters.count(Event::PutPosted);
                 Ok(Some(id))
             }
             Err(PostError::Full | PostError::TooLong(_)) => {
@@ -232,7 +231,7 @@ impl Engine {
             if record.out == PIECES_IN_FLIGHT_MAX {
                 return;
             }
-            let (operation, at, event) = piece(&mut record.task, record.posted);
+            let (operation, at) = piece(&mut record.task, record.posted);
             let endpoint = match self.connect(shared, at) {
                 Ok(endpoint) => endpoint,
                 Err(error) => {
@@ -248,16 +247,12 @@ impl Engine {
             };
             match self.port.post(shared.clock.now(), endpoint, operation, Token(id)) {
                 Ok(()) => {
-                    self.counters.count(event);
                     if let Some(record) = self.records.get_mut(&id) {
                         record.posted += 1;
                         record.out += 1;
                     }
                 }
-                Err(PostError::Full) => {
-                    self.counters.count(Event::PostRefused);
-                    return;
-                }
+                Err(PostError::Full) => return,
                 Err(error) => unreachable!("connected, and nothing is a write: {error}"),
             }
         }
@@ -267,14 +262,8 @@ impl Engine {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.out -= 1;
         match result {
-            Ok(word) => {
-                self.counters.count(Event::Completed);
-                record.word = word;
-            }
-            Err(failure) => {
-                self.counters.count(Event::Failed);
-                record.failure.get_or_insert(failure);
-            }
+            Ok(word) => record.word = word,
+            Err(failure) => drop(record.failure.get_or_insert(failure)),
         }
         if record.out == 0 && (record.posted == record.pieces || record.failure.is_some()) {
             self.end(shared, id);
@@ -327,11 +316,11 @@ impl Engine {
     }
 }
 
-/// The `index`-th operation for the transport, the address whose owner it is posted to, and what it counts as.
-fn piece(task: &mut Task, index: u64) -> (Operation<'static>, GlobalAddress, Event) {
+/// The `index`-th operation for the transport, and the address whose owner it is posted to.
+fn piece(task: &mut Task, index: u64) -> (Operation<'static>, GlobalAddress) {
     match task {
         Task::Atomic { at, width, operator, operand } => {
-            (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at, Event::AtomicPosted)
+            (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at)
         }
         Task::Move { from, to, from_shape, to_shape } => {
             let bytes = from_shape.block;
@@ -341,15 +330,15 @@ fn piece(task: &mut Task, index: u64) -> (Operation<'static>, GlobalAddress, Eve
             match (from, to) {
                 (End::Buffer(buffer), End::Global(to)) => {
                     let to = further(*to, to_offset);
-                    (Operation::Put { from: part(buffer, from_offset), to }, to, Event::PutPosted)
+                    (Operation::Put { from: part(buffer, from_offset), to }, to)
                 }
                 (End::Global(from), End::Buffer(buffer)) => {
                     let from = further(*from, from_offset);
-                    (Operation::Get { from, to: part(buffer, to_offset) }, from, Event::GetPosted)
+                    (Operation::Get { from, to: part(buffer, to_offset) }, from)
                 }
                 (End::Global(from), End::Global(to)) => {
                     let (from, to) = (further(*from, from_offset), further(*to, to_offset));
-                    (Operation::Copy { from, to, bytes }, from, Event::CopyPosted)
+                    (Operation::Copy { from, to, bytes }, from)
                 }
                 (End::Buffer(_), End::Buffer(_)) => unreachable!("a move has a global end"),
             }

@@ -76,3 +76,17 @@ fn a_rank_has_little_memory_to_itself() {
     }
     assert_eq!(ended.sorted_lines().len(), 4);
 }
+
+#[test]
+fn what_passes_through_the_transport_is_told_on_request() {
+    let (mut command, mark) = pelago(&["run", "-n", "2", PROGRAM, "registered"]);
+    command.env("PELAGO_STATISTICS", "1").env("PELAGO_TRACE", "1");
+    let ended = end(command);
+    wait_until_gone(&mark);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let last = |rank: &str| ended.error.lines().rfind(|line| line.starts_with(rank)).unwrap_or_default();
+    // 200 additions, one put of many values, one get, one copy; each of them completed.
+    assert_eq!(last("rank 1: "), "rank 1: puts_posted 1, gets_posted 1, copies_posted 1, atomics_posted 200, completed 203");
+    assert_eq!(last("rank 0: "), "rank 0: nothing passed through the transport");
+    assert_eq!(ended.error.lines().filter(|line| line.starts_with("rank 1: ") && line.contains(" post ")).count(), 203);
+}
