@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use std::process::{Command, ExitCode};
-use std::time::Instant;
 
 /// One check: its name, the arguments of cargo, and what is added to the environment.
 struct Check {
@@ -45,9 +44,10 @@ fn main() -> ExitCode {
 
 fn passes(check: &Check) -> bool {
     eprintln!("== {}: cargo {}", check.name, check.arguments.join(" "));
-    let start = Instant::now();
     let status = Command::new(env!("CARGO")).args(check.arguments).envs(check.environment.iter().copied()).status();
     let passed = status.is_ok_and(|status| status.success());
-    eprintln!("== {} {} in {} s", check.name, if passed { "passed" } else { "FAILED" }, start.elapsed().as_secs());
+    if !passed {
+        eprintln!("== {} FAILED", check.name);
+    }
     passed
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::fence;
 
 use pelago::{GlobalPtr, World};
 
-use super::{REPETITIONS, SLOTS};
+use super::SLOTS;
+use super::transfer::by_words;
 use crate::Row;
-use crate::duel::{Duel, Side};
-use crate::error::{Result, check};
+use crate::error::Result;
 use crate::raw::Raw;
 use crate::row::rounded;
 use crate::stage::Stage;
@@ -21,26 +21,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     if stage.is_idle() {
         return Ok(());
     }
-    let to = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, &memory, stage.receiver())?;
-    let count = stage.calibrate(SLOTS, |count| put_windows(stage.world, to, 0, count))?;
-    let mut sent = 0;
-    let duel = Duel::fight(REPETITIONS, |side| {
-        let first = sent;
-        sent += count;
-        let nanoseconds = stage.send(|| match side {
-            Side::Library => put_windows(stage.world, to, first, count),
-            Side::Raw => {
-                store_windows(&raw, first, count);
-                Ok(())
-            }
-        })?;
-        stage.receive(|| {
-            let here = memory.local();
-            (0..SLOTS).try_for_each(|slot| check("a word that was put", here.load(slot as usize), sent - SLOTS + slot))
-        })?;
-        Ok(nanoseconds / count as f64)
-    })?;
+    let duel = by_words(stage, &memory, put_windows, store_windows)?;
     let row = stage.row("rate").timed(&duel, "store").moved(8);
     let operations_per_second = row.median_ns.map(|nanoseconds| rounded(1e9 / nanoseconds));
     stage.emit(&Row { operations_per_second, ..row })

@@ -62,17 +62,27 @@ fn each_size(
 }
 
 fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
+    by_words(stage, memory, put_each, store_each)
+}
+
+/// Words put one after the other, by the library and raw: each function writes so many from a first value on, round the slots.
+pub(crate) fn by_words(
+    stage: &Stage<'_>,
+    memory: &Symmetric<'_, u64>,
+    put: impl Fn(&World, GlobalPtr<u64>, u64, u64) -> Result<()>,
+    store: impl Fn(&Raw<'_, u64>, u64, u64),
+) -> Result<Duel> {
     let to = memory.at(stage.receiver(), 0);
     let raw = Raw::of(stage.world, memory, stage.receiver())?;
-    let count = stage.calibrate(SLOTS, |count| put_each(stage.world, to, 0, count))?;
+    let count = stage.calibrate(SLOTS, |count| put(stage.world, to, 0, count))?;
     let mut sent = 0;
     Duel::fight(REPETITIONS, |side| {
         let first = sent;
         sent += count;
         let nanoseconds = stage.send(|| match side {
-            Side::Library => put_each(stage.world, to, first, count),
+            Side::Library => put(stage.world, to, first, count),
             Side::Raw => {
-                store_each(&raw, first, count);
+                store(&raw, first, count);
                 Ok(())
             }
         })?;
