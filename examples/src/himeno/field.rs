@@ -101,8 +101,11 @@ impl Field {
         Self { layout, block, p: poisoned.clone(), next: poisoned, coefficients: Coefficients::new(layout, b) }
     }
 
-    /// Sets the pressure of each cell of the block from its place in the whole grid.
+    /// Sets the pressure of each cell of the block from its place in the whole grid, and spoils the halo.
     pub(crate) fn set_p(&mut self, value: impl Fn(Extent) -> f32) {
+        // What an earlier run left in the halo is no more to be used than what never came.
+        self.p.fill(f32::NAN);
+        self.next.fill(f32::NAN);
         for (cell, index) in self.cells() {
             // Both arrays have the boundary of the grid, which no sweep writes.
             self.p[index] = value(cell);

@@ -3,6 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Pod`], [`Word`] | which types may lie in such bytes, and which of them atomics work on |
+//! | [`GlobalPtr`] | a typed global address |
 //! | [`Cells`], [`CellSlice`] | access without `&[u8]`: loads, stores, atomics and bulk copies |
 //! | [`copy_strided`], [`write_strided`] | count × block × stride |
 //! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
@@ -23,6 +24,8 @@
 //!   in them has the meaning of the processor: some mixture of old and new bytes.
 //! - **M5** A [`CellSlice<T>`] begins at a multiple of `align_of::<T>()` and has room for its length.
 //!
+//! M6 to M8 are those of [`Reach`], [`Place`] and [`GlobalPtr`], and stand there.
+//!
 //! Absent on purpose: ranks' tables of segments, transports, waiting.
 
 mod bulk;
@@ -30,6 +33,7 @@ mod cells;
 mod heap;
 mod mapping;
 mod pod;
+mod pointer;
 mod reach;
 
 pub use bulk::{copy_strided, write_strided};
@@ -37,4 +41,5 @@ pub use cells::{CellSlice, Cells};
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};
+pub use pointer::{GlobalPtr, PointerError};
 pub use reach::{Place, Reach, ReachLayout};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId};
 use pelago_sync::Doorbell;
 
-use crate::{Cells, Mapping, Pod, Word, bulk, cells};
+use crate::{Cells, GlobalPtr, Mapping, Pod, Word, bulk, cells};
 
 /// Where things lie in the mapping of a host.
 #[derive(Clone, Copy, Debug)]
@@ -140,17 +140,17 @@ impl Reach {
     #[inline]
     pub fn bell(&self, rank: Rank) -> Option<&Doorbell> {
         // SAFETY: the rank is on this host.
-        self.holds(rank).then(|| unsafe { &*self.bell_unchecked(rank.number() - self.first) })
+        self.holds(rank).then(|| unsafe { &*self.bell_unchecked(u64::from(rank.number() - self.first)) })
     }
 
     /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host and `T` is such
     /// an object.
     #[inline(always)]
-    pub fn place<T: Pod>(&self, address: GlobalAddress) -> Option<Place<'_, T>> {
+    pub fn place<T: Pod>(&self, at: GlobalPtr<T>) -> Option<Place<'_, T>> {
         if bulk::natural::<T>() == 0 {
             return None;
         }
-        self.place_in(self.symmetric, address).or_else(|| self.place_in(self.individual, address))
+        self.place_in(self.symmetric, at).or_else(|| self.place_in(self.individual, at))
     }
 
     /// `bytes` bytes from `address` on, if they lie in a heap of a rank of this host.
@@ -172,7 +172,7 @@ impl Reach {
         let Some(cells) = self.cells(address, bytes.len() as u64) else { return false };
         cells.write(bytes);
         // SAFETY: M6: the address is of a rank of this host, as it has cells.
-        unsafe { &*self.bell_unchecked(self.addresses.rank(address).number() - self.first) }.ring();
+        unsafe { &*self.bell_unchecked(u64::from(self.addresses.rank(address).number() - self.first)) }.ring();
         true
     }
 
@@ -213,24 +213,24 @@ impl Reach {
         (inside < self.span).then(|| unsafe { NonNull::new_unchecked(heaps.add(inside as usize)) })
     }
 
+    /// The object at `at`, if it is in a heap of this kind. It does not reach past the end of its heap, nor is it misaligned: heaps
+    /// begin and end at multiples of pages, and an object of natural size at a multiple of its size (M8).
     #[inline(always)]
-    fn place_in<T>(&self, (first, heaps): (u64, *mut u8), address: GlobalAddress) -> Option<Place<'_, T>> {
-        let inside = address.bits().wrapping_sub(first);
-        // Rotating brings the bits that a multiple of the size has clear to the top: one comparison checks alignment and end.
-        let size_bits = size_of::<T>().ilog2();
-        if inside.rotate_right(size_bits) >= self.span >> size_bits {
+    fn place_in<T: Pod>(&self, (first, heaps): (u64, *mut u8), at: GlobalPtr<T>) -> Option<Place<'_, T>> {
+        let inside = at.address().bits().wrapping_sub(first);
+        if inside >= self.span {
             return None;
         }
         // SAFETY: M6: just compared.
         let (pointer, bell) =
-            unsafe { (heaps.add(inside as usize).cast(), self.bell_unchecked((inside >> self.addresses.offset_bits()) as u32)) };
+            unsafe { (heaps.add(inside as usize).cast(), self.bell_unchecked(inside >> self.addresses.offset_bits())) };
         Some(Place { pointer, bell, reach: PhantomData })
     }
 
     /// # Safety
     /// `local < count`.
     #[inline(always)]
-    unsafe fn bell_unchecked(&self, local: u32) -> *const Doorbell {
+    unsafe fn bell_unchecked(&self, local: u64) -> *const Doorbell {
         // SAFETY: M6.
         unsafe { self.controls.add(local as usize * self.control_bytes).cast() }
     }
@@ -301,14 +301,16 @@ mod tests {
             let (reach, addresses) = reach(10, 3);
             let address = addresses.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
             let inside = (10..13).contains(&rank) && segment <= 2;
-            prop_assert_eq!(reach.place::<[u8; 1]>(address).is_some(), inside);
-            prop_assert_eq!(reach.place::<u64>(address).is_some(), inside && offset % 8 == 0);
+            let byte = GlobalPtr::<u8>::from_address(address).unwrap();
+            prop_assert_eq!(reach.place(byte).is_some(), inside);
+            let word = GlobalPtr::<u64>::from_address(address);
+            prop_assert_eq!(word.is_ok_and(|word| reach.place(word).is_some()), inside && offset % 8 == 0);
             prop_assert_eq!(reach.cells(address, bytes).is_some(), inside && offset + bytes <= 8192);
             if let Some(cells) = reach.cells(address, bytes) {
                 let start = reach.mapping().cells().pointer().as_ptr() as u64 + 16384;
                 let expected = start + u64::from(segment - 1) * 3 * 8192 + u64::from(rank - 10) * 8192 + offset;
                 prop_assert_eq!(cells.pointer().as_ptr() as u64, expected);
-                prop_assert_eq!(reach.place::<u8>(address).unwrap().start(), cells.pointer());
+                prop_assert_eq!(reach.place(byte).unwrap().start(), cells.pointer());
             }
         }
     }
@@ -316,12 +318,11 @@ mod tests {
     #[test]
     fn null_and_foreign_addresses_have_no_place() {
         let (reach, addresses) = reach(0, 2);
-        assert!(reach.place::<u8>(GlobalAddress::NULL).is_none());
         assert!(reach.cells(GlobalAddress::NULL, 1).is_none());
-        assert!(reach.place::<u8>(GlobalAddress::from_bits(u64::MAX)).is_none());
+        assert!(reach.place(GlobalPtr::<u8>::from_address(GlobalAddress::from_bits(u64::MAX)).unwrap()).is_none());
         assert!(reach.bell(Rank::new(2)).is_none());
         let address = addresses.encode(Rank::new(1), SegmentId::INDIVIDUAL, 8).unwrap();
-        let word = || reach.place::<u64>(address).unwrap();
+        let word = || reach.place(GlobalPtr::<u64>::from_address(address).unwrap()).unwrap();
         word().store(41);
         assert_eq!((word().atomic(AtomicOperator::Add, 1), word().load()), (41, 42));
     }

@@ -1,6 +1,7 @@
 //! What can go wrong, and how much is lost by it.
 
-use pelago_base::{AddressError, Duration, GlobalAddress, Rank, ShapeError, TeamError};
+use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
+use pelago_memory::PointerError;
 use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, RegisterError};
 
 /// The result of an operation.
@@ -30,14 +31,9 @@ pub enum Error {
     /// There is no such address.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The address is null, or not a multiple of the alignment of what it is said to lead to.
-    #[error("{address:?} cannot lead to a value that is aligned to {align} bytes")]
-    Pointer {
-        /// The address.
-        address: GlobalAddress,
-        /// The alignment.
-        align: usize,
-    },
+    /// An address does not lead to a value of a type.
+    #[error(transparent)]
+    Pointer(#[from] PointerError),
     /// A strided transfer is impossible.
     #[error(transparent)]
     Shape(#[from] ShapeError),

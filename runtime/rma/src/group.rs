@@ -9,6 +9,7 @@ use pelago_base::limits::COLLECTIVE_CHUNK_BYTES;
 use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
 
+use crate::segment::known;
 use crate::segment::{ALIGN_BYTES, Symmetric};
 use crate::{Context, GlobalPtr, Result};
 
@@ -165,7 +166,7 @@ impl Meeting {
     /// Writes values to a buffer of a member, then the step to a line.
     fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
         let rank = self.member(member);
-        let to = GlobalPtr::known(self.address(context, rank, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64));
+        let to = known(self.address(context, rank, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64));
         let data = context.put(to, values)?;
         context.after(&data).put(self.word(context, member, line), &[step])?;
         Ok(())
@@ -182,7 +183,7 @@ impl Meeting {
     }
 
     fn word(&self, context: &Context, member: u32, line: u64) -> GlobalPtr<u64> {
-        GlobalPtr::known(self.address(context, self.member(member), line * ALIGN_BYTES))
+        known(self.address(context, self.member(member), line * ALIGN_BYTES))
     }
 
     fn member(&self, position: u32) -> Rank {

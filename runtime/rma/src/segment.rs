@@ -61,7 +61,7 @@ impl<'w, T: Pod> Symmetric<'w, T> {
         assert!(index < self.length.max(1), "element {index} of {}", self.length);
         let offset = self.offset + (index * size_of::<T>()) as u64;
         let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
-        GlobalPtr::known(address.unwrap_or_else(|error| panic!("{error}")))
+        known(address.unwrap_or_else(|error| panic!("{error}")))
     }
 
     /// This rank's own values.
@@ -105,7 +105,7 @@ impl<T: Pod> Individual<'_, T> {
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
         assert!(index < self.length.max(1), "element {index} of {}", self.length);
         let offset = self.offset + (index * size_of::<T>()) as u64;
-        GlobalPtr::known(self.context.own_address(SegmentId::INDIVIDUAL, offset))
+        known(self.context.own_address(SegmentId::INDIVIDUAL, offset))
     }
 
     /// The values themselves.
@@ -152,7 +152,7 @@ impl<T: Pod> Registered<'_, T> {
     /// `index` is past the end.
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
         assert!(index < self.length.max(1), "element {index} of {}", self.length);
-        GlobalPtr::known(self.context.own_address(self.segment, (index * size_of::<T>()) as u64))
+        known(self.context.own_address(self.segment, (index * size_of::<T>()) as u64))
     }
 
     /// The values themselves.
@@ -286,6 +286,11 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
+}
+
+/// The pointer to an address of the library's own choice.
+pub(crate) fn known<T: Pod>(address: GlobalAddress) -> GlobalPtr<T> {
+    GlobalPtr::from_address(address).expect("allocations are aligned")
 }
 
 /// This rank's own values in a heap.

@@ -87,7 +87,7 @@ impl Context {
 
     #[inline(always)]
     fn fetch_by<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
-        if let Some(place) = self.reach.place::<T>(at.address()) {
+        if let Some(place) = self.reach.place(at) {
             return Ok(Fetch::ready(place.atomic(operator, operand)));
         }
         self.fetch_after(After::Nothing, at, operator, operand)
@@ -95,7 +95,7 @@ impl Context {
 
     #[inline(always)]
     fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
-        if let Some(place) = self.reach.place::<T>(at.address()) {
+        if let Some(place) = self.reach.place(at) {
             place.atomic(operator, operand);
             return Ok(Handle::done());
         }

@@ -21,7 +21,7 @@ impl Context {
     /// The address leads nowhere, its rank was lost, or the job is at fault.
     #[inline(always)]
     pub fn get<T: Pod>(&self, from: GlobalPtr<T>) -> Result<T> {
-        if let Some(place) = self.reach.place::<T>(from.address()) {
+        if let Some(place) = self.reach.place(from) {
             return Ok(place.load());
         }
         let mut value = T::new_zeroed();

@@ -23,7 +23,7 @@ impl Context {
     #[inline(always)]
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
         if let [value] = values
-            && let Some(place) = self.reach.place::<T>(to.address())
+            && let Some(place) = self.reach.place(to)
         {
             place.store(*value);
             return Ok(Handle::done());

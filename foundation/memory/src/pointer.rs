@@ -4,17 +4,26 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use pelago_base::GlobalAddress;
-use pelago_memory::Pod;
 
-use crate::Error;
+use crate::Pod;
 
 /// Where a value of type `T` lies in the memory of the job.
 ///
-/// Invariant **G1**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is one word; its
+/// Invariant **M8**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is one word; its
 /// [`bits`](Self::address) can be stored in global memory and turned into a pointer again with [`from_address`](Self::from_address).
 pub struct GlobalPtr<T> {
     address: GlobalAddress,
     value: PhantomData<fn() -> T>,
+}
+
+/// An address does not lead to a value of the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{address:?} cannot lead to a value that is aligned to {align} bytes")]
+pub struct PointerError {
+    /// The address: null, or not a multiple of the alignment.
+    pub address: GlobalAddress,
+    /// The alignment in bytes.
+    pub align: usize,
 }
 
 impl<T: Pod> GlobalPtr<T> {
@@ -22,20 +31,12 @@ impl<T: Pod> GlobalPtr<T> {
     ///
     /// # Errors
     /// The address is null or not aligned to `T`. Whether it leads to memory is found out by the operations that use it.
-    pub fn from_address(address: GlobalAddress) -> Result<Self, Error> {
+    pub fn from_address(address: GlobalAddress) -> Result<Self, PointerError> {
         let aligned = address.bits().is_multiple_of(align_of::<T>() as u64);
         if address.is_null() || !aligned {
-            return Err(Error::Pointer { address, align: align_of::<T>() });
+            return Err(PointerError { address, align: align_of::<T>() });
         }
         Ok(Self { address, value: PhantomData })
-    }
-
-    /// The pointer to an address of the library's own choice.
-    ///
-    /// # Panics
-    /// The address is null or not aligned.
-    pub(crate) fn known(address: GlobalAddress) -> Self {
-        Self::from_address(address).expect("allocations are aligned")
     }
 
     /// The address.
@@ -55,7 +56,7 @@ impl<T: Pod> GlobalPtr<T> {
     ///
     /// # Errors
     /// It is not aligned to `U`.
-    pub fn cast<U: Pod>(self) -> Result<GlobalPtr<U>, Error> {
+    pub fn cast<U: Pod>(self) -> Result<GlobalPtr<U>, PointerError> {
         GlobalPtr::from_address(self.address)
     }
 }
