@@ -75,6 +75,13 @@ impl Shape {
         self
     }
 
+    /// The shape of the same blocks one after the other, without gaps.
+    pub const fn packed(self) -> Self {
+        let [_, middle, fast] = self.counts;
+        let strides = [self.block * fast * middle, self.block * fast, self.block];
+        Self { strides, ..self }
+    }
+
     /// Checks that `self` and `other` have equal blocks and counts, so that one can be copied onto the other.
     ///
     /// # Errors
@@ -141,6 +148,7 @@ mod tests {
             let bytes = |shape: Shape| shape.offsets().flat_map(|o| o..o + shape.block).collect::<Vec<_>>();
             prop_assert_eq!(bytes(shape), bytes(canonical));
             prop_assert_eq!(shape.bytes(), canonical.bytes());
+            prop_assert_eq!(bytes(shape.packed()), (0..shape.bytes().unwrap()).collect::<Vec<_>>());
             let last = bytes(shape).into_iter().max().unwrap();
             prop_assert_eq!(shape.extent(), Ok(last + 1));
         }

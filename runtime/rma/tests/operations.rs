@@ -94,6 +94,24 @@ fn strided_transfers_equal_naive_ones() {
 }
 
 #[test]
+fn packed_values_travel_in_the_blocks_of_the_target() {
+    run(Platform::Remote, 2, |world| {
+        let memory = world.alloc::<u32>(100).unwrap();
+        let peer = world.rank().next(2);
+        let values: Vec<u32> = (0..200).collect();
+        // Every other value, to one contiguous place: one operation of the transport, however many blocks the source has.
+        let (apart, together) = (Shape::strided(100, 1, 2), Shape::strided(100, 1, 1));
+        world.put_strided(memory.at(peer, 0), together, &values, apart).unwrap().wait().unwrap();
+        world.barrier().unwrap();
+        assert!((0..100).all(|i| memory.local().load(i) == 2 * i as u32));
+        let mut fetched = vec![0; 200];
+        world.get_strided(memory.at(peer, 0), together, &mut fetched, apart).unwrap();
+        assert!((0..100).all(|i| fetched[2 * i] == 2 * i as u32 && fetched[2 * i + 1] == 0));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_refused() {
     run(Platform::Mapped, 1, |world| {
         let memory = world.alloc::<u32>(16).unwrap();

@@ -4,7 +4,6 @@ use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::{Cells, Pod, copy_strided};
 use zerocopy::IntoBytes;
 
-use super::put::packed_strides;
 use super::{joined, shape_in_slice};
 use crate::buffer::Buffer;
 use crate::order::After;
@@ -58,10 +57,12 @@ impl Context {
             copy_strided(source, from_shape, target, into_shape);
             return Ok(());
         }
-        let packed = Shape { strides: packed_strides(from_shape), ..from_shape };
-        let buffer = Buffer::zeroed(packed.extent()? as usize);
-        let task = Task::Move { from: End::Global(from.address()), to: End::Buffer(buffer), from_shape, to_shape: packed };
-        self.fetch_buffer(task, |mut buffer| copy_strided(buffer.cells(), packed, target, into_shape))
+        let buffer = Buffer::zeroed(from_shape.bytes()? as usize);
+        // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
+        let from_shape = from_shape.canonical();
+        let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
+        let task = Task::Move { from, to, from_shape, to_shape: from_shape.packed() };
+        self.fetch_buffer(task, |mut buffer| copy_strided(buffer.cells(), into_shape.packed(), target, into_shape))
     }
 
     #[cold]

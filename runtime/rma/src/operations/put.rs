@@ -77,10 +77,12 @@ impl Context {
             self.ring(to.address());
             return Ok(Handle::done());
         }
-        let packed = Shape { strides: packed_strides(from_shape), ..from_shape };
-        let mut buffer = Buffer::zeroed(packed.extent()? as usize);
-        write_strided(from.as_bytes(), from_shape, buffer.cells(), packed);
-        let task = Task::Move { from: End::Buffer(buffer), to: End::Global(to.address()), from_shape: packed, to_shape };
+        let mut buffer = Buffer::zeroed(from_shape.bytes()? as usize);
+        write_strided(from.as_bytes(), from_shape, buffer.cells(), from_shape.packed());
+        // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
+        let to_shape = to_shape.canonical();
+        let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
+        let task = Task::Move { from, to, from_shape: to_shape.packed(), to_shape };
         Ok(Handle::pending(self, self.submit(after, task, false)?))
     }
 
@@ -114,10 +116,4 @@ impl<'c> Ordered<'c> {
         let after = self.pending()?;
         self.context().put_strided_after(after, to, to_shape, from, from_shape)
     }
-}
-
-/// The strides by which the blocks of `shape` lie one after the other.
-pub(super) fn packed_strides(shape: Shape) -> [u64; 3] {
-    let [_, middle, fast] = shape.counts;
-    [shape.block * fast * middle, shape.block * fast, shape.block]
 }
