@@ -99,7 +99,7 @@ fn packed_values_travel_in_the_blocks_of_the_target() {
         let memory = world.alloc::<u32>(100).unwrap();
         let peer = world.rank().next(2);
         let values: Vec<u32> = (0..200).collect();
-        // Every other value, to one contiguous place: one operation of the transport, however many blocks the source has.
+        // Every other value of the source, to one contiguous place.
         let (apart, together) = (Shape::strided(100, 1, 2), Shape::strided(100, 1, 1));
         world.put_strided(memory.at(peer, 0), together, &values, apart).unwrap().wait().unwrap();
         world.barrier().unwrap();
