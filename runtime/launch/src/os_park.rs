@@ -83,8 +83,10 @@ impl OsPark {
             .map(|(_, control)| {
                 let stuck = match control.stage() {
                     Stage::Absent => false,
+                    // A rank that starts or ends has no thread that uses the library; then it waits, or is no part of this.
                     Stage::Joined => {
-                        control.waiting.load(Ordering::SeqCst) >= control.threads.load(Ordering::SeqCst) && control.is_unasked()
+                        let threads = control.threads.load(Ordering::SeqCst).max(1);
+                        control.waiting.load(Ordering::SeqCst) >= threads && control.is_unasked()
                     }
                     Stage::Finished | Stage::Lost => true,
                 };

@@ -15,9 +15,12 @@ use crate::{Refused, bundled, say};
 /// Run a program as the ranks of a job on this machine
 #[derive(Args)]
 #[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
-#[command(
-    after_help = "Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted."
-)]
+#[command(after_help = "\
+Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted.
+
+Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
+PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
+processes' memory), PELAGO_HEAP and PELAGO_PROGRESS (as --heap and --progress, also for a program that runs alone).")]
 pub(crate) struct Run {
     /// How many ranks
     #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
