@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pelago_platform::Fault;
+use pelago_platform::{BootstrapError, Fault};
 
 use crate::{Counters, Error, Event, Rank, World, wiring};
 
@@ -14,7 +14,10 @@ use crate::{Counters, Error, Event, Rank, World, wiring};
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
 /// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
 pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
-    let wiring::Joined { world, launched, counters } = wiring::join()?;
+    let wiring::Joined { world, counters } = match wiring::join() {
+        Err(Error::Bootstrap(BootstrapError::Fault(fault))) if wiring::is_launched() => leave(fault),
+        joined => joined?,
+    };
     let rank = world.rank();
     let outcome = body(&world);
     let fault = world.fault();
@@ -26,7 +29,7 @@ pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Resu
         tell(rank, &counters);
     }
     match fault {
-        Some(fault) if launched && result.is_err() => std::process::exit(exit_code(fault)),
+        Some(fault) if wiring::is_launched() && result.is_err() => leave(fault),
         _ => result,
     }
 }
@@ -39,9 +42,10 @@ fn tell(rank: Rank, counters: &Mutex<Counters>) {
     eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
 }
 
-fn exit_code(fault: Fault) -> i32 {
-    match fault {
+/// Exits without a word: the launcher tells what is wrong with the job.
+fn leave(fault: Fault) -> ! {
+    std::process::exit(match fault {
         Fault::PeerLost(_) => 3,
         _ => 1,
-    }
+    })
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::Counters;
 use pelago_kit::{Count, Trace};
-use pelago_launch::{Local, OsClock, Settings};
+use pelago_launch::{Local, OsClock, Settings, names};
 use pelago_platform::{Bootstrap, BootstrapError, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
@@ -14,8 +14,6 @@ use crate::{Error, World};
 /// A rank that takes part.
 pub(crate) struct Joined {
     pub(crate) world: World,
-    /// Whether a launcher watches over the job.
-    pub(crate) launched: bool,
     /// What passed through the transport, if the user wants to know.
     pub(crate) counters: Option<Arc<Mutex<Counters>>>,
 }
@@ -45,5 +43,10 @@ pub(crate) fn join() -> Result<Joined, Error> {
         bootstrap: Box::new(local),
         transport,
     })?;
-    Ok(Joined { world, launched: settings.job.is_some(), counters })
+    Ok(Joined { world, counters })
+}
+
+/// Whether a launcher watches over the job.
+pub(crate) fn is_launched() -> bool {
+    std::env::var_os(names::RANK).is_some()
 }

@@ -87,13 +87,17 @@ fn registered(world: &World) -> pelago::Result<()> {
     world.barrier()
 }
 
-/// Ranks that have long fallen asleep wake when they are written to, and by nothing less.
+/// Ranks that have fallen asleep wake when they are written to, and only then.
 fn wake(world: &World) -> pelago::Result<()> {
+    const ROUNDS: u64 = 5;
     let turn = world.alloc::<u64>(1)?;
-    let (size, right) = (u64::from(world.size()), world.rank().next(world.size()));
-    for round in 1..=5 {
+    let processes = world.alloc::<u32>(world.size() as usize)?;
+    let right = world.rank().next(world.size());
+    world.put(processes.at(Rank::new(0), world.rank().index()), &[std::process::id()])?;
+    world.barrier()?;
+    for round in 1..=ROUNDS {
         if world.rank() == Rank::new(0) {
-            std::thread::sleep(Duration::from_millis(30));
+            processes.local().to_vec().into_iter().filter(|&process| process != std::process::id()).for_each(until_asleep);
             world.put(turn.at(right, 0), &[round])?;
         }
         world.wait_until(turn.local(), 0, |value| value == round)?;
@@ -101,11 +105,23 @@ fn wake(world: &World) -> pelago::Result<()> {
             world.put(turn.at(right, 0), &[round])?;
         }
     }
-    // Few sleeps, each ended by a write: waiting neither burns the processor nor looks again and again.
+    // Each was asleep once in each round: waiting neither burns the processor nor looks again and again.
     let parked = world.counters().of(Event::Parked);
-    let slept = size > 1 && world.rank() != Rank::new(0);
-    assert!((u64::from(slept)..100).contains(&parked), "parked {parked} times");
+    let slept = if world.rank() == Rank::new(0) { 0 } else { ROUNDS };
+    assert!((slept..100).contains(&parked), "parked {parked} times");
     world.barrier()
+}
+
+/// Waits until a process sleeps and is not merely ready to run.
+fn until_asleep(process: u32) {
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the process lives");
+        let state = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+        if state == Some("S") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Rank 1 dies; every other learns of it from its wait and may save what it has.
