@@ -1,7 +1,8 @@
 //! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest.
 #![forbid(unsafe_code)]
 
-use std::process::{Command, ExitCode};
+use std::io::{self, BufRead, BufReader};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 /// One check: its name, the arguments of cargo, and what is added to the environment.
 struct Check {
@@ -44,10 +45,37 @@ fn main() -> ExitCode {
 
 fn passes(check: &Check) -> bool {
     eprintln!("== {}: cargo {}", check.name, check.arguments.join(" "));
-    let status = Command::new(env!("CARGO")).args(check.arguments).envs(check.environment.iter().copied()).status();
-    let passed = status.is_ok_and(|status| status.success());
+    let mut command = Command::new(env!("CARGO"));
+    command.args(check.arguments).envs(check.environment.iter().copied()).stdout(Stdio::piped());
+    let passed = command.spawn().and_then(watch).unwrap_or_else(|error| {
+        eprintln!("{error}");
+        false
+    });
     if !passed {
         eprintln!("== {} FAILED", check.name);
     }
     passed
+}
+
+/// Passes the output on, with the sum of what the test runners said as its last line; returns whether the command succeeded.
+fn watch(mut child: Child) -> io::Result<bool> {
+    let (mut passed, mut failed) = (0, 0);
+    for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
+        let line = line?;
+        if let Some(result) = line.strip_prefix("test result: ") {
+            passed += count(result, " passed");
+            failed += count(result, " failed");
+        }
+        println!("{line}");
+    }
+    if passed + failed > 0 {
+        println!("{passed} passed, {failed} failed");
+    }
+    child.wait().map(|status| status.success())
+}
+
+/// The number before `what`.
+fn count(result: &str, what: &str) -> u64 {
+    let before = result.split(what).next().and_then(|before| before.split_whitespace().last());
+    before.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
