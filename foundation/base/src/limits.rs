@@ -30,8 +30,12 @@ pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 /// Failed operations that a context remembers until their handle is asked; the oldest is forgotten first.
 pub const FAILURES_REMEMBERED_MAX: usize = 256;
 
-/// Bytes of a put that are copied when it must wait for another operation; a longer one waits before it returns.
-pub const CAPTURED_BYTES_MAX: usize = 4096;
+/// Bytes that the operations of a context keep while they wait or are on their way; past it, issuing waits for progress, unless
+/// nothing else is in flight. Sixteen megabytes keep any network of today busy for longer than a round trip.
+pub const CAPTURED_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of a write that a transport captures.
+pub const WRITE_BYTES_MAX: usize = 4096;
 
 /// Requests to another rank's agent that one rank has under way: one reply slot of 64 bytes each.
 pub const AGENT_REPLIES_MAX: usize = 32;

@@ -28,6 +28,11 @@ impl Buffer {
         buffer
     }
 
+    /// How many bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The bytes, for this process's own use.
     ///
     /// # Panics

@@ -205,19 +205,19 @@ impl Context {
 
     /// Hands an operation to the engine, when there is room.
     pub(crate) fn submit(&self, after: After, task: Task, keep: bool) -> Result<u64> {
-        self.make_room()?;
+        self.make_room(task.captured())?;
         self.busy.set(true);
         self.engine.borrow_mut().submit(&self.shared, after, task, keep)
     }
 
-    /// Waits until the engine can take another operation.
-    pub(crate) fn make_room(&self) -> Result<()> {
-        if self.engine.borrow().has_room() {
+    /// Waits until the engine can take another operation that keeps so many bytes.
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
+        if self.engine.borrow().has_room(bytes) {
             return Ok(());
         }
         self.block("room for an operation", None, || {
             self.progress();
-            Ok(self.engine.borrow().has_room().then_some(()))
+            Ok(self.engine.borrow().has_room(bytes).then_some(()))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pelago_base::limits::{FAILURES_REMEMBERED_MAX, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::limits::{CAPTURED_BYTES_MAX, FAILURES_REMEMBERED_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::{Completion, Endpoint, Failure, Operation, PostError, Token};
 
@@ -22,6 +22,8 @@ pub(crate) struct Engine {
     endpoints: BTreeMap<Rank, Endpoint>,
     order: Order,
     records: BTreeMap<u64, Record>,
+    /// Bytes that the records keep.
+    captured: usize,
     failures: VecDeque<Failed>,
     completed: Vec<Completion>,
     counters: Counters,
@@ -58,6 +60,7 @@ impl Engine {
             endpoints: BTreeMap::new(),
             order: Order::default(),
             records: BTreeMap::new(),
+            captured: 0,
             failures: VecDeque::new(),
             completed: Vec::new(),
             counters: Counters::default(),
@@ -81,9 +84,10 @@ impl Engine {
         self.failures.iter().any(|failed| !failed.told)
     }
 
-    /// Whether another operation may be submitted.
-    pub(crate) fn has_room(&self) -> bool {
-        self.order.live() < OPERATIONS_IN_FLIGHT_MAX
+    /// Whether an operation that keeps so many bytes may be submitted.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.is_idle()
+            || self.order.live() < OPERATIONS_IN_FLIGHT_MAX && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
     }
 
     /// Whether everything has ended.
@@ -113,6 +117,7 @@ impl Engine {
     pub(crate) fn submit(&mut self, shared: &Shared, after: After, task: Task, keep: bool) -> Result<u64> {
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
         let pieces = task.pieces();
+        self.captured += task.captured();
         let record = Record { task, begun: false, posted: 0, pieces, out: 0, failure: None, word: 0, keep, ended: false };
         self.records.insert(id, record);
         if ready {
@@ -181,7 +186,7 @@ impl Engine {
 
     /// The word and the buffer of an operation that has ended and was kept.
     pub(crate) fn take(&mut self, id: u64) -> (u64, Option<Buffer>) {
-        match self.records.remove(&id) {
+        match self.remove(id) {
             Some(Record { word, task: Task::Move { to: End::Buffer(buffer), .. }, .. }) => (word, Some(buffer)),
             record => (record.map_or(0, |record| record.word), None),
         }
@@ -192,7 +197,7 @@ impl Engine {
         if let Some(record) = self.records.get_mut(&id) {
             record.keep = false;
             if record.ended {
-                self.records.remove(&id);
+                self.remove(id);
             }
         }
     }
@@ -285,11 +290,17 @@ impl Engine {
             }
             let failure = record.failure;
             if !record.keep {
-                self.records.remove(&id);
+                self.remove(id);
                 self.remember(id, failure);
             }
             ending.extend(self.order.end(id, failure));
         }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Record> {
+        let record = self.records.remove(&id)?;
+        self.captured -= record.task.captured();
+        Some(record)
     }
 
     fn remember(&mut self, id: u64, failure: Option<Failure>) {

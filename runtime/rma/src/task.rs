@@ -54,6 +54,14 @@ impl Task {
         }
     }
 
+    /// How many bytes it keeps.
+    pub(crate) fn captured(&self) -> usize {
+        match self {
+            Self::Move { from: End::Buffer(buffer), .. } | Self::Move { to: End::Buffer(buffer), .. } => buffer.bytes(),
+            _ => 0,
+        }
+    }
+
     /// Whether a rank's memory takes part.
     pub(crate) fn concerns(&self, rank: Rank, reach: &Reach) -> bool {
         let is_at = |address: GlobalAddress| reach.addresses().rank(address) == rank;

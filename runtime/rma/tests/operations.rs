@@ -265,6 +265,22 @@ fn many_operations_are_waited_for_together() {
 }
 
 #[test]
+fn long_puts_wait_for_room_and_arrive_whole() {
+    const WORDS: usize = 128 * 1024;
+    on_every_platform(&[2], |world, _| {
+        let memory = world.alloc::<u64>(WORDS).unwrap();
+        let peer = world.rank().next(2);
+        let rounds = 3 * pelago_base::limits::CAPTURED_BYTES_MAX / (8 * WORDS);
+        for round in 0..rounds as u64 {
+            world.after_all().put(memory.at(peer, 0), &vec![round; WORDS]).unwrap();
+        }
+        world.barrier().unwrap();
+        assert!((0..WORDS).all(|i| memory.local().load(i) == rounds as u64 - 1));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
     on_every_platform(&[2], |world, _| {
         let word = world.alloc::<u64>(1).unwrap();

@@ -136,7 +136,7 @@ impl Transport for Loopback {
 
 const CAPABILITIES: Capabilities = Capabilities {
     name: "loopback",
-    write_bytes_max: limits::CAPTURED_BYTES_MAX,
+    write_bytes_max: limits::WRITE_BYTES_MAX,
     latency: Duration::from_nanoseconds(100),
     bytes_per_second: 10e9,
     atomics_by_agent: false,

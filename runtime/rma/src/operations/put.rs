@@ -46,7 +46,7 @@ impl Context {
 
     #[cold]
     fn put_remote(&self, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
-        self.make_room()?;
+        self.make_room(0)?;
         self.busy.set(true);
         if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), to, bytes)? {
             return Ok(Handle::pending(self, id));
