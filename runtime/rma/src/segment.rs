@@ -58,8 +58,7 @@ impl<'w, T: Pod> Symmetric<'w, T> {
     /// `index` is past the end, or the job has no such rank.
     #[inline]
     pub fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
-        assert!(index < self.length.max(1), "element {index} of {}", self.length);
-        let offset = self.offset + (index * size_of::<T>()) as u64;
+        let offset = self.offset + offset_of::<T>(index, self.length);
         let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
         known(address.unwrap_or_else(|error| panic!("{error}")))
     }
@@ -103,9 +102,7 @@ impl<T: Pod> Individual<'_, T> {
     /// # Panics
     /// `index` is past the end.
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
-        assert!(index < self.length.max(1), "element {index} of {}", self.length);
-        let offset = self.offset + (index * size_of::<T>()) as u64;
-        known(self.context.own_address(SegmentId::INDIVIDUAL, offset))
+        known(self.context.own_address(SegmentId::INDIVIDUAL, self.offset + offset_of::<T>(index, self.length)))
     }
 
     /// The values themselves.
@@ -151,8 +148,7 @@ impl<T: Pod> Registered<'_, T> {
     /// # Panics
     /// `index` is past the end.
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
-        assert!(index < self.length.max(1), "element {index} of {}", self.length);
-        known(self.context.own_address(self.segment, (index * size_of::<T>()) as u64))
+        known(self.context.own_address(self.segment, offset_of::<T>(index, self.length)))
     }
 
     /// The values themselves.
@@ -286,6 +282,12 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
+}
+
+/// How far the value at `index` of `length` is from the first, in bytes; of no values, the place of the first has an address too.
+fn offset_of<T>(index: usize, length: usize) -> u64 {
+    assert!(index < length.max(1), "element {index} of {length}");
+    (index * size_of::<T>()) as u64
 }
 
 /// The pointer to an address of the library's own choice.
