@@ -189,8 +189,9 @@ mod x86 {
         unsafe {
             match bytes {
                 0..16 => tail(from, to, bytes),
+                16..=64 => few_vectors(from, to, bytes),
                 WIDE_COPY_BYTES_MIN..STRING_COPY_BYTES_MIN if is_x86_feature_detected!("avx") => wide_vectors(from, to, bytes),
-                16..STRING_COPY_BYTES_MIN => vectors(from, to, bytes),
+                65..STRING_COPY_BYTES_MIN => vectors(from, to, bytes),
                 _ => string(from, to, bytes),
             }
         }
@@ -213,6 +214,21 @@ mod x86 {
                 }
                 _ => (0..bytes).for_each(|byte| move_one(from.add(byte), to.add(byte))),
             }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::copy`], 16 to 64 bytes.
+    #[inline(always)]
+    unsafe fn few_vectors(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise; moves from the end overlap those from the start rather than reach past it.
+        unsafe {
+            move_sixteen(from, to);
+            if bytes > 32 {
+                move_sixteen(from.add(16), to.add(16));
+                move_sixteen(from.add(bytes - 32), to.add(bytes - 32));
+            }
+            move_sixteen(from.add(bytes - 16), to.add(bytes - 16));
         }
     }
 
