@@ -10,6 +10,7 @@ use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
+use rustix::process::{Resource, getrlimit};
 
 use crate::control::{Control, Job, Stage};
 
@@ -19,7 +20,7 @@ const MAGIC: u64 = 0x7065_6c61_676f_0001;
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
 
-/// Address space that the heaps of a host may take: half of what a process has, so that it can have two jobs and a program.
+/// Address space that the heaps of a host may take: half of what a process has.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 46;
 
 /// The memory that the ranks of one host share: one file without a name, mapped by each of them.
@@ -233,12 +234,15 @@ fn layout(ranks: u32, first: Rank, count: u32, heap_bytes: u64) -> Result<ReachL
     Ok(ReachLayout { addresses, first, count, controls, control_bytes, heaps })
 }
 
-/// As much as the machine has memory, unless that many ranks would take up the address space.
+/// As much as the machine has memory, unless that many ranks would take up the address space, or more than half of what the user may
+/// map or put into a file.
 fn heap_bytes_default(ranks: u32) -> u64 {
     let info = rustix::system::sysinfo();
     let memory = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-    let share = ADDRESS_SPACE_BYTES / 2 / u64::from(ranks.max(1)).next_power_of_two();
-    memory.next_power_of_two().min(share).clamp(1 << 20, SEGMENT_BYTES_MAX)
+    let allowed = [Resource::As, Resource::Fsize].into_iter().filter_map(|resource| getrlimit(resource).current).min();
+    let room = allowed.unwrap_or(u64::MAX).min(2 * ADDRESS_SPACE_BYTES) / 2;
+    let share = (room / 2 / u64::from(ranks.max(1))).max(1);
+    memory.next_power_of_two().min(1 << share.ilog2()).clamp(1 << 20, SEGMENT_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -286,7 +290,11 @@ mod tests {
     fn the_default_heaps_of_the_largest_host_fit_the_address_space() {
         for ranks in [1, 2, 3, 1000, RANKS_PER_HOST_MAX] {
             let layout = layout(ranks, Rank::new(0), ranks, heap_bytes_default(ranks)).unwrap();
-            assert!(layout.bytes() <= ADDRESS_SPACE_BYTES * 2, "{ranks} ranks take {} bytes", layout.bytes());
+            assert!(
+                layout.bytes() <= ADDRESS_SPACE_BYTES + HEAPS_ALIGN as u64 + u64::from(ranks) * size_of::<Control>() as u64,
+                "{ranks} ranks take {} bytes",
+                layout.bytes()
+            );
         }
     }
 }
