@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pelago_platform::{BootstrapError, Fault};
+use pelago_platform::{BootstrapError, Fault, Park};
 
 use crate::{Counters, Error, Event, Rank, World, wiring};
 
@@ -14,21 +14,19 @@ use crate::{Counters, Error, Event, Rank, World, wiring};
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
 /// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
 pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
-    let wiring::Joined { world, counters } = match wiring::join() {
+    let wiring::Joined { world, park, counters } = match wiring::join() {
         Err(Error::Bootstrap(BootstrapError::Fault(fault))) if wiring::is_launched() => leave(fault),
         joined => joined?,
     };
     let rank = world.rank();
-    let outcome = body(&world);
-    let fault = world.fault();
-    let result = match outcome {
+    let result = match body(&world) {
         Ok(value) => world.finish().map(|()| value).map_err(E::from),
         Err(error) => Err(error),
     };
     if let Some(counters) = counters {
         tell(rank, &counters);
     }
-    match fault {
+    match park.fault() {
         Some(fault) if wiring::is_launched() && result.is_err() => leave(fault),
         _ => result,
     }

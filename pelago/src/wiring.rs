@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::Counters;
 use pelago_kit::{Count, Trace};
-use pelago_launch::{Local, OsClock, Settings, names};
+use pelago_launch::{Local, OsClock, OsPark, Settings, names};
 use pelago_platform::{Bootstrap, BootstrapError, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
@@ -14,6 +14,8 @@ use crate::{Error, World};
 /// A rank that takes part.
 pub(crate) struct Joined {
     pub(crate) world: World,
+    /// Knows what is wrong with the job, also when the world has ended.
+    pub(crate) park: Arc<OsPark>,
     /// What passed through the transport, if the user wants to know.
     pub(crate) counters: Option<Arc<Mutex<Counters>>>,
 }
@@ -26,6 +28,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let local = Local::start(&settings, clock).map_err(|error| start(&error))?;
     let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
     let rank = local.rank();
+    let park = local.park().clone();
     let mut counters = None;
     let mut transport: Box<dyn Transport> = Box::new(Shm::new(local.host().clone(), rank, copy_by, settings.inline_progress));
     if settings.statistics {
@@ -39,11 +42,11 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let world = World::new(Parts {
         reach: local.host().reach().clone(),
         clock: Arc::new(clock),
-        park: local.park().clone(),
+        park: park.clone(),
         bootstrap: Box::new(local),
         transport,
     })?;
-    Ok(Joined { world, counters })
+    Ok(Joined { world, park, counters })
 }
 
 /// Whether a launcher watches over the job.

@@ -13,6 +13,12 @@ fn main() -> pelago::Result<()> {
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
         "lost" => lost(world),
+        "late" if world.rank() == Rank::new(1) => {
+            // The others are in the barrier by which all ends.
+            std::thread::sleep(Duration::from_millis(200));
+            std::process::abort();
+        }
+        "late" => Ok(()),
         "leave" if world.rank() == Rank::new(0) => Err(Error::ForeignHandle),
         "leave" => world.barrier(),
         "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),

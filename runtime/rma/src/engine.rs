@@ -140,12 +140,14 @@ impl Engine {
                 self.records.insert(id, record);
                 Ok(Some(id))
             }
-            Err(PostError::Full | PostError::TooLong(_)) => {
+            Err(error) => {
                 // Nothing can be ordered after the number yet, so nothing begins by its end.
                 self.order.end(id, None);
-                Ok(None)
+                match error {
+                    PostError::Full | PostError::TooLong(_) => Ok(None),
+                    error => Err(Error::Refused(error)),
+                }
             }
-            Err(error) => Err(Error::Refused(error)),
         }
     }
 

@@ -78,6 +78,8 @@ impl Context {
         ready: &mut dyn FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         let shared = self.shared();
+        let until = limit.map(|limit| shared.clock.now() + limit);
+        let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
         for look in 1..=shared.park.yields() {
             if let Some(found) = ready()? {
                 return Ok(found);
@@ -85,9 +87,12 @@ impl Context {
             if look.is_multiple_of(YIELDS_PER_PROGRESS) {
                 self.progress();
             }
+            // Others may take the processor for milliseconds each time.
+            if is_late() {
+                break;
+            }
             shared.park.give_way();
         }
-        let until = limit.map(|limit| shared.clock.now() + limit);
         let mut outcome = None;
         loop {
             let mut look = || {
@@ -106,7 +111,7 @@ impl Context {
                 return outcome;
             }
             if let Some(limit) = limit
-                && until.is_some_and(|until| shared.clock.now() >= until)
+                && is_late()
             {
                 return ready()?.ok_or(Error::TimedOut { what, limit });
             }

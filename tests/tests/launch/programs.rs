@@ -47,6 +47,12 @@ fn survivors_of_a_lost_rank_learn_of_it_and_may_save_their_work() {
 }
 
 #[test]
+fn a_rank_that_is_lost_at_the_very_end_is_told_once() {
+    let ended = run(&["run", "-n", "3", PROGRAM, "late"]);
+    ended.expect(3, "rank 1 (process *) was killed by signal 6 (SIGABRT); the job was ended");
+}
+
+#[test]
 fn a_rank_that_returns_an_error_ends_the_job() {
     let ended = run(&["run", "-n", "3", PROGRAM, "leave"]);
     assert_eq!(ended.code, Some(1));

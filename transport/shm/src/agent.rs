@@ -109,6 +109,8 @@ pub(crate) fn serve(host: &Host, me: Rank) -> bool {
         reply.value.store(value, Ordering::Relaxed);
         reply.status.store(status as u32, Ordering::Release);
         requester.bell.ring();
+        // The rank itself may wait for what was written to its memory.
+        host.control(me).inspect(|control| control.bell.ring());
     }
     true
 }

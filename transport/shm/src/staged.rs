@@ -55,11 +55,16 @@ impl Staging {
         self.copies.iter().any(|copy| is_at(&copy.from) || is_at(&copy.to))
     }
 
-    /// Moves the first copy as far as it goes; returns it with its result when it has ended.
-    pub(crate) fn step(&mut self, host: &Host, me: Rank, replies: &mut Replies) -> Option<(Token, Result<u64, Failure>)> {
+    /// Moves the first copy as far as it goes; returns its token, its target and its result when it has ended.
+    pub(crate) fn step(
+        &mut self,
+        host: &Host,
+        me: Rank,
+        replies: &mut Replies,
+    ) -> Option<(Token, GlobalAddress, Result<u64, Failure>)> {
         let copy = self.copies.front_mut()?;
         let result = copy.step(host, me, replies).transpose()?;
-        self.copies.pop_front().map(|copy| (copy.token, result.map(|()| 0)))
+        self.copies.pop_front().map(|copy| (copy.token, copy.to.address(), result.map(|()| 0)))
     }
 }
 

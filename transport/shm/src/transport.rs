@@ -92,7 +92,10 @@ impl Shm {
 
     fn copy(&mut self, token: Token, mut from: End, mut to: End, bytes: u64) {
         match self.copy_now(&mut from, &mut to, bytes) {
-            Ok(true) => self.complete(token, Ok(0)),
+            Ok(true) => {
+                self.ring(to.address());
+                self.complete(token, Ok(0));
+            }
             Ok(false) => self.staging.push(Staged { token, from, to, bytes, done: 0, loaded: false, awaiting: None }),
             Err(failure) => self.complete(token, Err(failure)),
         }
@@ -148,7 +151,11 @@ impl Shm {
         Ok(())
     }
 
+    /// Wakes the owner of memory that was written to; null is this process's own.
     fn ring(&self, address: GlobalAddress) {
+        if address.is_null() {
+            return;
+        }
         if let Some(bell) = self.host.reach().bell(self.host.reach().addresses().rank(address)) {
             bell.ring();
         }
@@ -236,9 +243,6 @@ impl Transport for Shm {
             Operation::Copy { from, to, bytes } => self.copy(token, End::Global(from), End::Global(to), bytes),
             Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
         }
-        if let Operation::Write { to, .. } | Operation::Put { to, .. } | Operation::Copy { to, .. } = operation {
-            self.ring(to);
-        }
         Ok(())
     }
 
@@ -248,7 +252,8 @@ impl Transport for Shm {
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut moved = self.agent.is_none() && agent::serve(&self.host, self.me);
-        while let Some((token, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
+        while let Some((token, target, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
+            self.ring(target);
             self.complete(token, result);
         }
         let (host, replies, done) = (&self.host, &mut self.replies, &mut self.completed);
@@ -308,5 +313,62 @@ impl Replies {
         let value = slot.value.load(Ordering::Relaxed);
         slot.status.store(Status::Free as u32, Ordering::Relaxed);
         Ok((status, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever way bytes take, who waits for them is woken, and not before they are there.
+    #[test]
+    fn every_write_rings_its_target_when_it_has_landed() {
+        const BYTES: u64 = 100_000;
+        let registered = SegmentId::REGISTERED_FIRST;
+        for copy_by in [CopyBy::Attach, CopyBy::Agent] {
+            let host = Arc::new(Host::create(2, Some(1 << 20)).unwrap().0);
+            let ranks = [Rank::new(0), Rank::new(1)];
+            ranks.iter().for_each(|&rank| host.join(rank));
+            let mut ends = ranks.map(|rank| Shm::new(host.clone(), rank, copy_by, true));
+            for (end, rank) in ends.iter_mut().zip(ranks) {
+                // The heap's bytes stand for memory that the program owned: mapped, and alive as long as the host.
+                let start = host.reach().addresses().encode(rank, SegmentId::INDIVIDUAL, 0).unwrap();
+                let cells = host.reach().cells(start, BYTES).unwrap();
+                let entry = host.control(rank).and_then(|control| control.registered(registered)).unwrap();
+                entry.address.store(cells.pointer().as_ptr() as u64, Ordering::Relaxed);
+                entry.bytes.store(BYTES, Ordering::Relaxed);
+                entry.gate.open();
+                end.connect(ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
+                end.connect(ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
+            }
+            let at = |rank, segment| host.reach().addresses().encode(rank, segment, 0).unwrap();
+            let bell = &host.control(ranks[1]).unwrap().bell;
+            let (heap, owned) = (at(ranks[1], SegmentId::SYMMETRIC), at(ranks[1], registered));
+            let add = Operation::Atomic { at: owned, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+            for operation in [
+                Operation::Write { to: heap, bytes: b"x" },
+                Operation::Write { to: owned, bytes: b"x" },
+                Operation::Copy { from: at(ranks[0], registered), to: heap, bytes: BYTES },
+                Operation::Copy { from: at(ranks[0], SegmentId::SYMMETRIC), to: owned, bytes: BYTES },
+                add,
+            ] {
+                // Announces a sleeper, which only a ring takes away.
+                bell.sleep(None, &mut || true);
+                let owner = if matches!(operation, Operation::Copy { .. }) { 0 } else { 1 };
+                ends[0].post(Instant::ZERO, Endpoint(owner), operation, Token(1)).unwrap();
+                let mut completed = Vec::new();
+                for _ in 0..100 {
+                    ends[0].progress(Instant::ZERO, &mut completed);
+                    if !completed.is_empty() {
+                        break;
+                    }
+                    // The request to the owner's agent rings too, for the owner may be its own agent.
+                    bell.sleep(None, &mut || true);
+                    ends[1].progress(Instant::ZERO, &mut Vec::new());
+                }
+                assert_eq!(completed, [Completion { token: Token(1), result: Ok(0) }], "{copy_by:?} {operation:?}");
+                assert!(!bell.has_sleeper(), "{copy_by:?} {operation:?} wakes nobody");
+            }
+        }
     }
 }
