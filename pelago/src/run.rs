@@ -1,7 +1,5 @@
 //! From a program to a rank and back.
 
-use std::sync::{Mutex, PoisonError};
-
 use pelago_platform::{BootstrapError, Fault, Park};
 
 use crate::{Counters, Error, Event, Rank, World, wiring};
@@ -23,8 +21,8 @@ pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Resu
         Ok(value) => world.finish().map(|()| value).map_err(E::from),
         Err(error) => Err(error),
     };
-    if let Some(counters) = counters {
-        tell(rank, &counters);
+    if !counters.is_empty() {
+        tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
     }
     match park.fault() {
         Some(fault) if wiring::is_launched() && result.is_err() => leave(fault),
@@ -32,11 +30,11 @@ pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Resu
     }
 }
 
-/// One line on what passed through the transport.
-fn tell(rank: Rank, counters: &Mutex<Counters>) {
-    let counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
-    let seen = Event::ALL.iter().filter(|&&event| counters.of(event) > 0);
-    let counts: Vec<String> = seen.map(|&event| format!("{} {}", event.name(), counters.of(event))).collect();
+/// One line on what passed through the transport, and over the network below it.
+fn tell(rank: Rank, counters: &[Counters]) {
+    let all = Event::ALL.iter().map(|&event| (event, counters.iter().map(|counters| counters.of(event)).sum::<u64>()));
+    let counts: Vec<String> =
+        all.filter(|&(_, count)| count > 0).map(|(event, count)| format!("{} {count}", event.name())).collect();
     eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
 }
 

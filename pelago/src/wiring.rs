@@ -1,13 +1,15 @@
 //! The only file that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, PoisonError};
 
 use pelago_base::Counters;
-use pelago_kit::{Count, Trace};
-use pelago_launch::{Local, OsClock, OsPark, Settings, names};
-use pelago_platform::{Bootstrap, BootstrapError, Transport};
+use pelago_kit::{Count, Split, Trace};
+use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice, names};
+use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
+use pelago_sync::Doorbell;
+use pelago_udp::{Setup, Socket, Udp};
 
 use crate::{Error, World};
 
@@ -16,37 +18,80 @@ pub(crate) struct Joined {
     pub(crate) world: World,
     /// Knows what is wrong with the job, also when the world has ended.
     pub(crate) park: Arc<OsPark>,
-    /// What passed through the transport, if the user wants to know.
-    pub(crate) counters: Option<Arc<Mutex<Counters>>>,
+    /// What passed through the transport, and what over the network below it, if the user wants to know.
+    pub(crate) counters: Vec<Counted>,
 }
+
+/// Tells what has been counted, also when the world has ended.
+pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
 
 /// Becomes the rank that the environment names, or the only rank of a job of its own.
 pub(crate) fn join() -> Result<Joined, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let settings = Settings::from_environment().map_err(|error| start(&error))?;
     let clock = OsClock::start();
-    let local = Local::start(&settings, clock).map_err(|error| start(&error))?;
-    let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
-    let rank = local.rank();
-    let park = local.park().clone();
-    let mut counters = None;
-    let mut transport: Box<dyn Transport> = Box::new(Shm::new(local.host().clone(), rank, copy_by, settings.inline_progress));
+    let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
+    let (rank, park) = (local.rank(), local.park().clone());
+    let reach = match settings.transport {
+        TransportChoice::Udp => local.host().reach().only(rank),
+        _ => local.host().reach().clone(),
+    };
+    let (mut transport, network) = transport(&settings, &mut local, clock).map_err(|error| start(&error))?;
+    let mut counters = Vec::new();
     if settings.statistics {
-        let counted = Count::new(transport);
-        counters = Some(counted.counters());
-        transport = Box::new(counted);
+        let count = Count::new(transport);
+        let operations = count.counters();
+        counters.push(Box::new(move || operations.lock().unwrap_or_else(PoisonError::into_inner).clone()) as Counted);
+        counters.extend(network);
+        transport = Box::new(count);
     }
     if settings.trace {
         transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
     }
-    let world = World::new(Parts {
-        reach: local.host().reach().clone(),
-        clock: Arc::new(clock),
-        park: park.clone(),
-        bootstrap: Box::new(local),
-        transport,
-    })?;
+    let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
+    let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
     Ok(Joined { world, park, counters })
+}
+
+/// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
+/// network, if there is one.
+fn transport(settings: &Settings, local: &mut Local, clock: OsClock) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
+    let (host, rank) = (local.host().clone(), local.rank());
+    let inline = settings.progress == Progress::Inline;
+    let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
+    let shm = Shm::new(host.clone(), rank, copy_by, inline);
+    let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
+    let socket = Socket::adopt(socket)?;
+    if inline {
+        local.park().watch(socket.descriptor())?;
+    }
+    let udp = Udp::new(Setup {
+        me: rank,
+        layout: host.reach().addresses(),
+        socket,
+        key: host.key(),
+        encrypt: settings.encrypt,
+        failure_limit: settings.failure_limit,
+        find: Box::new({
+            let host = host.clone();
+            move |rank| host.address_of(rank)
+        }),
+        wake: Box::new({
+            let host = host.clone();
+            move || {
+                host.reach().bell(rank).map(Doorbell::ring);
+            }
+        }),
+        agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
+    })?;
+    let counted = Some(udp.counters());
+    if settings.transport == TransportChoice::Udp {
+        return Ok((Box::new(udp), counted));
+    }
+    let layout = host.reach().addresses();
+    let near = move |rank| host.reach().holds(rank);
+    let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
+    Ok((Box::new(split), counted))
 }
 
 /// Whether a launcher watches over the job.

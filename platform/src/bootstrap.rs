@@ -28,11 +28,12 @@ pub trait Bootstrap: Send {
     /// It published nothing under that key, or does not exist.
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError>;
 
-    /// Returns when every rank has called it as often as this one.
+    /// Returns when every rank that is not lost has called it as often as this one. `meanwhile` is called now and then, and before the
+    /// rank sleeps; it returns whether anything moved.
     ///
     /// # Errors
     /// A rank ended first.
-    fn barrier(&mut self) -> Result<(), BootstrapError>;
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError>;
 
     /// Says that this rank has ended its part of the job in good order.
     fn finish(&mut self);

@@ -35,6 +35,15 @@ pub trait Park: Send + Sync {
 
     /// What is known to be wrong with the job.
     fn fault(&self) -> Option<Fault>;
+
+    /// Lets the job go on when ranks are lost, from now on: that is no fault of the job any more.
+    fn survive(&self) {}
+
+    /// The rank that was lost after `known` others, if the job goes on without it.
+    fn lost(&self, known: usize) -> Option<Rank> {
+        let _ = known;
+        None
+    }
 }
 
 /// Why a [`Park::park`] ended.

@@ -53,6 +53,14 @@ pub trait Transport: Send {
 
     /// When `progress` wants to be called next even if nothing arrives.
     fn next_deadline(&self) -> Option<Instant>;
+
+    /// The caller is about to sleep: until the next `progress`, what arrives is seen to by whoever serves the rank then, if anybody does.
+    fn before_sleep(&mut self) {}
+
+    /// `rank` is known to be gone: its operations complete without further tries (T6).
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        let _ = (now, rank);
+    }
 }
 
 impl<T: Transport + ?Sized> Transport for Box<T> {
@@ -90,6 +98,14 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn next_deadline(&self) -> Option<Instant> {
         (**self).next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        (**self).before_sleep();
+    }
+
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        (**self).lose(now, rank);
     }
 }
 

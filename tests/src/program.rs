@@ -24,6 +24,8 @@ fn main() -> pelago::Result<()> {
         "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),
         "panic" => world.barrier(),
         "memory" => memory(world),
+        "exchange" => exchange(world),
+        "beset" => beset(world),
         other => panic!("what is {other}?"),
     })
 }
@@ -142,6 +144,29 @@ fn lost(world: &World) -> pelago::Result<()> {
     ended
 }
 
+/// Does what the second argument says with the neighbour on the right, again and again, until the job is ended. Each rank says when it
+/// has done it once.
+fn exchange(world: &World) -> pelago::Result<()> {
+    let way = std::env::args().nth(2).expect("how");
+    let (memory, right) = (world.alloc::<u64>(1)?, world.rank().next(world.size()));
+    for round in 1.. {
+        match way.as_str() {
+            "put" => {
+                world.put(memory.at(right, 0), &[round])?;
+                world.wait_until(memory.local(), 0, |value| value >= round)?;
+            }
+            "get" => drop(world.get(memory.at(right, 0))?),
+            "add" => drop(world.fetch_add(memory.at(right, 0), 1)?.wait()?),
+            "barrier" => world.barrier()?,
+            other => panic!("what is {other}?"),
+        }
+        if round == 1 {
+            println!("{} {}", world.rank(), std::process::id());
+        }
+    }
+    Ok(())
+}
+
 /// What a rank has to itself after start and one barrier.
 fn memory(world: &World) -> pelago::Result<()> {
     world.barrier()?;
@@ -152,4 +177,38 @@ fn memory(world: &World) -> pelago::Result<()> {
     };
     println!("{} has {} KiB", world.rank(), kilobytes("Private_Dirty:") + kilobytes("Private_Clean:"));
     world.barrier()
+}
+
+/// Moves words with a mark that is the third argument, and checks them, until there is a file that is the second.
+fn beset(world: &World) -> pelago::Result<()> {
+    const WORDS: usize = 1000;
+    let mut arguments = std::env::args().skip(2);
+    let enough = arguments.next().map(std::path::PathBuf::from).expect("a file");
+    let mark: u64 = arguments.next().and_then(|mark| mark.parse().ok()).expect("the upper bits of all words");
+    println!("{} {}", world.rank(), std::process::id());
+    let (right, left) = (world.rank().next(world.size()), world.rank().previous(world.size()));
+    let memory = world.alloc::<u64>(WORDS)?;
+    let counter = world.alloc::<u64>(1)?;
+    for round in 1.. {
+        let words =
+            |of: Rank| -> Vec<u64> { (0..WORDS as u64).map(|i| mark | (i + 7 * round + u64::from(of)) & 0xFFFF).collect() };
+        world.put(memory.at(right, 0), &words(world.rank()))?;
+        for rank in world.ranks() {
+            world.add(counter.at(rank, 0), 1)?;
+        }
+        world.barrier()?;
+        assert_eq!(memory.local().to_vec(), words(left));
+        assert_eq!(counter.local().load(0), round * u64::from(world.size()));
+        let mut back = vec![0; WORDS];
+        world.get_into(memory.at(right, 0), &mut back)?;
+        assert_eq!(back, words(world.rank()));
+        // Nobody goes on before all have checked.
+        let mut ended = [u64::from(world.rank() == Rank::new(0) && enough.exists())];
+        world.allreduce(&mut ended, |one, other| one | other)?;
+        if ended == [1] {
+            println!("{} found all as it should be", world.rank());
+            break;
+        }
+    }
+    Ok(())
 }

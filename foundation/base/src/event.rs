@@ -42,6 +42,26 @@ events! {
     Deferred = "deferred",
     /// A wait gave up the processor.
     Parked = "parked",
+    /// A datagram left.
+    DatagramSent = "datagrams_sent",
+    /// A datagram that may have been lost left again.
+    DatagramRepeated = "datagrams_repeated",
+    /// A datagram came and was in order.
+    DatagramReceived = "datagrams_received",
+    /// A datagram came that had been executed already: repeated by its sender, the network or a stranger.
+    DatagramDuplicate = "datagrams_duplicate",
+    /// A datagram came before what it waits for, and was left to be sent again.
+    DatagramEarly = "datagrams_early",
+    /// A datagram came that nobody with the job's key made for this rank, or that was altered.
+    DatagramForged = "datagrams_forged",
+    /// A datagram came that names no rank of the job, a rank that is lost, or an earlier process of a rank.
+    DatagramForeign = "datagrams_foreign",
+    /// A datagram of the job came that makes no sense.
+    DatagramMalformed = "datagrams_malformed",
+    /// What was kept for a peer was dropped because nothing had passed for a while.
+    PeerIdle = "peers_idle",
+    /// A peer stopped answering, or was said to be gone.
+    PeerLost = "peers_lost",
 }
 
 /// How often each event happened.

@@ -18,6 +18,14 @@ pub const OFFSET_BITS_MIN: u32 = 12;
 /// Ranks on one host: what the launcher can watch with one `poll`, with three descriptors per rank.
 pub const RANKS_PER_HOST_MAX: u32 = 4096;
 
+/// Hosts of a job whose ranks reach each other over a network: one for every sixteen ranks of the largest job. At 32 bytes each, their
+/// table takes two megabytes of each host.
+pub const HOSTS_MAX: usize = 1 << 16;
+
+/// Ranks that a job may lose and still go on, if its program wants that: what lies in one cache line of numbers, times sixteen. A job
+/// that loses more is beyond what a program expects.
+pub const LOST_RANKS_MAX: usize = 256;
+
 /// Segments of program-owned memory that a rank has registered at once.
 pub const REGISTERED_SEGMENTS_MAX: usize = 12;
 
@@ -26,6 +34,10 @@ pub const SYMMETRIC_ALLOCATIONS_MAX: usize = 1024;
 
 /// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
+
+/// Places in which a context keeps operations in flight, each found by its number modulo this. Twice as many as operations, so that
+/// the next number with a free place is near.
+pub const OPERATION_PLACES: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 
 /// Failed operations that a context remembers until their handle is asked; the oldest is forgotten first.
 pub const FAILURES_REMEMBERED_MAX: usize = 256;
@@ -49,8 +61,40 @@ pub const STAGING_BYTES: usize = 32 * 1024;
 /// Completions that a transport holds for its user before `post` answers `Full`.
 pub const COMPLETIONS_MAX: usize = 1024;
 
+/// Operations under way in two transports that are used as one: more than both hold, so that it is they who say when they are full.
+pub const SPLIT_OPERATIONS_MAX: usize = 4 * COMPLETIONS_MAX;
+
 /// Bytes that ranks publish for each other at start, per rank: addresses of network end points.
 pub const PUBLISHED_BYTES_MAX: usize = 1024;
+
+/// Bytes of the payload of a UDP datagram: what IPv4, with its 16 bits for a length, leaves beside the headers.
+pub const UDP_PAYLOAD_BYTES_MAX: usize = 65_507;
+
+/// Datagrams of a batch to send: two runs of as many as the kernel cuts a message into.
+pub const UDP_OUTGOING_DATAGRAMS_MAX: usize = 2 * UDP_RUN_DATAGRAMS_MAX;
+
+/// Bytes of a batch to send: four of the largest messages, and little enough to stay in a processor's own cache.
+pub const UDP_OUTGOING_BYTES: usize = 256 * 1024;
+
+/// Datagrams that one message is cut into: what every Linux that cuts messages at all accepts.
+pub const UDP_RUN_DATAGRAMS_MAX: usize = 64;
+
+/// Bytes of a message that is to be cut: less than a datagram may have with either kind of headers.
+pub const UDP_RUN_BYTES_MAX: usize = 65_000;
+
+/// Messages taken from the kernel by one call: with the largest, half a megabyte, which stays in a processor's own cache; and with
+/// a peer each, the cost of the call is shared by eight.
+pub const UDP_INCOMING_MESSAGES_MAX: usize = 8;
+
+/// Bytes of a message taken from the kernel: it joins no more datagrams than 16 bits can count the bytes of.
+pub const UDP_MESSAGE_BYTES_MAX: usize = 1 << 16;
+
+/// Bytes that a UDP socket asks the kernel to keep, each way: what a network of 10 gigabits brings in three milliseconds, in which
+/// a thread that sleeps, or shares its processor, gets to run.
+pub const UDP_SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+/// Errors of earlier datagrams that one attempt to receive passes over before it says that nothing has arrived; the next goes on.
+pub const UDP_ERRORS_SKIPPED_MAX: usize = 8;
 
 /// Bytes of the scratch by which a collective moves data, per step and rank.
 pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
@@ -59,5 +103,8 @@ const _: () = {
     assert!(RANKS_MAX.ilog2() + SEGMENT_BITS_MIN + SEGMENT_BYTES_MAX.ilog2() <= 64, "the largest job can be addressed");
     assert!(2 + REGISTERED_SEGMENTS_MAX < 1 << SEGMENT_BITS_MIN, "every registered segment has a number");
     assert!(INBOX_SLOTS.is_power_of_two());
+    assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");
     assert!(SYMMETRIC_ALLOCATIONS_MAX.is_multiple_of(64), "whole words of the agreement");
+    assert!(UDP_PAYLOAD_BYTES_MAX <= UDP_OUTGOING_BYTES, "an empty batch has room for every datagram");
+    assert!(UDP_RUN_BYTES_MAX <= UDP_PAYLOAD_BYTES_MAX && UDP_RUN_BYTES_MAX <= u16::MAX as usize, "a run is a message");
 };

@@ -136,6 +136,28 @@ impl Reach {
         rank.number().wrapping_sub(self.first) < self.count
     }
 
+    /// The same mapping, seen as if `rank` were the only one of this host: for a rank that is to reach its neighbours over a network.
+    ///
+    /// # Panics
+    /// `rank` is not on this host.
+    pub fn only(&self, rank: Rank) -> Self {
+        assert!(self.holds(rank), "{rank} is on this host");
+        let local = (rank.number() - self.first) as usize;
+        let before = local as u64 * self.addresses.segment_bytes();
+        // SAFETY: M6: the heaps and the control block of a rank of this host.
+        let narrow = |(start, heaps): (u64, *mut u8)| (start + before, unsafe { heaps.add(before as usize) });
+        Self {
+            symmetric: narrow(self.symmetric),
+            individual: narrow(self.individual),
+            span: self.addresses.segment_bytes(),
+            // SAFETY: as above.
+            controls: unsafe { self.controls.add(local * self.control_bytes) },
+            first: rank.number(),
+            count: 1,
+            ..self.clone()
+        }
+    }
+
     /// The doorbell of `rank`, if it is on this host.
     #[inline]
     pub fn bell(&self, rank: Rank) -> Option<&Doorbell> {
@@ -325,5 +347,39 @@ mod tests {
         let word = || reach.place(GlobalPtr::<u64>::from_address(address).unwrap()).unwrap();
         word().store(41);
         assert_eq!((word().atomic(AtomicOperator::Add, 1), word().load()), (41, 42));
+    }
+
+    #[test]
+    fn a_rank_alone_has_its_own_places_and_no_others() {
+        let (all, addresses) = reach(10, 3);
+        let middle = Rank::new(11);
+        let only = all.only(middle);
+        assert_eq!(only.ranks().collect::<Vec<_>>(), [middle]);
+        for rank in all.ranks() {
+            let is_it = rank == middle;
+            assert_eq!((only.holds(rank), only.bell(rank).is_some()), (is_it, is_it));
+            for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
+                for offset in [0, 8184] {
+                    let word = GlobalPtr::<u64>::from_address(addresses.encode(rank, segment, offset).unwrap()).unwrap();
+                    let (seen, known) = (only.place(word), all.place(word).unwrap());
+                    assert_eq!(seen.map(|place| (place.pointer, place.bell)), is_it.then_some((known.pointer, known.bell)));
+                    let start = |reach: &Reach| reach.cells(word.address(), 8).map(|cells| cells.pointer());
+                    assert_eq!(start(&only), start(&all).filter(|_| is_it));
+                }
+            }
+        }
+        let bell = |reach: &Reach| std::ptr::from_ref(reach.bell(middle).unwrap());
+        assert_eq!(bell(&only), bell(&all));
+        let second = only.only(middle);
+        assert_eq!((second.symmetric, second.individual), (only.symmetric, only.individual));
+    }
+
+    #[test]
+    fn clearing_a_rank_alone_leaves_its_neighbours() {
+        let (all, addresses) = reach(10, 3);
+        let word = |rank| GlobalPtr::<u64>::from_address(addresses.encode(rank, SegmentId::SYMMETRIC, 0).unwrap()).unwrap();
+        all.ranks().for_each(|rank| all.place(word(rank)).unwrap().store(7));
+        all.only(Rank::new(11)).clear(word(Rank::new(11)).address(), 8192);
+        assert_eq!(all.ranks().map(|rank| all.place(word(rank)).unwrap().load()).collect::<Vec<_>>(), [7, 0, 7]);
     }
 }

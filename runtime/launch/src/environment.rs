@@ -12,6 +12,17 @@ pub mod names {
     pub const SIZE: &str = "PELAGO_SIZE";
     /// The descriptor of the memory that the ranks of this host share. Set by the launcher.
     pub const MEMORY: &str = "PELAGO_MEMORY";
+    /// The descriptor of the socket by which this rank receives datagrams. Set by the launcher, if ranks reach each other over UDP.
+    pub const SOCKET: &str = "PELAGO_SOCKET";
+    /// The descriptor of a pipe that does not block: the last rank of the host to come to a meeting writes a byte there. Set by the
+    /// launcher, if the job has other hosts.
+    pub const CALL: &str = "PELAGO_CALL";
+    /// `auto`, `shm` or `udp`: how ranks reach each other.
+    pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
+    /// `1`: what ranks send over a network is encrypted.
+    pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
+    /// For how many seconds a rank may not answer others over a network before it counts as lost.
+    pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
     /// `auto`, `agent` or `inline`: who serves other ranks' requests.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
     /// `attach` or `agent`: how registered memory of other ranks is copied.
@@ -27,14 +38,21 @@ pub mod names {
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
+const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
 /// What the environment says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The job that a launcher started, or `None` if the program was started alone.
     pub job: Option<LaunchedJob>,
-    /// Whether no agent thread may be started.
-    pub inline_progress: bool,
+    /// How ranks reach each other.
+    pub transport: TransportChoice,
+    /// Whether what they send over a network is encrypted.
+    pub encrypt: bool,
+    /// For how long a rank may not answer others over a network before it counts as lost.
+    pub failure_limit: Duration,
+    /// Who serves other ranks' requests.
+    pub progress: Progress,
     /// Whether copies of registered memory are left to its owner's agent.
     pub copy_by_agent: bool,
     /// Whether operations of the transport are written down.
@@ -56,6 +74,45 @@ pub struct LaunchedJob {
     pub size: u32,
     /// The descriptor of the memory that the ranks of this host share.
     pub memory: RawFd,
+    /// The descriptor of the socket by which this rank receives datagrams, if ranks reach each other over UDP.
+    pub socket: Option<RawFd>,
+    /// The descriptor of the pipe by which the launcher is called when all ranks of this host have come to a meeting, if the job has
+    /// other hosts.
+    pub call: Option<RawFd>,
+}
+
+/// How ranks reach each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransportChoice {
+    /// By shared memory on one host, over UDP from host to host.
+    #[default]
+    Auto,
+    /// By shared memory only.
+    Shm,
+    /// Over UDP only, on one host too.
+    Udp,
+}
+
+impl TransportChoice {
+    const WORDS: [(&'static str, Self); 3] = [("auto", Self::Auto), ("shm", Self::Shm), ("udp", Self::Udp)];
+
+    /// The word for it in the environment.
+    pub fn word(self) -> &'static str {
+        let (word, _) = Self::WORDS[self as usize];
+        word
+    }
+}
+
+/// Who serves other ranks' requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// An agent thread, where somebody has to.
+    #[default]
+    Auto,
+    /// An agent thread.
+    Agent,
+    /// The rank itself, inside its calls; there is no agent thread.
+    Inline,
 }
 
 /// A variable has a value that it cannot have.
@@ -81,41 +138,73 @@ impl Settings {
     /// # Errors
     /// A variable has a value that it cannot have.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let parsed = |name, expected, parse: &dyn Fn(&str) -> Option<f64>| match variable(name) {
-            None => Ok(None),
-            Some(value) => parse(&value).map(Some).ok_or(SettingsError { name, value, expected }),
-        };
-        let number = |name| parsed(name, "a number set by the launcher", &|text| Some(f64::from(text.parse::<u32>().ok()?)));
-        let choice = |name, expected, words: &[&str]| {
-            let position = |text: &str| Some(words.iter().position(|word| *word == text)? as f64);
-            Ok(parsed(name, expected, &position)?.map_or(0, |index| index as usize))
-        };
-        let job = match (number(names::RANK)?, number(names::SIZE)?, number(names::MEMORY)?) {
-            (Some(rank), Some(size), Some(memory)) => {
-                Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory: memory as RawFd })
-            }
-            _ => None,
-        };
-        let seconds = |text: &str| text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
-        let deadlock_seconds = parsed(names::DEADLOCK, "a number of seconds", &seconds)?.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
-        let heap_bytes = match variable(names::HEAP) {
-            None => None,
-            Some(value) => Some(parse_bytes(&value).ok_or(SettingsError {
-                name: names::HEAP,
-                value,
-                expected: "a number of bytes, or of K, M, G or T",
-            })?),
-        };
+        let variables = Variables(variable);
+        let progress = [("auto", Progress::Auto), ("agent", Progress::Agent), ("inline", Progress::Inline)];
+        let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
+        let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
+        let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
+        let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
         Ok(Self {
-            job,
-            inline_progress: choice(names::PROGRESS, "auto, agent or inline", &["auto", "agent", "inline"])? == 2,
-            copy_by_agent: choice(names::COPY, "attach or agent", &["attach", "agent"])? == 1,
-            trace: choice(names::TRACE, "0 or 1", &["0", "1"])? == 1,
-            statistics: choice(names::STATISTICS, "0 or 1", &["0", "1"])? == 1,
-            heap_bytes,
+            job: variables.job()?,
+            transport: variables.choice(names::TRANSPORT, "auto, shm or udp", &TransportChoice::WORDS)?,
+            encrypt: variables.switch(names::ENCRYPT)?,
+            failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
+            progress: variables.choice(names::PROGRESS, "auto, agent or inline", &progress)?,
+            copy_by_agent: variables.choice(names::COPY, "attach or agent", &[("attach", false), ("agent", true)])?,
+            trace: variables.switch(names::TRACE)?,
+            statistics: variables.switch(names::STATISTICS)?,
+            heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
             deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),
         })
     }
+}
+
+/// Where variables are looked up.
+struct Variables<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    fn job(&self) -> Result<Option<LaunchedJob>, SettingsError> {
+        let (rank, size) = (self.number(names::RANK)?, self.number(names::SIZE)?);
+        let [memory, socket, call] = [names::MEMORY, names::SOCKET, names::CALL].map(|name| self.number(name));
+        let (memory, socket, call) = (memory?, socket?, call?);
+        let (Some(rank), Some(size), Some(memory)) = (rank, size, memory) else { return Ok(None) };
+        Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
+    }
+
+    /// A rank, a number of ranks or a descriptor.
+    fn number(&self, name: &'static str) -> Result<Option<i32>, SettingsError> {
+        self.read(name, "a number set by the launcher", |text| text.parse().ok().filter(|&number| number >= 0))
+    }
+
+    fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
+        self.choice(name, "0 or 1", &[("0", false), ("1", true)])
+    }
+
+    /// What one of `words` stands for; the default if none is said.
+    fn choice<T: Copy + Default>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<T, SettingsError> {
+        let meaning = |text: &str| words.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning);
+        Ok(self.read(name, expected, meaning)?.unwrap_or_default())
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, SettingsError> {
+        let Some(value) = (self.0)(name) else { return Ok(None) };
+        parse(&value).map(Some).ok_or(SettingsError { name, value, expected })
+    }
+}
+
+/// A number of seconds, small enough to be added to any moment.
+fn seconds(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds))
 }
 
 /// A number of bytes, with an optional K, M, G or T for powers of 1024.
@@ -141,13 +230,15 @@ mod tests {
     #[test]
     fn an_empty_environment_is_a_program_alone() {
         let settings = read(&[]).unwrap();
-        assert_eq!((settings.job, settings.inline_progress, settings.copy_by_agent), (None, false, false));
+        assert_eq!((settings.job, settings.progress, settings.copy_by_agent), (None, Progress::Auto, false));
+        assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Auto, false));
         assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
+        assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
     }
 
     #[test]
     fn what_the_launcher_says_is_understood() {
-        let settings = read(&[
+        let variables = [
             (names::RANK, "3"),
             (names::SIZE, "8"),
             (names::MEMORY, "17"),
@@ -155,16 +246,43 @@ mod tests {
             (names::PROGRESS, "inline"),
             (names::COPY, "agent"),
             (names::DEADLOCK, "0"),
-        ])
-        .unwrap();
-        assert_eq!(settings.job, Some(LaunchedJob { rank: Rank::new(3), size: 8, memory: 17 }));
+            (names::TRANSPORT, "udp"),
+            (names::ENCRYPT, "1"),
+            (names::FAILURE, "0.25"),
+        ];
+        let settings = read(&variables).unwrap();
+        let job = LaunchedJob { rank: Rank::new(3), size: 8, memory: 17, socket: None, call: None };
+        assert_eq!(settings.job, Some(job));
         assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
-        assert!(settings.inline_progress && settings.copy_by_agent);
+        assert!(settings.progress == Progress::Inline && settings.copy_by_agent);
+        assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
+        assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
+
+        let networked = [&variables[..], &[(names::SOCKET, "18"), (names::CALL, "19")]].concat();
+        assert_eq!(read(&networked).unwrap().job, Some(LaunchedJob { socket: Some(18), call: Some(19), ..job }));
+    }
+
+    #[test]
+    fn every_choice_of_a_transport_has_its_word() {
+        for choice in [TransportChoice::Auto, TransportChoice::Shm, TransportChoice::Udp] {
+            assert_eq!(read(&[(names::TRANSPORT, choice.word())]).unwrap().transport, choice);
+        }
     }
 
     #[test]
     fn a_wrong_value_is_named() {
-        for (name, value) in [(names::RANK, "x"), (names::HEAP, "12Q"), (names::PROGRESS, "Inline"), (names::DEADLOCK, "-1")] {
+        for (name, value) in [
+            (names::RANK, "x"),
+            (names::SOCKET, "-1"),
+            (names::CALL, "4294967295"),
+            (names::HEAP, "12Q"),
+            (names::PROGRESS, "Inline"),
+            (names::TRANSPORT, "tcp"),
+            (names::ENCRYPT, "yes"),
+            (names::DEADLOCK, "-1"),
+            (names::FAILURE, "0"),
+            (names::FAILURE, "inf"),
+        ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }

@@ -7,16 +7,18 @@
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | [`OsClock`], [`OsPark`] | the system's clock; sleeping on a doorbell: `Clock`, `Park` |
 //!
-//! Absent on purpose: operations, transports other than the host's memory, and what a job computes.
+//! Absent on purpose: operations, transports other than the host's memory (sockets are bound and handed on, never used), and what a job
+//! computes.
 
 mod environment;
+mod key;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod local;
 mod os_clock;
 mod os_park;
 
-pub use environment::{Settings, SettingsError, names};
+pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
 pub use local::{Local, StartError};
 pub use os_clock::OsClock;
 pub use os_park::OsPark;

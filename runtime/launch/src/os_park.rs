@@ -1,13 +1,15 @@
 //! Waiting on a real machine: yield for a moment, then sleep on the rank's doorbell.
 
-use std::sync::Arc;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Clock, Fault, Park, Woken};
 use pelago_shm::{Control, Host, Stage};
 use pelago_sync::Slept;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::OsClock;
 
@@ -22,6 +24,9 @@ const SPINS_SHARED: u32 = 1;
 /// not, it lasts some ten microseconds, as long as waking a sleeper on another processor.
 const YIELDS: u32 = 50;
 
+/// How long a sleeper that has to watch a socket itself may not notice the bell.
+const GLANCE: Duration = Duration::from_milliseconds(1);
+
 /// How often a sleeper looks whether the whole job stands still.
 const WATCH: Duration = Duration::from_milliseconds(500);
 
@@ -32,6 +37,8 @@ pub struct OsPark {
     clock: OsClock,
     deadlock_after: Option<Duration>,
     crowded: bool,
+    /// What may become readable when the rank should look, if nobody else watches it.
+    socket: OnceLock<OwnedFd>,
 }
 
 impl OsPark {
@@ -42,10 +49,19 @@ impl OsPark {
     pub fn new(host: Arc<Host>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
         assert!(host.control(rank).is_some(), "{rank} is on this host");
         let processors = available_parallelism().map_or(1, usize::from);
-        let crowded = host.controls().count() > processors;
+        let crowded = host.count() as usize > processors;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
-        let sees_all = host.controls().count() == host.ranks() as usize;
-        Self { host, rank, clock, deadlock_after: deadlock_after.filter(|_| sees_all), crowded }
+        let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
+        Self { host, rank, clock, deadlock_after, crowded, socket: OnceLock::new() }
+    }
+
+    /// Wakes sleepers when `socket` becomes readable too. For a rank without an agent: it notices its bell up to a millisecond late.
+    ///
+    /// # Errors
+    /// The system refuses another descriptor.
+    pub fn watch(&self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
+        let _only_one = self.socket.set(socket.try_clone_to_owned()?);
+        Ok(())
     }
 
     fn control(&self) -> &Control {
@@ -56,7 +72,7 @@ impl OsPark {
         let mut stillness: Option<(Instant, Vec<u64>)> = None;
         loop {
             let left = until.map_or(WATCH, |until| until.since(self.clock.now()).min(WATCH));
-            let slept = self.control().bell.sleep(Some(left.into()), &mut || ready() || self.fault().is_some());
+            let slept = self.doze(left, &mut || ready() || self.fault().is_some());
             if let Some(fault) = self.fault() {
                 return Woken::Fault(fault);
             }
@@ -73,6 +89,19 @@ impl OsPark {
                 }
                 (_, moves) => stillness = moves.map(|moves| (now, moves)),
             }
+        }
+    }
+
+    fn doze(&self, limit: Duration, ready: &mut dyn FnMut() -> bool) -> Slept {
+        let Some(socket) = self.socket.get() else { return self.control().bell.sleep(Some(limit.into()), ready) };
+        if ready() {
+            return Slept::Ready;
+        }
+        let glance = std::time::Duration::from(limit.min(GLANCE));
+        let glance = Timespec { tv_sec: glance.as_secs() as i64, tv_nsec: i64::from(glance.subsec_nanos()) };
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&glance)) {
+            Ok(0) => Slept::TimedOut,
+            _ => Slept::Rung,
         }
     }
 
@@ -136,5 +165,13 @@ impl Park for OsPark {
 
     fn fault(&self) -> Option<Fault> {
         self.host.job().fault()
+    }
+
+    fn survive(&self) {
+        self.host.survive();
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.host.lost().nth(known)
     }
 }

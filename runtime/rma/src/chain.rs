@@ -4,10 +4,13 @@ use crate::handle::Handle;
 use crate::order::After;
 use crate::{Context, Error, Result};
 
-/// Operations that begin when others have taken effect; made by [`Context::after`] and [`Context::after_all`].
+/// Operations that take effect after others; made by [`Context::after`] and [`Context::after_all`].
 ///
 /// Every call returns at once: the library begins the operation when its time has come. What it is to write is copied.
 /// An operation whose predecessor failed fails in the same way and has no effect.
+///
+/// Cost: as the operation, and a wait of the library, not of the caller, for the completion of what comes before. No such wait where both
+/// concern the heaps of one rank that is not mapped: both are under way at once, ordered by a fence of the transport.
 pub struct Ordered<'c> {
     context: &'c Context,
     /// `None` for a handle of another context.
@@ -39,13 +42,20 @@ impl<'c> Ordered<'c> {
         let after = after.ok_or(Error::ForeignHandle)?;
         let ended = match after {
             After::Nothing => true,
-            After::One(id) => self.context.test_id(id)?,
+            After::One(id) => self.context.poll_id(id)? || !self.may_be_followed(after) && self.context.test_id(id)?,
             After::All => {
-                self.context.progress();
+                if !self.may_be_followed(after) {
+                    self.context.progress();
+                }
                 self.context.engine().borrow().is_idle()
             }
         };
         Ok(if ended { After::Nothing } else { after })
+    }
+
+    /// Whether the operation can go to the same peer at once, so that there is no hurry to learn whether the others have ended.
+    fn may_be_followed(&self, after: After) -> bool {
+        self.context.engine().borrow().is_orderly(after)
     }
 }
 

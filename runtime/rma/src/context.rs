@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use pelago_base::{Counters, Duration, Event, Instant, Rank};
-use pelago_memory::Reach;
+use pelago_memory::{GlobalPtr, Reach};
 use pelago_platform::Fault;
 
 use crate::chain::{Chain, Ordered};
@@ -13,7 +13,9 @@ use crate::handle::Handle;
 use crate::order::After;
 use crate::port::{Port, Sharer};
 use crate::shared::Shared;
+use crate::survival::Losses;
 use crate::task::Task;
+use crate::wait::Pace;
 use crate::{Error, Result};
 
 /// How long a context that is dropped waits for its operations.
@@ -28,9 +30,10 @@ pub struct Context {
     engine: RefCell<Engine>,
     pub(crate) reach: Reach,
     shared: Arc<Shared>,
-    spins: u32,
+    pub(crate) pace: Pace,
     /// Whether the engine may have something to do.
     pub(crate) busy: Cell<bool>,
+    pub(crate) losses: Losses,
 }
 
 impl Context {
@@ -38,9 +41,10 @@ impl Context {
         shared.park.join();
         Self {
             reach: shared.reach.clone(),
-            spins: shared.park.spins(),
+            pace: Pace::of(&shared),
             shared,
             busy: Cell::new(false),
+            losses: Losses::default(),
             engine: RefCell::new(Engine::new(port)),
         }
     }
@@ -83,7 +87,7 @@ impl Context {
         Sharer::new(self.engine.borrow_mut().port().share(), self.shared.clone())
     }
 
-    /// Operations that begin when the one of `handle` has taken effect, whichever ranks either concerns.
+    /// Operations that take effect after the one of `handle`, whichever ranks either concerns.
     #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
         let after = match handle.parts() {
@@ -93,12 +97,12 @@ impl Context {
         Ordered::new(self, after)
     }
 
-    /// Operations that begin when all that this context issued before have taken effect.
+    /// Operations that take effect after all that this context issued before.
     pub fn after_all(&self) -> Ordered<'_> {
         Ordered::new(self, Some(After::All))
     }
 
-    /// A sequence of operations, each of which begins when the one before has taken effect.
+    /// A sequence of operations, each of which takes effect after the one before.
     pub fn chain(&self) -> Chain<'_> {
         Chain::new(self)
     }
@@ -133,10 +137,7 @@ impl Context {
         if !self.busy.get() {
             return Ok(());
         }
-        self.block("flush", None, || {
-            self.progress();
-            Ok(self.engine.borrow().is_idle_towards(rank, &self.shared).then_some(()))
-        })
+        self.block("flush", None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))
     }
 
     /// Waits for all of `handles`.
@@ -165,7 +166,7 @@ impl Context {
         let ids = handles.iter().map(|handle| self.own(handle)).collect::<Result<Vec<_>>>()?;
         self.block("one of several operations", None, || {
             for (index, id) in ids.iter().enumerate() {
-                if id.map_or(Ok(true), |id| self.test_id(id))? {
+                if id.map_or(Ok(true), |id| self.poll_id(id))? {
                     return Ok(Some(index));
                 }
             }
@@ -177,6 +178,9 @@ impl Context {
     /// Lets the library move: posts what could not be posted, serves other ranks' requests in `inline` mode, and takes in what completed.
     /// Returns whether anything moved. Waiting calls do this by themselves.
     pub fn progress(&self) -> bool {
+        if self.shared.survives() {
+            self.note_losses();
+        }
         let mut engine = self.engine.borrow_mut();
         let moved = engine.progress(&self.shared);
         self.busy.set(!engine.is_idle() || engine.has_failures());
@@ -185,10 +189,6 @@ impl Context {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    pub(crate) fn spins(&self) -> u32 {
-        self.spins
     }
 
     pub(crate) fn engine(&self) -> &RefCell<Engine> {
@@ -203,6 +203,10 @@ impl Context {
         self.engine.borrow_mut().port().with(|transport| transport.next_deadline())
     }
 
+    pub(crate) fn before_sleep(&self) {
+        self.engine.borrow_mut().port().with(|transport| transport.before_sleep());
+    }
+
     /// Hands an operation to the engine, when there is room.
     pub(crate) fn submit(&self, after: After, task: Task, keep: bool) -> Result<u64> {
         self.make_room(task.captured())?;
@@ -215,27 +219,26 @@ impl Context {
         if self.engine.borrow().has_room(bytes) {
             return Ok(());
         }
-        self.block("room for an operation", None, || {
-            self.progress();
-            Ok(self.engine.borrow().has_room(bytes).then_some(()))
-        })
+        self.block("room for an operation", None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
     }
 
     #[cold]
     pub(crate) fn wait_id(&self, id: u64) -> Result<()> {
-        self.block("an operation", None, || Ok(self.test_id(id)?.then_some(())))
+        self.block("an operation", None, || Ok(self.poll_id(id)?.then_some(())))
     }
 
+    /// Whether an operation has ended.
+    pub(crate) fn poll_id(&self, id: u64) -> Result<bool> {
+        Ok(self.engine.borrow_mut().poll(id).transpose()?.is_some())
+    }
+
+    /// As `poll_id`, after moving it on if need be.
     pub(crate) fn test_id(&self, id: u64) -> Result<bool> {
-        let polled = self.engine.borrow_mut().poll(id);
-        let polled = match polled {
-            None => {
-                self.progress();
-                self.engine.borrow_mut().poll(id)
-            }
-            ended => ended,
-        };
-        Ok(polled.transpose()?.is_some())
+        if self.poll_id(id)? {
+            return Ok(true);
+        }
+        self.progress();
+        self.poll_id(id)
     }
 
     #[cold]
@@ -278,17 +281,23 @@ impl Context {
 
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
-        self.drain(None)?;
+        self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
         let failure = self.engine.borrow_mut().first_failure();
         self.progress();
         Ok(failure?)
     }
 
-    fn drain(&self, limit: Option<Duration>) -> Result<()> {
-        self.block("quiet", limit, || {
-            self.progress();
-            Ok(self.engine.borrow().is_idle().then_some(()))
-        })
+    /// Waits until everything has ended.
+    pub(crate) fn drain(&self, limit: Option<Duration>) -> Result<()> {
+        self.block("quiet", limit, || Ok(self.engine.borrow().is_idle().then_some(())))
+    }
+
+    /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.
+    pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<()> {
+        if let Some((_, id)) = self.put(to, &[word])?.parts() {
+            self.engine.borrow_mut().make_signal(id);
+        }
+        Ok(())
     }
 }
 

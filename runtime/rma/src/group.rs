@@ -20,7 +20,7 @@ const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 const ARRIVED: u64 = 0;
 const RELEASED: u64 = 1;
 const MET: u64 = 2;
-const BROUGHT: u64 = MET + ROUNDS_MAX;
+const BROUGHT: u64 = MET + 2 * ROUNDS_MAX;
 const REDUCED: u64 = BROUGHT + 1;
 const LINES: u64 = REDUCED + ROUNDS_MAX;
 /// Then the buffers, one for a broadcast and one for each round of a reduction.
@@ -66,6 +66,7 @@ impl Meeting {
     }
 
     pub(crate) fn barrier(&self, context: &Context) -> Result<()> {
+        context.is_whole(&self.team)?;
         let epoch = self.barriers.get() + 1;
         self.barriers.set(epoch);
         match self.kind {
@@ -106,8 +107,10 @@ impl Meeting {
         let size = self.team.size();
         for round in 0..rounds(size) {
             let target = (u64::from(self.position) + (1 << round)) % u64::from(size);
-            let line = MET + u64::from(round);
-            context.put(self.word(context, target as u32, line), &[epoch])?;
+            // Two lines in turn: nobody waits until the word of a meeting has arrived, but after the next meeting it has, for whoever it was for
+            // came to that one. So it cannot overtake, and overwrite, the word of the meeting after.
+            let line = MET + 2 * u64::from(round) + epoch % 2;
+            context.signal(self.word(context, target as u32, line), epoch)?;
             self.wait(context, line, epoch)?;
         }
         Ok(())
@@ -125,7 +128,10 @@ impl Meeting {
             }
             return Ok(());
         }
-        context.block("barrier", None, || Ok((context.get(released)? >= epoch).then_some(())))
+        context.block("barrier", None, || {
+            context.is_whole(&self.team)?;
+            Ok((context.get(released)? >= epoch).then_some(()))
+        })
     }
 
     /// A binomial tree with its root at `root`: every member but the root hears once, and tells those below it.
@@ -175,7 +181,10 @@ impl Meeting {
     /// Waits until a line of this member announces `step`.
     fn wait(&self, context: &Context, line: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, line * ALIGN_BYTES, 1);
-        context.block("a collective operation", None, || Ok((own.load(0) >= step).then_some(())))
+        context.block("a collective operation", None, || {
+            context.is_whole(&self.team)?;
+            Ok((own.load(0) >= step).then_some(()))
+        })
     }
 
     fn buffer<'c, T: Pod>(&self, context: &'c Context, buffer: u64) -> CellSlice<'c, T> {

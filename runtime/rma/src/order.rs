@@ -2,9 +2,14 @@
 //!
 //! An operation can be ordered after one that was admitted before it, or after all of them. So every edge leads back in time and a
 //! cycle cannot be written down; a number that was never given out is an error.
+//!
+//! Numbers only grow, and no two live operations have the same number modulo [`OPERATION_PLACES`]: a number whose place is taken is
+//! passed over. So a live operation is found by arithmetic, here and by whoever keeps more about it, and one that lives long
+//! holds up nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::VecDeque;
 
+use pelago_base::limits::{OPERATION_PLACES, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_platform::Failure;
 
 /// What an operation waits for.
@@ -22,78 +27,154 @@ pub(crate) enum After {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownOperation;
 
+/// An operation that may begin, or can no longer be done because what it waited for failed.
+pub(crate) type Released = (u64, Option<Failure>);
+
+/// The place of an operation with this number.
+#[inline]
+pub(crate) const fn place_of(id: u64) -> usize {
+    id as usize % OPERATION_PLACES
+}
+
 /// The operations that have not ended, and what those among them wait for that have not begun.
 #[derive(Debug)]
 pub(crate) struct Order {
     next: u64,
-    live: BTreeSet<u64>,
-    waiting: BTreeMap<u64, Waiting>,
+    /// Made when first needed.
+    places: Vec<Place>,
+    live: usize,
+    /// Those that wait for all before them, in order.
+    gathering: VecDeque<Gathering>,
+    /// Live operations from the last of them on.
+    recent: usize,
 }
 
+/// A live operation and the list of those that wait for it; numbers are 0 where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    id: u64,
+    first_waiter: u64,
+    /// The next that waits for the same operation.
+    next_waiter: u64,
+}
+
+/// An operation that waits for all before it.
 #[derive(Debug)]
-struct Waiting {
-    after: After,
-    /// Why it can no longer be done: something it waited for failed.
+struct Gathering {
+    id: u64,
+    /// Live operations before it, from the gathering one before it on.
+    before: usize,
+    /// Why it can no longer be done: something it waits for failed.
     doomed: Option<Failure>,
 }
 
 impl Default for Order {
     fn default() -> Self {
-        Self { next: 1, live: BTreeSet::new(), waiting: BTreeMap::new() }
+        Self { next: 1, places: Vec::new(), live: 0, gathering: VecDeque::new(), recent: 0 }
     }
 }
 
 impl Order {
+    /// The number that the next operation will get.
+    #[inline]
+    pub(crate) fn upcoming(&mut self) -> u64 {
+        if self.places.is_empty() {
+            self.places.resize(OPERATION_PLACES, Place::default());
+        }
+        assert!(self.live < OPERATIONS_IN_FLIGHT_MAX, "who submits makes room first");
+        while self.places[place_of(self.next)].id != 0 {
+            self.next += 1;
+        }
+        self.next
+    }
+
     /// Gives an operation its number; `true` if it may begin at once.
+    #[inline]
     pub(crate) fn admit(&mut self, after: After) -> Result<(u64, bool), UnknownOperation> {
-        let id = self.next;
+        let id = self.upcoming();
         let ready = match after {
             After::Nothing => true,
             After::One(earlier) if earlier >= id || earlier == 0 => return Err(UnknownOperation),
-            After::One(earlier) => !self.live.contains(&earlier),
-            After::All => self.live.is_empty(),
+            After::One(earlier) => !self.is_live(earlier),
+            After::All => self.live == 0,
         };
         self.next += 1;
-        self.live.insert(id);
+        self.places[place_of(id)] = Place { id, first_waiter: 0, next_waiter: 0 };
         if !ready {
-            self.waiting.insert(id, Waiting { after, doomed: None });
+            self.wait(id, after);
         }
+        self.live += 1;
+        self.recent += 1;
         Ok((id, ready))
     }
 
-    /// Takes an operation out of the graph; returns those that may begin now, or can no longer be done because of a failure.
-    pub(crate) fn end(&mut self, id: u64, failure: Option<Failure>) -> Vec<(u64, Option<Failure>)> {
-        self.live.remove(&id);
-        let oldest = self.live.first().copied();
-        let mut ready = Vec::new();
-        for (&waiter, waiting) in &mut self.waiting {
-            let concerned = waiting.after == After::One(id) || waiting.after == After::All && id < waiter;
-            if concerned {
-                waiting.doomed = waiting.doomed.or(failure);
-            }
-            let free = match waiting.after {
-                After::Nothing => true,
-                After::One(earlier) => !self.live.contains(&earlier),
-                After::All => oldest == Some(waiter),
-            };
-            if free {
-                ready.push((waiter, waiting.doomed));
-            }
+    /// Takes an operation out of the graph. Appends those that may begin now, or can no longer be done because of a failure, in the
+    /// order of their numbers.
+    #[inline]
+    pub(crate) fn end(&mut self, id: u64, failure: Option<Failure>, released: &mut Vec<Released>) {
+        if !self.is_live(id) {
+            return;
         }
-        for (waiter, _) in &ready {
-            self.waiting.remove(waiter);
+        let mut waiter = std::mem::take(&mut self.places[place_of(id)]).first_waiter;
+        let before = released.len();
+        while waiter != 0 {
+            released.push((waiter, failure));
+            waiter = self.places[place_of(waiter)].next_waiter;
         }
-        ready
+        self.live -= 1;
+        if self.gathering.is_empty() {
+            self.recent -= 1;
+        } else {
+            released.extend(self.leave(id, failure));
+        }
+        if released.len() > before + 1 {
+            released[before..].sort_unstable_by_key(|&(waiter, _)| waiter);
+        }
     }
 
     /// Whether the operation has not ended.
+    #[inline]
     pub(crate) fn is_live(&self, id: u64) -> bool {
-        self.live.contains(&id)
+        id != 0 && self.places.get(place_of(id)).is_some_and(|place| place.id == id)
     }
 
     /// How many operations have not ended.
+    #[inline]
     pub(crate) fn live(&self) -> usize {
-        self.live.len()
+        self.live
+    }
+
+    /// The first of those that wait for this live operation alone.
+    pub(crate) fn first_waiter(&self, id: u64) -> Option<u64> {
+        Some(self.places[place_of(id)].first_waiter).filter(|&waiter| waiter != 0)
+    }
+
+    /// The one after `waiter` that waits for the same operation.
+    pub(crate) fn next_waiter(&self, waiter: u64) -> Option<u64> {
+        Some(self.places[place_of(waiter)].next_waiter).filter(|&waiter| waiter != 0)
+    }
+
+    fn wait(&mut self, id: u64, after: After) {
+        if let After::One(earlier) = after {
+            let first = std::mem::replace(&mut self.places[place_of(earlier)].first_waiter, id);
+            self.places[place_of(id)].next_waiter = first;
+        } else {
+            self.gathering.push_back(Gathering { id, before: std::mem::take(&mut self.recent), doomed: None });
+        }
+    }
+
+    /// Tells those that wait for all before them that one of these has ended; the first of them may be released by it.
+    fn leave(&mut self, id: u64, failure: Option<Failure>) -> Option<Released> {
+        let concerned = self.gathering.partition_point(|gathering| gathering.id <= id);
+        match self.gathering.get_mut(concerned) {
+            Some(gathering) => gathering.before -= 1,
+            None => self.recent -= 1,
+        }
+        if failure.is_some() {
+            self.gathering.range_mut(concerned..).for_each(|gathering| gathering.doomed = gathering.doomed.or(failure));
+        }
+        let Gathering { id, doomed, .. } = self.gathering.pop_front_if(|gathering| gathering.before == 0)?;
+        Some((id, doomed))
     }
 }
 
@@ -101,6 +182,13 @@ impl Order {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn end(order: &mut Order, id: u64, failure: Option<Failure>) -> Vec<Released> {
+        let mut released = Vec::new();
+        order.end(id, failure, &mut released);
+        released
+    }
 
     #[test]
     fn an_operation_cannot_wait_for_itself_or_a_later_one() {
@@ -120,24 +208,55 @@ mod tests {
         let (one, _) = order.admit(After::One(failing)).unwrap();
         let (all, _) = order.admit(After::All).unwrap();
         let (free, _) = order.admit(After::One(other)).unwrap();
-        assert_eq!(order.end(failing, Some(failure)), [(one, Some(failure))]);
-        assert_eq!(order.end(one, Some(failure)), []);
-        assert_eq!(order.end(other, None), [(all, Some(failure)), (free, None)]);
+        assert_eq!(end(&mut order, failing, Some(failure)), [(one, Some(failure))]);
+        assert_eq!(end(&mut order, one, Some(failure)), []);
+        assert_eq!(end(&mut order, other, None), [(all, Some(failure)), (free, None)]);
+    }
+
+    #[test]
+    fn an_operation_that_lives_long_holds_up_nothing_and_is_not_mistaken() {
+        let mut order = Order::default();
+        let (old, _) = order.admit(After::Nothing).unwrap();
+        let mut last = old;
+        for _ in 0..3 * OPERATION_PLACES {
+            let (id, _) = order.admit(After::Nothing).unwrap();
+            assert!(id > last && place_of(id) != place_of(old));
+            assert_eq!(order.upcoming(), order.upcoming(), "looking does not use numbers up");
+            assert_eq!(end(&mut order, id, None), []);
+            assert!(order.is_live(old) && !order.is_live(id) && !order.is_live(old + OPERATION_PLACES as u64));
+            last = id;
+        }
+        let (waiter, ready) = order.admit(After::One(old)).unwrap();
+        assert!(!ready);
+        assert_eq!(end(&mut order, old, None), [(waiter, None)]);
+    }
+
+    #[test]
+    fn all_that_wait_for_one_operation_are_known() {
+        let mut order = Order::default();
+        let (first, _) = order.admit(After::Nothing).unwrap();
+        assert_eq!(order.first_waiter(first), None);
+        let waiters: BTreeSet<_> = (0..3).map(|_| order.admit(After::One(first)).unwrap().0).collect();
+        order.admit(After::All).unwrap();
+        let known = std::iter::successors(order.first_waiter(first), |&waiter| order.next_waiter(waiter));
+        assert_eq!(known.collect::<BTreeSet<_>>(), waiters);
     }
 
     proptest! {
-        /// Operations end in any order; each begins exactly once, after what it waits for and not later than that.
+        /// Operations end in any order; each begins exactly once, after what it waits for and not later than that. Numbers start anew
+        /// where places have been used before.
         #[test]
         fn every_operation_begins_once_and_in_order(
             plan in prop::collection::vec((0u8..3, any::<prop::sample::Index>()), 1..40),
             picks in prop::collection::vec(any::<prop::sample::Index>(), 40),
+            used in prop_oneof![Just(0), 2000..2060u64],
         ) {
-            let mut order = Order::default();
+            let mut order = Order { next: 1 + used, ..Order::default() };
             let mut afters = BTreeMap::new();
             let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
             for (index, (kind, pick)) in plan.iter().enumerate() {
                 let after = match kind {
-                    1 if index > 0 => After::One(1 + pick.index(index) as u64),
+                    1 if index > 0 => After::One(used + 1 + pick.index(index) as u64),
                     2 => After::All,
                     _ => After::Nothing,
                 };
@@ -153,19 +272,20 @@ mod tests {
                 prop_assert!(!running.is_empty(), "nothing is left to begin");
                 let id = running[picks.next().map_or(0, |pick| pick.index(running.len()))];
                 ended.insert(id);
-                for (ready, doomed) in order.end(id, None) {
+                for (ready, doomed) in end(&mut order, id, None) {
                     prop_assert!(doomed.is_none() && begun.insert(ready), "begins once");
                 }
                 for (&id, after) in &afters {
                     let may = match after {
                         After::Nothing => true,
                         After::One(earlier) => ended.contains(earlier),
-                        After::All => (1..id).all(|earlier| ended.contains(&earlier)),
+                        After::All => (used + 1..id).all(|earlier| ended.contains(&earlier)),
                     };
                     prop_assert_eq!(begun.contains(&id), may);
                 }
             }
             prop_assert_eq!(order.live(), 0);
+            prop_assert!(order.gathering.is_empty() && order.recent == 0);
         }
     }
 }

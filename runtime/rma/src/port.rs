@@ -54,6 +54,7 @@ impl Port {
         }
     }
 
+    #[inline]
     pub(crate) fn post(
         &mut self,
         now: Instant,
@@ -61,8 +62,13 @@ impl Port {
         operation: Operation<'_>,
         Token(id): Token,
     ) -> Result<(), PostError> {
-        let context = if let Self::Shared { context, .. } = self { *context as u64 } else { 0 };
-        self.with(|transport| transport.post(now, to, operation, Token(context << CONTEXT_SHIFT | id)))
+        match self {
+            Self::Own(transport) => transport.post(now, to, operation, Token(id)),
+            Self::Shared { hub, context } => {
+                lock(hub).transport.post(now, to, operation, Token((*context as u64) << CONTEXT_SHIFT | id))
+            }
+            Self::Empty => unreachable!("a port is empty only inside `share`"),
+        }
     }
 
     /// Moves the transport and appends what completed for this context.

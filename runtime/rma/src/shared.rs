@@ -1,6 +1,6 @@
 //! What all contexts of a rank have in common.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::Rank;
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     individual: Mutex<Heap>,
     /// One bit for each registered segment in use.
     pub(crate) registered: AtomicU32,
+    /// Whether this rank goes on when others are lost.
+    survives: AtomicBool,
 }
 
 impl Shared {
@@ -48,7 +50,24 @@ impl Shared {
             bootstrap: Mutex::new(bootstrap),
             individual: Mutex::new(Heap::new(heap_bytes)),
             registered: AtomicU32::new(0),
+            survives: AtomicBool::new(false),
         }
+    }
+
+    /// Whether loads and stores reach the heaps of all ranks.
+    pub(crate) fn is_all_mapped(&self) -> bool {
+        self.reach.ranks().len() == self.size as usize
+    }
+
+    /// Goes on when ranks are lost, from now on.
+    pub(crate) fn survive(&self) {
+        self.park.survive();
+        self.survives.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn survives(&self) -> bool {
+        self.survives.load(Ordering::Relaxed)
     }
 
     /// What `peer` published as its address for a transport.

@@ -1,23 +1,15 @@
 //! What an operation that is not done at once has to do.
 
-use pelago_base::{AtomicOperator, GlobalAddress, Rank, Shape, Width};
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
+use pelago_platform::Operation;
 
 use crate::buffer::Buffer;
 
 /// An operation, with everything that it needs until it is done.
 pub(crate) enum Task {
     /// Move blocks of bytes.
-    Move {
-        /// From where.
-        from: End,
-        /// To where.
-        to: End,
-        /// Which bytes from there on.
-        from_shape: Shape,
-        /// Onto which; equal blocks and counts.
-        to_shape: Shape,
-    },
+    Move(Box<Move>),
     /// Work on a word.
     Atomic {
         /// Which.
@@ -31,7 +23,28 @@ pub(crate) enum Task {
     },
 }
 
-/// One end of a move.
+/// Bytes of the job's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    /// From here on.
+    pub(crate) address: GlobalAddress,
+    /// So many.
+    pub(crate) bytes: u64,
+}
+
+/// Moving blocks of bytes.
+pub(crate) struct Move {
+    /// From where.
+    pub(crate) from: End,
+    /// To where.
+    pub(crate) to: End,
+    /// Which bytes from there on.
+    pub(crate) from_shape: Shape,
+    /// Onto which; equal blocks and counts.
+    pub(crate) to_shape: Shape,
+}
+
+/// One end of a move; one of the two is global.
 pub(crate) enum End {
     /// Memory of the operation.
     Buffer(Buffer),
@@ -42,14 +55,14 @@ pub(crate) enum End {
 impl Task {
     /// A contiguous move.
     pub(crate) fn contiguous(from: End, to: End, bytes: u64) -> Self {
-        Self::Move { from, to, from_shape: Shape::contiguous(bytes), to_shape: Shape::contiguous(bytes) }
+        Move { from, to, from_shape: Shape::contiguous(bytes), to_shape: Shape::contiguous(bytes) }.into()
     }
 
     /// How many operations of a transport it takes.
     pub(crate) fn pieces(&self) -> u64 {
         match self {
-            Self::Move { from_shape, .. } if from_shape.block == 0 => 0,
-            Self::Move { from_shape, .. } => from_shape.blocks(),
+            Self::Move(moving) if moving.from_shape.block == 0 => 0,
+            Self::Move(moving) => moving.from_shape.blocks(),
             Self::Atomic { .. } => 1,
         }
     }
@@ -57,42 +70,151 @@ impl Task {
     /// How many bytes it keeps.
     pub(crate) fn captured(&self) -> usize {
         match self {
-            Self::Move { from: End::Buffer(buffer), .. } | Self::Move { to: End::Buffer(buffer), .. } => buffer.bytes(),
-            _ => 0,
+            Self::Move(moving) => moving.buffer().map_or(0, Buffer::bytes),
+            Self::Atomic { .. } => 0,
         }
     }
 
-    /// Whether a rank's memory takes part.
-    pub(crate) fn concerns(&self, rank: Rank, reach: &Reach) -> bool {
-        let is_at = |address: GlobalAddress| reach.addresses().rank(address) == rank;
-        match self {
-            Self::Move { from, to, .. } => [from, to].iter().any(|end| matches!(end, End::Global(address) if is_at(*address))),
-            Self::Atomic { at, .. } => is_at(*at),
-        }
+    /// The ranks whose memory takes part: the one that it is posted to, and the one at the other end of a copy.
+    pub(crate) fn ranks(&self, addresses: AddressLayout) -> [Option<Rank>; 2] {
+        [Some(self.target()), self.other()].map(|end| end.map(|span| addresses.rank(span.address)))
+    }
+
+    /// Whether all of it is posted to one rank: the end that decides lies in one segment.
+    pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
+        self.target().is_in_segment(addresses)
+    }
+
+    /// Whether nothing but the loss of one rank can make it fail: it touches heaps of that rank only, which are always registered.
+    pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
+        let (target, other) = (self.target(), self.other());
+        let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
+        let is_aligned = match self {
+            Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
+            Self::Move(_) => true,
+        };
+        is_aligned && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
     /// Does all of it if both ends are mapped; `Some` with the word that an atomic found if so.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> Option<u64> {
         match self {
-            Self::Move { from, to, from_shape, to_shape } => {
-                let source = from.mapped(reach, from_shape.extent().ok()?)?;
-                let target = to.mapped(reach, to_shape.extent().ok()?)?;
-                if from_shape.counts == [1; 3] {
-                    target.copy_from(source);
-                } else {
-                    copy_strided(source, *from_shape, target, *to_shape);
-                }
-                if let End::Global(address) = to {
-                    ring(reach, *address);
-                }
-                Some(0)
-            }
+            Self::Move(moving) => moving.do_mapped(reach).then_some(0),
             Self::Atomic { at, width, operator, operand } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
                 ring(reach, *at);
                 Some(found)
             }
         }
+    }
+
+    /// The `index`-th operation for the transport, and the address whose owner it is posted to.
+    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress) {
+        match self {
+            Self::Move(moving) => moving.piece(index),
+            Self::Atomic { at, width, operator, operand } => {
+                (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at)
+            }
+        }
+    }
+
+    /// Makes the buffer ready for `piece`: from now on it is the transport's.
+    pub(crate) fn lend(&mut self) {
+        if let Self::Move(moving) = self
+            && let Some(buffer) = moving.buffer_mut()
+        {
+            let _for_the_transport = buffer.lend();
+        }
+    }
+
+    /// The buffer, when the transport has completed everything that it was given it for.
+    pub(crate) fn into_buffer(self) -> Option<Buffer> {
+        let Self::Move(mut moving) = self else { return None };
+        if let Some(buffer) = moving.buffer_mut() {
+            buffer.reclaim();
+        }
+        let Move { from, to, .. } = *moving;
+        [from, to].into_iter().find_map(End::into_buffer)
+    }
+
+    /// The end whose owner it is posted to.
+    fn target(&self) -> Span {
+        match self {
+            Self::Move(moving) => moving.source().or(moving.destination()).expect("a move has a global end"),
+            Self::Atomic { at, width, .. } => Span { address: *at, bytes: width.bytes() },
+        }
+    }
+
+    /// The other end of a copy.
+    fn other(&self) -> Option<Span> {
+        match self {
+            Self::Move(moving) => moving.source().and(moving.destination()),
+            Self::Atomic { .. } => None,
+        }
+    }
+}
+
+impl From<Move> for Task {
+    fn from(moving: Move) -> Self {
+        Self::Move(Box::new(moving))
+    }
+}
+
+impl Move {
+    /// Does all of it and returns `true` if both ends are mapped.
+    pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
+        let Self { from, to, from_shape, to_shape } = self;
+        let (Ok(from_bytes), Ok(to_bytes)) = (from_shape.extent(), to_shape.extent()) else { return false };
+        let (Some(source), Some(target)) = (from.mapped(reach, from_bytes), to.mapped(reach, to_bytes)) else { return false };
+        if from_shape.counts == [1; 3] {
+            target.copy_from(source);
+        } else {
+            copy_strided(source, *from_shape, target, *to_shape);
+        }
+        if let End::Global(address) = to {
+            ring(reach, *address);
+        }
+        true
+    }
+
+    fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress) {
+        let Self { from, to, from_shape, to_shape } = self;
+        let bytes = from_shape.block;
+        let (from_offset, to_offset) = (from_shape.offset(index), to_shape.offset(index));
+        let further = |address: GlobalAddress, offset| GlobalAddress::from_bits(address.bits().wrapping_add(offset));
+        let part = |buffer: &mut Buffer, offset| buffer.lend().part(offset, bytes).expect("the buffer holds the shape");
+        match (from, to) {
+            (End::Buffer(buffer), End::Global(to)) => {
+                let to = further(*to, to_offset);
+                (Operation::Put { from: part(buffer, from_offset), to }, to)
+            }
+            (End::Global(from), End::Buffer(buffer)) => {
+                let from = further(*from, from_offset);
+                (Operation::Get { from, to: part(buffer, to_offset) }, from)
+            }
+            (End::Global(from), End::Global(to)) => {
+                let (from, to) = (further(*from, from_offset), further(*to, to_offset));
+                (Operation::Copy { from, to, bytes }, from)
+            }
+            (End::Buffer(_), End::Buffer(_)) => unreachable!("a move has a global end"),
+        }
+    }
+
+    fn source(&self) -> Option<Span> {
+        self.from.span(self.from_shape)
+    }
+
+    fn destination(&self) -> Option<Span> {
+        self.to.span(self.to_shape)
+    }
+
+    fn buffer(&self) -> Option<&Buffer> {
+        [&self.from, &self.to].into_iter().find_map(|end| if let End::Buffer(buffer) = end { Some(buffer) } else { None })
+    }
+
+    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        let ends = [&mut self.from, &mut self.to].into_iter();
+        ends.into_iter().find_map(|end| if let End::Buffer(buffer) = end { Some(buffer) } else { None })
     }
 }
 
@@ -102,6 +224,31 @@ impl End {
             Self::Buffer(buffer) => buffer.cells().part(0, bytes),
             Self::Global(address) => reach.cells(*address, bytes),
         }
+    }
+
+    fn span(&self, shape: Shape) -> Option<Span> {
+        match self {
+            Self::Buffer(_) => None,
+            Self::Global(address) => Some(Span { address: *address, bytes: shape.extent().unwrap_or(u64::MAX) }),
+        }
+    }
+
+    fn into_buffer(self) -> Option<Buffer> {
+        if let Self::Buffer(buffer) = self { Some(buffer) } else { None }
+    }
+}
+
+impl Span {
+    /// Whether one rank owns them.
+    fn is_in_segment(self, addresses: AddressLayout) -> bool {
+        self.bytes <= addresses.segment_bytes() - addresses.offset(self.address)
+    }
+
+    /// Whether they are always registered.
+    #[inline]
+    pub(crate) fn is_in_heap(self, addresses: AddressLayout) -> bool {
+        let is_heap = |segment| segment == SegmentId::SYMMETRIC || segment == SegmentId::INDIVIDUAL;
+        addresses.segment(self.address).is_some_and(is_heap) && self.is_in_segment(addresses)
     }
 }
 

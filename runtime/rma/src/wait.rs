@@ -6,11 +6,39 @@ use pelago_base::{Duration, Event};
 use pelago_memory::{CellSlice, Pod};
 use pelago_platform::Woken;
 
+use crate::shared::Shared;
 use crate::{Context, Error, Result};
 
-/// How many looks at memory come between two looks at the transport, while looking at once and while giving way.
-const LOOKS_PER_PROGRESS: u32 = 64;
-const YIELDS_PER_PROGRESS: u32 = 8;
+/// How many looks at memory come between two looks at the transport, while nothing of this context is under way there. Looking at
+/// the transport of a host, for the requests of others, costs as much as many looks at memory, and what is waited for comes by memory.
+const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
+
+/// The same where some ranks are not mapped: what is waited for may come by the transport, which costs a system call to look at, as
+/// giving way does.
+const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 8, giving_way: 1 };
+
+/// A number of looks while looking at once, and while giving way; powers of two.
+#[derive(Clone, Copy)]
+struct Looks {
+    at_once: u32,
+    giving_way: u32,
+}
+
+/// How a context waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    /// How often it looks at once.
+    spins: u32,
+    /// How many looks come between two looks at the transport.
+    idle: Looks,
+}
+
+impl Pace {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let idle = if shared.is_all_mapped() { LOOKS_PER_PROGRESS } else { LOOKS_PER_PROGRESS_REMOTE };
+        Self { spins: shared.park.spins(), idle }
+    }
+}
 
 impl Context {
     /// Waits until the element at `index` of this rank's own memory satisfies `condition`, and returns it.
@@ -19,12 +47,14 @@ impl Context {
     /// library (a plain store of another thread is noticed late).
     ///
     /// # Errors
-    /// The job is at fault: a rank was lost, or all ranks wait.
+    /// The job is at fault: a rank was lost, or all ranks wait; see [`on_peer_lost`](crate::World::on_peer_lost).
     ///
     /// # Panics
     /// `index` is past the end.
     pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
+        let losses = self.losses();
         self.block("a value", None, || {
+            self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
         })
@@ -44,7 +74,9 @@ impl Context {
         index: usize,
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
+        let losses = self.losses();
         self.block("a value", Some(limit), || {
+            self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
         })
@@ -58,16 +90,20 @@ impl Context {
         limit: Option<Duration>,
         mut ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        for look in 1..=self.spins() {
+        for look in 1..=self.pace.spins {
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            if look.is_multiple_of(LOOKS_PER_PROGRESS) {
-                self.progress();
-            }
+            self.progress_now_and_then(look, self.pace.idle.at_once);
             spin_loop();
         }
         self.block_parked(what, limit, &mut ready)
+    }
+
+    /// Lets the library move at every look while something is under way, else at every so many; returns whether anything moved.
+    #[inline]
+    fn progress_now_and_then(&self, look: u32, idle: u32) -> bool {
+        (self.busy.get() || look & (idle - 1) == 0) && self.progress()
     }
 
     #[cold]
@@ -80,12 +116,15 @@ impl Context {
         let shared = self.shared();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
-        for look in 1..=shared.park.yields() {
+        let mut look = 0;
+        while look < shared.park.yields() {
+            look += 1;
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            if look.is_multiple_of(YIELDS_PER_PROGRESS) {
-                self.progress();
+            // What moves keeps this rank awake: a message is often followed by another, and to be woken takes longer.
+            if self.progress_now_and_then(look, self.pace.idle.giving_way) {
+                look = 0;
             }
             // Others may take the processor for milliseconds each time.
             if is_late() {
@@ -102,7 +141,13 @@ impl Context {
             if !look() {
                 self.count(Event::Parked);
                 let due = [until, self.next_deadline()].into_iter().flatten().min();
-                if let Woken::Fault(fault) = shared.park.park(due, &mut look) {
+                let mut look_again = || {
+                    look() || {
+                        self.before_sleep();
+                        false
+                    }
+                };
+                if let Woken::Fault(fault) = shared.park.park(due, &mut look_again) {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());
                 }

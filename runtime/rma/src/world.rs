@@ -46,10 +46,11 @@ impl World {
         bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
         // Ranks may see different numbers of processors, so that one decides for all.
         bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;
-        bootstrap.barrier()?;
-        let crowded = bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
+        bootstrap.barrier(&mut || false)?;
+        // What rank 0 says is found on its own host only, and matters only where all ranks are on one.
         let mapped = reach.ranks().len() == size as usize;
-        let kind = if crowded && mapped { BarrierKind::Central } else { BarrierKind::Dissemination };
+        let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
+        let kind = if crowded { BarrierKind::Central } else { BarrierKind::Dissemination };
         let heap_bytes = reach.addresses().segment_bytes();
         let mut heap = Heap::new(heap_bytes);
         let bytes = scratch_bytes(size);
@@ -71,11 +72,30 @@ impl World {
     /// # Errors
     /// An operation whose handle nobody waited for has failed, or the job is at fault.
     pub fn finish(self) -> Result<()> {
-        self.barrier()?;
+        let survives = self.shared().survives();
+        if !survives {
+            self.barrier()?;
+        }
         // The last messages of the barrier are still on their way.
         self.quiet()?;
+        self.context.drain(None)?;
+        if survives || !self.shared().is_all_mapped() {
+            self.leave_together()?;
+        }
         self.context.shared().bootstrap().finish();
         Ok(())
+    }
+
+    /// Answers others until all are done: whoever left early would leave them waiting for the last acknowledgement, or count as lost.
+    fn leave_together(&self) -> Result<()> {
+        let mut meanwhile = || {
+            let moved = self.context.progress();
+            if !moved {
+                self.context.before_sleep();
+            }
+            moved
+        };
+        Ok(self.context.shared().bootstrap().barrier(&mut meanwhile)?)
     }
 
     /// Allocates `count` zeroed values on every rank, at the same place of its memory. Collective; `count` is the same everywhere.

@@ -2,9 +2,12 @@
 
 mod bundled;
 mod ends;
+mod hosts;
 mod killed;
+mod network;
 mod output;
 mod programs;
+mod stranger;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};
@@ -89,11 +92,15 @@ struct Running {
 impl Running {
     /// Starts a job of four ranks and reads what they print.
     fn start(arguments: &[&str]) -> Self {
-        let (mut command, mark) = pelago(&[&["run", "-n", "4"], arguments].concat());
+        Self::of(4, pelago(&[&["run", "-n", "4"], arguments].concat()))
+    }
+
+    /// As `start`, with a command that starts so many ranks.
+    fn of(ranks: usize, (mut command, mark): (Command, String)) -> Self {
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
         let mut output = BufReader::new(launcher.stdout.take().expect("piped"));
         let mut lines: Vec<String> = Vec::new();
-        while lines.len() < 4 {
+        while lines.len() < ranks {
             let mut line = String::new();
             assert!(output.read_line(&mut line).expect("text") > 0, "a line of each rank");
             lines.extend(Some(line).filter(|line| line.starts_with("rank ")));

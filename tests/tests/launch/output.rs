@@ -103,7 +103,7 @@ fn help_and_lists_are_no_errors() {
     assert!(end(pelago(&["info"]).0).output.contains("cross-memory attach"));
 }
 
-fn spare_pipe() -> std::process::ChildStdout {
+pub(crate) fn spare_pipe() -> std::process::ChildStdout {
     let mut child = std::process::Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     child.wait().unwrap();
     child.stdout.take().unwrap()

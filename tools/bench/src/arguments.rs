@@ -27,7 +27,7 @@ pub struct Arguments {
     /// How many ranks [default: 2; for barrier 2, 4, 8 and 16, for launch 2 and 16]
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
-    /// How ranks reach each other
+    /// How ranks reach each other, and so what the raw limits are: the memory that they share, or plain UDP sockets
     #[arg(long, value_enum, default_value_t)]
     pub transport: Transport,
     /// Sizes of put and get: multiples of 8, also with K, M or G [default: 8 to 16M]
@@ -50,11 +50,13 @@ pub struct Arguments {
 /// How ranks reach each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// What suits: shared memory, until ranks may be on several hosts.
+    /// What suits ranks of one host: shared memory.
     #[default]
     Auto,
     /// Shared memory.
     Shm,
+    /// Datagrams, on this host too.
+    Udp,
 }
 
 /// How results are shown.
@@ -81,6 +83,7 @@ impl Arguments {
     /// The arguments by which one rank measures `names`.
     pub(crate) fn of_rank(&self, names: &[&str]) -> Vec<String> {
         let mut arguments: Vec<String> = names.iter().map(ToString::to_string).collect();
+        arguments.push(format!("--transport={}", self.transport.name()));
         arguments.push(format!("--edge={}", self.edge));
         if !self.bytes.is_empty() {
             let sizes: Vec<_> = self.bytes.iter().map(ToString::to_string).collect();
@@ -91,10 +94,11 @@ impl Arguments {
 }
 
 impl Transport {
-    /// As rows name it.
-    pub(crate) const fn name(self) -> &'static str {
+    /// As rows and launchers name it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Auto | Self::Shm => "shm",
+            Self::Udp => "udp",
         }
     }
 }
@@ -159,9 +163,10 @@ mod tests {
 
     #[test]
     fn a_rank_understands_what_it_is_told() {
-        let arguments = parse(&["put", "get", "--bytes", "8,1K", "--edge", "16"]).unwrap();
+        let arguments = parse(&["put", "get", "--bytes", "8,1K", "--edge", "16", "--transport", "udp"]).unwrap();
         let told = arguments.of_rank(&["put"]);
         let rank = parse(&told.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
         assert_eq!((rank.names, rank.bytes, rank.edge), (vec!["put".into()], vec![8, 1024], 16));
+        assert_eq!(rank.transport, Transport::Udp);
     }
 }

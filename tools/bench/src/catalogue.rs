@@ -1,16 +1,19 @@
 //! The table of what can be measured.
 
+use crate::Transport;
 use crate::error::Result;
-use crate::measure::{atomics, barrier, faces, memory, rate, transfer, visible};
+use crate::measure::{atomics, barrier, computing, faces, memory, rate, transfer, visible};
 use crate::stage::Stage;
 
 /// Something that can be measured.
 pub(crate) struct Benchmark {
     pub(crate) name: &'static str,
-    /// What is measured, and the raw limit that it is compared with.
+    /// What is measured, and the raw limit that it is compared with: where ranks share memory; over UDP.
     pub(crate) summary: &'static str,
     /// Fewer ranks cannot do it.
     pub(crate) ranks_min: u32,
+    /// The same where they share no memory: a rank's own is always mapped.
+    pub(crate) ranks_min_apart: u32,
     /// Numbers of ranks that it is measured with, in jobs of their own, unless the command line names one.
     pub(crate) jobs: Jobs,
     /// Measures, on each rank.
@@ -24,72 +27,123 @@ pub(crate) enum Jobs {
     Shared,
     /// One of its own for each of these numbers of ranks.
     Own(&'static [u32]),
+    /// One together with others where ranks share memory; where they do not, one of its own for each of these numbers of ranks.
+    OwnApart(&'static [u32]),
     /// Jobs that do nothing, timed from outside.
     Empty(&'static [u32]),
+}
+
+impl Benchmark {
+    /// Fewer ranks that reach each other like this cannot do it.
+    pub(crate) fn ranks_min(&self, transport: Transport) -> u32 {
+        if transport == Transport::Udp { self.ranks_min_apart } else { self.ranks_min }
+    }
+
+    /// The numbers of ranks with which it has jobs of its own, if it has.
+    pub(crate) fn own_jobs(&self, transport: Transport) -> Option<&'static [u32]> {
+        match self.jobs {
+            Jobs::Own(table) => Some(table),
+            Jobs::OwnApart(table) if transport == Transport::Udp => Some(table),
+            _ => None,
+        }
+    }
 }
 
 /// In the order in which it is measured: `memory` first, before others have used any.
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "memory",
-        summary: "private memory of a rank after start and a barrier; raw: before it joined",
+        summary: "private memory of a rank after start and a barrier, over udp also in large jobs; raw: before it joined",
         ranks_min: 1,
-        jobs: Jobs::Shared,
+        ranks_min_apart: 1,
+        jobs: Jobs::OwnApart(&[2, 64, 1024]),
         run: memory::run,
     },
     Benchmark {
         name: "put",
-        summary: "write another rank's memory, with completion; raw: store, memcpy",
+        summary: "write another rank's memory, with completion; raw: store, memcpy; udp: a datagram and its answer, a stream from 16K on",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: transfer::put,
     },
     Benchmark {
         name: "get",
-        summary: "read another rank's memory; raw: load, memcpy",
+        summary: "read another rank's memory; raw: load, memcpy; udp: a datagram and its answer, a stream from 16K on",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: transfer::get,
     },
     Benchmark {
         name: "fetch_add",
-        summary: "add to another rank's word and fetch it; raw: atomic add",
+        summary: "add to another rank's word and fetch it; raw: atomic add; udp: a datagram and its answer",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: atomics::fetch_add,
     },
     Benchmark {
         name: "compare_swap",
-        summary: "replace another rank's word if it is as expected; raw: atomic compare and exchange",
+        summary: "replace another rank's word if it is as expected; raw: atomic compare and exchange; udp: a datagram and its answer",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: atomics::compare_swap,
     },
     Benchmark {
         name: "visible",
-        summary: "put, seen by its target, put back, one way; raw: a cache line to and fro",
+        summary: "put, seen by its target, put back, one way; raw: a cache line to and fro; udp: a datagram to and fro",
         ranks_min: 2,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: visible::run,
     },
     Benchmark {
         name: "rate",
-        summary: "puts of 8 bytes, 64 and then quiet; raw: stores and a fence",
+        summary: "puts of 8 bytes, 64 and then quiet; raw: stores and a fence; udp: one datagram with all 64, and its answer",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: rate::run,
     },
     Benchmark {
+        name: "get_while_target_computes",
+        summary: "read a word of a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: computing::get,
+    },
+    Benchmark {
+        name: "put_while_target_computes",
+        summary: "write a word, and flush, to a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: computing::put,
+    },
+    Benchmark {
+        name: "fetch_add_while_target_computes",
+        summary: "add to a word of a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: computing::fetch_add,
+    },
+    Benchmark {
         name: "faces",
-        summary: "put a face of a cube of numbers, in planes jk, ik and ij; raw: loops over it",
+        summary: "put a face of a cube of numbers, in planes jk, ik and ij; raw: loops over it; udp: packed by loops, streamed",
         ranks_min: 1,
+        ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: faces::run,
     },
     Benchmark {
         name: "barrier",
-        summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share processors",
+        summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share processors; udp: a datagram for each step",
         ranks_min: 1,
+        ranks_min_apart: 1,
         jobs: Jobs::Own(&[2, 4, 8, 16]),
         run: barrier::run,
     },
@@ -97,6 +151,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         name: "launch",
         summary: "start to end of an empty program; raw: as many processes that do nothing",
         ranks_min: 1,
+        ranks_min_apart: 1,
         jobs: Jobs::Empty(&[2, 16]),
         run: |_| Ok(()),
     },

@@ -27,7 +27,7 @@ pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Comman
 
 /// What can be measured, one line for each.
 pub fn list() -> String {
-    BENCHMARKS.iter().map(|benchmark| format!("{:14}{}\n", benchmark.name, benchmark.summary)).collect()
+    BENCHMARKS.iter().map(|benchmark| format!("{:32}{}\n", benchmark.name, benchmark.summary)).collect()
 }
 
 /// The results as text, and as pictures in the folder `plot` if there is one.
@@ -99,20 +99,21 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
     let mut shared = Vec::new();
     let mut plans = Vec::new();
     for benchmark in arguments.benchmarks() {
-        if benchmark.ranks_min > ranks {
+        let needed = benchmark.ranks_min(arguments.transport);
+        if needed > ranks {
             if arguments.names.is_empty() {
                 continue;
             }
-            let (name, needed) = (benchmark.name, benchmark.ranks_min);
-            return Err(format!("{name} needs {needed} ranks; give it -n {needed}"));
+            let (name, transport) = (benchmark.name, arguments.transport.name());
+            return Err(format!("{name} over {transport} needs {needed} ranks; give it -n {needed}"));
         }
-        match benchmark.jobs {
-            Jobs::Shared => shared.push(benchmark.name),
-            Jobs::Own(table) => {
+        match (benchmark.own_jobs(arguments.transport), benchmark.jobs) {
+            (Some(table), _) => {
                 let table = arguments.ranks.map_or(table.to_vec(), |ranks| vec![ranks]);
                 plans.extend(table.into_iter().map(|ranks| (vec![benchmark.name], ranks)));
             }
-            Jobs::Empty(_) => {}
+            (None, Jobs::Empty(_)) => {}
+            (None, _) => shared.push(benchmark.name),
         }
     }
     if !shared.is_empty() {
@@ -185,6 +186,15 @@ mod tests {
     }
 
     #[test]
+    fn memory_over_udp_is_measured_in_small_and_large_jobs() {
+        let all = plans(&arguments(&["--transport", "udp"])).unwrap();
+        let alone: Vec<_> = all.iter().filter(|(names, _)| names == &["memory"]).map(|plan| plan.1).collect();
+        assert_eq!(alone, [2, 64, 1024]);
+        assert!(all.iter().any(|(names, ranks)| *ranks == 2 && names.contains(&"get_while_target_computes")));
+        assert_eq!(plans(&arguments(&["memory", "--transport", "udp", "-n", "7"])).unwrap(), [(vec!["memory"], 7)]);
+    }
+
+    #[test]
     fn a_number_of_ranks_is_kept_to() {
         assert_eq!(plans(&arguments(&["barrier", "-n", "5"])).unwrap(), [(vec!["barrier"], 5)]);
         assert_eq!(plans(&arguments(&["launch", "-n", "5"])).unwrap(), []);
@@ -195,6 +205,9 @@ mod tests {
         let all = plans(&arguments(&["-n", "1"])).unwrap();
         assert!(all.iter().all(|(names, _)| !names.contains(&"visible")));
         assert!(plans(&arguments(&["visible", "-n", "1"])).unwrap_err().contains("-n 2"));
+        let apart = plans(&arguments(&["-n", "1", "--transport", "udp"])).unwrap();
+        assert!(apart.iter().all(|(names, _)| !names.contains(&"put")), "a rank's own memory is mapped");
+        assert!(plans(&arguments(&["put", "-n", "1", "--transport", "udp"])).unwrap_err().contains("-n 2"));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::process::{Command, ExitCode};
 
 use pelago::{GlobalPtr, World};
 
+use crate::growth;
+
 /// The operations, in the order of the table.
 const OPERATIONS: &[(&str, Loop)] = &[
     ("put", put),
@@ -43,7 +45,8 @@ const RENEW: &str = "cargo run --release -p pelago-bench --bin pelago-count -- r
 /// What the table's second line begins with.
 const COMPILER: &str = "# compiler: ";
 
-/// `check` compares the counts with the table, `renew` writes the table anew, `loop NAME N` is what valgrind runs.
+/// `check` compares the counts with the table, `renew` writes the table anew, `loop NAME N` is what valgrind runs; `talk HEAP FIRST PEERS`
+/// is a rank that tells what memory it takes, see [`growth`].
 pub fn counted_main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
@@ -53,7 +56,15 @@ pub fn counted_main(arguments: &[String]) -> ExitCode {
             Ok(iterations) => count(name, iterations).map_err(|error| error.to_string()),
             Err(_) => Err(format!("{iterations} is not a number")),
         },
-        _ => Err("say check, renew, or loop NAME N".into()),
+        ["talk", ref numbers @ ..] => {
+            match numbers.iter().map(|number| number.parse()).collect::<Result<Vec<u64>, _>>().as_deref() {
+                Ok(&[heap_bytes, first, peers]) => {
+                    growth::talk(heap_bytes, first as u32, peers as u32).map_err(|error| error.to_string())
+                }
+                _ => Err("talk needs three numbers".into()),
+            }
+        }
+        _ => Err("say check, renew, loop NAME N, or talk HEAP FIRST PEERS".into()),
     };
     done.map_or_else(
         |message| {

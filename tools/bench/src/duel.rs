@@ -17,7 +17,7 @@ pub(crate) struct Duel {
 }
 
 /// Rounds whose times are not kept: pages are touched, caches and predictors learn.
-const WARM_UP_ROUNDS: u64 = 2;
+pub(crate) const WARM_UP_ROUNDS: u64 = 2;
 
 impl Duel {
     /// Lets both measure themselves `repetitions` times; who is first changes every time.
@@ -71,6 +71,12 @@ pub(crate) fn time(act: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9)
 }
 
+/// The value that so many of 100 do not exceed.
+pub(crate) fn percentile(values: &mut [f64], of_100: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get((values.len() * of_100).div_ceil(100).saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -97,6 +103,13 @@ mod tests {
         assert_eq!(order[..4], [Side::Library, Side::Raw, Side::Raw, Side::Library]);
         assert_eq!(order.len(), 10);
         assert_eq!((duel.library_median(), duel.raw_median(), duel.library_min()), (80.0, 35.0, 50.0));
+    }
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let mut values: Vec<_> = (1..=200).rev().map(f64::from).collect();
+        assert_eq!([1, 50, 99, 100].map(|of_100| percentile(&mut values, of_100)), [2.0, 100.0, 198.0, 200.0]);
+        assert_eq!(percentile(&mut [7.0], 99), 7.0);
     }
 
     #[test]

@@ -10,12 +10,15 @@
 //! | `rank` | what each rank does |
 //! | `stage` | who sends and who receives, and how they take turns without the library's waiting |
 //! | `duel` | library and raw limit by turns, so that what else the machine does falls on both |
-//! | `raw` | the raw limits: the same memory with nothing but instructions |
+//! | `limit` | which raw limit stands beside the library |
+//! | `raw` | that of mapped memory: the same memory with nothing but instructions |
+//! | `raw_udp` | that over UDP: plain sockets |
 //! | `measure/` | one file for each thing measured |
-//! | `count` | instructions per operation, under valgrind |
+//! | [`count`] | instructions per operation, under valgrind |
+//! | [`growth`] | memory of a rank of a job however large |
 //!
 //! Every receiver reads what it received, and the run fails if it is wrong. Library and raw limit use the same memory in the same
-//! process.
+//! process, or the same processes and the same way between them.
 //!
 //! Absent on purpose: how a job is started, which whoever calls [`main`] knows, and what a good result is.
 
@@ -25,11 +28,14 @@ mod command;
 pub mod count;
 mod duel;
 mod error;
+pub mod growth;
 mod launch;
+mod limit;
 mod measure;
 mod plot;
 mod rank;
 mod raw;
+mod raw_udp;
 mod row;
 mod stage;
 mod table;

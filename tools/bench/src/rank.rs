@@ -42,7 +42,7 @@ fn measure(arguments: &Arguments) -> Result<(), Error> {
         world.barrier()?;
         let usage = Usage::now()?;
         let stage = Stage::new(world, arguments, usage_before, usage)?;
-        for benchmark in arguments.benchmarks().filter(|benchmark| benchmark.ranks_min <= world.size()) {
+        for benchmark in arguments.benchmarks().filter(|benchmark| benchmark.ranks_min(arguments.transport) <= world.size()) {
             (benchmark.run)(&stage)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::duel::Duel;
 pub struct Row {
     /// What was measured, as `pelago bench --list` names it.
     pub name: String,
-    /// How ranks reached each other.
+    /// How ranks reached each other: `shm` or `udp`.
     pub transport: String,
     /// How many ranks the job had.
     pub ranks: u32,
@@ -29,6 +29,9 @@ pub struct Row {
     /// The shortest of the repetitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ns: Option<f64>,
+    /// The time that 99 of 100 operations did not exceed, where each was timed by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<f64>,
     /// Bytes by median time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gigabytes_per_second: Option<f64>,

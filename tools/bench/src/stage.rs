@@ -1,7 +1,8 @@
-//! Who sends and who receives, and how they take turns without the library's waiting.
+//! Who sends and who receives, and how they take turns.
 //!
-//! Rank 0 sends to rank 1; alone, to itself. The others wait inside the library, asleep. Sender and receiver wait for each other
-//! outside it: a rank that sleeps in the library is woken by every put, which is not what is measured here.
+//! Rank 0 sends to rank 1; alone, to itself. The others wait inside the library, asleep. Where memory is mapped, sender and receiver
+//! wait for each other outside it: a rank that sleeps in the library is woken by every put, which is not what is measured here. Over UDP
+//! they wait inside it, as programs do.
 
 use core::hint::spin_loop;
 use std::cell::Cell;
@@ -14,7 +15,8 @@ use pelago::{Rank, Symmetric, World};
 use crate::duel::time;
 use crate::error::Result;
 use crate::measure::memory::Usage;
-use crate::{Arguments, Row};
+use crate::raw_udp::{Line, Plain};
+use crate::{Arguments, Row, Transport};
 
 /// Looks at the other's flag before naps begin: some ten microseconds.
 const LOOKS: u32 = 2_000;
@@ -25,9 +27,16 @@ const NAP: Duration = Duration::from_micros(50);
 /// Time that a batch of operations should take: long beside reading the clock, short beside a turn of the scheduler.
 pub(crate) const BATCH_NS: f64 = 250e3;
 
+/// The same over UDP: long beside the time for which a rank that waits looks itself before it leaves that to its agent, so that what is
+/// measured is how a long wait goes on, not how it begins.
+pub(crate) const BATCH_APART_NS: f64 = 5e6;
+
 /// Words of the stage: flag and note, each on a cache line of its own.
 const FLAG: usize = 0;
 const NOTE: usize = 8;
+
+/// Questions on a line before the clock starts: then both are there, and their ways are known to the system.
+const GREETINGS: u64 = 3;
 
 /// One rank's part in the measurements.
 pub(crate) struct Stage<'w> {
@@ -38,13 +47,24 @@ pub(crate) struct Stage<'w> {
     /// Its memory when it was one, after a barrier.
     pub(crate) usage: Usage,
     words: Symmetric<'w, u64>,
-    step: Cell<u64>,
+    /// Flags that were raised for the other, and that were awaited from it.
+    raised: Cell<u64>,
+    awaited: Cell<u64>,
+    /// The raw limit of sender and receiver, if they share no memory.
+    line: Option<Line>,
 }
 
 impl<'w> Stage<'w> {
     /// Collective.
     pub(crate) fn new(world: &'w World, arguments: &'w Arguments, usage_before: Usage, usage: Usage) -> Result<Self> {
-        Ok(Self { world, arguments, usage_before, usage, words: world.alloc(NOTE + 8)?, step: Cell::new(0) })
+        let (words, raised, awaited) = (world.alloc(NOTE + 8)?, Cell::new(0), Cell::new(0));
+        let mut stage = Self { world, arguments, usage_before, usage, words, raised, awaited, line: None };
+        if stage.is_apart() && !stage.is_idle() {
+            let plain = Plain::bind(false)?;
+            let port = stage.exchange(u64::from(plain.port()?))?;
+            stage.line = Some(Line::to(plain, port as u16)?);
+        }
+        Ok(stage)
     }
 
     pub(crate) fn sender(&self) -> Rank {
@@ -73,6 +93,16 @@ impl<'w> Stage<'w> {
         self.world.size() as usize > available_parallelism().map_or(1, usize::from)
     }
 
+    /// Whether ranks share no memory.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.arguments.transport == Transport::Udp && self.world.size() > 1
+    }
+
+    /// The raw limit of sender and receiver, if they share no memory.
+    pub(crate) fn line(&self) -> Option<&Line> {
+        self.line.as_ref()
+    }
+
     /// A row of this job, without results.
     pub(crate) fn row(&self, name: &str) -> Row {
         Row { name: name.into(), transport: self.arguments.transport.name().into(), ranks: self.world.size(), ..Row::default() }
@@ -90,9 +120,41 @@ impl<'w> Stage<'w> {
 
     /// Lets the sender act while the receiver waits; returns the time that it took. For both of them to call.
     pub(crate) fn send(&self, act: impl FnOnce() -> Result<()>) -> Result<f64> {
-        self.meet()?;
+        if self.is_sender() && self.is_receiver() {
+            return time(act);
+        }
+        self.play(act, || Ok(()))
+    }
+
+    /// Lets the sender act while the receiver serves; returns the time that it took the sender. For both of them to call.
+    pub(crate) fn play(&self, act: impl FnOnce() -> Result<()>, serve: impl FnOnce() -> Result<()>) -> Result<f64> {
+        // Nothing of the receiver's is under way while the sender acts.
+        self.signal(self.receiver(), self.sender())?;
         let nanoseconds = if self.is_sender() { time(act)? } else { 0.0 };
-        self.meet()?;
+        if !self.is_sender() {
+            serve()?;
+        }
+        self.signal(self.sender(), self.receiver())?;
+        Ok(nanoseconds)
+    }
+
+    /// As [`play`](Self::play), on a line.
+    pub(crate) fn converse(
+        &self,
+        line: &Line,
+        act: impl FnOnce() -> Result<()>,
+        serve: impl FnOnce() -> Result<()>,
+    ) -> Result<f64> {
+        let mut nanoseconds = 0.0;
+        let act = || {
+            (0..GREETINGS).try_for_each(|_| line.ask(&[0], &mut [0]))?;
+            nanoseconds = time(act)?;
+            Ok(())
+        };
+        self.play(act, || {
+            line.serve(GREETINGS, |greeting| line.send(greeting))?;
+            serve()
+        })?;
         Ok(nanoseconds)
     }
 
@@ -103,12 +165,13 @@ impl<'w> Stage<'w> {
 
     /// Finds how many operations fill a batch, a multiple of `granularity`; `act` does so many. For both to call; only the sender acts.
     pub(crate) fn calibrate(&self, granularity: u64, mut act: impl FnMut(u64) -> Result<()>) -> Result<u64> {
+        let batch_ns = if self.is_apart() { BATCH_APART_NS } else { BATCH_NS };
         let mut count = granularity;
         if self.is_sender() {
             loop {
                 let nanoseconds = time(|| act(count))?;
-                if nanoseconds >= BATCH_NS / 8.0 {
-                    let wanted = (count as f64 * BATCH_NS / nanoseconds) as u64;
+                if nanoseconds >= batch_ns / 8.0 {
+                    let wanted = (count as f64 * batch_ns / nanoseconds) as u64;
                     count = wanted.max(1).next_multiple_of(granularity);
                     break;
                 }
@@ -120,24 +183,48 @@ impl<'w> Stage<'w> {
 
     /// Brings a number of the sender to the receiver.
     pub(crate) fn tell(&self, value: u64) -> Result<u64> {
-        if self.is_sender() {
-            self.world.put(self.words.at(self.receiver(), NOTE), &[value])?.wait()?;
-        }
-        self.meet()?;
-        let told = if self.is_receiver() { self.words.local().load(NOTE) } else { value };
-        self.meet()?;
-        Ok(told)
+        let told = self.exchange(value)?;
+        Ok(if self.is_sender() { value } else { told })
     }
 
     /// Sender and receiver meet; what each wrote before is visible to the other after.
     pub(crate) fn meet(&self) -> Result<()> {
-        let step = self.step.get() + 1;
-        self.step.set(step);
-        let other = if self.is_sender() { self.receiver() } else { self.sender() };
-        self.world.put(self.words.at(other, FLAG), &[step])?.wait()?;
+        self.raise()?;
+        self.wait()
+    }
+
+    /// Each of sender and receiver gets the number of the other.
+    fn exchange(&self, value: u64) -> Result<u64> {
+        self.world.put(self.words.at(self.other(), NOTE), &[value])?.wait()?;
+        self.meet()?;
+        let found = self.words.local().load(NOTE);
+        self.meet()?;
+        Ok(found)
+    }
+
+    /// One of the two goes on at once, the other when it has come so far.
+    fn signal(&self, from: Rank, to: Rank) -> Result<()> {
+        if self.world.rank() == from {
+            self.raise()?;
+        }
+        if self.world.rank() == to { self.wait() } else { Ok(()) }
+    }
+
+    fn raise(&self) -> Result<()> {
+        self.raised.set(self.raised.get() + 1);
+        Ok(self.world.put(self.words.at(self.other(), FLAG), &[self.raised.get()])?.wait()?)
+    }
+
+    fn wait(&self) -> Result<()> {
+        let awaited = self.awaited.get() + 1;
+        self.awaited.set(awaited);
         let here = self.words.local();
+        if self.is_apart() {
+            self.world.wait_until(here, FLAG, |raised| raised >= awaited)?;
+            return Ok(());
+        }
         let mut looks = 0;
-        while here.load(FLAG) < step {
+        while here.load(FLAG) < awaited {
             looks += 1;
             if looks < LOOKS {
                 spin_loop();
@@ -149,5 +236,9 @@ impl<'w> Stage<'w> {
             sleep(NAP);
         }
         Ok(())
+    }
+
+    fn other(&self) -> Rank {
+        if self.is_sender() { self.receiver() } else { self.sender() }
     }
 }

@@ -4,7 +4,7 @@ use crate::Row;
 
 /// The heading of the columns.
 pub(crate) fn head() -> String {
-    columns(["", "", "ranks", "median", "best", "rate", "raw limit", "", "ratio"].map(String::from))
+    columns(["", "", "ranks", "by", "median", "best", "rate", "raw limit", "", "ratio"].map(String::from))
 }
 
 /// One result.
@@ -17,13 +17,15 @@ pub(crate) fn line(row: &Row) -> String {
     };
     let rate = match (row.operations_per_second, row.gigabytes_per_second) {
         (Some(rate), _) => format!("{} M/s", digits(rate / 1e6)),
+        (None, Some(rate)) if rate < 0.1 => format!("{} MB/s", digits(rate * 1e3)),
         (None, Some(rate)) => format!("{} GB/s", digits(rate)),
-        _ => String::new(),
+        _ => row.p99_ns.map(|p99| format!("99 %: {}", nanoseconds_text(p99))).unwrap_or_default(),
     };
     columns([
         row.name.clone(),
         what,
         row.ranks.to_string(),
+        row.transport.clone(),
         row.private_bytes.map_or(time(row.median_ns), bytes_text),
         time(row.min_ns),
         rate,
@@ -65,15 +67,16 @@ fn digits(value: f64) -> String {
     }
 }
 
-fn columns(cells: [String; 9]) -> String {
-    let [name, what, ranks, median, best, rate, raw, raw_name, ratio] = cells;
-    let line = format!("{name:13}{what:>8}{ranks:>7}{median:>10}{best:>10}{rate:>12}{raw:>11} {raw_name:11}{ratio:>6}");
+fn columns(cells: [String; 10]) -> String {
+    let [name, what, ranks, by, median, best, rate, raw, raw_name, ratio] = cells;
+    let line = format!("{name:32}{what:>8}{ranks:>7}{by:>5}{median:>10}{best:>10}{rate:>14}{raw:>11} {raw_name:11}{ratio:>6}");
     line.trim_end().to_owned() + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::BENCHMARKS;
 
     #[test]
     fn units_suit() {
@@ -85,6 +88,7 @@ mod tests {
     fn columns_are_aligned() {
         let row = Row {
             name: "put".into(),
+            transport: "shm".into(),
             ranks: 2,
             bytes: Some(1 << 16),
             median_ns: Some(4700.0),
@@ -96,8 +100,26 @@ mod tests {
             ..Row::default()
         };
         let (head, line) = (head(), line(&row));
-        assert_eq!(line, "put            64 KiB      2   4.70 µs   4.60 µs   13.9 GB/s    4.65 µs memcpy       1.01\n");
+        assert_eq!(
+            line,
+            "put                               64 KiB      2  shm   4.70 µs   4.60 µs     13.9 GB/s    4.65 µs memcpy       1.01\n"
+        );
         assert_eq!(head.chars().count(), line.chars().count());
+    }
+
+    #[test]
+    fn the_longest_name_and_the_slowest_operations_fit() {
+        let name = BENCHMARKS.iter().map(|benchmark| benchmark.name).max_by_key(|name| name.len()).unwrap();
+        let row = Row { name: name.into(), transport: "udp".into(), p99_ns: Some(85e3), ..Row::default() };
+        let row = Row { bytes: Some(8), ranks: 2, median_ns: Some(31e3), ratio: Some(1.0), ..row };
+        assert!(line(&row).contains(&format!("{name} ")) && line(&row).contains(" 99 %: 85.0 µs"));
+        assert_eq!(line(&row).chars().count(), head().chars().count());
+    }
+
+    #[test]
+    fn a_low_bandwidth_keeps_its_digits() {
+        let row = Row { gigabytes_per_second: Some(0.000_321), ..Row::default() };
+        assert!(line(&row).contains(" 0.32 MB/s"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! `pelago bench`: measures in jobs of this executable.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use pelago_bench::Transport;
 
 use crate::{Refused, bundled};
 
@@ -15,12 +17,31 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
-        let this = std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))?;
-        Ok(pelago_bench::main(&self.arguments, |ranks, arguments| {
-            let mut command = Command::new(&this);
-            command.args(["run", "-n", &ranks.to_string()]).arg(&this).args([bundled::COMMAND, bundled::BENCH_RANK]);
-            command.args(arguments);
-            command
-        }))
+        let this = crate::this()?;
+        let transport = self.arguments.transport;
+        Ok(pelago_bench::main(&self.arguments, |ranks, arguments| job(&this, transport, ranks, arguments)))
+    }
+}
+
+/// Runs a job of so many ranks, each of which measures what `arguments` say.
+fn job(this: &Path, transport: Transport, ranks: u32, arguments: &[String]) -> Command {
+    let mut command = Command::new(this);
+    command.args(["run", "-n", &ranks.to_string(), "--transport", transport.name()]);
+    command.arg(this).args([bundled::COMMAND, bundled::BENCH_RANK]).args(arguments);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_reaches_its_ranks_as_the_command_line_says() {
+        for (transport, says) in [(Transport::Auto, "shm"), (Transport::Shm, "shm"), (Transport::Udp, "udp")] {
+            let command = job(Path::new("/bin/pelago"), transport, 3, &["put".into()]);
+            let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+            let run = ["run", "-n", "3", "--transport", says, "/bin/pelago", bundled::COMMAND, bundled::BENCH_RANK, "put"];
+            assert_eq!(words, run);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe |
+//! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
 //! | `bench` | `pelago bench`: measures in jobs of this executable |
 //! | `info` | `pelago info`: what this machine offers |
 //! | `attach` | whether processes may read each other's memory here |
@@ -16,10 +17,12 @@
 mod attach;
 mod bench;
 mod bundled;
+mod host;
 mod info;
 mod run;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -45,6 +48,9 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
+    /// The part of one host in a job; `pelago run --hosts` starts these.
+    #[command(hide = true, name = pelago_launch::launcher::HOST_COMMAND)]
+    Host,
 }
 
 /// A usage error, or another reason not to start: one line.
@@ -57,12 +63,18 @@ pub fn main() -> ExitCode {
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),
+        Ok(Command::Host) => host::main(),
         Err(error) => refused(&error),
     }
     .unwrap_or_else(|Refused(line)| {
         say(&line);
         ExitCode::from(2)
     })
+}
+
+/// Where this command is.
+fn this() -> Result<PathBuf, Refused> {
+    std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))
 }
 
 /// Says something on standard error, where nobody may listen any more.

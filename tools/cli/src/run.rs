@@ -8,11 +8,12 @@ use clap::{Args, ValueEnum};
 use pelago_base::Duration;
 use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{Job, LaunchError, parse_bytes};
-use pelago_launch::{Settings, names};
+use pelago_launch::{Settings, TransportChoice, names};
 
+use crate::host::OnHosts;
 use crate::{Refused, bundled, say};
 
-/// Run a program as the ranks of a job on this machine
+/// Run a program as the ranks of a job
 #[derive(Args)]
 #[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
 #[command(after_help = "\
@@ -20,7 +21,10 @@ Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 ti
 
 Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
 PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
-processes' memory), PELAGO_HEAP and PELAGO_PROGRESS (as --heap and --progress, also for a program that runs alone).")]
+processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap, --progress,
+--transport, --encrypt and --failure-limit, also for a program that runs alone).
+
+Rank 0 reads the standard input, unless that is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
     /// How many ranks
     #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
@@ -40,15 +44,24 @@ pub(crate) struct Run {
     /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
-    /// How ranks reach each other; on one machine that is shared memory
-    #[arg(long, value_enum, default_value_t)]
-    transport: Transport,
+    /// How ranks reach each other; auto: shared memory between ranks of a host, udp between hosts [default: auto]
+    #[arg(long, value_enum)]
+    transport: Option<Transport>,
+    /// Encrypt what ranks send each other over a network
+    #[arg(long)]
+    encrypt: bool,
+    /// After how many seconds without an answer over a network a rank counts as lost [default: 5]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
+    failure_limit: Option<Duration>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
     /// A bundled program, a path, or a program in PATH; then its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
     command: Vec<OsString>,
+    // The heading of its options holds for all that follow.
+    #[command(flatten)]
+    on: OnHosts,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -59,11 +72,21 @@ enum Progress {
     Inline,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum Transport {
-    #[default]
     Auto,
     Shm,
+    Udp,
+}
+
+impl From<Transport> for TransportChoice {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Auto => Self::Auto,
+            Transport::Shm => Self::Shm,
+            Transport::Udp => Self::Udp,
+        }
+    }
 }
 
 impl Run {
@@ -71,16 +94,19 @@ impl Run {
         if self.list {
             return Ok(list());
         }
-        let outcome = self.job()?.run().map_err(refusal)?;
+        let job = self.job()?;
+        let outcome = match self.on.place(job)? {
+            Ok(cluster) => cluster.run(),
+            Err(job) => job.run(),
+        };
+        let outcome = outcome.map_err(refusal)?;
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
         Ok(ExitCode::from(outcome.exit_code()))
     }
 
-    fn job(self) -> Result<Job, Refused> {
-        // Both mean shared memory until ranks may be on several hosts.
-        let (Transport::Auto | Transport::Shm) = self.transport;
+    fn job(&self) -> Result<Job, Refused> {
         // What the ranks would refuse is refused once.
         let inherited = Settings::from_environment().map_err(|error| Refused(error.to_string()))?;
         let (program, arguments) = self.command.split_first().expect("clap requires one");
@@ -89,20 +115,29 @@ impl Run {
         job.arguments = arguments.to_vec();
         if let Some(bundled) = bundled::find(program) {
             (bundled.check)(&bundled::texts(arguments)?, ranks).map_err(|why| Refused(format!("{}: {why}", bundled.name)))?;
-            let this = std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))?;
-            job.program = this.into();
+            job.program = self.on.pelago()?.into();
             job.arguments = [bundled::COMMAND.into(), program.clone()].into_iter().chain(arguments.iter().cloned()).collect();
         }
+        job.transport = self.transport.map_or(inherited.transport, TransportChoice::from);
         job.heap_bytes = self.heap.or(inherited.heap_bytes);
         job.label = self.label;
         job.time_limit = self.time_limit;
         job.start_limit = (self.start_limit > Duration::ZERO).then_some(self.start_limit);
-        match self.progress {
-            Progress::Auto => {}
-            Progress::Agent => job.environment.push((names::PROGRESS.into(), "agent".into())),
-            Progress::Inline => job.environment.push((names::PROGRESS.into(), "inline".into())),
-        }
+        job.environment.extend(self.variables().map(|(name, value)| (name.into(), value.into())));
         Ok(job)
+    }
+
+    /// What the ranks are told by their environment; what is not said here they inherit.
+    fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let progress = match self.progress {
+            Progress::Auto => None,
+            Progress::Agent => Some("agent"),
+            Progress::Inline => Some("inline"),
+        };
+        let progress = progress.map(|word| (names::PROGRESS, word.into()));
+        let encrypt = self.encrypt.then(|| (names::ENCRYPT, "1".into()));
+        let failure_limit = self.failure_limit.map(|limit| (names::FAILURE, limit.as_seconds().to_string()));
+        progress.into_iter().chain(encrypt).chain(failure_limit)
     }
 }
 
@@ -123,6 +158,10 @@ fn list() -> ExitCode {
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds: f64 = text.parse().map_err(|_| "it is a number of seconds")?;
     (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("it is between 0 and a million seconds")
+}
+
+fn seconds_above_zero(text: &str) -> Result<Duration, &'static str> {
+    seconds(text).ok().filter(|limit| *limit > Duration::ZERO).ok_or("it is above 0 and below a million seconds")
 }
 
 fn bytes(text: &str) -> Result<u64, &'static str> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
 //! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
+//! | [`Split`] | a layer around two transports: one to the ranks that are near, one to all |
 //! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!
 //! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports, which know this crate from their
@@ -17,5 +18,5 @@ mod layers;
 mod loopback;
 mod random;
 
-pub use layers::{Count, Fault, Faults, Trace};
+pub use layers::{Count, Fault, Faults, Split, Trace};
 pub use loopback::Loopback;

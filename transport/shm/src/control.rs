@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES};
+use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES};
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::Fault;
 use pelago_sync::{Doorbell, Gate, Ring};
@@ -20,10 +20,20 @@ pub struct Job {
     pub(crate) count: AtomicU32,
     /// Bytes of each heap.
     pub(crate) heap_bytes: AtomicU64,
+    /// The job's secret.
+    pub(crate) key: [AtomicU64; 2],
+    /// Entries in the table of hosts, behind the control blocks.
+    pub(crate) hosts: AtomicU32,
     /// See [`Job::fault`].
     fault: AtomicU32,
-    /// Where ranks meet while they start: how many have come, ever.
+    /// Where ranks meet while they start: how many of this host have come, ever.
     pub(crate) arrivals: AtomicU64,
+    /// The last meeting to which the ranks of all hosts have come. Not used where all ranks are of this host.
+    pub(crate) released: AtomicU64,
+    /// Whether the job goes on when ranks are lost; which were, and how many.
+    pub(crate) survives: AtomicU32,
+    pub(crate) lost_count: AtomicU32,
+    pub(crate) lost: [AtomicU32; LOST_RANKS_MAX],
 }
 
 /// No rank is lost and nobody ended the job.
@@ -72,6 +82,8 @@ pub struct Control {
     pub threads: AtomicU32,
     /// How often a wait of the rank has ended: a rank whose count stands still while all its threads wait is stuck.
     pub moves: AtomicU64,
+    /// The last meeting that the rank has come to.
+    pub(crate) meeting: AtomicU64,
     /// How many bytes of `published` are in use.
     pub(crate) published_bytes: AtomicU32,
     /// What the rank published: see `Host::publish`.

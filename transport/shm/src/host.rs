@@ -1,36 +1,42 @@
 //! The file behind the mapping of a host (invariants H1 and H2 of the crate).
 #![allow(unsafe_code)]
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::limits::{PUBLISHED_BYTES_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::limits::{LOST_RANKS_MAX, RANKS_PER_HOST_MAX};
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
-use rustix::process::{Resource, getrlimit};
 
+use crate::Plan;
 use crate::control::{Control, Job, Stage};
+use crate::table::{self, Entry};
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0001;
+const MAGIC: u64 = 0x7065_6c61_676f_0002;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
-
-/// Address space that the heaps of a host may take: half of what a process has.
-const ADDRESS_SPACE_BYTES: u64 = 1 << 46;
 
 /// The memory that the ranks of one host share: one file without a name, mapped by each of them.
 ///
 /// Nothing of it has a name in the file system: when the last process that holds it ends, by whatever death, it is gone.
 pub struct Host {
     reach: Reach,
-    controls: usize,
-    first: Rank,
-    count: u32,
+    layout: Layout,
+}
+
+/// Where things lie in the file: the job, the control blocks, the table of hosts, the heaps.
+#[derive(Clone, Copy)]
+struct Layout {
+    reach: ReachLayout,
+    /// Where the table begins, in bytes, and how many hosts it has.
+    table: usize,
+    hosts: usize,
 }
 
 /// The memory of a host could not be set up.
@@ -43,6 +49,9 @@ pub enum HostError {
     /// Too many ranks for one host.
     #[error("{0} ranks are too many for one host; the limit is {RANKS_PER_HOST_MAX}")]
     Ranks(u32),
+    /// The ranks, hosts and sizes of the job do not fit together.
+    #[error("the memory of this host cannot be made: {0}")]
+    Plan(&'static str),
     /// The kernel refused the file.
     #[error("cannot create the memory of the job: {0}")]
     File(#[from] rustix::io::Errno),
@@ -57,27 +66,26 @@ pub enum HostError {
 }
 
 impl Host {
-    /// The memory for all ranks of a job of `ranks` ranks on this host.
-    ///
-    /// `heap_bytes` is the most that each of a rank's two heaps may grow to (rounded up to a power of two); `None` is as much as
-    /// the machine has memory. Pages that nobody touches cost nothing.
+    /// The memory for the ranks of one host of a job. Pages that nobody touches cost nothing.
     ///
     /// # Errors
-    /// Too many ranks, too large a heap, or the kernel refuses.
-    pub fn create(ranks: u32, heap_bytes: Option<u64>) -> Result<(Self, OwnedFd), HostError> {
-        if ranks > RANKS_PER_HOST_MAX {
-            return Err(HostError::Ranks(ranks));
-        }
-        let heap_bytes = heap_bytes.unwrap_or_else(|| heap_bytes_default(ranks));
-        let layout = layout(ranks, Rank::new(0), ranks, heap_bytes)?;
+    /// Too many ranks, too large a heap, a plan that contradicts itself, or the kernel refuses.
+    pub fn create(plan: &Plan<'_>) -> Result<(Self, OwnedFd), HostError> {
+        plan.check()?;
+        let layout = layout(plan.ranks, plan.first, plan.count, plan.hosts.len(), plan.heap_bytes())?;
         let file = memfd_create("pelago", MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, layout.bytes())?;
-        let host = Self::over(Mapping::shared(&file, layout.bytes() as usize)?, layout);
+        ftruncate(&file, layout.reach.bytes())?;
+        let host = Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout);
         let job = host.job();
-        job.ranks.store(ranks, Ordering::Relaxed);
-        job.first.store(0, Ordering::Relaxed);
-        job.count.store(ranks, Ordering::Relaxed);
-        job.heap_bytes.store(layout.addresses.segment_bytes(), Ordering::Relaxed);
+        job.ranks.store(plan.ranks, Ordering::Relaxed);
+        job.first.store(plan.first.number(), Ordering::Relaxed);
+        job.count.store(plan.count, Ordering::Relaxed);
+        job.heap_bytes.store(layout.reach.addresses.segment_bytes(), Ordering::Relaxed);
+        job.hosts.store(plan.hosts.len() as u32, Ordering::Relaxed);
+        words(&job.key).write(&plan.key);
+        for (entry, address) in host.table().iter().zip(plan.hosts) {
+            entry.set(address);
+        }
         job.magic.store(MAGIC, Ordering::Release);
         Ok((host, file))
     }
@@ -97,19 +105,22 @@ impl Host {
         if job.magic.load(Ordering::Acquire) != MAGIC {
             return Err(HostError::Foreign);
         }
-        let first = Rank::new(job.first.load(Ordering::Relaxed));
-        let (ranks, count) = (job.ranks.load(Ordering::Relaxed), job.count.load(Ordering::Relaxed));
-        let layout = layout(ranks, first, count, job.heap_bytes.load(Ordering::Relaxed))?;
-        if layout.bytes() > bytes {
+        let [ranks, first, count, hosts] =
+            [&job.ranks, &job.first, &job.count, &job.hosts].map(|word| word.load(Ordering::Relaxed));
+        if count > RANKS_PER_HOST_MAX {
             return Err(HostError::Foreign);
         }
-        Ok(Self::over(Mapping::shared(&file, layout.bytes() as usize)?, layout))
+        let layout = layout(ranks, Rank::new(first), count, hosts as usize, job.heap_bytes.load(Ordering::Relaxed))?;
+        if layout.reach.bytes() > bytes {
+            return Err(HostError::Foreign);
+        }
+        Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout))
     }
 
-    fn over(mapping: Mapping, layout: ReachLayout) -> Self {
+    fn over(mapping: Mapping, layout: Layout) -> Self {
         // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
         let _supported = pelago_sync::asymmetric::register();
-        Self { reach: Reach::new(Arc::new(mapping), layout), controls: layout.controls, first: layout.first, count: layout.count }
+        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout }
     }
 
     /// The heaps and doorbells.
@@ -122,6 +133,30 @@ impl Host {
         self.reach.addresses().ranks()
     }
 
+    /// The first rank of this host.
+    pub fn first(&self) -> Rank {
+        self.layout.reach.first
+    }
+
+    /// How many ranks, consecutive from the first, this host has.
+    pub fn count(&self) -> u32 {
+        self.layout.reach.count
+    }
+
+    /// The job's secret, for transports that authenticate.
+    pub fn key(&self) -> [u8; 16] {
+        let mut key = [0; 16];
+        words(&self.job().key).read(&mut key);
+        key
+    }
+
+    /// Where `rank` of the job receives datagrams; `None` without a network.
+    ///
+    /// Cost: a binary search in a table that the ranks of this host share.
+    pub fn address_of(&self, rank: Rank) -> Option<SocketAddr> {
+        (rank.number() < self.ranks()).then(|| table::find(self.table(), rank)).flatten()
+    }
+
     /// The job.
     pub fn job(&self) -> &Job {
         // SAFETY: H1, H2; `layout` puts a job at the start.
@@ -130,10 +165,11 @@ impl Host {
 
     /// The part of `rank`, if it is on this host.
     pub fn control(&self, rank: Rank) -> Option<&Control> {
-        let local = rank.number().wrapping_sub(self.first.number());
+        let ReachLayout { first, count, controls, .. } = self.layout.reach;
+        let local = rank.number().wrapping_sub(first.number());
         // SAFETY: H1, H2; `layout` puts `count` control blocks there.
-        (local < self.count).then(|| unsafe {
-            self.reach.mapping().cells().pointer().add(self.controls).cast::<Control>().add(local as usize).as_ref()
+        (local < count).then(|| unsafe {
+            self.reach.mapping().cells().pointer().add(controls).cast::<Control>().add(local as usize).as_ref()
         })
     }
 
@@ -157,7 +193,7 @@ impl Host {
         }
     }
 
-    /// Says that the job is at fault, and wakes every rank to see it.
+    /// Says that the job is at fault, and wakes every rank of this host to see it. A rank that is lost may be another host's.
     pub fn fail(&self, fault: Fault) {
         if let Fault::PeerLost(rank) = fault
             && let Some(control) = self.control(rank)
@@ -171,52 +207,100 @@ impl Host {
         }
     }
 
-    /// How many ranks have ever come to the meeting of [`Host::arrive`].
+    /// Says that the job goes on from now on when ranks are lost.
+    pub fn survive(&self) {
+        self.job().survives.store(1, Ordering::Release);
+    }
+
+    /// Whether the job goes on when ranks are lost.
+    pub fn survives(&self) -> bool {
+        self.job().survives.load(Ordering::Acquire) != 0
+    }
+
+    /// Says that a rank, of this host or another, is lost. The job goes on without it if it survives that, and unless it has lost too many;
+    /// returns whether it does.
+    pub fn lose(&self, rank: Rank) -> bool {
+        let job = self.job();
+        let count = job.lost_count.load(Ordering::Acquire) as usize;
+        if self.lost().any(|lost| lost == rank) {
+            return true;
+        }
+        if !self.survives() || count == LOST_RANKS_MAX {
+            self.fail(Fault::PeerLost(rank));
+            return false;
+        }
+        if let Some(control) = self.control(rank) {
+            control.set_stage(Stage::Lost);
+        }
+        job.lost[count].store(rank.number(), Ordering::Relaxed);
+        job.lost_count.store(count as u32 + 1, Ordering::Release);
+        self.ring();
+        true
+    }
+
+    /// The ranks that the job goes on without, in the order in which that was known here.
+    pub fn lost(&self) -> impl Iterator<Item = Rank> {
+        let job = self.job();
+        let count = (job.lost_count.load(Ordering::Acquire) as usize).min(LOST_RANKS_MAX);
+        job.lost[..count].iter().map(|rank| Rank::new(rank.load(Ordering::Relaxed)))
+    }
+
+    /// The last meeting, counted from 1, to which all ranks of this host have come that are not lost; 0 before the first.
+    pub fn meeting(&self) -> u64 {
+        let lost = self.lost().any(|rank| self.control(rank).is_some());
+        if !lost {
+            return self.arrivals() / u64::from(self.count());
+        }
+        let here = self.controls().filter(|(_, control)| control.stage() != Stage::Lost);
+        here.map(|(_, control)| control.meeting.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
+    }
+
+    /// How many ranks of this host have ever come to a meeting.
     pub fn arrivals(&self) -> u64 {
         self.job().arrivals.load(Ordering::Acquire)
     }
 
-    /// Comes to the meeting by which ranks start and end together, and wakes those who wait there; returns how many came before.
-    pub fn arrive(&self) -> u64 {
-        let before = self.job().arrivals.fetch_add(1, Ordering::AcqRel);
-        if (before + 1).is_multiple_of(u64::from(self.count)) {
-            self.controls().for_each(|(_, control)| control.bell.ring());
+    /// Brings `rank` to its next meeting, by which ranks start and end together, and wakes those who wait there if it is the last of this
+    /// host; returns which meeting it is, counted from 1, and whether all of this host have come.
+    pub fn arrive(&self, rank: Rank) -> (u64, bool) {
+        let meeting = self.control(rank).map_or(0, |control| control.meeting.fetch_add(1, Ordering::AcqRel) + 1);
+        self.job().arrivals.fetch_add(1, Ordering::AcqRel);
+        let complete = self.meeting() >= meeting;
+        if complete && self.is_whole_job() {
+            self.ring();
         }
-        before
+        (meeting, complete)
     }
 
-    /// Adds a record to what `rank` published; `false` if there is no room.
-    pub fn publish(&self, rank: Rank, key: &str, value: &[u8]) -> bool {
-        let Some(control) = self.control(rank) else { return false };
-        let used = control.published_bytes.load(Ordering::Relaxed) as usize;
-        let (Ok(key_bytes), Ok(value_bytes)) = (u16::try_from(key.len()), u16::try_from(value.len())) else { return false };
-        let mut record = Vec::with_capacity(4 + key.len() + value.len());
-        record.extend_from_slice(&key_bytes.to_le_bytes());
-        record.extend_from_slice(&value_bytes.to_le_bytes());
-        record.extend_from_slice(key.as_bytes());
-        record.extend_from_slice(value);
-        let Some(room) = words(&control.published).part(used as u64, record.len() as u64) else { return false };
-        room.write(&record);
-        control.published_bytes.store((used + record.len()) as u32, Ordering::Release);
-        true
+    /// Says that the ranks of every host have come to the `meeting`-th meeting, counted from 1, and wakes those who wait there. For who
+    /// speaks for this host, where a job has others.
+    pub fn release(&self, meeting: u64) {
+        self.job().released.fetch_max(meeting, Ordering::Release);
+        self.ring();
     }
 
-    /// What `rank` published under `key`.
-    pub fn published(&self, rank: Rank, key: &str) -> Option<Vec<u8>> {
-        let control = self.control(rank)?;
-        let used = (control.published_bytes.load(Ordering::Acquire) as usize).min(PUBLISHED_BYTES_MAX);
-        let mut records = vec![0; used];
-        words(&control.published).part(0, used as u64)?.read(&mut records);
-        let mut rest = records.as_slice();
-        while let Some((head, body)) = rest.split_at_checked(4) {
-            let (found, after) = body.split_at_checked(usize::from(u16::from_le_bytes([head[0], head[1]])))?;
-            let (value, after) = after.split_at_checked(usize::from(u16::from_le_bytes([head[2], head[3]])))?;
-            if found == key.as_bytes() {
-                return Some(value.to_vec());
-            }
-            rest = after;
+    /// Whether every rank of the job has come to the `meeting`-th meeting, counted from 1.
+    pub fn have_met(&self, meeting: u64) -> bool {
+        if self.is_whole_job() {
+            return self.meeting() >= meeting;
         }
-        None
+        self.job().released.load(Ordering::Acquire) >= meeting
+    }
+
+    /// Whether every rank of the job is of this host.
+    pub fn is_whole_job(&self) -> bool {
+        self.count() == self.ranks()
+    }
+
+    /// Wakes every rank of this host.
+    fn ring(&self) {
+        self.controls().for_each(|(_, control)| control.bell.ring());
+    }
+
+    fn table(&self) -> &[Entry] {
+        let start = self.reach.mapping().cells().pointer();
+        // SAFETY: H1, H2; `layout` puts `hosts` entries there.
+        unsafe { std::slice::from_raw_parts(start.add(self.layout.table).cast().as_ptr(), self.layout.hosts) }
     }
 }
 
@@ -226,32 +310,36 @@ pub(crate) fn words(words: &[AtomicU64]) -> Cells<'_> {
     unsafe { Cells::new(std::ptr::NonNull::from(words).cast(), size_of_val(words)) }
 }
 
-fn layout(ranks: u32, first: Rank, count: u32, heap_bytes: u64) -> Result<ReachLayout, HostError> {
+fn layout(ranks: u32, first: Rank, count: u32, hosts: usize, heap_bytes: u64) -> Result<Layout, HostError> {
     let addresses = AddressLayout::new(ranks, heap_bytes)?;
     let controls = size_of::<Job>();
     let control_bytes = size_of::<Control>();
-    let heaps = (controls + count as usize * control_bytes).next_multiple_of(HEAPS_ALIGN);
-    Ok(ReachLayout { addresses, first, count, controls, control_bytes, heaps })
-}
-
-/// As much as the machine has memory, unless that many ranks would take up the address space, or more than half of what the user may
-/// map or put into a file.
-fn heap_bytes_default(ranks: u32) -> u64 {
-    let info = rustix::system::sysinfo();
-    let memory = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-    let allowed = [Resource::As, Resource::Fsize].into_iter().filter_map(|resource| getrlimit(resource).current).min();
-    let room = allowed.unwrap_or(u64::MAX).min(2 * ADDRESS_SPACE_BYTES) / 2;
-    let share = (room / 2 / u64::from(ranks.max(1))).max(1);
-    memory.next_power_of_two().min(1 << share.ilog2()).clamp(1 << 20, SEGMENT_BYTES_MAX)
+    let table = controls + count as usize * control_bytes;
+    let heaps = (table + hosts * size_of::<Entry>()).next_multiple_of(HEAPS_ALIGN);
+    Ok(Layout { reach: ReachLayout { addresses, first, count, controls, control_bytes, heaps }, table, hosts })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostAddress;
+    use crate::plan::ADDRESS_SPACE_BYTES;
+    use pelago_base::SegmentId;
+    use pelago_base::limits::{HOSTS_MAX, STAGING_BYTES};
+
+    fn local(ranks: u32) -> (Host, OwnedFd) {
+        Host::create(&Plan::local(ranks, Some(1 << 20))).unwrap()
+    }
+
+    /// Three of eight ranks, from rank 3 on.
+    fn between(hosts: &[HostAddress]) -> (Host, OwnedFd) {
+        let plan = Plan { first: Rank::new(3), count: 3, key: *b"sixteen letters.", hosts, ..Plan::local(8, Some(1 << 20)) };
+        Host::create(&plan).unwrap()
+    }
 
     #[test]
     fn two_attachments_see_one_job() {
-        let (made, file) = Host::create(3, Some(1 << 20)).unwrap();
+        let (made, file) = local(3);
         let attached = Host::attach(&file).unwrap();
         assert_eq!((attached.ranks(), attached.reach().addresses()), (3, made.reach().addresses()));
         attached.join(Rank::new(1));
@@ -264,16 +352,113 @@ mod tests {
     }
 
     #[test]
-    fn what_is_published_is_found_until_the_room_is_used_up() {
-        let (host, _file) = Host::create(2, Some(1 << 20)).unwrap();
-        let rank = Rank::new(1);
-        assert!(host.publish(rank, "udp", b"1.2.3.4"));
-        assert!(host.publish(rank, "empty", b""));
-        assert_eq!(host.published(rank, "udp").as_deref(), Some(&b"1.2.3.4"[..]));
-        assert_eq!(host.published(rank, "empty").as_deref(), Some(&b""[..]));
-        assert_eq!(host.published(rank, "shm"), None);
-        assert_eq!(host.published(Rank::new(0), "udp"), None);
-        assert!(!host.publish(rank, "long", &[0; PUBLISHED_BYTES_MAX]));
+    fn a_job_that_survives_goes_on_without_those_it_lost() {
+        let (host, _file) = local(3);
+        let lost = Rank::new(1);
+        host.survive();
+        assert_eq!(host.arrive(lost), (1, false));
+        assert_eq!(host.arrive(Rank::new(0)), (1, false));
+        assert!(host.lose(lost) && host.lose(lost));
+        assert_eq!((host.job().fault(), host.lost().collect::<Vec<_>>()), (None, vec![lost]));
+        assert_eq!(host.control(lost).unwrap().stage(), Stage::Lost);
+        assert!(!host.have_met(1), "rank 2 has still to come");
+        assert_eq!(host.arrive(Rank::new(2)), (1, true));
+        assert!(host.have_met(1));
+        assert_eq!((host.arrive(Rank::new(2)), host.arrive(Rank::new(0))), ((2, false), (2, true)));
+        assert!(host.have_met(2) && !host.have_met(3));
+    }
+
+    #[test]
+    fn a_job_that_does_not_survive_or_loses_too_many_is_at_fault() {
+        let (host, _file) = local(LOST_RANKS_MAX as u32 + 2);
+        let (other, _file) = local(2);
+        assert!(!other.lose(Rank::new(1)));
+        assert_eq!(other.job().fault(), Some(Fault::PeerLost(Rank::new(1))));
+        host.survive();
+        for rank in 0..LOST_RANKS_MAX as u32 {
+            assert!(host.lose(Rank::new(rank)));
+        }
+        let last = Rank::new(LOST_RANKS_MAX as u32);
+        assert!(!host.lose(last));
+        assert_eq!(host.job().fault(), Some(Fault::PeerLost(last)));
+    }
+
+    #[test]
+    fn a_host_in_the_middle_of_a_job_is_attached_as_it_was_made() {
+        let host = |first, port| HostAddress { first: Rank::new(first), address: ([10, 0, 0, first as u8], port).into() };
+        let (made, file) = between(&[host(0, 100), host(3, 200), host(6, 300)]);
+        let attached = Host::attach(&file).unwrap();
+        assert_eq!((attached.ranks(), attached.first(), attached.count()), (8, Rank::new(3), 3));
+        assert_eq!(&attached.key(), b"sixteen letters.");
+        let addresses: Vec<_> = (0..9).map(|rank| attached.address_of(Rank::new(rank))).collect();
+        let expected = [(0, 100), (0, 101), (0, 102), (3, 200), (3, 201), (3, 202), (6, 300), (6, 301)];
+        let expected = expected.map(|(host, port)| Some(([10, 0, 0, host], port).into()));
+        assert_eq!(addresses, expected.into_iter().chain([None]).collect::<Vec<_>>());
+        let here = |host: &Host| (0..8).filter(|&rank| host.control(Rank::new(rank)).is_some()).collect::<Vec<_>>();
+        assert_eq!((here(&made), here(&attached)), (vec![3, 4, 5], vec![3, 4, 5]));
+
+        let last = attached.reach().addresses().encode(Rank::new(5), SegmentId::INDIVIDUAL, (1 << 20) - 8).unwrap();
+        assert!(attached.reach().write(last, b"the end."));
+        let mut seen = [0; 8];
+        assert!(made.reach().read(last, &mut seen));
+        assert_eq!(&seen, b"the end.");
+        let elsewhere = made.reach().addresses().encode(Rank::new(6), SegmentId::SYMMETRIC, 0).unwrap();
+        assert!(made.reach().cells(elsewhere, 1).is_none());
+    }
+
+    #[test]
+    fn the_largest_table_lies_between_the_control_blocks_and_the_heaps() {
+        let address = |host: u32| ([10, 1, (host >> 8) as u8, host as u8], 7000).into();
+        let ranks = HOSTS_MAX as u32;
+        let hosts: Vec<_> = (0..ranks).map(|host| HostAddress { first: Rank::new(host), address: address(host) }).collect();
+        let plan = Plan { count: 1, hosts: &hosts, ..Plan::local(ranks, Some(1 << 20)) };
+        let (host, _file) = Host::create(&plan).unwrap();
+        let heap = host.reach().addresses().encode(host.first(), SegmentId::SYMMETRIC, 0).unwrap();
+        assert!(host.reach().write(heap, &[0xFF; 1 << 20]));
+        words(&host.control(host.first()).unwrap().staging).write(&[0xFF; STAGING_BYTES]);
+        assert!((0..ranks).all(|rank| host.address_of(Rank::new(rank)) == Some(address(rank))));
+    }
+
+    #[test]
+    fn a_rank_of_another_host_may_be_lost() {
+        let (host, _file) = between(&[]);
+        let bell = &host.control(Rank::new(5)).unwrap().bell;
+        // Announces a sleeper, which only a ring takes away.
+        bell.sleep(None, &mut || true);
+        host.fail(Fault::PeerLost(Rank::new(7)));
+        assert_eq!(host.job().fault(), Some(Fault::PeerLost(Rank::new(7))));
+        assert!(!bell.has_sleeper());
+        assert!(host.controls().all(|(_, control)| control.stage() == Stage::Absent));
+    }
+
+    #[test]
+    fn the_ranks_of_one_host_meet_when_all_have_come() {
+        let (host, _file) = local(2);
+        assert_eq!((host.arrive(Rank::new(1)), host.have_met(1)), ((1, false), false));
+        let bell = &host.control(Rank::new(0)).unwrap().bell;
+        bell.sleep(None, &mut || true);
+        assert_eq!((host.arrive(Rank::new(0)), host.have_met(1), host.have_met(2)), ((1, true), true, false));
+        assert!(!bell.has_sleeper());
+    }
+
+    #[test]
+    fn where_a_job_has_other_hosts_a_meeting_ends_when_it_is_released() {
+        let (host, _file) = between(&[]);
+        (3..6).for_each(|rank| assert_eq!(host.arrive(Rank::new(rank)), (1, rank == 5)));
+        assert_eq!((host.arrivals(), host.have_met(1)), (3, false));
+        let bell = &host.control(Rank::new(4)).unwrap().bell;
+        bell.sleep(None, &mut || true);
+        host.release(1);
+        assert!(host.have_met(1) && !host.have_met(2) && !bell.has_sleeper());
+        host.release(3);
+        host.release(2);
+        assert!(host.have_met(3), "a late word takes nothing back");
+    }
+
+    #[test]
+    fn without_a_network_nobody_has_an_address() {
+        let (host, _file) = local(2);
+        assert_eq!((host.address_of(Rank::new(0)), host.key()), (None, [0; 16]));
     }
 
     #[test]
@@ -282,18 +467,26 @@ mod tests {
         assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
         ftruncate(&file, 1 << 20).unwrap();
         assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
-        assert!(matches!(Host::create(RANKS_PER_HOST_MAX + 1, None), Err(HostError::Ranks(_))));
-        assert!(matches!(Host::create(1, Some(1 << 50)), Err(HostError::Layout(_))));
+        let (host, file) = local(1);
+        host.job().hosts.store(u32::MAX, Ordering::Relaxed);
+        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        host.job().count.store(u32::MAX, Ordering::Relaxed);
+        host.job().heap_bytes.store(1 << 40, Ordering::Relaxed);
+        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        let refused = |plan: Plan<'_>| Host::create(&plan).err().unwrap();
+        assert!(matches!(refused(Plan::local(RANKS_PER_HOST_MAX + 1, None)), HostError::Ranks(_)));
+        assert!(matches!(refused(Plan::local(1, Some(1 << 50))), HostError::Layout(_)));
+        assert!(matches!(refused(Plan { count: 2, ..Plan::local(1, None) }), HostError::Plan(_)));
     }
 
     #[test]
     fn the_default_heaps_of_the_largest_host_fit_the_address_space() {
         for ranks in [1, 2, 3, 1000, RANKS_PER_HOST_MAX] {
-            let layout = layout(ranks, Rank::new(0), ranks, heap_bytes_default(ranks)).unwrap();
+            let layout = layout(ranks, Rank::new(0), ranks, 0, Host::heap_bytes_default(ranks)).unwrap();
             assert!(
-                layout.bytes() <= ADDRESS_SPACE_BYTES + HEAPS_ALIGN as u64 + u64::from(ranks) * size_of::<Control>() as u64,
+                layout.reach.bytes() <= ADDRESS_SPACE_BYTES + HEAPS_ALIGN as u64 + u64::from(ranks) * size_of::<Control>() as u64,
                 "{ranks} ranks take {} bytes",
-                layout.bytes()
+                layout.reach.bytes()
             );
         }
     }

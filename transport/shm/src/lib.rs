@@ -3,6 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Host`] | the file behind the mapping: made by the launcher, attached by each rank, gone with the last of them |
+//! | [`Plan`], [`HostAddress`] | what it is made from, and where the ranks of other hosts are |
 //! | [`Job`], [`Control`] | what the file holds besides the heaps: the job's state, and each rank's |
 //! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner's agent |
 //! | [`Agent`] | the thread that serves a rank's registered memory while the rank computes |
@@ -12,7 +13,7 @@
 //! # Argument
 //!
 //! - **H1** The mapping of a [`Host`] lives as long as the host; every reference into it borrows the host.
-//! - **H2** [`Job`] and [`Control`] are made of atomics only, so that any bytes are a valid value and references to them may be
+//! - **H2** [`Job`], [`Control`] and the table of hosts are made of atomics only, so that any bytes are a valid value and references to them may be
 //!   shared with other processes.
 //! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: whoever registers promises the first,
 //!   and `deregister` waits for the second.
@@ -24,10 +25,14 @@ mod cma;
 mod control;
 mod host;
 mod place;
+mod plan;
+mod published;
 mod staged;
+mod table;
 mod transport;
 
 pub use agent::Agent;
 pub use control::{Control, Job, Stage};
 pub use host::{Host, HostError};
+pub use plan::{HostAddress, Plan};
 pub use transport::{CopyBy, Shm};

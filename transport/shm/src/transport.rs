@@ -319,6 +319,7 @@ impl Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Plan;
 
     /// Whatever way bytes take, who waits for them is woken, and not before they are there.
     #[test]
@@ -326,7 +327,7 @@ mod tests {
         const BYTES: u64 = 100_000;
         let registered = SegmentId::REGISTERED_FIRST;
         for copy_by in [CopyBy::Attach, CopyBy::Agent] {
-            let host = Arc::new(Host::create(2, Some(1 << 20)).unwrap().0);
+            let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
             let ranks = [Rank::new(0), Rank::new(1)];
             ranks.iter().for_each(|&rank| host.join(rank));
             let mut ends = ranks.map(|rank| Shm::new(host.clone(), rank, copy_by, true));

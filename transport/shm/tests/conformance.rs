@@ -10,7 +10,7 @@ use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_platform::{Fault, Transport};
-use pelago_shm::{CopyBy, Host, Shm};
+use pelago_shm::{CopyBy, Host, Plan, Shm};
 
 const HEAP_BYTES: u64 = 1 << 20;
 const REGISTERED_WORDS: usize = 16 * 1024;
@@ -23,7 +23,7 @@ struct Ranks {
 
 impl Ranks {
     fn new(ranks: u32, copy_by: CopyBy) -> Self {
-        let host = Arc::new(Host::create(ranks, Some(HEAP_BYTES)).unwrap().0);
+        let host = Arc::new(Host::create(&Plan::local(ranks, Some(HEAP_BYTES))).unwrap().0);
         let mut transports = Vec::new();
         let mut registered = Vec::new();
         for rank in (0..ranks).map(Rank::new) {

@@ -1,14 +1,17 @@
 //! The course of a job as a state machine: what happened goes in with its time, what to do to the ranks comes out.
 
+use std::sync::Arc;
+
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Fault;
 use pelago_shm::Stage;
+use serde::{Deserialize, Serialize};
 
 use super::limits::{LEAVE, TERMINATE};
 use super::outcome::{Death, Outcome, Process};
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
     Code(i32),
     Signal(i32),
@@ -17,8 +20,10 @@ pub(super) enum End {
 /// What to do to the ranks that are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Tell them that this rank is lost.
-    Tell(Rank),
+    /// Tell them that all ranks of all hosts have come to this meeting.
+    Release(u64),
+    /// Tell them what is wrong with the job.
+    Tell(Fault),
     /// Ask them to end.
     Terminate,
     /// End them.
@@ -26,6 +31,7 @@ pub(super) enum Action {
 }
 
 /// Which ranks take part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Census {
     /// Whether any has ever joined.
     pub(super) joined: bool,
@@ -38,7 +44,7 @@ pub(super) struct Census {
 /// The course of one job, from the first rank's start to the last one's end.
 pub(super) struct Course {
     program: String,
-    /// Ranks not yet started or not yet ended.
+    /// Ranks not yet started or not yet ended. Where other hosts start ranks while the job ends, it is too low.
     left: u32,
     unstarted: u32,
     time_limit: Option<Duration>,
@@ -51,7 +57,7 @@ pub(super) struct Course {
     /// Whether a rank ended that took part.
     took_part: bool,
     outcome: Option<Outcome>,
-    tell: Option<Rank>,
+    tell: Option<Fault>,
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
 }
@@ -111,23 +117,42 @@ impl Course {
 
     /// A rank's process ended.
     pub(super) fn handle_end(&mut self, now: Instant, process: Process, end: End, stage: Stage) {
-        self.left -= 1;
+        self.left = self.left.saturating_sub(1);
         if self.outcome.is_some() {
             return self.amend(process, end);
         }
+        let rank = process.rank;
         match (end, stage) {
             (End::Code(0), Stage::Finished) => self.took_part = true,
-            (End::Code(0), Stage::Absent) => self.bystander = self.bystander.or(Some(process)),
-            (End::Code(0), _) => self.lose(now, process, Outcome::Lost(process, Death::Silent)),
-            (End::Code(code), _) => self.lose(now, process, Outcome::Failed(process, code)),
-            (End::Signal(signal), _) => self.lose(now, process, Outcome::Lost(process, Death::Signal(signal))),
+            (End::Code(0), Stage::Absent) => _ = self.bystander.get_or_insert(process),
+            (End::Code(0), _) => self.lose(now, rank, Outcome::Lost(process, Death::Silent)),
+            (End::Code(code), _) => self.lose(now, rank, Outcome::Failed(process, code)),
+            (End::Signal(signal), _) => self.lose(now, rank, Outcome::Lost(process, Death::Signal(signal))),
         }
         if self.left == 0
             && self.outcome.is_none()
-            && let Some(bystander) = self.bystander
+            && let Some(bystander) = self.bystander.take()
         {
             let foreign = Outcome::Foreign(self.program.clone());
             self.outcome = Some(if self.took_part { Outcome::Left(bystander) } else { foreign });
+        }
+    }
+
+    /// A host cannot take part; none of its ranks runs.
+    pub(super) fn handle_unready(&mut self, now: Instant, host: Arc<str>, why: String) {
+        self.end(now, Outcome::Unready(host, why), Duration::ZERO);
+    }
+
+    /// A host is lost with its ranks, `count` from `first` on.
+    pub(super) fn handle_host_loss(&mut self, now: Instant, host: Arc<str>, first: Rank, count: u32) {
+        let outcome = Outcome::HostLost { host, first, count };
+        let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
+        match &self.outcome {
+            None => self.lose(now, first, outcome),
+            Some(Outcome::Lost(lost, Death::Hearsay)) if self.terminate_at.is_some() && its(lost.rank) => {
+                self.outcome = Some(outcome);
+            }
+            Some(_) => {}
         }
     }
 
@@ -156,34 +181,38 @@ impl Course {
     }
 
     /// Time has passed.
-    pub(super) fn handle_time(&mut self, now: Instant, census: impl FnOnce() -> Census) {
-        if self.outcome.is_some() || self.left == 0 {
-            return;
+    pub(super) fn handle_time(&mut self, now: Instant) {
+        if let (Some(limit), true) = (self.time_limit, self.left > 0 && reached(self.time_end, now)) {
+            self.end(now, Outcome::TimeLimit(limit), Duration::ZERO);
         }
-        if let (Some(limit), true) = (self.time_limit, reached(self.time_end, now)) {
-            return self.end(now, Outcome::TimeLimit(limit), Duration::ZERO);
-        }
+    }
+
+    /// Whether it matters now which ranks take part.
+    pub(super) fn wants_census(&self, now: Instant) -> bool {
+        self.outcome.is_none() && self.left > 0 && (reached(self.start_end, now) || self.bystander.is_some())
+    }
+
+    /// This is how the ranks did at `now`.
+    pub(super) fn handle_census(&mut self, now: Instant, census: Census) {
         let late = reached(self.start_end, now);
-        if !late && self.bystander.is_none() {
-            return;
-        }
-        let census = census();
         let limit = self.start_limit.unwrap_or(Duration::ZERO);
-        match (self.bystander, census.absent) {
-            (Some(bystander), _) if census.joined => self.lose(now, bystander, Outcome::Left(bystander)),
+        match (self.bystander.take(), census.absent) {
+            (Some(bystander), _) if census.joined => self.lose(now, bystander.rank, Outcome::Left(bystander)),
             (_, Some(_)) if late && !census.joined => {
                 self.end(now, Outcome::Idle(self.program.clone(), limit), Duration::ZERO);
             }
             (_, Some(absent)) if late => self.end(now, Outcome::Late(absent, census.absent_besides, limit), Duration::ZERO),
-            _ if late => self.start_end = None,
-            _ => {}
+            (bystander, _) => {
+                self.bystander = bystander;
+                self.start_end = self.start_end.filter(|_| !late);
+            }
         }
     }
 
     /// What to do now, if anything; ask again until there is nothing.
     pub(super) fn poll_action(&mut self, now: Instant) -> Option<Action> {
-        if let Some(rank) = self.tell.take() {
-            return Some(Action::Tell(rank));
+        if let Some(fault) = self.tell.take() {
+            return Some(Action::Tell(fault));
         }
         if reached(self.terminate_at, now) {
             self.terminate_at = None;
@@ -209,8 +238,8 @@ impl Course {
     }
 
     /// Ends the job because of a rank; the others are told, and so leave by themselves.
-    fn lose(&mut self, now: Instant, process: Process, outcome: Outcome) {
-        self.tell = Some(process.rank);
+    fn lose(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
+        self.tell = Some(Fault::PeerLost(rank));
         self.end(now, outcome, LEAVE);
     }
 
@@ -220,8 +249,7 @@ impl Course {
             return;
         }
         self.outcome = Some(outcome);
-        self.left -= self.unstarted;
-        self.unstarted = 0;
+        self.left = self.left.saturating_sub(std::mem::take(&mut self.unstarted));
         self.terminate_at = Some(now + leave);
     }
 
@@ -229,7 +257,7 @@ impl Course {
     fn amend(&mut self, process: Process, end: End) {
         let known = match (&self.outcome, end) {
             _ if self.terminate_at.is_none() => return,
-            (Some(Outcome::Lost(lost, Death::Hearsay)), _) if *lost != process => return,
+            (Some(Outcome::Lost(lost, Death::Hearsay)), _) if lost.rank != process.rank => return,
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Signal(signal)) => Outcome::Lost(process, Death::Signal(signal)),
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(0)) => Outcome::Lost(process, Death::Silent),
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(code)) => Outcome::Failed(process, code),
@@ -248,6 +276,7 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launcher::outcome::Place;
 
     const SECOND: Duration = Duration::from_milliseconds(1000);
 
@@ -256,7 +285,7 @@ mod tests {
     }
 
     fn process(rank: u32) -> Process {
-        Process { rank: Rank::new(rank), process: 100 + rank }
+        Process { rank: Rank::new(rank), place: Place::Here(100 + rank) }
     }
 
     /// A job of three ranks that all run.
@@ -278,6 +307,7 @@ mod tests {
     fn ranks_that_finish_are_a_good_job() {
         let mut course = course();
         (0..3).for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), Stage::Finished));
+        course.handle_time(at(5000));
         assert!(course.is_over() && actions(&mut course, at(5000)).is_empty());
         assert_eq!(course.into_outcome(), Outcome::Finished);
     }
@@ -287,7 +317,7 @@ mod tests {
         let mut course = course();
         course.handle_end(at(10), process(1), End::Signal(9), Stage::Joined);
         course.handle_end(at(20), process(0), End::Code(3), Stage::Joined);
-        assert_eq!(actions(&mut course, at(20)), [Action::Tell(Rank::new(1))]);
+        assert_eq!(actions(&mut course, at(20)), [Action::Tell(Fault::PeerLost(Rank::new(1)))]);
         assert_eq!(course.next_deadline(), Some(at(510)));
         assert_eq!(actions(&mut course, at(510)), [Action::Terminate]);
         assert_eq!(actions(&mut course, at(760)), [Action::Kill]);
@@ -322,6 +352,25 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_lost_with_all_its_ranks_and_explains_what_was_heard_of_one() {
+        let lost = Outcome::HostLost { host: "b".into(), first: Rank::new(1), count: 2 };
+        let mut first = course();
+        first.handle_host_loss(at(1), "b".into(), Rank::new(1), 2);
+        assert_eq!(actions(&mut first, at(1)), [Action::Tell(Fault::PeerLost(Rank::new(1)))]);
+        assert_eq!(first.into_outcome(), lost);
+
+        let mut heard = course();
+        heard.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
+        heard.handle_host_loss(at(2), "b".into(), Rank::new(1), 2);
+        assert_eq!(heard.into_outcome(), lost);
+
+        let mut other = course();
+        other.handle_fault(at(1), Fault::PeerLost(Rank::new(0)), Some(process(0)));
+        other.handle_host_loss(at(2), "b".into(), Rank::new(1), 2);
+        assert_eq!(other.into_outcome(), Outcome::Lost(process(0), Death::Hearsay));
+    }
+
+    #[test]
     fn who_ended_the_job_is_named() {
         let mut course = course();
         course.handle_fault(at(1), Fault::Aborted, None);
@@ -337,30 +386,33 @@ mod tests {
         assert_eq!(foreign.into_outcome(), Outcome::Foreign("program".into()));
 
         let mut idle = course();
-        idle.handle_time(at(999), || unreachable!("nothing to know yet"));
-        idle.handle_time(at(1000), || census(false, Some(0)));
+        assert!(!idle.wants_census(at(999)) && idle.wants_census(at(1000)));
+        idle.handle_census(at(1000), census(false, Some(0)));
         assert_eq!(actions(&mut idle, at(1000)), [Action::Terminate]);
         assert_eq!(idle.into_outcome(), Outcome::Idle("program".into(), SECOND));
 
         let mut late = course();
-        late.handle_time(at(1000), || census(true, Some(2)));
+        late.handle_census(at(1000), census(true, Some(2)));
         assert_eq!(late.into_outcome(), Outcome::Late(process(2), 0, SECOND));
 
         let mut left = course();
         left.handle_end(at(1), process(1), End::Code(0), Stage::Absent);
-        left.handle_time(at(2), || census(false, Some(0)));
-        assert!(!left.is_ending());
-        left.handle_time(at(3), || census(true, None));
-        assert_eq!(actions(&mut left, at(3)), [Action::Tell(Rank::new(1))]);
+        assert!(left.wants_census(at(2)));
+        left.handle_census(at(2), census(false, Some(0)));
+        assert!(!left.is_ending() && left.wants_census(at(3)));
+        left.handle_census(at(3), census(true, None));
+        assert_eq!(actions(&mut left, at(3)), [Action::Tell(Fault::PeerLost(Rank::new(1)))]);
         assert_eq!(left.into_outcome(), Outcome::Left(process(1)));
     }
 
     #[test]
     fn ranks_that_joined_in_time_have_no_start_limit_any_more() {
         let mut course = course();
-        course.handle_time(at(1000), || census(true, None));
+        course.handle_time(at(1000));
+        course.handle_census(at(1000), census(true, None));
+        assert!(!course.wants_census(at(1001)));
         assert_eq!(course.next_deadline(), Some(at(2000)));
-        course.handle_time(at(2000), || unreachable!("the time limit needs no census"));
+        course.handle_time(at(2000));
         assert_eq!(course.into_outcome(), Outcome::TimeLimit(SECOND + SECOND));
     }
 

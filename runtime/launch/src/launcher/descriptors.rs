@@ -5,13 +5,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::LaunchError;
 use super::limits::{DESCRIPTORS_BESIDES, DESCRIPTORS_PER_RANK};
 
-/// Raises this process's limit on open descriptors as far as `ranks` need it; returns the limit as it was, which ranks get.
-pub(super) fn make_room(ranks: u32) -> Result<Rlimit, LaunchError> {
+/// Raises this process's limit on open descriptors as far as so many ranks or remote shells need it; returns the limit as it was, which
+/// ranks get.
+pub(super) fn make_room(processes: u32) -> Result<Rlimit, LaunchError> {
     let before = getrlimit(Resource::Nofile);
-    let needed = u64::from(ranks) * DESCRIPTORS_PER_RANK + DESCRIPTORS_BESIDES;
+    let needed = u64::from(processes) * DESCRIPTORS_PER_RANK + DESCRIPTORS_BESIDES;
     let allowed = before.maximum.unwrap_or(u64::MAX);
     if allowed < needed {
-        return Err(LaunchError::Descriptors { ranks, needed, allowed });
+        return Err(LaunchError::Descriptors { processes, needed, allowed });
     }
     if before.current.is_some_and(|current| current < needed) {
         let raised = Rlimit { current: Some(needed), maximum: before.maximum };

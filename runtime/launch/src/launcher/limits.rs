@@ -14,7 +14,11 @@ pub(super) const WRITE_BYTES: usize = 4096;
 /// Ranks that are started before the others are looked at again.
 pub(super) const STARTS_PER_ROUND: u32 = 16;
 
-/// Descriptors of each rank in the launcher: two pipes and the process.
+/// How often consecutive ports are looked for: with some ports of a range of tens of thousands in use, a few attempts find room for the
+/// ranks of a full host.
+pub(super) const BIND_ATTEMPTS_MAX: u32 = 100;
+
+/// Descriptors of each rank in the launcher: two pipes and the process; before its start, its socket.
 pub(super) const DESCRIPTORS_PER_RANK: u64 = 3;
 
 /// Descriptors of the launcher besides, with room for what it inherited and for those of a start under way.
@@ -31,3 +35,45 @@ pub(super) const READER: Duration = Duration::from_milliseconds(500);
 
 /// How often the launcher looks, without any event, whether the ranks have found the job at fault.
 pub(super) const WATCH: Duration = Duration::from_milliseconds(500);
+
+/// Hosts that one launcher looks after: each is a remote shell of some megabytes, three descriptors, and a share of what is said.
+pub(super) const REMOTE_HOSTS_MAX: usize = 1024;
+
+/// Bytes of what a host is told at once: a plan holds a command line and variables, two mebibytes on Linux, each byte of which takes up to
+/// four as JSON.
+pub(super) const DOWN_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of what a host says at once: output is passed on in pieces of up to two of the longest lines.
+pub(super) const UP_BYTES_MAX: usize = 256 * 1024;
+
+/// Addresses that a host names: more than the interfaces of any machine that ranks should use.
+pub(super) const ADDRESSES_MAX: usize = 256;
+
+/// Bytes of the reason that a host gives for not taking part: some lines.
+pub(super) const REASON_BYTES_MAX: usize = 4096;
+
+/// Bytes of each stream that a host may send before the launcher asks for more, so that what is on its way from all hosts is bounded
+/// while a reader of the output stands still; enough for a gigabyte per second over a round trip of 60 µs.
+pub(super) const ROOM_BYTES: u64 = 64 * 1024;
+
+/// Bytes that are read from a remote shell at once.
+pub(super) const READ_BYTES: usize = 64 * 1024;
+
+/// How long a host has to answer through its remote shell, and again to get ready: logging in may take a while.
+pub(super) const HOST_START: Duration = Duration::from_milliseconds(30_000);
+
+/// How often hosts are asked whether they are alive.
+pub(super) const PING: Duration = Duration::from_milliseconds(1000);
+
+/// Questions in succession after which a host that said nothing is lost: five seconds. They are counted and not timed, so that a launcher
+/// that was itself stopped for a while blames no host.
+pub(super) const PINGS_MAX: u32 = 5;
+
+/// How long the launcher on a host goes on without hearing from the job's, which may be stopped for a while (Ctrl-Z).
+pub(super) const LEADER_SILENCE: Duration = Duration::from_milliseconds(60_000);
+
+/// How long a host has to end its ranks when it was told to.
+pub(super) const HOST_LEAVE: Duration = Duration::from_milliseconds(5000);
+
+/// How long a remote shell has to end when nothing is left to say.
+pub(super) const SHELL_LEAVE: Duration = Duration::from_milliseconds(1000);

@@ -2,29 +2,44 @@
 
 use pelago_base::Rank;
 
-use super::limits::LINE_BYTES_MAX;
+use super::limits::{LINE_BYTES_MAX, WAITING_BYTES_MAX};
+
+/// Where the lines of ranks go.
+pub(super) trait Sink {
+    /// Takes whole lines of a rank, a piece of one that is too long, or a last one without an end; at most twice `LINE_BYTES_MAX`.
+    fn push(&mut self, rank: Rank, bytes: &[u8]);
+
+    /// Whether to read more from the ranks.
+    fn has_room(&self) -> bool;
+}
 
 /// The beginning of a line whose end has not come yet.
 #[derive(Default)]
 pub(super) struct Unfinished(Vec<u8>);
 
 impl Unfinished {
-    /// Takes what a rank wrote and passes on the lines that are whole.
-    pub(super) fn feed(&mut self, rank: Rank, bytes: &[u8], into: &mut Merged) {
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        if whole > 0 {
-            self.finish(rank, into);
-            into.push(rank, &bytes[..whole]);
+    /// Takes what a rank wrote, up to `LINE_BYTES_MAX`, and passes on the lines that are whole, all at once.
+    pub(super) fn feed(&mut self, rank: Rank, bytes: &[u8], into: &mut impl Sink) {
+        let (whole, rest) = bytes.split_at(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
+        match whole {
+            [] => {}
+            whole if self.0.is_empty() => into.push(rank, whole),
+            whole => {
+                self.0.extend_from_slice(whole);
+                self.finish(rank, into);
+            }
         }
-        self.0.extend_from_slice(&bytes[whole..]);
+        self.0.extend_from_slice(rest);
         if self.0.len() >= LINE_BYTES_MAX {
             self.finish(rank, into);
         }
     }
 
     /// Passes on what there is. The memory is given back: thousands of ranks may have had one long line each.
-    pub(super) fn finish(&mut self, rank: Rank, into: &mut Merged) {
-        into.push(rank, &std::mem::take(&mut self.0));
+    pub(super) fn finish(&mut self, rank: Rank, into: &mut impl Sink) {
+        if !self.0.is_empty() {
+            into.push(rank, &std::mem::take(&mut self.0));
+        }
     }
 }
 
@@ -64,7 +79,9 @@ impl Merged {
             self.bytes.push(b'\n');
         }
     }
+}
 
+impl Sink for Merged {
     /// What one rank writes is never changed; only where another rank goes on in the middle of a line, that line is ended first.
     fn push(&mut self, rank: Rank, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -85,6 +102,10 @@ impl Merged {
             self.bytes.extend_from_slice(bytes);
             self.open = (!bytes.ends_with(b"\n")).then_some(rank);
         }
+    }
+
+    fn has_room(&self) -> bool {
+        self.waiting().len() < WAITING_BYTES_MAX
     }
 }
 
@@ -109,6 +130,28 @@ mod tests {
     fn lines_stay_whole_and_in_order() {
         assert_eq!(merge(false, &[(0, "a"), (1, "x\n"), (0, "b\nc\nd"), (1, "y\n")]), "x\nab\nc\ny\nd");
         assert_eq!(merge(true, &[(0, "a"), (1, "x\n"), (0, "b\nc\nd"), (1, "y\n")]), "[1] x\n[0] ab\n[0] c\n[1] y\n[0] d");
+    }
+
+    #[test]
+    fn a_line_is_passed_on_at_once_however_it_came() {
+        struct Pushes(Vec<String>);
+        impl Sink for Pushes {
+            fn push(&mut self, _: Rank, bytes: &[u8]) {
+                self.0.push(String::from_utf8(bytes.to_vec()).unwrap());
+            }
+
+            fn has_room(&self) -> bool {
+                true
+            }
+        }
+        let (mut into, mut unfinished) = (Pushes(Vec::new()), Unfinished::default());
+        for piece in ["a", "b", "c\nd\ne", "f\n", "\n", "g"] {
+            unfinished.feed(Rank::new(0), piece.as_bytes(), &mut into);
+        }
+        assert_eq!(into.0, ["abc\nd\n", "ef\n", "\n"], "another host's lines may come between what is passed on");
+        let longest = vec![b'z'; LINE_BYTES_MAX];
+        unfinished.feed(Rank::new(0), &longest[1..], &mut into);
+        assert_eq!(into.0.pop().map(|piece| piece.len()), Some(LINE_BYTES_MAX));
     }
 
     #[test]

@@ -1,45 +1,58 @@
-//! Starting the ranks of a job on this host, and ending them.
+//! Starting the ranks of a job on this host or on several, and ending them.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `course` | the job as a state machine: what happened goes in, what to do to the ranks comes out |
 //! | `outcome` | how a job ended: exit code and line |
 //! | `watch` | the loop: signals, ends and output of ranks in one `poll` |
+//! | `lead` | who decides about the ranks that the loop watches, and takes their output |
 //! | `process` | one rank's process and all that it starts |
 //! | `guard` | a small process that ends what ranks have started when the launcher is killed |
-//! | `stream`, `lines` | output: from the ranks' pipes to the launcher's own; whole lines |
+//! | `stream`, `lines`, `outlet` | output: from the ranks' pipes; as whole lines; to the launcher's own |
+//! | `sockets` | where ranks receive datagrams |
+//! | `cluster` | jobs of several hosts |
 //! | `ready`, `signals`, `descriptors`, `program` | parts that those need |
 //! | `limits` | the bounds |
 //!
 //! Nothing of a job has a name in the file system, and when the launcher dies, the kernel kills the ranks and the guard what those
 //! have started: nothing stays behind.
 
+mod cluster;
 mod course;
 mod descriptors;
 mod guard;
+mod lead;
 mod limits;
 mod lines;
 mod outcome;
+mod outlet;
 mod process;
 mod program;
 mod ready;
 mod signals;
+mod sockets;
 mod stream;
 mod watch;
 
 use std::ffi::OsString;
-use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pelago_base::Duration;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX};
+use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::{Host, HostError};
+use pelago_shm::{Host, HostAddress, HostError, Plan};
 
-pub use self::outcome::{Death, Outcome, Process};
+pub use self::cluster::{Cluster, HOST_COMMAND, Hosts, HostsError, Network, NetworkError, RemoteShell, RemoteShellError, serve};
+pub use self::outcome::{Death, Outcome, Place, Process};
 
-use crate::{OsClock, names};
+use self::limits::DOWN_BYTES_MAX;
+use crate::{OsClock, TransportChoice, key, names};
+
+/// Where the ranks of a job on one host receive datagrams.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A job to run on this host.
 #[derive(Clone, Debug)]
@@ -52,6 +65,8 @@ pub struct Job {
     pub arguments: Vec<OsString>,
     /// Variables that the ranks have besides the launcher's.
     pub environment: Vec<(OsString, OsString)>,
+    /// How the ranks reach each other.
+    pub transport: TransportChoice,
     /// The most bytes of a heap; `None` is as much as the machine has.
     pub heap_bytes: Option<u64>,
     /// Whether each line of output begins with the number of the rank that wrote it.
@@ -77,19 +92,42 @@ pub enum LaunchError {
     Unknown(String),
     /// So many processes cannot be watched.
     #[error(
-        "{ranks} ranks need {needed} open files in the launcher and {allowed} are allowed; raise the limit (ulimit -n) or start fewer"
+        "{processes} processes need {needed} open files in the launcher and {allowed} are allowed; raise the limit (ulimit -n) or start fewer"
     )]
     Descriptors {
-        /// The ranks.
-        ranks: u32,
+        /// The ranks, or the remote shells.
+        processes: u32,
         /// Descriptors needed.
         needed: u64,
         /// Descriptors allowed.
         allowed: u64,
     },
+    /// The ranks cannot reach each other over UDP.
+    #[error("cannot bind {0} UDP sockets to {1}: {2}; start fewer ranks, or let them use shared memory (--transport shm)")]
+    Sockets(u32, IpAddr, std::io::Error),
     /// The memory of the job cannot be made.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// The hosts do not suit the ranks.
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
+    /// Ranks on several hosts were to share memory.
+    #[error("ranks on {0} hosts cannot reach each other by shared memory; use --transport auto or udp")]
+    Apart(usize),
+    /// A variable that ranks should have is not there.
+    #[error("there is no variable {0} to export")]
+    Export(String),
+    /// Arguments and variables are too many.
+    #[error("the command line and its variables take {0} bytes to pass on; {DOWN_BYTES_MAX} are allowed")]
+    Large(usize),
+    /// The working folder of the job is not one of this host.
+    #[error("cannot enter the folder {}: {}", .0.display(), reason(.1))]
+    Folder(PathBuf, std::io::Error),
+    /// Nobody is there to say what to do.
+    #[error(
+        "pelago {HOST_COMMAND} is what pelago run --hosts starts on each host; it is told through its standard input what to do"
+    )]
+    Uncalled,
     /// The system refuses.
     #[error("cannot watch the ranks: {0}")]
     System(#[from] std::io::Error),
@@ -108,6 +146,7 @@ impl Job {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            transport: TransportChoice::Auto,
             heap_bytes: None,
             label: false,
             start_limit: Some(Self::START_LIMIT_DEFAULT),
@@ -129,20 +168,43 @@ impl Job {
         }
         let program = program::find(&self.program, std::env::var_os("PATH").as_deref())?;
         let limit = descriptors::make_room(self.ranks)?;
-        let (host, memory) = Host::create(self.ranks, self.heap_bytes)?;
+        let (host, memory, sockets) = self.supplies()?;
         let name = self.program.to_string_lossy().into_owned();
         let course = course::Course::new(name, self.ranks, self.start_limit, self.time_limit, clock.now());
-        let streams = stream::streams(self.label).map_err(std::io::Error::from)?;
-        let command = |rank: pelago_base::Rank| {
-            let mut command = Command::new(&program);
-            command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-            command.env(names::RANK, rank.number().to_string());
-            command.env(names::SIZE, self.ranks.to_string());
-            command.env(names::MEMORY, std::os::fd::AsRawFd::as_raw_fd(&memory).to_string());
-            command
-        };
-        let watch = watch::Watch::new((&host, memory.as_fd()), command, limit, clock, course, streams)?;
-        Ok(watch.run().map_err(std::io::Error::from)?)
+        let alone = lead::Alone::new(course, outlet::outlets(self.label).map_err(std::io::Error::from)?);
+        let command = |rank| self.command(&program, rank);
+        let supplies = watch::Supplies { host: &host, memory: memory.as_fd(), sockets, call: None, input: true, command, limit };
+        let ended = watch::Watch::new(supplies, clock, alone)?.run().map_err(std::io::Error::from)?;
+        Ok(ended.into_outcome())
+    }
+
+    /// The memory of the job, and a socket for each rank if they reach each other over UDP.
+    fn supplies(&self) -> Result<(Host, OwnedFd, Vec<UdpSocket>), LaunchError> {
+        let plan = Plan::local(self.ranks, self.heap_bytes);
+        if self.transport != TransportChoice::Udp {
+            let (host, memory) = Host::create(&plan)?;
+            return Ok((host, memory, Vec::new()));
+        }
+        let refused = |error| LaunchError::Sockets(self.ranks, LOOPBACK, error);
+        let (port, sockets) = sockets::bind(LOOPBACK, self.ranks).map_err(refused)?;
+        let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
+        let key = key::draw().map_err(std::io::Error::from)?;
+        let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
+        Ok((host, memory, sockets))
+    }
+
+    /// What `rank` runs.
+    fn command(&self, program: &Path, rank: Rank) -> Command {
+        let mut command = Command::new(program);
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        // Where this launcher is itself part of a job, that job's descriptors are none of its ranks'.
+        for name in [names::MEMORY, names::SOCKET, names::CALL] {
+            command.env_remove(name);
+        }
+        command.env(names::RANK, rank.number().to_string());
+        command.env(names::SIZE, self.ranks.to_string());
+        command.env(names::TRANSPORT, self.transport.word());
+        command
     }
 }
 

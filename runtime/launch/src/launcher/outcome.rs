@@ -1,6 +1,7 @@
 //! How a job ended: its exit code, and the one line about it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use pelago_base::{Duration, Rank};
 use rustix::io::Errno;
@@ -35,15 +36,35 @@ pub enum Outcome {
     Output(Errno),
     /// A rank could not be started.
     NotStarted(Rank, String),
+    /// This host could not take part, and why.
+    Unready(Arc<str>, String),
+    /// A host was lost with all of its ranks.
+    HostLost {
+        /// Its name.
+        host: Arc<str>,
+        /// The first of its ranks.
+        first: Rank,
+        /// How many ranks it had.
+        count: u32,
+    },
 }
 
-/// A rank and its process, as the kernel numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A rank and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// The rank.
     pub rank: Rank,
-    /// Its process.
-    pub process: u32,
+    /// Where it runs.
+    pub place: Place,
+}
+
+/// Where a rank runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// As this process of this host, as the kernel numbers it.
+    Here(u32),
+    /// On the host of this name.
+    On(Arc<str>),
 }
 
 /// What is known of the end of a rank that was lost.
@@ -67,8 +88,8 @@ impl Outcome {
             Self::Deadlock | Self::Aborted => 1,
             Self::Output(Errno::PIPE) => 141,
             Self::Output(_) => 1,
-            Self::NotStarted(..) => 2,
-            Self::Lost(..) => 3,
+            Self::NotStarted(..) | Self::Unready(..) => 2,
+            Self::Lost(..) | Self::HostLost { .. } => 3,
             Self::TimeLimit(_) => 4,
             Self::Interrupted(_) => 130,
         }
@@ -117,13 +138,22 @@ impl fmt::Display for Outcome {
             Self::Interrupted(signal) => write!(f, "interrupted by {}; the job was ended", SignalName(*signal)),
             Self::Output(error) => write!(f, "cannot write the output of the ranks: {error}; the job was ended"),
             Self::NotStarted(rank, why) => write!(f, "{rank} could not be started: {why}; the job was ended"),
+            Self::Unready(host, why) => write!(f, "host {host} could not take part: {why}"),
+            Self::HostLost { host, first, count: 1 } => write!(f, "host {host} was lost ({first}); the job was ended"),
+            Self::HostLost { host, first, count } => {
+                let (first, last) = (first.number(), first.number() + count - 1);
+                write!(f, "host {host} was lost (ranks {first}-{last}); the job was ended")
+            }
         }
     }
 }
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (process {})", self.rank, self.process)
+        match &self.place {
+            Place::Here(process) => write!(f, "{} (process {process})", self.rank),
+            Place::On(host) => write!(f, "{} (host {host})", self.rank),
+        }
     }
 }
 

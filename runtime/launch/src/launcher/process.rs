@@ -19,7 +19,7 @@ use rustix::process::{
 
 use super::course::End;
 use super::guard::Guard;
-use super::outcome::Process;
+use super::outcome::{Place, Process};
 
 /// The process of a rank, with all that it starts: a process group.
 pub(super) struct RankProcess {
@@ -36,18 +36,28 @@ pub(super) struct Started {
 }
 
 impl RankProcess {
-    /// Starts `command` as `rank`, which inherits `memory`, with this limit on its descriptors.
-    pub(super) fn start(mut command: Command, rank: Rank, memory: BorrowedFd<'_>, limit: Rlimit) -> io::Result<Started> {
-        let (memory, launcher) = (memory.as_raw_fd(), getpid());
+    /// Starts `command` as `rank`, with this limit on its descriptors. It inherits `descriptors` and learns the number of each from the
+    /// variable named beside it.
+    pub(super) fn start(
+        mut command: Command,
+        rank: Rank,
+        descriptors: &[(&str, BorrowedFd<'_>)],
+        limit: Rlimit,
+    ) -> io::Result<Started> {
+        let (launcher, inherited) =
+            (getpid(), descriptors.iter().map(|(_, descriptor)| descriptor.as_raw_fd()).collect::<Vec<_>>());
+        command.envs(descriptors.iter().map(|(name, descriptor)| (name, descriptor.as_raw_fd().to_string())));
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(launcher) {
                 return Err(Errno::SRCH.into());
             }
             setrlimit(Resource::Nofile, limit)?;
-            // SAFETY: `start` borrows the descriptor until the child has left this function.
-            let memory = unsafe { BorrowedFd::borrow_raw(memory) };
-            Ok(fcntl_setfd(memory, FdFlags::empty())?)
+            for &descriptor in &inherited {
+                // SAFETY: `start` borrows the descriptors until the child has left this function.
+                fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::empty())?;
+            }
+            Ok(())
         };
         // SAFETY: L1; errors are numbers and need no memory.
         unsafe { command.pre_exec(prepare) };
@@ -62,7 +72,17 @@ impl RankProcess {
 
     /// The rank and its process.
     pub(super) fn process(&self) -> Process {
-        Process { rank: self.rank, process: self.id.as_raw_nonzero().get() as u32 }
+        Process { rank: self.rank, place: Place::Here(self.group()) }
+    }
+
+    /// The rank.
+    pub(super) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The number of the process, and of the group of all that it starts.
+    pub(super) fn group(&self) -> u32 {
+        self.id.as_raw_nonzero().get() as u32
     }
 
     /// A descriptor that can be read when the process has ended, until `take_end`.
@@ -79,7 +99,7 @@ impl RankProcess {
             waitid(WaitId::PidFd(running.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
         let Some(status) = status else { return Ok(None) };
         self.signal(Signal::KILL);
-        guard.remove(self.process().process);
+        guard.remove(self.group());
         // All of the group are children of the launcher by now or as soon as their parent has ended (L3).
         self.collect();
         self.running = None;

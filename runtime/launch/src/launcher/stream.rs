@@ -1,26 +1,22 @@
-//! One of the two output streams: the pipes of all ranks on one side, the launcher's own on the other.
+//! One of the two output streams of ranks: the pipes that they write to.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use pelago_base::Rank;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::limits::{LINE_BYTES_MAX, WAITING_BYTES_MAX, WRITE_BYTES};
-use super::lines::{Merged, Unfinished};
+use super::limits::LINE_BYTES_MAX;
+use super::lines::{Sink, Unfinished};
 use super::ready::Ready;
 
-const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-/// All ranks' standard output, or all ranks' standard error.
+/// The standard output, or the standard error, of all ranks of this host.
 pub(super) struct Stream {
-    /// The pipes of ranks that have not closed theirs, by rank.
+    first: Rank,
+    /// The pipes of ranks that have not closed theirs, from the first of this host on.
     pipes: Vec<Option<Pipe>>,
     ready: Ready,
-    merged: Merged,
-    into: OwnedFd,
     scratch: Vec<u8>,
-    broken: Option<Errno>,
 }
 
 struct Pipe {
@@ -29,16 +25,9 @@ struct Pipe {
 }
 
 impl Stream {
-    /// A stream that is written to `into`.
-    pub(super) fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, Errno> {
-        Ok(Self {
-            pipes: Vec::new(),
-            ready: Ready::new()?,
-            merged: Merged::new(label),
-            into: rustix::io::fcntl_dupfd_cloexec(into, 3)?,
-            scratch: vec![0; LINE_BYTES_MAX],
-            broken: None,
-        })
+    /// The stream of ranks from `first` on.
+    pub(super) fn new(first: Rank) -> Result<Self, Errno> {
+        Ok(Self { first, pipes: Vec::new(), ready: Ready::new()?, scratch: vec![0; LINE_BYTES_MAX] })
     }
 
     /// Adds the pipe of the next rank.
@@ -48,86 +37,50 @@ impl Stream {
         Ok(())
     }
 
-    /// What to wait for: room for what is to be written, or ranks that write. While the reader is slow, ranks wait in their pipes.
-    pub(super) fn interest(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let write = (!self.merged.waiting().is_empty()).then(|| PollFd::new(&self.into, PollFlags::OUT));
-        let read = self.has_room().then(|| PollFd::new(self.ready.descriptor(), PollFlags::IN));
-        write.into_iter().chain(read)
+    /// What to wait for when there is room for what ranks write. While there is none, they wait in their pipes.
+    pub(super) fn interest(&self) -> PollFd<'_> {
+        PollFd::new(self.ready.descriptor(), PollFlags::IN)
     }
 
-    /// Reads what ranks wrote and writes what can be written; `false` if there was nothing to do and nothing is left.
-    pub(super) fn pump(&mut self) -> Result<bool, Errno> {
-        self.flush();
+    /// Passes on what ranks wrote, as long as there is room; `false` if there was nothing.
+    pub(super) fn pump(&mut self, into: &mut impl Sink) -> Result<bool, Errno> {
         let mut busy = false;
-        if self.has_room() {
-            for rank in self.ready.poll()? {
+        if into.has_room() {
+            for place in self.ready.poll()? {
                 busy = true;
-                self.read(rank as usize);
-                self.flush();
-                if !self.has_room() {
+                self.read(place as usize, into);
+                if !into.has_room() {
                     break;
                 }
             }
         }
-        Ok(busy || !self.merged.waiting().is_empty())
+        Ok(busy)
     }
 
-    /// Passes on the beginnings of lines that will have no end any more, and ends the line that is open if `close` says so.
-    pub(super) fn finish(&mut self, close: bool) {
-        for (rank, pipe) in self.pipes.drain(..).enumerate() {
+    /// Passes on the beginnings of lines that will have no end any more.
+    pub(super) fn finish(&mut self, into: &mut impl Sink) {
+        for (place, pipe) in std::mem::take(&mut self.pipes).into_iter().enumerate() {
             if let Some(mut pipe) = pipe {
-                pipe.unfinished.finish(Rank::new(rank as u32), &mut self.merged);
+                pipe.unfinished.finish(self.rank(place), into);
             }
         }
-        if close {
-            self.merged.close_line();
-        }
-        self.flush();
     }
 
-    /// Why nothing can be written any more.
-    pub(super) fn broken(&self) -> Option<Errno> {
-        self.broken
-    }
-
-    fn has_room(&self) -> bool {
-        self.merged.waiting().len() < WAITING_BYTES_MAX
-    }
-
-    fn read(&mut self, rank: usize) {
-        let Some(pipe) = &mut self.pipes[rank] else { return };
+    fn read(&mut self, place: usize, into: &mut impl Sink) {
+        let rank = self.rank(place);
+        let Some(pipe) = &mut self.pipes[place] else { return };
         match rustix::io::read(&pipe.end, &mut self.scratch[..]) {
-            Ok(bytes @ 1..) => pipe.unfinished.feed(Rank::new(rank as u32), &self.scratch[..bytes], &mut self.merged),
+            Ok(bytes @ 1..) => pipe.unfinished.feed(rank, &self.scratch[..bytes], into),
             Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(0) | Err(_) => {
-                pipe.unfinished.finish(Rank::new(rank as u32), &mut self.merged);
+                pipe.unfinished.finish(rank, into);
                 self.ready.remove(&pipe.end);
-                self.pipes[rank] = None;
+                self.pipes[place] = None;
             }
         }
     }
 
-    /// Writes as long as that does not block: a launcher that blocked could not end the job.
-    fn flush(&mut self) {
-        while !self.merged.waiting().is_empty() {
-            if self.broken.is_some() {
-                return self.merged.written(self.merged.waiting().len());
-            }
-            if poll(&mut [PollFd::new(&self.into, PollFlags::OUT)], Some(&NOW)) == Ok(0) {
-                return;
-            }
-            let waiting = self.merged.waiting();
-            match rustix::io::write(&self.into, &waiting[..waiting.len().min(WRITE_BYTES)]) {
-                Ok(bytes) => self.merged.written(bytes),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(error) => self.broken = Some(error),
-            }
-        }
+    fn rank(&self, place: usize) -> Rank {
+        Rank::new(self.first.number() + place as u32)
     }
-}
-
-/// The launcher's standard output and error.
-pub(super) fn streams(label: bool) -> Result<[Stream; 2], Errno> {
-    Ok([Stream::new(std::io::stdout().as_fd(), label)?, Stream::new(std::io::stderr().as_fd(), label)?])
 }

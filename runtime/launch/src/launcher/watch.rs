@@ -1,6 +1,7 @@
 //! The loop that starts the ranks of a job, watches them and ends them.
 
-use std::os::fd::BorrowedFd;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Command, Stdio};
 
 use pelago_base::{Duration, Instant, Rank};
@@ -10,54 +11,76 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
 
-use super::course::{Action, Census, Course};
+use super::course::{Action, Census};
 use super::guard::Guard;
+use super::lead::{Event, Lead};
 use super::limits::{READER, STARTS_PER_ROUND, WATCH};
-use super::outcome::Outcome;
+use super::lines::Sink;
 use super::process::RankProcess;
 use super::ready::Ready;
 use super::signals::Signals;
 use super::stream::Stream;
-use crate::OsClock;
+use crate::{OsClock, names};
 
-/// A job under way.
-pub(super) struct Watch<'a, C> {
+/// What the ranks of a host are started with.
+pub(super) struct Supplies<'a, C> {
+    /// The memory of the host, and its descriptor.
+    pub(super) host: &'a Host,
+    pub(super) memory: BorrowedFd<'a>,
+    /// One for each rank, in their order; none without a network.
+    pub(super) sockets: Vec<UdpSocket>,
+    /// The two ends of the pipe where the last rank of the host to come to a meeting says so; none if the job has no other hosts.
+    pub(super) call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    /// Whether rank 0 has this process's standard input.
+    pub(super) input: bool,
+    /// What a rank runs.
+    pub(super) command: C,
+    /// The limit on its descriptors.
+    pub(super) limit: Rlimit,
+}
+
+/// A job under way, as far as it is of this host.
+pub(super) struct Watch<'a, C, L> {
     host: &'a Host,
     memory: BorrowedFd<'a>,
+    /// Of the ranks not yet started: the launcher's copy is closed when a rank has its own.
+    sockets: std::vec::IntoIter<UdpSocket>,
+    call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    input: bool,
     command: C,
     limit: Rlimit,
     clock: OsClock,
+    /// Those that were started, from the first of the host on.
     ranks: Vec<RankProcess>,
-    /// Ranks by their number, then the signals.
+    /// Ranks by their place in `ranks`, then the call, then the signals.
     ready: Ready,
     signals: Signals,
     guard: Guard,
     streams: [Stream; 2],
-    course: Course,
+    lead: L,
 }
 
-impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
-    /// A job whose ranks are started by what `command` returns for each.
-    pub(super) fn new(
-        (host, memory): (&'a Host, BorrowedFd<'a>),
-        command: C,
-        limit: Rlimit,
-        clock: OsClock,
-        course: Course,
-        streams: [Stream; 2],
-    ) -> std::io::Result<Self> {
+impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
+    /// A job whose ranks are started with `supplies`.
+    pub(super) fn new(supplies: Supplies<'a, C>, clock: OsClock, lead: L) -> std::io::Result<Self> {
+        let Supplies { host, memory, sockets, call, input, command, limit } = supplies;
         let (ready, signals, guard) = (Ready::new()?, Signals::watch()?, Guard::start()?);
         // Whatever ranks start and leave behind becomes this process's to collect.
         set_child_subreaper(Some(getpid()))?;
-        for (place, descriptor) in signals.descriptors().enumerate() {
-            ready.add(descriptor, u64::from(host.ranks()) + place as u64)?;
+        if let Some((end, _)) = call {
+            ready.add(end, u64::from(host.count()))?;
         }
-        Ok(Self { host, memory, command, limit, clock, ranks: Vec::new(), ready, signals, guard, streams, course })
+        for (place, descriptor) in signals.descriptors().enumerate() {
+            ready.add(descriptor, u64::from(host.count()) + 1 + place as u64)?;
+        }
+        let streams = [Stream::new(host.first())?, Stream::new(host.first())?];
+        let (sockets, ranks) = (sockets.into_iter(), Vec::new());
+        Ok(Self { host, memory, sockets, call, input, command, limit, clock, ranks, ready, signals, guard, streams, lead })
     }
 
-    /// From the first rank's start to the last one's end and the last byte of their output.
-    pub(super) fn run(mut self) -> Result<Outcome, Errno> {
-        while !self.course.is_over() {
+    /// From the first rank's start to the last one's end and the last byte of their output. Returns who led.
+    pub(super) fn run(mut self) -> Result<L, Errno> {
+        while !self.lead.is_over() {
             self.start_some();
             self.wait()?;
             self.look()?;
@@ -65,35 +88,39 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
             self.act();
         }
         self.drain()?;
-        Ok(self.course.into_outcome())
+        Ok(self.lead)
     }
 
     /// Starts the next ranks; between rounds those that run are looked at.
     fn start_some(&mut self) {
         for _ in 0..STARTS_PER_ROUND {
-            if !self.course.wants_start() {
+            if !self.lead.wants_start() {
                 return;
             }
-            let rank = Rank::new(self.ranks.len() as u32);
-            let started = self.start(rank);
-            match (started, self.clock.now()) {
-                (Ok(()), now) => self.course.handle_start(now),
-                (Err(error), now) => self.course.handle_start_failure(now, rank, error.to_string()),
-            }
+            let rank = Rank::new(self.host.first().number() + self.ranks.len() as u32);
+            let event = match self.start(rank) {
+                Ok(()) => Event::Started,
+                Err(error) => Event::NotStarted(rank, error.to_string()),
+            };
+            self.lead.handle(self.clock.now(), event);
         }
     }
 
     fn start(&mut self, rank: Rank) -> std::io::Result<()> {
         let mut command = (self.command)(rank);
         // A process group of its own may not read the terminal.
-        let reads = rank == Rank::new(0) && !std::io::IsTerminal::is_terminal(&std::io::stdin());
+        let reads = self.input && rank == Rank::new(0) && !std::io::IsTerminal::is_terminal(&std::io::stdin());
         command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
-        let started = RankProcess::start(command, rank, self.memory, self.limit)?;
-        self.guard.add(started.process.process().process);
-        self.ranks.push(started.process);
-        if let Some(running) = self.ranks.last().and_then(RankProcess::running) {
-            self.ready.add(running, u64::from(rank.number()))?;
+        let socket = self.sockets.next();
+        let socket = socket.as_ref().map(|socket| (names::SOCKET, socket.as_fd()));
+        let call = self.call.map(|(_, call)| (names::CALL, call));
+        let descriptors: Vec<_> = [(names::MEMORY, self.memory)].into_iter().chain(socket).chain(call).collect();
+        let started = RankProcess::start(command, rank, &descriptors, self.limit)?;
+        self.guard.add(started.process.group());
+        if let Some(running) = started.process.running() {
+            self.ready.add(running, self.ranks.len() as u64)?;
         }
+        self.ranks.push(started.process);
         for (stream, pipe) in self.streams.iter_mut().zip(started.pipes) {
             stream.add(pipe)?;
         }
@@ -103,9 +130,8 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
     /// Sleeps until something happens or a moment has come.
     fn wait(&mut self) -> Result<(), Errno> {
         let now = self.clock.now();
-        let deadline = self.course.next_deadline().map_or(WATCH, |deadline| deadline.since(now).min(WATCH));
-        let pause = if self.course.wants_start() { Duration::ZERO } else { deadline };
-        sleep(pause, self.streams.iter().flat_map(Stream::interest).chain([PollFd::new(self.ready.descriptor(), PollFlags::IN)]))
+        let deadline = self.lead.next_deadline().map_or(WATCH, |deadline| deadline.since(now).min(WATCH));
+        self.sleep(if self.lead.wants_start() { Duration::ZERO } else { deadline })
     }
 
     /// Takes notice of what has happened.
@@ -113,41 +139,55 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
         let ready = self.ready.poll()?;
         let now = self.clock.now();
         // Before the ends that follow from it.
-        if let (Some(fault), false) = (self.host.job().fault(), self.course.is_ending()) {
-            let lost = if let Fault::PeerLost(rank) = fault { self.ranks.get(rank.index()) } else { None };
-            self.course.handle_fault(now, fault, lost.map(RankProcess::process));
+        if let (Some(fault), false) = (self.host.job().fault(), self.lead.is_ending()) {
+            let lost = self.ranks.iter().find(|process| fault == Fault::PeerLost(process.rank()));
+            self.lead.handle(now, Event::Fault(fault, lost.map(RankProcess::process)));
         }
         for number in ready {
             self.note(number as usize, now)?;
         }
-        let (host, ranks) = (self.host, &self.ranks);
-        self.course.handle_time(now, || census(host, ranks));
+        self.lead.handle_time(now);
+        self.count(now);
         Ok(())
     }
 
     /// Takes notice of what stands behind a number of `ready`.
     fn note(&mut self, number: usize, now: Instant) -> Result<(), Errno> {
+        let calls = self.host.count() as usize;
         if let Some(rank) = self.ranks.get_mut(number) {
             if let Some(running) = rank.running() {
                 self.ready.remove(running);
             }
             if let Some(end) = rank.take_end(&self.guard)? {
-                let stage = self.host.control(rank.process().rank).map_or(Stage::Absent, |control| control.stage());
-                self.course.handle_end(now, rank.process(), end, stage);
+                let stage = self.host.control(rank.rank()).map_or(Stage::Absent, |control| control.stage());
+                self.lead.handle(now, Event::Ended(rank.process(), end, stage));
             }
-        } else if let Some(signal) = self.signals.take(number - self.host.ranks() as usize) {
-            self.course.handle_signal(now, signal);
+        } else if let (true, Some((end, _))) = (number == calls, self.call) {
+            // What is written there after this is read the next time. It does not block, and nobody closes the other end.
+            let _ = rustix::io::read(end, &mut [0; 64][..]);
+            self.lead.handle(now, Event::Met(self.host.meeting()));
+        } else if let Some(signal) = self.signals.take(number.saturating_sub(calls + 1)) {
+            self.lead.handle(now, Event::Signal(signal));
         }
         Ok(())
     }
 
-    /// Passes output on.
+    /// Says how the ranks do, if that matters.
+    fn count(&mut self, now: Instant) {
+        if self.lead.wants_census(now) {
+            self.lead.handle_census(now, census(self.host, &self.ranks));
+        }
+    }
+
+    /// Passes output on; `false` if there is none and none on its way.
     fn pump(&mut self) -> Result<bool, Errno> {
-        let mut busy = false;
-        for stream in &mut self.streams {
-            busy |= stream.pump()?;
-            if let Some(error) = stream.broken() {
-                self.course.handle_output(self.clock.now(), error);
+        // In this order: where nothing waits, there is room, and so every pipe is looked at.
+        let mut busy = self.lead.pump(self.clock.now());
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            if stream.pump(&mut Output { lead: &mut self.lead, stream: number })? {
+                busy = true;
+                // What cannot be written is seen at once.
+                self.lead.pump(self.clock.now());
             }
         }
         Ok(busy)
@@ -156,9 +196,10 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
     /// Does to the ranks what is to be done now.
     fn act(&mut self) {
         let now = self.clock.now();
-        while let Some(action) = self.course.poll_action(now) {
+        while let Some(action) = self.lead.poll_action(now) {
             match action {
-                Action::Tell(rank) => self.host.fail(Fault::PeerLost(rank)),
+                Action::Release(meeting) => self.host.release(meeting),
+                Action::Tell(fault) => self.host.fail(fault),
                 Action::Terminate => self.ranks.iter().for_each(|rank| rank.signal(Signal::TERM)),
                 Action::Kill => self.ranks.iter().for_each(|rank| rank.signal(Signal::KILL)),
             }
@@ -175,27 +216,50 @@ impl<'a, C: FnMut(Rank) -> Command> Watch<'a, C> {
                     return Ok(());
                 }
                 finished = true;
-                let [output, error] = &mut self.streams;
-                output.finish(false);
-                // The line that says how the job ended follows here.
-                error.finish(self.course.is_ending());
+                for (number, stream) in self.streams.iter_mut().enumerate() {
+                    stream.finish(&mut Output { lead: &mut self.lead, stream: number });
+                }
+                self.lead.finish();
                 continue;
             }
-            let now = self.clock.now();
-            if self.course.is_ending() && now.since(begun) >= READER {
+            if self.lead.is_ending() && self.clock.now().since(begun) >= READER {
                 return Ok(());
             }
-            let signals = PollFd::new(self.ready.descriptor(), PollFlags::IN);
-            sleep(WATCH.min(READER), self.streams.iter().flat_map(Stream::interest).chain([signals]))?;
+            self.sleep(WATCH.min(READER))?;
+            let now = self.clock.now();
             for number in self.ready.poll()? {
                 self.note(number as usize, now)?;
             }
+            self.lead.handle_time(now);
+            self.count(now);
         }
+    }
+
+    fn sleep(&self, pause: Duration) -> Result<(), Errno> {
+        let streams = self.streams.iter().enumerate().filter(|(number, _)| self.lead.has_room(*number));
+        let ready = PollFd::new(self.ready.descriptor(), PollFlags::IN);
+        sleep(pause, streams.map(|(_, stream)| stream.interest()).chain(self.lead.interest()).chain([ready]))
+    }
+}
+
+/// Where a stream goes: to the lead.
+struct Output<'a, L> {
+    lead: &'a mut L,
+    stream: usize,
+}
+
+impl<L: Lead> Sink for Output<'_, L> {
+    fn push(&mut self, rank: Rank, bytes: &[u8]) {
+        self.lead.push(self.stream, rank, bytes);
+    }
+
+    fn has_room(&self) -> bool {
+        self.lead.has_room(self.stream)
     }
 }
 
 fn census(host: &Host, ranks: &[RankProcess]) -> Census {
-    let stage = |rank: &RankProcess| host.control(rank.process().rank).map(|control| control.stage());
+    let stage = |rank: &RankProcess| host.control(rank.rank()).map(|control| control.stage());
     let mut absent = ranks.iter().filter(|rank| rank.running().is_some() && stage(rank) == Some(Stage::Absent));
     Census {
         joined: host.controls().any(|(_, control)| control.stage() != Stage::Absent),
@@ -204,7 +268,8 @@ fn census(host: &Host, ranks: &[RankProcess]) -> Census {
     }
 }
 
-fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), Errno> {
+/// Sleeps until one of the descriptors is ready or the time is over.
+pub(super) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), Errno> {
     let pause = std::time::Duration::from(pause);
     let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
     match poll(&mut descriptors.collect::<Vec<_>>(), Some(&pause)) {

@@ -7,7 +7,7 @@ use super::joined;
 use crate::chain::Ordered;
 use crate::handle::Handle;
 use crate::order::After;
-use crate::task::{End, Task};
+use crate::task::{End, Move};
 use crate::{Context, GlobalPtr, Result};
 
 impl Context {
@@ -52,11 +52,11 @@ impl Context {
         let element = size_of::<T>() as u64;
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (from, to) = (End::Global(from.address()), End::Global(to.address()));
-        let mut task = Task::Move { from, to, from_shape, to_shape };
-        if after == After::Nothing && task.do_mapped(&self.reach).is_some() {
+        let mut moving = Move { from, to, from_shape, to_shape };
+        if after == After::Nothing && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::chain::Ordered;
 use crate::handle::Handle;
 use crate::order::After;
-use crate::task::{End, Task};
+use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
 impl Context {
@@ -31,7 +31,7 @@ impl Context {
         if self.reach.write(to.address(), values.as_bytes()) {
             return Ok(Handle::done());
         }
-        self.put_remote(to.address(), values.as_bytes())
+        self.put_remote(After::Nothing, to.address(), values.as_bytes())
     }
 
     /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
@@ -45,16 +45,12 @@ impl Context {
     }
 
     #[cold]
-    fn put_remote(&self, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+    fn put_remote(&self, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
         self.make_room(0)?;
         self.busy.set(true);
-        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), to, bytes)? {
+        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), after, to, bytes)? {
             return Ok(Handle::pending(self, id));
         }
-        self.put_after(After::Nothing, to, bytes)
-    }
-
-    fn put_after(&self, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
         let task = Task::contiguous(End::Buffer(Buffer::copy_of(bytes)), End::Global(to), bytes.len() as u64);
         Ok(Handle::pending(self, self.submit(after, task, false)?))
     }
@@ -82,8 +78,8 @@ impl Context {
         // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
-        let task = Task::Move { from, to, from_shape: to_shape.packed(), to_shape };
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape };
+        Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
     }
 
     /// Wakes the owner of an address of this host, if it sleeps.
@@ -104,7 +100,7 @@ impl<'c> Ordered<'c> {
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'c>> {
         match self.pending()? {
             After::Nothing => self.context().put(to, values),
-            after => self.context().put_after(after, to.address(), values.as_bytes()),
+            after => self.context().put_remote(after, to.address(), values.as_bytes()),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pelago_base::{AddressLayout, Instant, Rank};
 use pelago_kit::{Fault, Faults, Loopback};
@@ -47,8 +47,7 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
         Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout)
     };
     let everything = reach_of(Rank::new(0), size);
-    let meeting =
-        Arc::new(Meeting { published: Mutex::default(), barrier: Barrier::new(size as usize), failed: AtomicBool::new(false) });
+    let meeting = Arc::new(Meeting { published: Mutex::default(), arrived: AtomicUsize::new(0), failed: AtomicBool::new(false) });
     std::thread::scope(|scope| {
         for (rank, end) in (0..size).map(Rank::new).zip(Loopback::network(addresses, size)) {
             let reach = if platform == Platform::Mapped { everything.clone() } else { reach_of(rank, 1) };
@@ -123,7 +122,8 @@ impl Park for Yielding {
 
 struct Meeting {
     published: Mutex<HashMap<(Rank, String), Vec<u8>>>,
-    barrier: Barrier,
+    /// How many have come to barriers, ever.
+    arrived: AtomicUsize,
     failed: AtomicBool,
 }
 
@@ -152,8 +152,16 @@ impl Bootstrap for Member {
         published.get(&(rank, key.into())).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
     }
 
-    fn barrier(&mut self) -> Result<(), BootstrapError> {
-        self.meeting.barrier.wait();
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        let size = self.size as usize;
+        let target = (self.meeting.arrived.fetch_add(1, Ordering::AcqRel) / size + 1) * size;
+        while self.meeting.arrived.load(Ordering::Acquire) < target {
+            if self.meeting.failed.load(Ordering::Acquire) {
+                return Err(pelago_platform::Fault::Aborted.into());
+            }
+            meanwhile();
+            std::thread::yield_now();
+        }
         Ok(())
     }
 

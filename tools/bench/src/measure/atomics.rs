@@ -1,91 +1,125 @@
 //! `fetch_add` and `compare_swap` on a word of another rank, which nobody else touches meanwhile.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
 
-use pelago::{GlobalPtr, World};
+use pelago::zerocopy::{FromBytes, IntoBytes};
+use pelago::{CellSlice, GlobalPtr, World};
 
 use super::REPETITIONS;
+use super::transfer::ROUND_TRIP;
 use crate::duel::{Duel, Side};
 use crate::error::{Result, check};
+use crate::limit::Limit;
 use crate::raw::Raw;
+use crate::raw_udp::Line;
 use crate::stage::Stage;
 
 pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
-    measure(stage, "fetch_add", "atomic", add_each, raw_add_each)
+    let question = |_| [1, 0];
+    let perform = |here: CellSlice<'_, u64>, [operand, _]: [u64; 2]| here.fetch_add(0, operand);
+    measure(stage, &Atomic { name: "fetch_add", library: add_each, raw: raw_add_each, question, perform })
 }
 
 pub(crate) fn compare_swap(stage: &Stage<'_>) -> Result<()> {
-    measure(stage, "compare_swap", "atomic", swap_each, raw_swap_each)
+    let question = |value| [value, value + 1];
+    let perform = |here: CellSlice<'_, u64>, [expected, new]: [u64; 2]| here.compare_swap(0, expected, new);
+    measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
 }
 
-/// Counts a word up. Either side begins where the other ended, and returns how far the word was from what it should have been.
-fn measure(
-    stage: &Stage<'_>,
-    name: &str,
-    raw_name: &str,
-    library: fn(&World, GlobalPtr<u64>, u64, u64) -> Result<u64>,
-    raw: fn(&Raw<'_, u64>, u64, u64) -> u64,
-) -> Result<()> {
+/// A way to count a word up. Each that does so returns how far the word was from what it should have been.
+struct Atomic {
+    name: &'static str,
+    library: fn(&World, GlobalPtr<u64>, Range<u64>) -> Result<u64>,
+    raw: fn(&Raw<'_, u64>, Range<u64>) -> u64,
+    /// What a datagram says that counts up from this value, and what its receiver does.
+    question: fn(u64) -> [u64; 2],
+    perform: fn(CellSlice<'_, u64>, [u64; 2]) -> u64,
+}
+
+/// Counts a word up. Either side begins where the other ended.
+fn measure(stage: &Stage<'_>, atomic: &Atomic) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
         return Ok(());
     }
-    let at = memory.at(stage.receiver(), 0);
-    let word = Raw::of(stage.world, &memory, stage.receiver())?;
+    let (at, here) = (memory.at(stage.receiver(), 0), memory.local());
+    let limit = Limit::of(stage, &memory)?;
     let mut counted = 0;
     let mut calibrated = 0;
     let count = stage.calibrate(1, |count| {
         calibrated += count;
-        library(stage.world, at, calibrated - count, count).map(drop)
+        (atomic.library)(stage.world, at, calibrated - count..calibrated).map(drop)
     })?;
     // Only the sender knows how far it counted while it calibrated.
     let beginning = stage.tell(calibrated)?;
     let duel = Duel::fight(REPETITIONS, |side| {
-        let first = beginning + counted;
+        let values = beginning + counted..beginning + counted + count;
         counted += count;
+        let end = values.end;
         let mut differences = 0;
-        let nanoseconds = stage.send(|| {
-            differences = match side {
-                Side::Library => library(stage.world, at, first, count)?,
-                Side::Raw => raw(&word, first, count),
-            };
-            Ok(())
-        })?;
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| (atomic.library)(stage.world, at, values).map(|found| differences = found))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                differences = (atomic.raw)(raw, values);
+                Ok(())
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || ask_each(line, atomic, values).map(|found| differences = found),
+                || line.serve(count, |question| answer(line, atomic, here, question)),
+            )?,
+        };
         check("a word that was fetched", differences, 0)?;
-        stage.receive(|| check("the word that was counted up", memory.local().load(0), first + count))?;
+        stage.receive(|| check("the word that was counted up", here.load(0), end))?;
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row(name).timed(&duel, raw_name).sized(8))
+    stage.emit(&stage.row(atomic.name).timed(&duel, limit.name("atomic", ROUND_TRIP)).sized(8))
 }
 
 #[inline(never)]
-fn add_each(world: &World, at: GlobalPtr<u64>, first: u64, count: u64) -> Result<u64> {
+fn ask_each(line: &Line, atomic: &Atomic, mut values: Range<u64>) -> Result<u64> {
+    let mut found = 0_u64;
+    values.try_fold(0, |differences, value| {
+        line.ask((atomic.question)(value).as_bytes(), found.as_mut_bytes())?;
+        Ok(differences | found ^ value)
+    })
+}
+
+fn answer(line: &Line, atomic: &Atomic, here: CellSlice<'_, u64>, question: &[u8]) -> Result<()> {
+    // What is no question changes nothing, which the receiver finds in the end.
+    let question = <[u64; 2]>::read_from_bytes(question).unwrap_or_default();
+    line.send((atomic.perform)(here, question).as_bytes())
+}
+
+#[inline(never)]
+fn add_each(world: &World, at: GlobalPtr<u64>, values: Range<u64>) -> Result<u64> {
     let mut differences = 0;
-    for value in first..first + count {
+    for value in values {
         differences |= world.fetch_add(at, 1)?.wait()? ^ value;
     }
     Ok(differences)
 }
 
 #[inline(never)]
-fn raw_add_each(memory: &Raw<'_, u64>, first: u64, count: u64) -> u64 {
+fn raw_add_each(memory: &Raw<'_, u64>, values: Range<u64>) -> u64 {
     let word = memory.word(0);
-    (first..first + count).fold(0, |differences, value| differences | word.fetch_add(1, SeqCst) ^ value)
+    values.fold(0, |differences, value| differences | word.fetch_add(1, SeqCst) ^ value)
 }
 
 #[inline(never)]
-fn swap_each(world: &World, at: GlobalPtr<u64>, first: u64, count: u64) -> Result<u64> {
+fn swap_each(world: &World, at: GlobalPtr<u64>, values: Range<u64>) -> Result<u64> {
     let mut differences = 0;
-    for value in first..first + count {
+    for value in values {
         differences |= world.compare_swap(at, value, value + 1)?.wait()? ^ value;
     }
     Ok(differences)
 }
 
 #[inline(never)]
-fn raw_swap_each(memory: &Raw<'_, u64>, first: u64, count: u64) -> u64 {
+fn raw_swap_each(memory: &Raw<'_, u64>, values: Range<u64>) -> u64 {
     let word = memory.word(0);
-    (first..first + count).fold(0, |differences, value| {
+    values.fold(0, |differences, value| {
         let found = word.compare_exchange(value, value + 1, SeqCst, SeqCst).unwrap_or_else(|found| found);
         differences | found ^ value
     })

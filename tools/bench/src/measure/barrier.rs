@@ -5,12 +5,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::thread::yield_now;
 
+use pelago::zerocopy::IntoBytes;
 use pelago::{Rank, Symmetric};
 
 use super::REPETITIONS;
 use crate::duel::{Duel, Side, time};
 use crate::error::{Result, check};
 use crate::raw::Raw;
+use crate::raw_udp::Plain;
 use crate::stage::{BATCH_NS, Stage};
 
 /// Barriers whose effect is checked.
@@ -19,10 +21,11 @@ const CHECKED: u64 = 200;
 /// Time that a batch of barriers should take where ranks share processors: a few turns of the scheduler.
 const BATCH_CROWDED_NS: f64 = 5e6;
 
-/// Words on cache lines of their own: one for each round of the raw barrier, one for the check, one for a number to tell.
+/// Words on cache lines of their own: one for each round of the raw barrier, one for the check, beside which is the port of a socket.
 const LINE: usize = 8;
 const ROUNDS_MAX: usize = 20;
 const CHECK: usize = ROUNDS_MAX * LINE;
+const PORT: usize = CHECK + 1;
 const WORDS: usize = (ROUNDS_MAX + 1) * LINE;
 
 pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
@@ -37,10 +40,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         stage.world.barrier()?;
         let nanoseconds = time(|| match side {
             Side::Library => (0..count[0]).try_for_each(|_| Ok(stage.world.barrier()?)),
-            Side::Raw => {
-                (0..count[0]).for_each(|_| raw.meet());
-                Ok(())
-            }
+            Side::Raw => (0..count[0]).try_for_each(|_| raw.meet()),
         })?;
         Ok(nanoseconds / count[0] as f64)
     })?;
@@ -59,22 +59,52 @@ fn verify(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
     Ok(())
 }
 
-/// The least that a barrier can be on this machine, in memory that all ranks map.
-struct RawBarrier<'m> {
+/// The least that a barrier can be on this machine.
+enum RawBarrier<'m> {
+    Memory(MemoryBarrier<'m>),
+    Datagrams(DatagramBarrier),
+}
+
+impl<'m> RawBarrier<'m> {
+    /// Collective.
+    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+        Ok(match stage.is_apart() {
+            true => Self::Datagrams(DatagramBarrier::new(stage, memory)?),
+            false => Self::Memory(MemoryBarrier::new(stage, memory)?),
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Memory(memory) if memory.crowded => "counter",
+            Self::Memory(_) => "flags",
+            Self::Datagrams(_) => "datagrams",
+        }
+    }
+
+    fn meet(&mut self) -> Result<()> {
+        match self {
+            Self::Memory(memory) => {
+                memory.meet();
+                Ok(())
+            }
+            Self::Datagrams(datagrams) => datagrams.meet(),
+        }
+    }
+}
+
+/// A barrier in memory that all ranks map.
+struct MemoryBarrier<'m> {
     ranks: Vec<Raw<'m, u64>>,
     position: usize,
     crowded: bool,
     epoch: u64,
 }
 
-impl<'m> RawBarrier<'m> {
+impl<'m> MemoryBarrier<'m> {
     fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         let ranks = stage.world.ranks().map(|rank| Raw::of(stage.world, memory, rank)).collect::<Result<_>>()?;
         Ok(Self { ranks, position: stage.world.rank().number() as usize, crowded: stage.is_crowded(), epoch: 0 })
-    }
-
-    fn name(&self) -> &'static str {
-        if self.crowded { "counter" } else { "flags" }
     }
 
     fn meet(&mut self) {
@@ -85,7 +115,7 @@ impl<'m> RawBarrier<'m> {
     /// log₂ n rounds, in each of which every rank tells one and hears of one.
     fn exchange_flags(&self) {
         let size = self.ranks.len();
-        for round in 0..size.next_power_of_two().ilog2() as usize {
+        for round in 0..rounds(size) {
             let there = (self.position + (1 << round)) % size;
             self.ranks[there].word(round * LINE).store(self.epoch, Release);
             wait(self.ranks[self.position].word(round * LINE), self.epoch, spin_loop);
@@ -101,6 +131,51 @@ impl<'m> RawBarrier<'m> {
             wait(released, self.epoch, yield_now);
         }
     }
+}
+
+/// A barrier by datagrams: log₂ n rounds, in each of which every rank tells one and hears of one.
+struct DatagramBarrier {
+    socket: Plain,
+    /// Whom to tell, by round.
+    ports: Vec<u16>,
+    /// The epoch of which has been heard, by round: those who are ahead may be one further.
+    heard: Vec<u64>,
+    epoch: u64,
+}
+
+impl DatagramBarrier {
+    fn new(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Self> {
+        let (world, socket) = (stage.world, Plain::bind(stage.is_crowded())?);
+        memory.local().store(PORT, u64::from(socket.port()?));
+        world.barrier()?;
+        let size = world.size();
+        let rounds = rounds(size as usize);
+        let port = |round: usize| {
+            let there = (u64::from(world.rank()) + (1 << round)) % u64::from(size);
+            Ok(world.get(memory.at(Rank::new(there as u32), PORT))? as u16)
+        };
+        Ok(Self { socket, ports: (0..rounds).map(port).collect::<Result<_>>()?, heard: vec![0; rounds], epoch: 0 })
+    }
+
+    fn meet(&mut self) -> Result<()> {
+        self.epoch += 1;
+        for (round, &port) in self.ports.iter().enumerate() {
+            self.socket.send_to([round as u64, self.epoch].as_bytes(), port)?;
+            while self.heard[round] < self.epoch {
+                let mut word = [0_u64; 2];
+                self.socket.receive(word.as_mut_bytes())?;
+                let [round, epoch] = word;
+                if let Some(heard) = self.heard.get_mut(round as usize) {
+                    *heard = epoch;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rounds(ranks: usize) -> usize {
+    ranks.next_power_of_two().ilog2() as usize
 }
 
 fn wait(word: &AtomicU64, epoch: u64, meanwhile: fn()) {

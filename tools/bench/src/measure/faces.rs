@@ -3,12 +3,13 @@
 //! The last index runs fastest: plane jk is one block, ik one block for each i, ij single numbers. The receiver reads every face
 //! before the next is sent.
 
-use pelago::{Pod, Shape};
+use pelago::zerocopy::IntoBytes;
+use pelago::{CellSlice, Pod, Shape};
 
 use crate::Row;
 use crate::duel::{Duel, Side};
 use crate::error::{Result, check};
-use crate::raw::Raw;
+use crate::limit::Limit;
 use crate::stage::Stage;
 
 const REPETITIONS: u64 = 101;
@@ -21,7 +22,8 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         return Ok(());
     }
     let mut source = vec![0.0_f64; cells as usize];
-    let raw = Raw::of(stage.world, &cube, stage.receiver())?;
+    let mut packed = vec![0.0_f64; (edge * edge) as usize];
+    let limit = Limit::of(stage, &cube)?;
     for (plane, shape, step) in planes(edge) {
         // From the last plane inside to the border of the other cube, as a halo goes.
         let first = ((edge - 2) * step) as usize;
@@ -35,15 +37,27 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
                     Ok(())
                 })?;
             }
-            let nanoseconds = stage.send(|| match side {
-                Side::Library => {
-                    Ok(stage.world.put_strided(cube.at(stage.receiver(), 0), shape, &source[first..], shape)?.wait()?)
+            let from = &source[first..];
+            let nanoseconds = match (side, &limit) {
+                (Side::Library, _) => {
+                    let to = cube.at(stage.receiver(), 0);
+                    stage.send(|| Ok(stage.world.put_strided(to, shape, from, shape)?.wait()?))?
                 }
-                Side::Raw => {
-                    raw.write_blocks(0, &source[first..], shape);
+                (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                    raw.write_blocks(0, from, shape);
                     Ok(())
+                })?,
+                (Side::Raw, Limit::Datagrams(line)) => {
+                    let mut there = packed.clone();
+                    let send = || {
+                        pack(from, shape, &mut packed)?;
+                        line.stream(packed.as_bytes())
+                    };
+                    let nanoseconds = stage.converse(line, send, || line.take(there.as_mut_bytes()))?;
+                    stage.receive(|| unpack(&there, shape, cube.local()))?;
+                    nanoseconds
                 }
-            })?;
+            };
             stage.receive(|| {
                 let here = cube.local();
                 each(shape, |index, offset| check("a number of a face", here.load(offset).to_bits(), value(index).to_bits()))
@@ -51,7 +65,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
             Ok(nanoseconds)
         })?;
         let row = Row { plane: Some(plane.into()), ..stage.row("faces") };
-        let row = row.timed(&duel, "loops").moved(edge * edge * size_of_pod::<f64>());
+        let row = row.timed(&duel, limit.name("loops", "packed")).moved(edge * edge * size_of_pod::<f64>());
         stage.emit(&row)?;
     }
     Ok(())
@@ -77,6 +91,22 @@ fn each(shape: Shape, mut act: impl FnMut(u64, usize) -> Result<()>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Copies the cells of a face, one after the other, and back to their places.
+#[inline(never)]
+fn pack(from: &[f64], shape: Shape, packed: &mut [f64]) -> Result<()> {
+    each(shape, |index, offset| {
+        packed[index as usize] = from[offset];
+        Ok(())
+    })
+}
+
+fn unpack(packed: &[f64], shape: Shape, to: CellSlice<'_, f64>) -> Result<()> {
+    each(shape, |index, offset| {
+        to.store(offset, packed[index as usize]);
+        Ok(())
+    })
 }
 
 const fn size_of_pod<T: Pod>() -> u64 {

@@ -2,7 +2,9 @@
 
 pub(crate) mod atomics;
 pub(crate) mod barrier;
+pub(crate) mod computing;
 pub(crate) mod faces;
+mod live;
 pub(crate) mod memory;
 pub(crate) mod rate;
 pub(crate) mod transfer;

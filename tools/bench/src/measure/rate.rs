@@ -3,13 +3,18 @@
 use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::fence;
 
-use pelago::{GlobalPtr, World};
+use std::ops::Range;
+
+use pelago::zerocopy::{FromBytes, IntoBytes};
+use pelago::{CellSlice, GlobalPtr, World};
 
 use super::SLOTS;
 use super::transfer::by_words;
 use crate::Row;
 use crate::error::Result;
+use crate::limit::Limit;
 use crate::raw::Raw;
+use crate::raw_udp::Line;
 use crate::row::rounded;
 use crate::stage::Stage;
 
@@ -21,15 +26,26 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     if stage.is_idle() {
         return Ok(());
     }
-    let duel = by_words(stage, &memory, put_windows, store_windows)?;
-    let row = stage.row("rate").timed(&duel, "store").moved(8);
+    let here = memory.local();
+    let limit = Limit::of(stage, &memory)?;
+    let duel = by_words(stage, &memory, put_windows, |values| match &limit {
+        Limit::Memory(raw) => stage.send(|| {
+            store_windows(raw, values);
+            Ok(())
+        }),
+        Limit::Datagrams(line) => {
+            let windows = (values.end - values.start) / WINDOW;
+            stage.converse(line, || ask_windows(line, values), || line.serve(windows, |window| store_window(line, here, window)))
+        }
+    })?;
+    let row = stage.row("rate").timed(&duel, limit.name("store", "datagram")).moved(8);
     let operations_per_second = row.median_ns.map(|nanoseconds| rounded(1e9 / nanoseconds));
     stage.emit(&Row { operations_per_second, ..row })
 }
 
 #[inline(never)]
-fn put_windows(world: &World, to: GlobalPtr<u64>, first: u64, count: u64) -> Result<()> {
-    for window in (first..first + count).step_by(WINDOW as usize) {
+fn put_windows(world: &World, to: GlobalPtr<u64>, values: Range<u64>) -> Result<()> {
+    for window in values.step_by(WINDOW as usize) {
         for value in window..window + WINDOW {
             world.put(to.add(value % SLOTS), &[value])?;
         }
@@ -39,12 +55,33 @@ fn put_windows(world: &World, to: GlobalPtr<u64>, first: u64, count: u64) -> Res
 }
 
 #[inline(never)]
-fn store_windows(to: &Raw<'_, u64>, first: u64, count: u64) {
-    for window in (first..first + count).step_by(WINDOW as usize) {
+fn store_windows(to: &Raw<'_, u64>, values: Range<u64>) {
+    for window in values.step_by(WINDOW as usize) {
         let words = &to.words()[(window % SLOTS) as usize..][..WINDOW as usize];
         for (value, word) in (window..).zip(words) {
             word.store(value, Release);
         }
         fence(SeqCst);
     }
+}
+
+/// The least that so many puts are over a network: their places and values in one datagram, which is answered.
+#[inline(never)]
+fn ask_windows(line: &Line, values: Range<u64>) -> Result<()> {
+    let mut puts = [[0_u64; 2]; WINDOW as usize];
+    for window in values.step_by(WINDOW as usize) {
+        for (value, put) in (window..).zip(&mut puts) {
+            *put = [value % SLOTS, value];
+        }
+        line.ask(puts.as_bytes(), &mut [0; 8])?;
+    }
+    Ok(())
+}
+
+fn store_window(line: &Line, here: CellSlice<'_, u64>, window: &[u8]) -> Result<()> {
+    for put in window.chunks_exact(size_of::<[u64; 2]>()) {
+        let [slot, value] = <[u64; 2]>::read_from_bytes(put).unwrap_or_default();
+        here.store((slot % SLOTS) as usize, value);
+    }
+    line.send(&[0; 8])
 }

@@ -1,60 +1,69 @@
 //! `put` and `get` of 8 bytes to many megabytes.
 //!
 //! Words and small blocks are moved many times between two looks at the clock, to memory that stays in the sender's cache. From
-//! [`LIVE_BYTES_MIN`] on each transfer is timed by itself, and the receiver reads all of it before the next: so the data crosses
-//! between the processors, as it does in a program that uses it.
+//! [`LIVE_BYTES_MIN`] on each transfer is timed by itself; see `live`.
 
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
+use pelago::zerocopy::{FromBytes, IntoBytes};
 use pelago::{CellSlice, GlobalPtr, Symmetric, World};
 
+use super::live::{get_live, put_live};
 use super::{REPETITIONS, SLOTS};
 use crate::duel::{Duel, Side};
 use crate::error::{Result, check};
+use crate::limit::Limit;
 use crate::raw::Raw;
+use crate::raw_udp::Line;
 use crate::stage::Stage;
 
 /// From here on a transfer is long beside reading the clock, even from a cache.
 const LIVE_BYTES_MIN: u64 = 16 << 10;
 
-/// Repetitions of large transfers: as many as move this much, within bounds.
-const LIVE_BYTES: u64 = 256 << 20;
-const LIVE_REPETITIONS_MIN: u64 = 15;
-const LIVE_REPETITIONS_MAX: u64 = 501;
-
 /// Words of a cache line.
 const LINE_WORDS: u64 = 8;
+
+/// The raw limits where ranks share no memory: a datagram to and fro for each block, and datagrams one after the other.
+pub(super) const ROUND_TRIP: &str = "round_trip";
+pub(super) const STREAM: &str = "stream";
 
 /// An odd number whose multiples look random: words that were not written yet differ from those that were.
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
-    each_size(stage, "put", |stage, memory, bytes| match bytes {
-        8 => Ok((put_words(stage, memory)?, "store")),
-        ..LIVE_BYTES_MIN => Ok((put_blocks(stage, memory, bytes)?, "memcpy")),
-        _ => Ok((put_live(stage, memory, bytes)?, "memcpy")),
+    each_size(stage, "put", ["store", "memcpy"], |stage, memory, bytes| match bytes {
+        8 => put_words(stage, memory),
+        ..LIVE_BYTES_MIN => put_blocks(stage, memory, bytes),
+        _ => put_live(stage, memory, bytes),
     })
 }
 
 pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
-    each_size(stage, "get", |stage, memory, bytes| match bytes {
-        8 => Ok((get_words(stage, memory)?, "load")),
-        ..LIVE_BYTES_MIN => Ok((get_blocks(stage, memory, bytes)?, "memcpy")),
-        _ => Ok((get_live(stage, memory, bytes)?, "memcpy")),
+    each_size(stage, "get", ["load", "memcpy"], |stage, memory, bytes| match bytes {
+        8 => get_words(stage, memory),
+        ..LIVE_BYTES_MIN => get_blocks(stage, memory, bytes),
+        _ => get_live(stage, memory, bytes),
     })
 }
 
+/// `mapped`: what the raw limit is where memory is mapped, of a word and of more.
 fn each_size(
     stage: &Stage<'_>,
     name: &str,
-    measure: impl Fn(&Stage<'_>, &Symmetric<'_, u64>, u64) -> Result<(Duel, &'static str)>,
+    mapped: [&'static str; 2],
+    measure: impl Fn(&Stage<'_>, &Symmetric<'_, u64>, u64) -> Result<Duel>,
 ) -> Result<()> {
     for &bytes in stage.arguments.sizes() {
         let memory = stage.world.alloc::<u64>((bytes / 8).max(SLOTS) as usize)?;
         if !stage.is_idle() {
-            let (duel, raw_name) = measure(stage, &memory, bytes)?;
+            let duel = measure(stage, &memory, bytes)?;
+            let raw_name = match stage.line() {
+                None => mapped[usize::from(bytes > 8)],
+                Some(_) if bytes < LIVE_BYTES_MIN => ROUND_TRIP,
+                Some(_) => STREAM,
+            };
             stage.emit(&stage.row(name).timed(&duel, raw_name).moved(bytes))?;
         }
     }
@@ -62,30 +71,44 @@ fn each_size(
 }
 
 fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
-    by_words(stage, memory, put_each, store_each)
+    let here = memory.local();
+    let limit = Limit::of(stage, memory)?;
+    by_words(stage, memory, put_each, |values| match &limit {
+        Limit::Memory(raw) => stage.send(|| {
+            store_each(raw, values);
+            Ok(())
+        }),
+        Limit::Datagrams(line) => stage.converse(
+            line,
+            || values.clone().try_for_each(|value| line.ask(value.as_bytes(), &mut [0; 8])),
+            || {
+                line.serve(count_of(&values), |value| {
+                    let value = word(value);
+                    here.store((value % SLOTS) as usize, value);
+                    line.send(value.as_bytes())
+                })
+            },
+        ),
+    })
 }
 
-/// Words put one after the other, by the library and raw: each function writes so many from a first value on, round the slots.
+/// Words put one after the other, by the library and raw, round the slots; `raw` returns the time that it took.
 pub(crate) fn by_words(
     stage: &Stage<'_>,
     memory: &Symmetric<'_, u64>,
-    put: impl Fn(&World, GlobalPtr<u64>, u64, u64) -> Result<()>,
-    store: impl Fn(&Raw<'_, u64>, u64, u64),
+    put: impl Fn(&World, GlobalPtr<u64>, Range<u64>) -> Result<()>,
+    raw: impl Fn(Range<u64>) -> Result<f64>,
 ) -> Result<Duel> {
     let to = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
-    let count = stage.calibrate(SLOTS, |count| put(stage.world, to, 0, count))?;
+    let count = stage.calibrate(SLOTS, |count| put(stage.world, to, 0..count))?;
     let mut sent = 0;
     Duel::fight(REPETITIONS, |side| {
-        let first = sent;
+        let values = sent..sent + count;
         sent += count;
-        let nanoseconds = stage.send(|| match side {
-            Side::Library => put(stage.world, to, first, count),
-            Side::Raw => {
-                store(&raw, first, count);
-                Ok(())
-            }
-        })?;
+        let nanoseconds = match side {
+            Side::Library => stage.send(|| put(stage.world, to, values))?,
+            Side::Raw => raw(values)?,
+        };
         stage.receive(|| {
             let here = memory.local();
             (0..SLOTS).try_for_each(|slot| check("a word that was put", here.load(slot as usize), sent - SLOTS + slot))
@@ -95,16 +118,16 @@ pub(crate) fn by_words(
 }
 
 #[inline(never)]
-fn put_each(world: &World, to: GlobalPtr<u64>, first: u64, count: u64) -> Result<()> {
-    for value in first..first + count {
+fn put_each(world: &World, to: GlobalPtr<u64>, values: Range<u64>) -> Result<()> {
+    for value in values {
         world.put(to.add(value % SLOTS), &[value])?.wait()?;
     }
     Ok(())
 }
 
 #[inline(never)]
-fn store_each(to: &Raw<'_, u64>, first: u64, count: u64) {
-    for round in (first..first + count).step_by(SLOTS as usize) {
+fn store_each(to: &Raw<'_, u64>, values: Range<u64>) {
+    for round in values.step_by(SLOTS as usize) {
         for (value, word) in (round..).zip(&to.words()[..SLOTS as usize]) {
             word.store(value, Release);
         }
@@ -112,21 +135,26 @@ fn store_each(to: &Raw<'_, u64>, first: u64, count: u64) {
 }
 
 fn get_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
-    let from = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
+    let (from, here) = (memory.at(stage.receiver(), 0), memory.local());
+    let limit = Limit::of(stage, memory)?;
     let count = stage.calibrate(SLOTS, |count| get_each(stage.world, from, count).map(|sum| _ = black_box(sum)))?;
     let mut round = 0_u64;
     Duel::fight(REPETITIONS, |side| {
         round += 1;
-        stage.receive(|| fill(memory.local(), round))?;
+        stage.receive(|| fill(here, round))?;
         let mut sum = 0;
-        let nanoseconds = stage.send(|| {
-            sum = match side {
-                Side::Library => get_each(stage.world, from, count)?,
-                Side::Raw => load_each(&raw, count),
-            };
-            Ok(())
-        })?;
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| get_each(stage.world, from, count).map(|found| sum = found))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                sum = load_each(raw, count);
+                Ok(())
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || ask_each(line, count).map(|found| sum = found),
+                || line.serve(count, |slot| line.send(here.load((word(slot) % SLOTS) as usize).as_bytes())),
+            )?,
+        };
         if stage.is_sender() {
             let once = (0..SLOTS).fold(0_u64, |sum, slot| sum.wrapping_add(pattern(round, slot)));
             check("the sum of the words that were got", sum, once.wrapping_mul(count / SLOTS))?;
@@ -150,13 +178,22 @@ fn load_each(from: &Raw<'_, u64>, count: u64) -> u64 {
     (0..count / SLOTS).fold(0, |sum, _| once(sum))
 }
 
+fn ask_each(line: &Line, count: u64) -> Result<u64> {
+    let mut found = 0_u64;
+    (0..count).try_fold(0_u64, |sum, index| {
+        line.ask((index % SLOTS).as_bytes(), found.as_mut_bytes())?;
+        Ok(sum.wrapping_add(found))
+    })
+}
+
 /// Another part of a longer source each time, so that neighbours in time differ.
 ///
 /// Nothing is written to the source between two puts: wide loads of what narrow stores have just written would stall, and
 /// hide what is measured.
 fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
     let to = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
+    let here = memory.local().range(0..(bytes / 8) as usize).cells();
+    let limit = Limit::of(stage, memory)?;
     let source = source(bytes + 8 * SLOTS, 0);
     let first = |value: u64| (value * LINE_WORDS % SLOTS) as usize;
     let block = |value: u64| &source[first(value)..][..(bytes / 8) as usize];
@@ -164,15 +201,25 @@ fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Res
     let count = stage.calibrate(1, |count| library(0..count))?;
     let mut sent = 0;
     Duel::fight(REPETITIONS, |side| {
-        let values = sent + 1..sent + 1 + count;
+        let mut values = sent + 1..sent + 1 + count;
         sent += count;
-        let nanoseconds = stage.send(|| match side {
-            Side::Library => library(values),
-            Side::Raw => {
-                values.into_iter().for_each(|value| raw.write(block(value)));
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| library(values))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                values.for_each(|value| raw.write(block(value)));
                 Ok(())
-            }
-        })?;
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || values.try_for_each(|value| line.ask(block(value).as_bytes(), &mut [0; 8])),
+                || {
+                    line.serve(count, |block| {
+                        here.write(block);
+                        line.send(&[0; 8])
+                    })
+                },
+            )?,
+        };
         stage.receive(|| {
             let here = memory.local();
             let mut expected = block(sent).iter().enumerate();
@@ -185,23 +232,28 @@ fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Res
 /// The same block many times; its owner changes it between batches.
 fn get_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
     let from = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
+    let limit = Limit::of(stage, memory)?;
     let mut block = source(bytes, 0);
-    let count =
-        stage.calibrate(1, |count| (0..count).try_for_each(|_| Ok(stage.world.get_into(from, black_box(&mut block))?)))?;
+    let library = |block: &mut [u64]| Ok(stage.world.get_into(from, black_box(block))?);
+    let count = stage.calibrate(1, |count| (0..count).try_for_each(|_| library(&mut block)))?;
+    let mut there = source(bytes, 0);
     let mut round = 0;
     Duel::fight(REPETITIONS, |side| {
         round += 1;
         stage.receive(|| fill(memory.local(), round))?;
-        let nanoseconds = stage.send(|| {
-            for _ in 0..count {
-                match side {
-                    Side::Library => stage.world.get_into(from, black_box(&mut block))?,
-                    Side::Raw => raw.read(black_box(&mut block)),
-                }
-            }
-            Ok(())
-        })?;
+        renew(&mut there, round);
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| (0..count).try_for_each(|_| library(&mut block)))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                (0..count).for_each(|_| raw.read(black_box(&mut block)));
+                Ok(())
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || (0..count).try_for_each(|_| line.ask(&[0; 8], block.as_mut_bytes())),
+                || line.serve(count, |_| line.send(there.as_bytes())),
+            )?,
+        };
         if stage.is_sender() {
             verify("a block that was got", &block, round)?;
         }
@@ -209,76 +261,32 @@ fn get_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Res
     })
 }
 
-/// One block at a time: the sender writes it anew, the receiver reads all of it.
-fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
-    let to = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
-    let mut block = source(bytes, 0);
-    let mut round = 0;
-    Duel::fight(live_repetitions(bytes), |side| {
-        round += 1;
-        if stage.is_sender() {
-            renew(&mut block, round);
-        }
-        let nanoseconds = stage.send(|| match side {
-            Side::Library => Ok(stage.world.put(to, &block)?.wait()?),
-            Side::Raw => {
-                raw.write(&block);
-                Ok(())
-            }
-        })?;
-        stage.receive(|| {
-            let here = memory.local();
-            (0..block.len()).try_for_each(|index| check("a block that was put", here.load(index), pattern(round, index as u64)))
-        })?;
-        Ok(nanoseconds)
-    })
-}
-
-/// One block at a time: its owner writes it anew, the sender reads all of it.
-fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
-    let from = memory.at(stage.receiver(), 0);
-    let raw = Raw::of(stage.world, memory, stage.receiver())?;
-    let mut block = source(bytes, 0);
-    let mut round = 0;
-    Duel::fight(live_repetitions(bytes), |side| {
-        round += 1;
-        stage.receive(|| fill(memory.local(), round))?;
-        let nanoseconds = stage.send(|| match side {
-            Side::Library => Ok(stage.world.get_into(from, &mut block)?),
-            Side::Raw => {
-                raw.read(&mut block);
-                Ok(())
-            }
-        })?;
-        if stage.is_sender() {
-            verify("a block that was got", &block, round)?;
-        }
-        Ok(nanoseconds)
-    })
-}
-
-fn live_repetitions(bytes: u64) -> u64 {
-    (LIVE_BYTES / bytes).clamp(LIVE_REPETITIONS_MIN, LIVE_REPETITIONS_MAX)
-}
-
-fn pattern(round: u64, index: u64) -> u64 {
+pub(super) fn pattern(round: u64, index: u64) -> u64 {
     round.wrapping_mul(PATTERN).wrapping_add(index)
 }
 
-fn source(bytes: u64, round: u64) -> Vec<u64> {
+pub(super) fn source(bytes: u64, round: u64) -> Vec<u64> {
     (0..bytes / 8).map(|index| pattern(round, index)).collect()
 }
 
-fn renew(block: &mut [u64], round: u64) {
+pub(super) fn renew(block: &mut [u64], round: u64) {
     block.iter_mut().enumerate().for_each(|(index, word)| *word = pattern(round, index as u64));
 }
 
-fn fill(here: CellSlice<'_, u64>, round: u64) -> Result<()> {
+pub(super) fn fill(here: CellSlice<'_, u64>, round: u64) -> Result<()> {
     (0..here.len()).for_each(|index| here.store(index, pattern(round, index as u64)));
     Ok(())
 }
 
-fn verify(what: &'static str, block: &[u64], round: u64) -> Result<()> {
+pub(super) fn verify(what: &'static str, block: &[u64], round: u64) -> Result<()> {
     block.iter().enumerate().try_for_each(|(index, word)| check(what, *word, pattern(round, index as u64)))
+}
+
+/// A word that came in a datagram; 0 for what is none, which no receiver takes for what was sent.
+fn word(bytes: &[u8]) -> u64 {
+    u64::read_from_bytes(bytes).unwrap_or_default()
+}
+
+fn count_of(values: &Range<u64>) -> u64 {
+    values.end - values.start
 }

@@ -6,11 +6,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::yield_now;
 
+use pelago::zerocopy::IntoBytes;
 use pelago::{CellSlice, GlobalPtr, World};
 
+use super::transfer::ROUND_TRIP;
 use crate::duel::{Duel, Side, time};
-use crate::error::Result;
+use crate::error::{Result, check};
 use crate::raw::Raw;
+use crate::raw_udp::Line;
 use crate::stage::Stage;
 
 /// There and back again, in one batch: a tenth of a millisecond or two.
@@ -31,8 +34,13 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     }
     let other = if stage.is_sender() { stage.receiver() } else { stage.sender() };
     let (here, there) = (memory.local(), memory.at(other, 0));
-    let raw_here = Raw::of(stage.world, &memory, stage.world.rank())?;
-    let raw_there = Raw::of(stage.world, &memory, other)?;
+    let raw = match stage.line() {
+        Some(line) => RawGame::Datagrams(line),
+        None => RawGame::Memory {
+            here: Raw::of(stage.world, &memory, stage.world.rank())?,
+            there: Raw::of(stage.world, &memory, other)?,
+        },
+    };
     let mut values = 1..1;
     let duel = Duel::fight(REPETITIONS, |side| {
         values = values.end..values.end + ROUND_TRIPS;
@@ -40,14 +48,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         let play = |values: Range<u64>| match (side, stage.is_sender()) {
             (Side::Library, true) => serve(stage.world, here, there, values),
             (Side::Library, false) => answer(stage.world, here, there, values),
-            (Side::Raw, true) => {
-                raw_serve(raw_here.word(0), raw_there.word(0), values);
-                Ok(())
-            }
-            (Side::Raw, false) => {
-                raw_answer(raw_here.word(0), raw_there.word(0), values);
-                Ok(())
-            }
+            (Side::Raw, is_sender) => raw.play(is_sender, values),
         };
         let timed_from = values.start + RUN_UP;
         stage.meet()?;
@@ -55,7 +56,32 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         let nanoseconds = time(|| play(timed_from..values.end))?;
         Ok(nanoseconds / (2 * (ROUND_TRIPS - RUN_UP)) as f64)
     })?;
-    stage.emit(&stage.row("visible").timed(&duel, "cache_line").sized(8))
+    let raw_name = if stage.is_apart() { ROUND_TRIP } else { "cache_line" };
+    stage.emit(&stage.row("visible").timed(&duel, raw_name).sized(8))
+}
+
+/// The least that it takes to tell another rank, and to hear of it.
+enum RawGame<'m> {
+    Memory { here: Raw<'m, u64>, there: Raw<'m, u64> },
+    Datagrams(&'m Line),
+}
+
+impl RawGame<'_> {
+    fn play(&self, is_sender: bool, mut values: Range<u64>) -> Result<()> {
+        match (self, is_sender) {
+            (Self::Memory { here, there }, true) => raw_serve(here.word(0), there.word(0), values),
+            (Self::Memory { here, there }, false) => raw_answer(here.word(0), there.word(0), values),
+            (Self::Datagrams(line), true) => {
+                return values.try_for_each(|value| {
+                    let mut found = 0_u64;
+                    line.ask(value.as_bytes(), found.as_mut_bytes())?;
+                    check("a word that came back", found, value)
+                });
+            }
+            (Self::Datagrams(line), false) => return line.serve(values.end - values.start, |value| line.send(value)),
+        }
+        Ok(())
+    }
 }
 
 #[inline(never)]

@@ -20,18 +20,18 @@ pub struct Layered<T> {
     layout: AddressLayout,
     ends: Vec<T>,
     memory: BTreeMap<(Rank, SegmentId), Cells<'static>>,
-    loopback: fn(&T) -> &Loopback,
+    lose: fn(&T, Rank),
 }
 
 impl<T: Transport> Layered<T> {
-    /// `ranks` ends, each put into its layers by `wrap` and found inside them by `loopback`.
+    /// `ranks` ends, each put into its layers by `wrap`. `lose` loses a rank in every network inside.
     ///
     /// # Panics
     /// There are no ranks, or too many for a job.
-    pub fn new(ranks: u32, wrap: impl Fn(AddressLayout, Loopback) -> T, loopback: fn(&T) -> &Loopback) -> Self {
+    pub fn new(ranks: u32, wrap: impl Fn(AddressLayout, Loopback) -> T, lose: fn(&T, Rank)) -> Self {
         let layout = AddressLayout::new(ranks, WHOLE_BYTES as u64).expect("a job has ranks");
         let ends = Loopback::network(layout, ranks).into_iter().map(|end| wrap(layout, end)).collect();
-        let mut job = Self { layout, ends, memory: BTreeMap::new(), loopback };
+        let mut job = Self { layout, ends, memory: BTreeMap::new(), lose };
         for rank in (0..ranks).map(Rank::new) {
             for (segment, bytes) in [(SegmentId::SYMMETRIC, WHOLE_BYTES), (SegmentId::REGISTERED_FIRST, PART_BYTES)] {
                 let memory = Cells::from_mut(vec![0u64; bytes / 8].leak());
@@ -61,7 +61,7 @@ impl<T: Transport> Fixture for Layered<T> {
     }
 
     fn lose(&mut self, rank: Rank) -> bool {
-        (self.loopback)(&self.ends[0]).lose(rank);
+        (self.lose)(&self.ends[0], rank);
         true
     }
 }

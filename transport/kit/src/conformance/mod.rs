@@ -71,7 +71,7 @@ pub trait Fixture {
 /// use pelago_kit::{Loopback, Trace};
 ///
 /// fn job(ranks: u32) -> Layered<Trace<Loopback, fn(&str)>> {
-///     Layered::new(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), Trace::inner)
+///     Layered::new(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), |trace, rank| trace.inner().lose(rank))
 /// }
 ///
 /// pelago_kit::conformance!(traced, job);

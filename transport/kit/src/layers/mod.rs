@@ -5,6 +5,7 @@
 //! | [`Trace`] | a line for every post, fence and completion |
 //! | [`Count`] | a counter for each event |
 //! | [`Fault`] | refusals, delays, other orders and a lost rank, from a seed |
+//! | [`Split`] | a second transport, for the ranks that are near |
 
 /// Writes the named methods of `Transport` as calls of the same method of `self.inner`.
 macro_rules! delegate {
@@ -42,6 +43,11 @@ macro_rules! delegate {
             self.inner.deregister(id)
         }
     };
+    (@ before_sleep) => {
+        fn before_sleep(&mut self) {
+            self.inner.before_sleep();
+        }
+    };
     (@ next_deadline) => {
         fn next_deadline(&self) -> Option<pelago_base::Instant> {
             self.inner.next_deadline()
@@ -51,8 +57,10 @@ macro_rules! delegate {
 
 mod count;
 mod fault;
+mod split;
 mod trace;
 
 pub use count::Count;
 pub use fault::{Fault, Faults};
+pub use split::Split;
 pub use trace::Trace;

@@ -1,0 +1,85 @@
+//! Where the parts of a datagram lie that is in clear, as `protocol/src/wire` lays them out.
+//!
+//! Only what is altered is chosen by this; were the layout another, the inputs would be no less allowed, but reach less far.
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 16;
+
+/// Bytes of the tag at the end.
+pub(crate) const TAG_BYTES: usize = 16;
+
+/// The largest datagram that can come.
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+const RANK_MASK: u32 = (1 << 20) - 1;
+const VERSION: u32 = 1 << 20;
+const FLAGS_AT: usize = 3;
+const SEQUENCED: u8 = 1;
+const FENCED: u8 = 2;
+
+/// Fields of the header and the acknowledgement: where they begin and how long they are.
+const FIXED_FIELDS: [(usize, usize); 9] = [(0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 2), (30, 2), (32, 1), (33, 1)];
+const WORDS_AT: usize = 32;
+const ACKNOWLEDGEMENT_END: usize = 34;
+
+/// Kinds of frames, and how long the fields are that follow the kind.
+pub(crate) const FRAMES: [(u8, &[usize]); 11] = [
+    (1, &[2, 8]),
+    (2, &[8, 8, 8]),
+    (3, &[4, 8, 8]),
+    (4, &[4, 8, 1, 8, 8]),
+    (5, &[4, 8, 8, 8]),
+    (6, &[4, 8]),
+    (7, &[4, 2]),
+    (8, &[8, 8, 8]),
+    (9, &[4, 1]),
+    (10, &[4, 4]),
+    (11, &[8, 2, 1]),
+];
+
+/// A header of `rank` with these flags.
+pub(crate) fn header(rank: u32, flags: u8, start: u32, transmission: u64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..4].copy_from_slice(&(rank & RANK_MASK | VERSION | u32::from(flags) << 24).to_le_bytes());
+    header[4..8].copy_from_slice(&start.to_le_bytes());
+    header[8..].copy_from_slice(&transmission.to_le_bytes());
+    header
+}
+
+/// Who a datagram says that it is from.
+pub(crate) fn from(datagram: &[u8]) -> Option<usize> {
+    let word = datagram.first_chunk().map(|word| u32::from_le_bytes(*word))?;
+    Some((word & RANK_MASK) as usize)
+}
+
+/// The number of a datagram, if it has one.
+pub(crate) fn sequence(datagram: &[u8]) -> Option<u64> {
+    datagram.get(sequence_at(datagram)?..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+/// Gives a datagram that has a number another.
+pub(crate) fn set_sequence(datagram: &mut [u8], sequence: u64) {
+    let place = sequence_at(datagram).and_then(|at| datagram.get_mut(at..at + 8));
+    place.into_iter().for_each(|place| place.copy_from_slice(&sequence.to_le_bytes()));
+}
+
+/// Where the frames of a datagram begin that has a number.
+pub(crate) fn frames_at(datagram: &[u8]) -> Option<usize> {
+    let start = sequence_at(datagram)?;
+    let after = if datagram[FLAGS_AT] & FENCED == 0 { 0 } else { 8 };
+    Some(start + 8 + after).filter(|&at| at <= datagram.len())
+}
+
+/// The fields before the frames.
+pub(crate) fn fields(datagram: &[u8]) -> Vec<(usize, usize)> {
+    let mut fields = FIXED_FIELDS.to_vec();
+    let end = frames_at(datagram).unwrap_or(datagram.len());
+    fields.extend((ACKNOWLEDGEMENT_END..end).step_by(8).map(|at| (at, 8)));
+    fields.retain(|&(at, bytes)| at + bytes <= datagram.len());
+    fields
+}
+
+fn sequence_at(datagram: &[u8]) -> Option<usize> {
+    let words = usize::from(*datagram.get(WORDS_AT)?);
+    (datagram[FLAGS_AT] & SEQUENCED != 0).then_some(ACKNOWLEDGEMENT_END + 8 * words)
+}

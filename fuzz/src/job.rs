@@ -1,0 +1,256 @@
+//! Three ranks that work for each other over a network that loses a little, in virtual time, and what must hold whatever else they are sent.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::{AddressLayout, Duration, Instant, Rank};
+use pelago_protocol::{Config, Endpoint, Event, Key, Rejected};
+
+use crate::anatomy::{DATAGRAM_BYTES_MAX, from, sequence};
+use crate::memory::RankMemory;
+use crate::random::Random;
+use crate::work::Outcome;
+
+/// The ranks that are there, and those that addresses and headers may name.
+pub(crate) const PRESENT: usize = 3;
+pub(crate) const RANKS: u32 = 6;
+
+pub(crate) const KEY: Key = Key([0x5A; 16]);
+
+const FAILURE_LIMIT: Duration = Duration::from_milliseconds(1_000);
+
+/// How long a datagram takes, and how far apart inputs are: several datagrams are on their way at any moment.
+const DELAY: Duration = Duration::from_microseconds(50);
+const TICK: Duration = Duration::from_microseconds(20);
+
+/// After so many inputs time leaps so far that whoever is idle is forgotten and whoever is silent is lost.
+const LEAP_TICKS: u64 = 512;
+const LEAP: Duration = Duration::from_milliseconds(3_000);
+
+/// While more datagrams are on their way, nothing new is asked.
+const BUSY: usize = 64;
+
+/// One of so many datagrams is lost.
+const LOST_ONE_IN: usize = 50;
+
+/// Datagrams that are remembered, to be altered and repeated.
+const RECENT_MAX: usize = 256;
+
+/// Calls in a row, or things that happen in one stretch of time, after which there is no end to them.
+const ENDLESS: usize = 100_000;
+
+/// How a job begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) encrypt: bool,
+    /// What the network carries.
+    pub(crate) datagram_bytes: usize,
+    /// How long the ranks have worked when the first input comes, in ticks.
+    pub(crate) warm_up: u64,
+}
+
+/// Ranks that have not spoken, and ranks in the middle of it, for small and large datagrams.
+pub(crate) const SCENARIOS: [Scenario; 6] = [
+    Scenario { encrypt: false, datagram_bytes: 1_400, warm_up: 0 },
+    Scenario { encrypt: false, datagram_bytes: 1_200, warm_up: 100 },
+    Scenario { encrypt: false, datagram_bytes: 8_972, warm_up: 400 },
+    Scenario { encrypt: false, datagram_bytes: 65_507, warm_up: 200 },
+    Scenario { encrypt: true, datagram_bytes: 1_400, warm_up: 0 },
+    Scenario { encrypt: true, datagram_bytes: 8_972, warm_up: 600 },
+];
+
+/// A job under way.
+pub(crate) struct Job {
+    pub(crate) layout: AddressLayout,
+    pub(crate) random: Random,
+    pub(crate) now: Instant,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) memories: Vec<RankMemory>,
+    pub(crate) scenario: Scenario,
+    /// What has not ended, by rank and token.
+    pub(crate) under_way: BTreeMap<(usize, u64), Outcome>,
+    pub(crate) asked: u64,
+    /// Additions asked of each rank.
+    pub(crate) additions: [u64; PRESENT],
+    /// Whether nobody has the key but the ranks: then all their work must come out right.
+    is_sound: bool,
+    ticks: u64,
+    on_the_way: VecDeque<(Instant, usize, Vec<u8>)>,
+    /// The last datagrams that were sent, and for whom.
+    pub(crate) recent: VecDeque<(usize, Vec<u8>)>,
+    /// The number after the last that was sent from each rank to each.
+    next: [[u64; PRESENT]; PRESENT],
+    buffer: Vec<u8>,
+}
+
+impl Job {
+    pub(crate) fn new(scenario: Scenario, is_sound: bool) -> Self {
+        let layout = AddressLayout::new(RANKS, 1 << 20).expect("a small job");
+        let ranks = || (0..PRESENT as u32).map(Rank::new);
+        let mut job = Self {
+            layout,
+            random: Random::new(scenario.warm_up),
+            now: Instant::ZERO,
+            endpoints: ranks().map(|me| Endpoint::new(config(me, layout, scenario.encrypt))).collect(),
+            memories: ranks().map(|me| RankMemory::new(layout, me)).collect(),
+            scenario,
+            under_way: BTreeMap::new(),
+            asked: 0,
+            additions: [0; PRESENT],
+            is_sound,
+            ticks: 0,
+            on_the_way: VecDeque::new(),
+            recent: VecDeque::new(),
+            next: [[0; PRESENT]; PRESENT],
+            buffer: vec![0; DATAGRAM_BYTES_MAX],
+        };
+        (0..scenario.warm_up).for_each(|_| job.tick());
+        job
+    }
+
+    /// A little time passes, in which the ranks go on with their work; sometimes a long time.
+    pub(crate) fn tick(&mut self) {
+        self.ticks += 1;
+        self.pass(if self.ticks.is_multiple_of(LEAP_TICKS) { LEAP } else { TICK });
+        if self.on_the_way.len() < BUSY {
+            self.ask();
+        }
+    }
+
+    /// A datagram comes that may be from anybody.
+    pub(crate) fn inject(&mut self, to: usize, datagram: &mut [u8]) -> Result<(), Rejected> {
+        let taken = self.endpoints[to].handle_datagram(self.now, datagram, &mut self.memories[to]);
+        self.pump(to);
+        taken
+    }
+
+    /// A datagram from `from` to `to` has had all numbers below this one.
+    pub(crate) fn next_sequence(&self, from: usize, to: usize) -> u64 {
+        self.next.get(from).map_or(0, |next| next[to])
+    }
+
+    /// A number was used up by somebody else.
+    pub(crate) fn use_sequence(&mut self, from: usize, to: usize, sequence: u64) {
+        if let Some(next) = self.next.get_mut(from) {
+            next[to] = next[to].max(sequence.saturating_add(1));
+        }
+    }
+
+    /// # Panics
+    /// Memory was touched that should not have been, or a table has more entries than the job has ranks.
+    pub(crate) fn check(&self) {
+        self.memories.iter().for_each(RankMemory::check);
+        for endpoint in &self.endpoints {
+            let (known, active) = endpoint.peers();
+            assert!(active <= known && known <= RANKS as usize, "{known} peers are known, {active} of them active, of {RANKS}");
+        }
+    }
+
+    /// Ends the job: in a sound one all work ends well; in any, what waits for ranks that are gone ends, once.
+    pub(crate) fn finish(mut self) {
+        for _ in 0..ENDLESS {
+            if !self.is_sound || self.under_way.is_empty() {
+                break;
+            }
+            self.pass(LEAP);
+        }
+        if self.is_sound {
+            assert_eq!(self.under_way.len(), 0, "work that never ends");
+            self.check_additions();
+        }
+        for rank in 0..PRESENT {
+            (0..RANKS).map(Rank::new).for_each(|lost| self.endpoints[rank].lose(self.now, lost));
+            self.is_sound = false;
+            self.pump(rank);
+            assert_eq!(self.endpoints[rank].peers().1, 0, "something is kept for lost peers");
+        }
+        assert_eq!(self.under_way.len(), 0, "operations that wait for lost ranks");
+        self.check();
+    }
+
+    /// Everything happens that is due within a time.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        for _ in 0..ENDLESS {
+            let arrival = self.on_the_way.front().map(|(at, ..)| *at);
+            let timeout = (0..PRESENT).filter_map(|rank| Some((self.endpoints[rank].poll_timeout()?, rank))).min();
+            match (arrival, timeout) {
+                (Some(at), due) if at <= until && due.is_none_or(|(due, _)| at <= due) => self.arrive(),
+                (_, Some((due, rank))) if due <= until => {
+                    self.now = self.now.max(due);
+                    self.endpoints[rank].handle_timeout(self.now);
+                    self.pump(rank);
+                }
+                _ => {
+                    self.now = until;
+                    return;
+                }
+            }
+        }
+        panic!("there is no end to what is due before {until:?}");
+    }
+
+    fn arrive(&mut self) {
+        let Some((at, to, mut datagram)) = self.on_the_way.pop_front() else { return };
+        self.now = self.now.max(at);
+        let taken = self.inject(to, &mut datagram);
+        let understood = !matches!(taken, Err(Rejected::Malformed | Rejected::Forged));
+        assert!(understood, "what a rank sends is {taken:?} to its peer");
+    }
+
+    /// Sends and tells what a rank has to send and to tell.
+    pub(crate) fn pump(&mut self, rank: usize) {
+        self.tell(rank);
+        for _ in 0..ENDLESS {
+            let Self { endpoints, memories, now, buffer, .. } = self;
+            let Some(transmit) = endpoints[rank].poll_transmit(*now, &memories[rank], buffer, false) else {
+                return self.tell(rank);
+            };
+            let most = self.scenario.datagram_bytes;
+            assert!(transmit.bytes <= most, "a datagram of {} bytes, of which the network carries {most}", transmit.bytes);
+            let datagram = self.buffer[..transmit.bytes].to_vec();
+            self.send(transmit.to.index(), datagram);
+        }
+        panic!("there is no end to what {rank} sends");
+    }
+
+    fn send(&mut self, to: usize, datagram: Vec<u8>) {
+        if to >= PRESENT {
+            return;
+        }
+        if let (Some(from), Some(sequence)) = (from(&datagram), sequence(&datagram).filter(|_| !self.scenario.encrypt)) {
+            self.use_sequence(from, to, sequence);
+        }
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((to, datagram.clone()));
+        if !self.random.one_in(LOST_ONE_IN) {
+            self.on_the_way.push_back((self.now + DELAY, to, datagram));
+        }
+    }
+
+    /// Tells what has ended and who was met.
+    fn tell(&mut self, rank: usize) {
+        for _ in 0..ENDLESS {
+            match self.endpoints[rank].poll_event() {
+                None => return,
+                Some(Event::Completed { token, result, local }) => {
+                    let expected = self.under_way.remove(&(rank, token));
+                    let expected = expected.unwrap_or_else(|| panic!("operation {token} of {rank} ends a second time"));
+                    let local = local.map(|local| self.memories[rank].take_back(local));
+                    if self.is_sound {
+                        assert!(result.is_ok(), "operation {token} of {rank}: {result:?}");
+                        self.verify(expected, local.as_deref());
+                    }
+                }
+                Some(Event::Met(_, peer)) => drop(self.endpoints[rank].connect(peer, self.scenario.datagram_bytes)),
+                Some(Event::Lost(peer)) => assert!(!self.is_sound, "{peer} is lost to {rank}, but it is there"),
+            }
+        }
+        panic!("there is no end to what {rank} tells");
+    }
+}
+
+fn config(me: Rank, layout: AddressLayout, encrypt: bool) -> Config {
+    Config { me, start: 1, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: 1 << 20 }
+}

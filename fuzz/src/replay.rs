@@ -1,0 +1,116 @@
+//! From a round that failed to the few datagrams that make it fail, and from their bytes back to what they do.
+
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::campaign::Failure;
+use crate::job::SCENARIOS;
+use crate::round::{Course, Current, INPUTS, play, run};
+
+/// Trials to find out which datagrams matter.
+const TRIALS_MAX: usize = 2_000;
+
+/// A line for each way in which a job may begin, with what each rank answers to each of these datagrams.
+///
+/// # Panics
+/// A rank panics, or something happens that must not: what was to be shown.
+pub fn replay(datagrams: &[Vec<u8>], mut line: impl FnMut(String)) {
+    for scenario in SCENARIOS {
+        let answers = play(Course { scenario, from_outside: false }, datagrams);
+        line(format!("{scenario:?}: {answers:?}"));
+    }
+}
+
+/// Round `round` of `seed` once more.
+///
+/// # Panics
+/// As it did.
+pub fn replay_round(seed: u64, round: u64) -> String {
+    run(seed, round, INPUTS, &Current::default(), |_| {}).to_string()
+}
+
+/// The datagrams of a round that failed which are enough to make [`replay`] fail; `None` if they are not, because it matters when
+/// they come or for how long. Tries up to two thousand jobs, of which those that fail panic.
+pub fn shrink(failure: &Failure) -> Option<Vec<Vec<u8>>> {
+    let mut kept = Vec::new();
+    let see = |bytes: &[u8]| kept.push(bytes.to_vec());
+    let _fails_again =
+        catch_unwind(AssertUnwindSafe(|| run(failure.seed, failure.round, failure.input + 1, &Current::default(), see)));
+    let (course, _) = Course::of_round(failure.seed, failure.round);
+    let mut fails = |datagrams: &[Vec<u8>]| catch_unwind(|| play(course, datagrams)).is_err();
+    fails(&kept).then(|| minimal(kept, &mut fails))
+}
+
+/// Leaves out what can be left out, in halves, quarters and so on, as long as `fails` holds.
+fn minimal(mut kept: Vec<Vec<u8>>, fails: &mut impl FnMut(&[Vec<u8>]) -> bool) -> Vec<Vec<u8>> {
+    let mut part = kept.len().div_ceil(2);
+    let mut trials = 0;
+    while part > 0 && trials < TRIALS_MAX {
+        let mut start = 0;
+        while start < kept.len() && trials < TRIALS_MAX {
+            let mut fewer = kept.clone();
+            fewer.drain(start..kept.len().min(start + part));
+            trials += 1;
+            if fails(&fewer) {
+                kept = fewer;
+            } else {
+                start += part;
+            }
+        }
+        part /= 2;
+    }
+    kept
+}
+
+/// Bytes as two digits each, datagrams with commas between them.
+pub fn hex(datagrams: &[Vec<u8>]) -> String {
+    let mut text = String::new();
+    for (index, datagram) in datagrams.iter().enumerate() {
+        text += if index == 0 { "" } else { "," };
+        datagram.iter().for_each(|byte| write!(text, "{byte:02x}").expect("a string takes any text"));
+    }
+    text
+}
+
+/// Datagrams from such a text.
+///
+/// # Errors
+/// It is none.
+pub fn parse_hex(text: &str) -> Result<Vec<Vec<u8>>, String> {
+    let byte = |digits: &[u8]| {
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 2 && !digits.starts_with('+'));
+        digits.and_then(|digits| u8::from_str_radix(digits, 16).ok())
+    };
+    let datagram = |digits: &str| digits.as_bytes().chunks(2).map(byte).collect();
+    let datagrams: Option<Vec<Vec<u8>>> = text.split(',').map(datagram).collect();
+    datagrams.ok_or_else(|| "bytes are two hexadecimal digits each, datagrams have commas between them".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_survive_as_text() {
+        let datagrams = vec![vec![0, 1, 255], vec![], vec![16]];
+        assert_eq!(parse_hex(&hex(&datagrams)), Ok(datagrams));
+        for wrong in ["0", "0g", "+1", "00,1", "é"] {
+            assert!(parse_hex(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_matter_is_left_out() {
+        let datagrams: Vec<Vec<u8>> = (0..100).map(|number| vec![number]).collect();
+        let mut fails = |some: &[Vec<u8>]| [7, 30, 31].iter().all(|&number| some.contains(&vec![number]));
+        assert_eq!(minimal(datagrams, &mut fails), [[7], [30], [31]]);
+    }
+
+    #[test]
+    fn noise_is_forged_or_foreign_to_every_rank() {
+        let mut lines = Vec::new();
+        replay(&[vec![], vec![0xFF; 100]], |line| lines.push(line));
+        assert_eq!(lines.len(), SCENARIOS.len());
+        assert!(lines.iter().all(|line| line.matches("Err(Forged)").count() == 6), "{lines:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! A job and some thousand inputs, all of which follow from a seed.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use pelago_protocol::Rejected;
+
+use crate::input;
+use crate::job::{Job, PRESENT, SCENARIOS, Scenario};
+use crate::random::Random;
+
+/// Inputs after which the endpoints are renewed.
+pub(crate) const INPUTS: u64 = 2_048;
+
+/// Inputs after which it is checked what must hold.
+const BATCH: u64 = 64;
+
+/// How often datagrams met which answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many there were.
+    pub inputs: u64,
+    /// Not made with the job's key, or altered.
+    pub forged: u64,
+    /// Made with the key, and without sense.
+    pub malformed: u64,
+    /// Executed before.
+    pub duplicate: u64,
+    /// Before their time.
+    pub early: u64,
+    /// From nobody whom the job knows.
+    pub foreign: u64,
+    /// Executed.
+    pub accepted: u64,
+}
+
+impl Tally {
+    fn count(&mut self, taken: Result<(), Rejected>) {
+        self.inputs += 1;
+        *match taken {
+            Ok(()) => &mut self.accepted,
+            Err(Rejected::Forged) => &mut self.forged,
+            Err(Rejected::Malformed) => &mut self.malformed,
+            Err(Rejected::Duplicate) => &mut self.duplicate,
+            Err(Rejected::Early) => &mut self.early,
+            Err(Rejected::Foreign) => &mut self.foreign,
+        } += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.inputs += other.inputs;
+        self.forged += other.forged;
+        self.malformed += other.malformed;
+        self.duplicate += other.duplicate;
+        self.early += other.early;
+        self.foreign += other.foreign;
+        self.accepted += other.accepted;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { forged, malformed, duplicate, early, foreign, accepted, .. } = self;
+        write!(
+            f,
+            "forged {forged}, malformed {malformed}, duplicate {duplicate}, early {early}, foreign {foreign}, accepted {accepted}"
+        )
+    }
+}
+
+/// The input that a round is at, for whoever has to tell of it if the round does not end.
+#[derive(Default)]
+pub(crate) struct Current(Mutex<(u64, Vec<u8>)>);
+
+impl Current {
+    fn set(&self, input: u64, bytes: &[u8]) {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        current.0 = input;
+        current.1.clear();
+        current.1.extend_from_slice(bytes);
+    }
+
+    /// The number of the input in its round, and its bytes.
+    pub(crate) fn get(&self) -> (u64, Vec<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// How a round begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) scenario: Scenario,
+    /// Whether the inputs come from somebody without the key.
+    pub(crate) from_outside: bool,
+}
+
+impl Course {
+    /// The course of round `round` and the numbers that its inputs follow from.
+    pub(crate) fn of_round(seed: u64, round: u64) -> (Self, Random) {
+        let mut random = Random::of_part(seed, round);
+        let from_outside = random.one_in(4);
+        let scenario = loop {
+            let scenario = *random.pick(&SCENARIOS);
+            // What is encrypted can be altered from outside only.
+            if from_outside || !scenario.encrypt {
+                break scenario;
+            }
+        };
+        (Self { scenario, from_outside }, random)
+    }
+}
+
+/// Round `round` of `seed`, with so many inputs, each of which is shown to `see` before it is given to a rank.
+///
+/// # Panics
+/// Something happened that must not, whatever a rank is sent.
+pub(crate) fn run(seed: u64, round: u64, inputs: u64, current: &Current, mut see: impl FnMut(&[u8])) -> Tally {
+    let (course, mut random) = Course::of_round(seed, round);
+    let mut job = Job::new(course.scenario, course.from_outside);
+    let mut tally = Tally::default();
+    for input in 0..inputs {
+        job.tick();
+        let mut made = input::make(&mut random, &mut job, course.from_outside);
+        current.set(input, &made.bytes);
+        see(&made.bytes);
+        let taken = job.inject(made.to, &mut made.bytes);
+        let refused = matches!(taken, Err(Rejected::Forged | Rejected::Foreign));
+        assert!(made.is_genuine || refused, "a datagram that no rank made is {taken:?}");
+        tally.count(taken);
+        if input % BATCH == BATCH - 1 {
+            job.check();
+        }
+    }
+    job.finish();
+    tally
+}
+
+/// Gives a job these datagrams, each to every rank: for all but the one it is for, a datagram is forged. Returns what they answer.
+///
+/// # Panics
+/// As [`run`].
+pub(crate) fn play(course: Course, datagrams: &[Vec<u8>]) -> Vec<[Result<(), Rejected>; PRESENT]> {
+    let mut job = Job::new(course.scenario, course.from_outside);
+    let answer = |datagram: &Vec<u8>| {
+        job.tick();
+        [0, 1, 2].map(|to| job.inject(to, &mut datagram.clone()))
+    };
+    let answers = datagrams.iter().map(answer).collect();
+    job.check();
+    job.finish();
+    answers
+}

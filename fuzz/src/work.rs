@@ -1,0 +1,112 @@
+//! What the ranks of a job ask of each other, and what must come of it.
+//!
+//! Whatever order things happen in, the same comes of them: each byte that is written follows from where it lies, and each word is worked
+//! on by one operator.
+
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
+use pelago_protocol::Request;
+
+use crate::job::{Job, PRESENT};
+use crate::memory::{SEGMENT_BYTES, SOURCE, TARGET, pattern};
+
+/// Atomics on the words at the beginning of the segment that is written, in order, with their operands.
+const ATOMICS: [(Width, AtomicOperator, u64); 8] = [
+    (Width::Eight, AtomicOperator::Add, 1),
+    (Width::Eight, AtomicOperator::Load, 0),
+    (Width::Eight, AtomicOperator::Swap, 5),
+    (Width::Four, AtomicOperator::CompareSwap { expected: 0 }, 0),
+    (Width::Eight, AtomicOperator::And, 0),
+    (Width::Four, AtomicOperator::Or, 7),
+    (Width::Eight, AtomicOperator::Xor, 1),
+    (Width::Four, AtomicOperator::Add, 1),
+];
+
+const WORDS_BYTES: usize = 8 * ATOMICS.len();
+
+/// What an operation leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// A rank's memory has been written.
+    Written { rank: usize, offset: usize, bytes: usize },
+    /// Local memory is what lies at an offset of the segment that is only read.
+    Fetched { offset: usize },
+    /// A word has been worked on.
+    Changed,
+}
+
+impl Job {
+    /// Any operation, of any rank to any, also itself; sometimes a fence after it. None if there is no room.
+    pub(crate) fn ask(&mut self) {
+        let token = self.asked;
+        let [rank, to, third] = [0; 3].map(|_| self.random.below(PRESENT));
+        let kind = self.random.below(5);
+        let most = *self.random.pick(&[16, 960, 961, 3_000, 20_000]);
+        let bytes = self.random.below(most + 1).min(if kind == 0 { 960 } else { most });
+        let offset = WORDS_BYTES + self.random.below(SEGMENT_BYTES - WORDS_BYTES - 2 * bytes.max(256));
+        let peer = self.endpoints[rank].connect(Rank::new(to as u32), self.scenario.datagram_bytes);
+        let written: Vec<u8> = (offset..offset + bytes).map(pattern).collect();
+        let mut local = None;
+        let (request, outcome) = match kind {
+            0 => {
+                let request = Request::Write { to: self.at(to, TARGET, offset), bytes: &written };
+                (request, Outcome::Written { rank: to, offset, bytes })
+            }
+            1 => {
+                let from = *local.insert(self.memories[rank].lend(written.iter().copied()));
+                let request = Request::Put { from, to: self.at(to, TARGET, offset), bytes: bytes as u64 };
+                (request, Outcome::Written { rank: to, offset, bytes })
+            }
+            2 => {
+                let into = *local.insert(self.memories[rank].lend((0..bytes).map(|_| 0)));
+                let request = Request::Get { from: self.at(to, SOURCE, offset), to: into, bytes: bytes as u64 };
+                (request, Outcome::Fetched { offset })
+            }
+            3 => {
+                let (from, to) = (self.at(to, SOURCE, offset % 256), self.at(third, TARGET, offset));
+                (Request::Copy { from, to, bytes: bytes as u64 }, Outcome::Written { rank: third, offset, bytes })
+            }
+            _ => {
+                let word = self.random.below(ATOMICS.len());
+                let (width, operator, operand) = ATOMICS[word];
+                (Request::Atomic { at: self.at(to, TARGET, 8 * word), width, operator, operand }, Outcome::Changed)
+            }
+        };
+        if self.endpoints[rank].submit(self.now, peer, request, token).is_err() {
+            local.into_iter().for_each(|local| drop(self.memories[rank].take_back(local)));
+            return;
+        }
+        self.asked += 1;
+        self.under_way.insert((rank, token), outcome);
+        if matches!(request, Request::Atomic { at, .. } if at == self.at(to, TARGET, 0)) {
+            self.additions[to] += 1;
+        }
+        if self.random.one_in(8) {
+            self.endpoints[rank].fence(peer);
+        }
+        self.pump(rank);
+    }
+
+    /// # Panics
+    /// An operation has not left what it should.
+    pub(crate) fn verify(&self, outcome: Outcome, local: Option<&[u8]>) {
+        let (found, offset) = match outcome {
+            Outcome::Written { rank, offset, bytes } => (&self.memories[rank].target()[offset..offset + bytes], offset),
+            Outcome::Fetched { offset } => (local.unwrap_or_default(), offset),
+            Outcome::Changed => return,
+        };
+        let wrong = (offset..).zip(found).find(|&(offset, &byte)| byte != pattern(offset));
+        assert_eq!(wrong, None, "{outcome:?} is not what it should be, with the byte at");
+    }
+
+    /// # Panics
+    /// An addition was made twice, or not at all.
+    pub(crate) fn check_additions(&self) {
+        let sum = |rank: usize| self.memories[rank].target()[..8].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        assert_eq!([0, 1, 2].map(sum), self.additions, "additions that each rank was asked for");
+    }
+
+    fn at(&self, rank: usize, segment: u32, offset: usize) -> GlobalAddress {
+        let segment = SegmentId::new(segment).expect("not 0");
+        self.layout.encode(Rank::new(rank as u32), segment, offset as u64).expect("inside")
+    }
+}

@@ -1,0 +1,136 @@
+//! How many bytes may be on their way to a peer, and how fast they may follow each other.
+//!
+//! A window that grows while all goes well and shrinks by three tenths when something is lost (slow start and congestion avoidance of
+//! RFC 5681, with the factor of RFC 9438), never beyond the room that the receiver grants: what its socket holds, divided by those who
+//! send to it. So many senders that begin at once find their share within a round trip.
+
+use pelago_base::{Duration, Instant};
+
+/// Bytes that may go to a peer that nothing is known of.
+const WINDOW_INITIAL: u64 = 64 << 10;
+
+/// Bytes on their way to one peer: more than any socket holds.
+const WINDOW_MAX: u64 = 16 << 20;
+
+/// Datagrams that may be on their way whatever is lost.
+const DATAGRAMS_MIN: u64 = 2;
+
+/// How far ahead of its pace a sender may be, besides a quarter of a round trip: what a timer cannot tell apart.
+const AHEAD: Duration = Duration::from_microseconds(50);
+
+/// The window and the pace of one peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Congestion {
+    window: u64,
+    /// Above it the window grows slowly.
+    threshold: u64,
+    /// Losses among transmissions before this one have been answered.
+    recovery: u64,
+    /// When the next byte is due at an even pace.
+    next: Instant,
+}
+
+impl Congestion {
+    pub(crate) fn new(datagram_bytes: u64) -> Self {
+        let window = WINDOW_INITIAL.max(DATAGRAMS_MIN * datagram_bytes);
+        Self { window, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO }
+    }
+
+    /// Whether more may be sent now.
+    pub(crate) fn allows(&self, in_flight: u64, room: u64) -> bool {
+        in_flight < self.window.min(room)
+    }
+
+    /// When the pace allows the next datagram.
+    pub(crate) fn due(&self, round_trip: Duration) -> Instant {
+        let ahead = round_trip.as_picoseconds() / 4 + AHEAD.as_picoseconds();
+        Instant::from_picoseconds(self.next.as_picoseconds().saturating_sub(ahead))
+    }
+
+    /// `bytes` bytes leave. While the round trip is not known, and so zero, only the window holds them up.
+    pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u64, round_trip: Duration) {
+        // A quarter faster than the window would leave by itself, so that the window is what limits.
+        let pace = u128::from(round_trip.as_picoseconds()) * u128::from(bytes) * 4 / (5 * u128::from(self.window));
+        self.next = self.next.max(now) + Duration::from_picoseconds(pace as u64);
+    }
+
+    /// `bytes` bytes that were sent by transmission `transmission` have arrived.
+    pub(crate) fn handle_arrived(&mut self, bytes: u64, transmission: u64, in_flight: u64, datagram_bytes: u64) {
+        // What does not fill the window says nothing about it.
+        if transmission < self.recovery || 2 * (in_flight + bytes) < self.window {
+            return;
+        }
+        let growth = if self.window < self.threshold { bytes } else { datagram_bytes * bytes / self.window };
+        self.window = (self.window + growth).min(WINDOW_MAX);
+    }
+
+    /// Transmission `transmission` is lost; `sent` have been made.
+    pub(crate) fn handle_loss(&mut self, transmission: u64, sent: u64, datagram_bytes: u64) {
+        if transmission >= self.recovery {
+            self.recovery = sent;
+            self.window = (self.window / 10 * 7).max(DATAGRAMS_MIN * datagram_bytes);
+            self.threshold = self.window;
+        }
+    }
+
+    /// Nothing arrives any more.
+    pub(crate) fn handle_silence(&mut self, sent: u64, datagram_bytes: u64) {
+        self.threshold = (self.window / 10 * 7).max(DATAGRAMS_MIN * datagram_bytes);
+        self.window = DATAGRAMS_MIN * datagram_bytes;
+        self.recovery = sent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATAGRAM: u64 = 1200;
+
+    #[test]
+    fn the_window_doubles_each_round_trip_until_something_is_lost() {
+        let mut congestion = Congestion::new(DATAGRAM);
+        let before = congestion.window;
+        let mut arrived = 0;
+        while arrived < before {
+            congestion.handle_arrived(DATAGRAM, 0, before, DATAGRAM);
+            arrived += DATAGRAM;
+        }
+        assert!(congestion.window >= 2 * before);
+        let before = congestion.window;
+        congestion.handle_loss(10, 20, DATAGRAM);
+        assert_eq!(congestion.window, before / 10 * 7);
+        congestion.handle_loss(19, 25, DATAGRAM);
+        assert_eq!(congestion.window, before / 10 * 7, "one answer to the losses of one round trip");
+        let before = congestion.window;
+        congestion.handle_arrived(before, 20, before, DATAGRAM);
+        assert!((1..=DATAGRAM).contains(&(congestion.window - before)), "then one datagram a round trip");
+    }
+
+    #[test]
+    fn whatever_is_lost_two_datagrams_may_go() {
+        let mut congestion = Congestion::new(DATAGRAM);
+        (0..1000).for_each(|number| congestion.handle_loss(number, number + 1, DATAGRAM));
+        congestion.handle_silence(2000, DATAGRAM);
+        assert!(congestion.allows(DATAGRAM, u64::MAX) && !congestion.allows(2 * DATAGRAM, u64::MAX));
+        assert!(!congestion.allows(DATAGRAM, DATAGRAM), "the receiver's room counts too");
+    }
+
+    #[test]
+    fn a_window_leaves_in_about_a_round_trip() {
+        let mut congestion = Congestion::new(DATAGRAM);
+        let (now, round_trip) = (Instant::ZERO, Duration::from_milliseconds(10));
+        let mut sent = 0;
+        while congestion.due(round_trip) <= now {
+            congestion.handle_sent(now, DATAGRAM, round_trip);
+            sent += DATAGRAM;
+        }
+        assert!(sent < WINDOW_INITIAL / 2, "a burst is a part of the window: {sent}");
+        while sent < WINDOW_INITIAL {
+            congestion.handle_sent(now, DATAGRAM, round_trip);
+            sent += DATAGRAM;
+        }
+        let takes = congestion.next.since(now);
+        assert!(takes > Duration::from_milliseconds(7) && takes <= round_trip, "{takes:?}");
+    }
+}

@@ -1,0 +1,641 @@
+//! One rank's end of all its conversations.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::{
+    AddressLayout, AtomicOperator, Counters, Duration, Event as Counted, GlobalAddress, Instant, Rank, SegmentId, Width,
+};
+
+use crate::memory::{Local, Memory};
+use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
+use crate::peer::Peer;
+use crate::receiver::{Owed, Verdict};
+use crate::seal::{Key, Seal};
+use crate::sender::{Piece, Sent, Spare};
+use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
+
+/// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
+pub const WRITE_BYTES_MAX: usize = 960;
+
+/// Operations of this rank whose end has not been fetched.
+const UNDER_WAY_MAX: usize = 4096;
+
+/// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Senders share the room of this rank with those that sent within this time.
+const SHARING: Duration = Duration::from_milliseconds(10);
+
+/// What an endpoint is made for.
+#[derive(Clone, Copy)]
+pub struct Config {
+    /// The rank whose end it is.
+    pub me: Rank,
+    /// Tells this process from an earlier or later one that speaks for the same rank.
+    pub start: u32,
+    /// How the job divides its addresses.
+    pub layout: AddressLayout,
+    /// The job's secret.
+    pub key: Key,
+    /// Whether what travels is encrypted, besides being authenticated; the same on all ranks.
+    pub encrypt: bool,
+    /// After how long without a sign of life a peer that owes one is lost.
+    pub failure_limit: Duration,
+    /// How many bytes may be on their way to this rank.
+    pub room_bytes: u64,
+}
+
+/// A peer that the endpoint knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerIndex(pub u32);
+
+/// What to do at a peer.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// Write bytes that are captured; at most [`WRITE_BYTES_MAX`].
+    Write {
+        /// Where to.
+        to: GlobalAddress,
+        /// What.
+        bytes: &'a [u8],
+    },
+    /// Write local memory, which stays valid until the operation ends.
+    Put {
+        /// Local memory.
+        from: Local,
+        /// Where to.
+        to: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Fetch to local memory, which stays valid until the operation ends.
+    Get {
+        /// Where from.
+        from: GlobalAddress,
+        /// Local memory.
+        to: Local,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Let the peer, who owns `from`, send bytes to the owner of `to`.
+    Copy {
+        /// Where from.
+        from: GlobalAddress,
+        /// Where to.
+        to: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Work on a word and fetch what was there.
+    Atomic {
+        /// The word.
+        at: GlobalAddress,
+        /// Its width.
+        width: Width,
+        /// What to do.
+        operator: AtomicOperator,
+        /// With what.
+        operand: u64,
+    },
+}
+
+/// Something that the user should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An operation ended.
+    Completed {
+        /// What its submitter calls it.
+        token: u64,
+        /// The word that an atomic found, or why the operation failed.
+        result: Result<u64, Failure>,
+        /// Its local memory, which is free again.
+        local: Option<Local>,
+    },
+    /// A rank was heard of, or is about to be written to, that nobody has connected to: how large datagrams may be is not known.
+    Met(PeerIndex, Rank),
+    /// A peer has not answered for the failure limit.
+    Lost(Rank),
+}
+
+/// There is no room for another operation to this peer: fetch what has come, then try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Why a datagram changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// It was not made with the job's key for this rank, or was altered.
+    Forged,
+    /// It names no rank of the job, a lost rank, or another process of a rank than the one that spoke first.
+    Foreign,
+    /// It was executed before.
+    Duplicate,
+    /// It came before what it waits for.
+    Early,
+    /// It makes no sense.
+    Malformed,
+}
+
+/// A datagram that lies in the buffer, to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// To whom.
+    pub to: Rank,
+    /// The same, as the endpoint knows it.
+    pub peer: PeerIndex,
+    /// How long it is.
+    pub bytes: usize,
+}
+
+/// One rank's end of all its conversations. Drive it like this:
+///
+/// 1. [`submit`](Self::submit) and [`fence`](Self::fence) say what to do;
+/// 2. [`handle_datagram`](Self::handle_datagram) for what has come, [`handle_timeout`](Self::handle_timeout) when
+///    [`poll_timeout`](Self::poll_timeout) says so;
+/// 3. then [`poll_transmit`](Self::poll_transmit) until there is nothing, and [`poll_event`](Self::poll_event) until there is nothing.
+///
+/// `now` never goes back.
+pub struct Endpoint {
+    pub(crate) config: Config,
+    pub(crate) seal: Seal,
+    pub(crate) peers: Vec<Peer>,
+    by_rank: BTreeMap<Rank, u32>,
+    /// Peers that are active, and those of them that have something to send.
+    active: Vec<u32>,
+    pub(crate) queue: VecDeque<u32>,
+    /// Peers that wait for an acknowledgement.
+    pub(crate) waiting: VecDeque<u32>,
+    pub(crate) operations: Operations,
+    pub(crate) events: VecDeque<Event>,
+    under_way: usize,
+    pub(crate) transmissions: u64,
+    /// Datagrams to the peer at the front of the queue, one after another.
+    pub(crate) burst: u32,
+    due: Instant,
+    pub(crate) spare: Spare,
+    /// Bytes of frames that are kept.
+    pub(crate) kept_bytes: usize,
+    sharing: Sharing,
+    pub(crate) counters: Counters,
+}
+
+/// How many peers send to this rank.
+#[derive(Default)]
+struct Sharing {
+    /// Which stretch of [`SHARING`] it is, from 1 on, and who was heard in it and in the one before.
+    stretch: u32,
+    now: u32,
+    before: u32,
+}
+
+const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
+
+impl Endpoint {
+    /// An end that knows nobody.
+    pub fn new(config: Config) -> Self {
+        let config = Config { start: wire::start(config.start), ..config };
+        Self {
+            seal: Seal::new(config.key, config.encrypt),
+            config,
+            peers: Vec::new(),
+            by_rank: BTreeMap::new(),
+            active: Vec::new(),
+            queue: VecDeque::new(),
+            waiting: VecDeque::new(),
+            operations: Operations::default(),
+            events: VecDeque::new(),
+            under_way: 0,
+            transmissions: 0,
+            burst: 0,
+            due: NEVER,
+            spare: Spare::default(),
+            kept_bytes: 0,
+            sharing: Sharing::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Prepares to reach `rank`, by datagrams of up to `datagram_bytes`. Calling it again returns the same peer and takes the new size.
+    /// Cost: no message.
+    pub fn connect(&mut self, rank: Rank, datagram_bytes: usize) -> PeerIndex {
+        let index = match self.by_rank.get(&rank) {
+            Some(&index) => index,
+            None => self.add(rank),
+        };
+        self.peers[index as usize].datagram_bytes_here = u16::try_from(datagram_bytes).unwrap_or(u16::MAX);
+        PeerIndex(index)
+    }
+
+    /// Takes over an operation; its end comes as an event with `token`.
+    ///
+    /// # Errors
+    /// There is no room.
+    ///
+    /// # Panics
+    /// The peer did not come from [`connect`](Self::connect), or a write is too long.
+    pub fn submit(&mut self, now: Instant, to: PeerIndex, request: Request<'_>, token: u64) -> Result<(), Full> {
+        let index = to.0;
+        if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+            return Err(Full);
+        }
+        if self.peers[index as usize].lost {
+            self.under_way += 1;
+            let (result, local) = (Err(Failure::PeerLost(self.peers[index as usize].rank)), request.local());
+            self.events.push_back(Event::Completed { token, result, local });
+            return Ok(());
+        }
+        self.activate(now, index);
+        let datagram_bytes = self.peers[index as usize].datagram_bytes();
+        let Some(active) = &mut self.peers[index as usize].active else { return Err(Full) };
+        if !active.sender.has_room() {
+            return Err(Full);
+        }
+        if active.sender.is_idle() {
+            active.outstanding_since = now;
+        }
+        self.under_way += 1;
+        if let Request::Write { to, bytes } = request {
+            assert!(bytes.len() <= WRITE_BYTES_MAX, "a write has at most {WRITE_BYTES_MAX} bytes, not {}", bytes.len());
+            let frame = Frame::Write { to, bytes };
+            self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
+            self.enqueue(index);
+            return Ok(());
+        }
+        let operation = self.operations.insert(index, operation(request, token)).expect("not full");
+        let (frame, reads_late) = match request {
+            Request::Write { to, bytes } => (Frame::Write { to, bytes }, false),
+            Request::Put { .. } => {
+                active.sender.put(operation);
+                self.enqueue(index);
+                return Ok(());
+            }
+            Request::Get { from, bytes, .. } => (Frame::Get { operation, from, bytes }, bytes > WRITE_BYTES_MAX as u64),
+            Request::Copy { from, to, bytes } => (Frame::Copy { operation, from, to, bytes }, true),
+            Request::Atomic { at, width, operator, operand } => {
+                (Frame::Atomic { operation, at, width, operator, operand }, false)
+            }
+        };
+        active.sender.await_answer(reads_late);
+        self.kept_bytes += active.sender.request(&frame, None, datagram_bytes, &mut self.spare);
+        self.enqueue(index);
+        Ok(())
+    }
+
+    /// Orders operations to a peer: those submitted before take effect before those submitted after. Cost: no message.
+    pub fn fence(&mut self, to: PeerIndex) {
+        if let Some(active) = &mut self.peers[to.0 as usize].active {
+            active.sender.fence();
+        }
+    }
+
+    /// A datagram came. It is decrypted in place, and what it asks for is done before the call returns.
+    ///
+    /// # Errors
+    /// It changed nothing. That is no reason to stop: whatever is of the job will come again.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8], memory: &mut dyn Memory) -> Result<(), Rejected> {
+        let outcome = self.take_datagram(now, datagram, memory);
+        self.counters.count(match outcome {
+            Ok(()) => Counted::DatagramReceived,
+            Err(Rejected::Forged) => Counted::DatagramForged,
+            Err(Rejected::Foreign) => Counted::DatagramForeign,
+            Err(Rejected::Duplicate) => Counted::DatagramDuplicate,
+            Err(Rejected::Early) => Counted::DatagramEarly,
+            Err(Rejected::Malformed) => Counted::DatagramMalformed,
+        });
+        outcome
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now < self.due {
+            return;
+        }
+        self.due = NEVER;
+        let mut position = 0;
+        while let Some(&index) = self.active.get(position) {
+            self.look(now, index);
+            if self.peers[index as usize].active.is_some() {
+                self.note_deadline(now, index);
+                position += 1;
+            } else if self.active.get(position) == Some(&index) {
+                self.active.swap_remove(position);
+            }
+        }
+    }
+
+    /// The next thing to tell.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        self.under_way -= usize::from(matches!(event, Event::Completed { .. }));
+        Some(event)
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) even if nothing comes.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (self.due != NEVER).then_some(self.due)
+    }
+
+    /// `rank` is known to be gone: everything that waits for it ends.
+    pub fn lose(&mut self, now: Instant, rank: Rank) {
+        let index = match self.by_rank.get(&rank) {
+            Some(&index) => index,
+            None => self.add(rank),
+        };
+        self.give_up(now, index);
+    }
+
+    /// Whether bytes of `segment` are being sent because peers asked for them.
+    pub fn is_reading(&self, segment: SegmentId) -> bool {
+        let is_there = |at: GlobalAddress| self.config.layout.segment(at) == Some(segment);
+        let read_by = |index: &u32| {
+            let active = self.peers[*index as usize].active.as_ref();
+            active.is_some_and(|active| active.sender.answers().any(is_there))
+        };
+        let copied = self.operations.puts().any(|put| matches!(put.from, Source::Segment(from) if is_there(from)));
+        copied || self.active.iter().any(read_by)
+    }
+
+    /// How often what happened.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Peers that are known, and those of them for which more than 120 bytes are kept.
+    pub fn peers(&self) -> (usize, usize) {
+        (self.peers.len(), self.active.len())
+    }
+
+    /// The peer of a rank; a new one is told as an event.
+    pub(crate) fn meet(&mut self, rank: Rank) -> u32 {
+        if let Some(&index) = self.by_rank.get(&rank) {
+            return index;
+        }
+        let index = self.add(rank);
+        self.events.push_back(Event::Met(PeerIndex(index), rank));
+        index
+    }
+
+    fn add(&mut self, rank: Rank) -> u32 {
+        let index = self.peers.len() as u32;
+        self.peers.push(Peer::new(rank));
+        self.by_rank.insert(rank, index);
+        index
+    }
+
+    pub(crate) fn activate(&mut self, now: Instant, index: u32) {
+        if self.peers[index as usize].activate(now) {
+            self.active.push(index);
+        }
+    }
+
+    /// Remembers that a peer may have something to send.
+    pub(crate) fn enqueue(&mut self, index: u32) {
+        if let Some(active) = &mut self.peers[index as usize].active {
+            if !active.queued && active.sender.has_work() {
+                active.queued = true;
+                self.queue.push_back(index);
+            }
+            if !active.waiting && active.receiver.owed() == Owed::Now {
+                active.waiting = true;
+                self.waiting.push_back(index);
+            }
+        }
+    }
+
+    /// Remembers when a peer wants to be looked at.
+    pub(crate) fn note_deadline(&mut self, now: Instant, index: u32) {
+        self.due = self.due.min(self.peers[index as usize].deadline(now, self.config.failure_limit));
+    }
+
+    /// How many bytes one peer may have on their way to this rank.
+    pub(crate) fn room(&self) -> u64 {
+        self.config.room_bytes / u64::from(self.sharing.now.max(self.sharing.before).max(1))
+    }
+
+    fn take_datagram(&mut self, now: Instant, datagram: &mut [u8], memory: &mut dyn Memory) -> Result<(), Rejected> {
+        let header = Header::parse(datagram).ok_or(Rejected::Forged)?;
+        if header.from.number() >= self.config.layout.ranks() {
+            return Err(Rejected::Foreign);
+        }
+        let body = self.seal.open(header.nonce(self.config.me), datagram).ok_or(Rejected::Forged)?;
+        let mut reader = Reader(body);
+        let acknowledgement = Acknowledgement::parse(&mut reader).ok_or(Rejected::Malformed)?;
+        let place = match header.sequenced {
+            true => Some(Place::parse(&mut reader, &header).ok_or(Rejected::Malformed)?),
+            false => None,
+        };
+        let index = self.meet(header.from);
+        let peer = &mut self.peers[index as usize];
+        if peer.lost || *peer.start.get_or_insert(header.start) != header.start {
+            return Err(Rejected::Foreign);
+        }
+        self.activate(now, index);
+        self.count_sender(now, index);
+        self.hear(now, index, &header, &acknowledgement);
+        let outcome = place.map_or(Ok(()), |place| self.take_in(now, index, &header, place, reader.0, memory));
+        self.settle(now, index);
+        self.enqueue(index);
+        self.note_deadline(now, index);
+        outcome
+    }
+
+    /// What every datagram of a peer says.
+    fn hear(&mut self, now: Instant, index: u32, header: &Header, said: &Acknowledgement) {
+        let peer = &mut self.peers[index as usize];
+        let datagram_bytes = peer.datagram_bytes() as u64;
+        let Some(active) = &mut peer.active else { return };
+        // Only a new transmission is a sign of life: old ones may be repeated by anybody.
+        if header.transmission > peer.transmission || peer.transmission == 0 {
+            (peer.transmission, peer.heard) = (header.transmission, now);
+            peer.datagram_bytes_there = said.datagram_bytes;
+            active.sender.room = (u64::from(said.room) * Acknowledgement::ROOM_UNIT).max(1);
+        }
+        if let Some(taken) = active.sender.handle_acknowledgement(now, said, datagram_bytes) {
+            peer.round_trip.sample(taken);
+        }
+    }
+
+    /// What a datagram with a number asks for.
+    fn take_in(
+        &mut self,
+        now: Instant,
+        index: u32,
+        header: &Header,
+        place: Place,
+        frames: &[u8],
+        memory: &mut dyn Memory,
+    ) -> Result<(), Rejected> {
+        let peer = &mut self.peers[index as usize];
+        let Some(active) = &mut peer.active else { return Ok(()) };
+        active.used = now;
+        match active.receiver.judge(peer.received, place) {
+            Verdict::Early => return Err(Rejected::Early),
+            Verdict::Duplicate => {
+                active.receiver.owe(now, true);
+                return Err(Rejected::Duplicate);
+            }
+            Verdict::New if self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full() => return Err(Rejected::Early),
+            Verdict::New => {}
+        }
+        peer.received = active.receiver.note(peer.received, place.sequence);
+        active.receiver.owe(now, header.urgent);
+        self.execute(now, index, place.sequence, frames, memory)
+    }
+
+    /// Ends what is known to have ended.
+    pub(crate) fn settle(&mut self, now: Instant, index: u32) {
+        loop {
+            let peer = &mut self.peers[index as usize];
+            let Some(active) = &mut peer.active else { return };
+            let Some(mut sent) = active.sender.settle(peer.refusals_received) else { return };
+            self.end_writes(&sent);
+            self.kept_bytes -= sent.draft.frames.len();
+            self.spare.give(std::mem::take(&mut sent.draft));
+            if let Some(Piece::Put { operation, .. }) = sent.piece {
+                self.end_piece(now, operation, &sent);
+            }
+        }
+    }
+
+    fn end_writes(&mut self, sent: &Sent) {
+        if sent.refused.is_empty() {
+            let done = sent.draft.writes.iter().map(|&token| Event::Completed { token, result: Ok(0), local: None });
+            return self.events.extend(done);
+        }
+        let mut addresses = wire::frames(&sent.draft.frames).filter_map(|frame| match frame {
+            Some(Frame::Write { to, .. }) => Some(to),
+            _ => None,
+        });
+        for (position, &token) in sent.draft.writes.iter().enumerate() {
+            let to = addresses.next().unwrap_or(GlobalAddress::NULL);
+            let refusal = sent.refused.iter().find(|(refused, _)| usize::from(*refused) == position);
+            let result = refusal.map_or(Ok(0), |(_, denied)| Err(denied.at(to)));
+            self.events.push_back(Event::Completed { token, result, local: None });
+        }
+    }
+
+    /// A piece of a put has arrived.
+    fn end_piece(&mut self, now: Instant, operation: u32, sent: &Sent) {
+        let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return };
+        put.out -= 1;
+        if let Some((_, denied)) = sent.refused.iter().find(|(index, _)| *index == u16::MAX) {
+            put.failure = put.failure.or(Some(denied.at(put.to)));
+        }
+        self.end_put(now, operation);
+    }
+
+    /// Ends a put if all of it has been sent and has arrived.
+    pub(crate) fn end_put(&mut self, now: Instant, operation: u32) {
+        let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return };
+        if put.out > 0 || !put.is_sent {
+            return;
+        }
+        let Some(Operation::Put(put)) = self.operations.remove(operation) else { return };
+        let result = put.failure.map_or(Ok(0), Err);
+        match put.origin {
+            Origin::Own { token } => {
+                let local = if let Source::Local(local) = put.from { Some(local) } else { None };
+                self.events.push_back(Event::Completed { token, result, local });
+            }
+            Origin::Peer { index, operation } => self.answer_copy(now, index, operation, put.to, result),
+        }
+    }
+
+    /// Looks after a peer whose time may have come.
+    fn look(&mut self, now: Instant, index: u32) {
+        let peer = &mut self.peers[index as usize];
+        if peer.lost_at(self.config.failure_limit).is_some_and(|at| now >= at) {
+            let rank = peer.rank;
+            self.events.push_back(Event::Lost(rank));
+            return self.give_up(now, index);
+        }
+        let datagram_bytes = peer.datagram_bytes() as u64;
+        let question = peer.question_at(self.config.failure_limit);
+        let Some(active) = &mut peer.active else { return };
+        active.receiver.handle_timeout(now);
+        if active.sender.answer_due(&peer.round_trip).is_some_and(|due| now >= due) {
+            active.sender.handle_silence(datagram_bytes);
+        } else if question.is_some_and(|at| now >= at) {
+            active.sender.probe();
+            active.used = now;
+        }
+        if peer.rest(now) {
+            self.counters.count(Counted::PeerIdle);
+        }
+        self.enqueue(index);
+    }
+
+    /// Ends everything that waits for a peer.
+    fn give_up(&mut self, now: Instant, index: u32) {
+        let peer = &mut self.peers[index as usize];
+        if std::mem::replace(&mut peer.lost, true) {
+            return;
+        }
+        self.counters.count(Counted::PeerLost);
+        let rank = peer.rank;
+        let lost = Err(Failure::PeerLost(rank));
+        if let Some(active) = peer.active.take() {
+            self.active.retain(|&other| other != index);
+            self.queue.retain(|&other| other != index);
+            self.waiting.retain(|&other| other != index);
+            for draft in active.sender.into_drafts() {
+                self.kept_bytes -= draft.frames.len();
+                self.events.extend(draft.writes.into_iter().map(|token| Event::Completed { token, result: lost, local: None }));
+            }
+        }
+        for operation in self.operations.remove_all(index) {
+            if let Operation::Put(Put { origin: Origin::Peer { index, operation }, to, .. }) = operation {
+                self.answer_copy(now, index, operation, to, lost);
+            } else if let Some((token, local)) = operation.owner() {
+                self.events.push_back(Event::Completed { token, result: lost, local });
+            }
+        }
+    }
+
+    /// Counts who sends, so that each of them gets a share of the room.
+    fn count_sender(&mut self, now: Instant, index: u32) {
+        let stretch = (now.as_picoseconds() / SHARING.as_picoseconds()) as u32 + 1;
+        let sharing = &mut self.sharing;
+        if sharing.stretch != stretch {
+            let follows = sharing.stretch + 1 == stretch;
+            *sharing = Sharing { stretch, now: 0, before: if follows { sharing.now } else { 0 } };
+        }
+        let peer = &mut self.peers[index as usize];
+        if peer.counted != stretch {
+            peer.counted = stretch;
+            sharing.now += 1;
+        }
+    }
+}
+
+impl Request<'_> {
+    fn local(&self) -> Option<Local> {
+        match *self {
+            Self::Put { from: local, .. } | Self::Get { to: local, .. } => Some(local),
+            _ => None,
+        }
+    }
+}
+
+impl Operation {
+    /// Whom to tell when it ends, if it is this rank's own.
+    pub(crate) fn owner(&self) -> Option<(u64, Option<Local>)> {
+        match *self {
+            Self::Put(Put { origin: Origin::Own { token }, from: Source::Local(local), .. }) => Some((token, Some(local))),
+            Self::Put(Put { origin: Origin::Own { token }, .. }) => Some((token, None)),
+            Self::Put(_) => None,
+            Self::Get { token, to, .. } => Some((token, Some(to))),
+            Self::Atomic { token, .. } | Self::Copy { token, .. } => Some((token, None)),
+        }
+    }
+}
+
+fn operation(request: Request<'_>, token: u64) -> Operation {
+    match request {
+        Request::Write { .. } => unreachable!("a write ends with its datagram"),
+        Request::Put { from, to, bytes } => Operation::Put(Put::new(Origin::Own { token }, Source::Local(from), to, bytes)),
+        Request::Get { from, to, bytes } => Operation::Get { token, from, to, bytes, received: 0 },
+        Request::Copy { from, to, .. } => Operation::Copy { token, from, to },
+        Request::Atomic { at, .. } => Operation::Atomic { token, at },
+    }
+}

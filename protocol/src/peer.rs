@@ -1,0 +1,165 @@
+//! What is known of one peer.
+
+use pelago_base::{Duration, Instant, Rank};
+
+use crate::receiver::{Owed, Receiver};
+use crate::round_trip::RoundTrip;
+use crate::sender::Sender;
+
+/// The datagram that every network carries whole (RFC 8899), until both ends have said what they can take.
+pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
+
+/// After so long without traffic, what is not needed for exactness is dropped.
+const IDLE_AFTER: Duration = Duration::from_milliseconds(2_000);
+
+/// After so many tries in vain, datagrams go back to the size that every network carries.
+const TRIES_BEFORE_BASE: u32 = 3;
+
+/// A peer is asked whether it is there so many times within the failure limit.
+const QUESTIONS: u64 = 5;
+
+/// A peer that this rank has talked to. Without `active`, which is dropped when nothing passes for a while, it keeps what exactness
+/// needs for ever: how far both sides have come.
+pub(crate) struct Peer {
+    pub(crate) rank: Rank,
+    /// The process that speaks for the rank; the first that did.
+    pub(crate) start: Option<u32>,
+    /// Datagrams sent so far, while idle.
+    sent: u64,
+    /// The oldest datagram that has not come.
+    pub(crate) received: u64,
+    /// The peer's latest transmission, and when it came.
+    pub(crate) transmission: u64,
+    pub(crate) heard: Instant,
+    /// Writes of the peer that were refused, and writes that the peer refused, as far as it told.
+    pub(crate) refusals_sent: u32,
+    pub(crate) refusals_received: u32,
+    pub(crate) round_trip: RoundTrip,
+    /// The largest datagram that the way there takes, as seen from here and from there; 0 is unknown.
+    pub(crate) datagram_bytes_here: u16,
+    pub(crate) datagram_bytes_there: u16,
+    /// When it was last counted among those that send.
+    pub(crate) counted: u32,
+    pub(crate) lost: bool,
+    pub(crate) active: Option<Box<Active>>,
+}
+
+/// What is needed while something passes.
+pub(crate) struct Active {
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    /// Since when something is under way to the peer; meaningful while it is.
+    pub(crate) outstanding_since: Instant,
+    pub(crate) used: Instant,
+    /// Whether the peer stands in the queue of those that something may have to be sent to, and of those that wait for an acknowledgement.
+    pub(crate) queued: bool,
+    pub(crate) waiting: bool,
+}
+
+impl Peer {
+    pub(crate) fn new(rank: Rank) -> Self {
+        Self {
+            rank,
+            start: None,
+            sent: 0,
+            received: 0,
+            transmission: 0,
+            heard: Instant::ZERO,
+            refusals_sent: 0,
+            refusals_received: 0,
+            round_trip: RoundTrip::default(),
+            datagram_bytes_here: 0,
+            datagram_bytes_there: 0,
+            counted: 0,
+            lost: false,
+            active: None,
+        }
+    }
+
+    /// The size of a full datagram.
+    pub(crate) fn datagram_bytes(&self) -> usize {
+        let tries = self.active.as_ref().map_or(0, |active| active.sender.tries);
+        let both = usize::from(self.datagram_bytes_here.min(self.datagram_bytes_there));
+        if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.max(DATAGRAM_BYTES_BASE) }
+    }
+
+    /// Makes sure that the peer is active; returns whether it was not.
+    pub(crate) fn activate(&mut self, now: Instant) -> bool {
+        if let Some(active) = &mut self.active {
+            active.used = now;
+            return false;
+        }
+        let sender = Sender::new(self.sent, self.datagram_bytes(), now);
+        let (receiver, queued, waiting) = (Receiver::default(), false, false);
+        self.active = Some(Box::new(Active { sender, receiver, outstanding_since: now, used: now, queued, waiting }));
+        true
+    }
+
+    /// Drops what is not needed if the peer has been idle for long; returns whether it did.
+    pub(crate) fn rest(&mut self, now: Instant) -> bool {
+        let Some(active) = &self.active else { return false };
+        let idle = active.is_idle(self.received) && now >= active.used + IDLE_AFTER;
+        if idle {
+            self.sent = active.sender.next();
+            self.active = None;
+        }
+        idle
+    }
+
+    /// When the peer wants to be looked at next, after `now`.
+    pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration) -> Instant {
+        const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
+        let Some(active) = &self.active else { return NEVER };
+        let sender = &active.sender;
+        let acknowledge = if let Owed::Later(due) = active.receiver.owed() { due } else { NEVER };
+        let answer = sender.answer_due(&self.round_trip).unwrap_or(NEVER);
+        let pace = sender.congestion.due(self.round_trip.smoothed());
+        // A pace that is reached is not what holds a datagram up.
+        let pace = if sender.has_new() && pace > now { pace } else { NEVER };
+        let lost = self.lost_at(failure_limit).unwrap_or(NEVER);
+        let question = self.question_at(failure_limit).unwrap_or(NEVER);
+        let rest = if active.is_idle(self.received) { active.used + IDLE_AFTER } else { NEVER };
+        acknowledge.min(answer).min(pace).min(lost).min(question).min(rest)
+    }
+
+    /// When the peer counts as lost, if it does not answer until then.
+    pub(crate) fn lost_at(&self, failure_limit: Duration) -> Option<Instant> {
+        let active = self.active.as_ref()?;
+        (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since) + failure_limit)
+    }
+
+    /// When to ask whether the peer is there: while it owes an answer and nothing else passes.
+    pub(crate) fn question_at(&self, failure_limit: Duration) -> Option<Instant> {
+        let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
+        let pause = Duration::from_picoseconds(failure_limit.as_picoseconds() / QUESTIONS);
+        Some(self.heard.max(active.used) + pause)
+    }
+}
+
+impl Active {
+    fn is_idle(&self, received: u64) -> bool {
+        self.sender.is_idle() && self.receiver.is_idle(received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_peer_is_small() {
+        assert!(size_of::<Peer>() <= 120, "{}", size_of::<Peer>());
+    }
+
+    #[test]
+    fn a_peer_that_rests_keeps_how_far_it_has_come() {
+        let mut peer = Peer::new(Rank::new(1));
+        assert!(peer.activate(Instant::ZERO) && !peer.activate(Instant::ZERO));
+        assert!(!peer.rest(Instant::ZERO));
+        peer.sent = 7;
+        peer.active = None;
+        peer.activate(Instant::ZERO);
+        assert!(peer.rest(Instant::ZERO + IDLE_AFTER));
+        assert_eq!((peer.sent, peer.active.is_none()), (7, true));
+    }
+}

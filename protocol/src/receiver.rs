@@ -1,0 +1,190 @@
+//! Which datagrams of a peer have been received, and when to say so.
+
+use pelago_base::{Duration, Instant};
+
+use crate::wire::{Place, WORDS_MAX};
+
+/// Sequence numbers past the oldest missing one that may be received.
+pub(crate) const WINDOW: u64 = 64 * WORDS_MAX as u64;
+
+/// How long an acknowledgement that nobody waits for is kept back, for a datagram to take it along.
+pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_milliseconds(1);
+
+/// After so many datagrams it is kept back no longer.
+const UNACKNOWLEDGED_MAX: u32 = 8;
+
+/// What has been received out of order, and what is to be acknowledged. A peer that is idle needs none of it: then everything below
+/// `Peer::received` has come, and nothing else.
+#[derive(Default)]
+pub(crate) struct Receiver {
+    /// One bit for each of the next [`WINDOW`] sequence numbers: bit `sequence % WINDOW`.
+    seen: [u64; WORDS_MAX],
+    /// The largest sequence number received, plus one.
+    end: u64,
+    unacknowledged: u32,
+    owed: Owed,
+}
+
+/// Whether the peer waits for an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Owed {
+    #[default]
+    Nothing,
+    Later(Instant),
+    Now,
+}
+
+/// What to do with a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is new: execute it.
+    New,
+    /// It has been executed.
+    Duplicate,
+    /// What it waits for has not come, or it is too far ahead. It will be sent again.
+    Early,
+}
+
+impl Receiver {
+    /// Judges a datagram; `received` is the oldest sequence number that is missing.
+    pub(crate) fn judge(&self, received: u64, place: Place) -> Verdict {
+        if place.sequence < received || self.has(received, place.sequence) {
+            Verdict::Duplicate
+        } else if place.sequence - received >= WINDOW || place.after > received {
+            Verdict::Early
+        } else {
+            Verdict::New
+        }
+    }
+
+    /// Notes a new datagram and returns the oldest sequence number that is now missing.
+    pub(crate) fn note(&mut self, mut received: u64, sequence: u64) -> u64 {
+        self.end = self.end.max(sequence + 1);
+        if sequence != received {
+            self.seen[word(sequence)] |= bit(sequence);
+            return received;
+        }
+        received += 1;
+        while received < self.end && self.seen[word(received)] & bit(received) != 0 {
+            self.seen[word(received)] &= !bit(received);
+            received += 1;
+        }
+        received
+    }
+
+    /// Whether nothing has come out of order and nothing is to be said.
+    pub(crate) fn is_idle(&self, received: u64) -> bool {
+        self.end <= received && self.owed == Owed::Nothing
+    }
+
+    /// Notes that the peer waits for an acknowledgement.
+    pub(crate) fn owe(&mut self, now: Instant, urgent: bool) {
+        self.unacknowledged += 1;
+        self.owed = match self.owed {
+            _ if urgent || self.unacknowledged >= UNACKNOWLEDGED_MAX => Owed::Now,
+            Owed::Nothing => Owed::Later(now + ACKNOWLEDGE_WITHIN),
+            owed => owed,
+        };
+    }
+
+    pub(crate) fn owed(&self) -> Owed {
+        self.owed
+    }
+
+    /// Makes an acknowledgement that has been kept back long enough urgent.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if matches!(self.owed, Owed::Later(due) if now >= due) {
+            self.owed = Owed::Now;
+        }
+    }
+
+    /// What to acknowledge beyond `received`, as words from there on. Nothing is owed any more.
+    pub(crate) fn acknowledge(&mut self, received: u64) -> ([u64; WORDS_MAX], u8) {
+        self.owed = Owed::Nothing;
+        self.unacknowledged = 0;
+        let mut words = [0; WORDS_MAX];
+        let beyond = self.end.saturating_sub(received);
+        for distance in 1..beyond {
+            if self.has(received, received + distance) {
+                words[word(distance)] |= bit(distance);
+            }
+        }
+        (words, beyond.div_ceil(64) as u8)
+    }
+
+    fn has(&self, received: u64, sequence: u64) -> bool {
+        sequence > received && sequence - received < WINDOW && self.seen[word(sequence)] & bit(sequence) != 0
+    }
+}
+
+fn word(sequence: u64) -> usize {
+    (sequence / 64) as usize % WORDS_MAX
+}
+
+fn bit(sequence: u64) -> u64 {
+    1 << (sequence % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_datagram_is_new_once(offsets in prop::collection::vec(0..WINDOW + 40, 1..400)) {
+            let (mut receiver, mut received, mut oracle) = (Receiver::default(), 0u64, BTreeSet::new());
+            for offset in offsets {
+                let sequence = (received + offset).saturating_sub(20);
+                let expected = match sequence {
+                    _ if oracle.contains(&sequence) => Verdict::Duplicate,
+                    _ if sequence >= received + WINDOW => Verdict::Early,
+                    _ => Verdict::New,
+                };
+                prop_assert_eq!(receiver.judge(received, Place { sequence, after: 0 }), expected);
+                if expected == Verdict::New {
+                    oracle.insert(sequence);
+                    received = receiver.note(received, sequence);
+                }
+                prop_assert_eq!(received, (0..).find(|number| !oracle.contains(number)).unwrap());
+                let (words, used) = receiver.acknowledge(received);
+                for distance in 0..WINDOW {
+                    let said = words[word(distance)] & bit(distance) != 0;
+                    prop_assert_eq!(said, oracle.contains(&(received + distance)), "{} from {}", distance, received);
+                    prop_assert!(!said || distance / 64 < u64::from(used));
+                }
+                prop_assert_eq!(receiver.is_idle(received), oracle.iter().all(|&number| number < received));
+            }
+        }
+    }
+
+    #[test]
+    fn what_waits_for_others_is_early_until_they_have_come() {
+        let mut receiver = Receiver::default();
+        let fenced = Place { sequence: 2, after: 2 };
+        assert_eq!(receiver.judge(0, fenced), Verdict::Early);
+        let received = receiver.note(0, 1);
+        assert_eq!(receiver.judge(received, fenced), Verdict::Early);
+        let received = receiver.note(received, 0);
+        assert_eq!(receiver.judge(received, fenced), Verdict::New);
+    }
+
+    #[test]
+    fn acknowledgements_are_kept_back_for_a_while_unless_urgent() {
+        let mut receiver = Receiver::default();
+        let now = Instant::ZERO;
+        receiver.owe(now, false);
+        assert_eq!(receiver.owed(), Owed::Later(now + ACKNOWLEDGE_WITHIN));
+        receiver.handle_timeout(now + ACKNOWLEDGE_WITHIN);
+        assert_eq!(receiver.owed(), Owed::Now);
+        receiver.acknowledge(0);
+        assert_eq!(receiver.owed(), Owed::Nothing);
+        receiver.owe(now, true);
+        assert_eq!(receiver.owed(), Owed::Now);
+        receiver.acknowledge(0);
+        (0..UNACKNOWLEDGED_MAX).for_each(|_| receiver.owe(now, false));
+        assert_eq!(receiver.owed(), Owed::Now);
+    }
+}

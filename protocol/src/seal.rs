@@ -1,0 +1,116 @@
+//! Authentication and encryption of datagrams with the job's key.
+//!
+//! AEGIS (IRTF draft-irtf-cfrg-aegis-aead): with 128L, the tag of a small datagram costs 30 ns; with 128X2, which begins slower, that of
+//! a large one passes 40 GB/s where the processor has wide AES instructions. A nonce names the transmission, who sent it and for whom, so
+//! that a datagram is worth nothing to anybody else and each nonce is used once.
+
+use aegis::aegis128l::Aegis128L;
+use aegis::aegis128x2::Aegis128X2;
+use pelago_base::Rank;
+
+use crate::wire::{HEADER_BYTES, Header, TAG_BYTES};
+
+/// Up to so many bytes, what begins faster is faster.
+const SHORT_BYTES_MAX: usize = 1024;
+
+/// The job's secret.
+#[derive(Clone, Copy)]
+pub struct Key(pub [u8; 16]);
+
+/// Seals a datagram anew, as who sent it would have: for tools that make or alter datagrams of a job whose key they have. What lies before
+/// the last 16 bytes, where the tag goes, is in clear. Returns whether it did: what has no header is left as it is.
+///
+/// An [`Endpoint`](crate::Endpoint) seals what it sends by itself.
+pub fn reseal(key: Key, encrypt: bool, to: Rank, datagram: &mut [u8]) -> bool {
+    let Some(header) = Header::parse(datagram).filter(|_| datagram.len() >= HEADER_BYTES + TAG_BYTES) else { return false };
+    Seal::new(key, encrypt).seal(header.nonce(to), datagram);
+    true
+}
+
+/// What seals and opens datagrams.
+pub(crate) struct Seal {
+    key: Key,
+    encrypt: bool,
+}
+
+impl Seal {
+    pub(crate) fn new(key: Key, encrypt: bool) -> Self {
+        Self { key, encrypt }
+    }
+
+    /// Writes the tag into the last bytes of a datagram; encrypts what lies between header and tag, if the job wants that.
+    pub(crate) fn seal(&self, nonce: [u8; 16], datagram: &mut [u8]) {
+        let long = datagram.len() > SHORT_BYTES_MAX;
+        let (text, tag) = datagram.split_at_mut(datagram.len() - TAG_BYTES);
+        let (open, hidden) = self.parts(text);
+        tag.copy_from_slice(&match long {
+            false => Aegis128L::<TAG_BYTES>::new(&self.key.0, &nonce).encrypt_in_place(hidden, open),
+            true => Aegis128X2::<TAG_BYTES>::new(&self.key.0, &nonce).encrypt_in_place(hidden, open),
+        });
+    }
+
+    /// The body of a datagram that was sealed with this key and nonce, decrypted in place; `None` if it was not.
+    pub(crate) fn open<'a>(&self, nonce: [u8; 16], datagram: &'a mut [u8]) -> Option<&'a [u8]> {
+        let long = datagram.len() > SHORT_BYTES_MAX;
+        let end = datagram.len().checked_sub(TAG_BYTES).filter(|&end| end >= HEADER_BYTES)?;
+        let (text, tag) = datagram.split_at_mut(end);
+        let tag: &[u8; TAG_BYTES] = (&*tag).try_into().ok()?;
+        let (open, hidden) = self.parts(text);
+        let opened = match long {
+            false => Aegis128L::<TAG_BYTES>::new(&self.key.0, &nonce).decrypt_in_place(hidden, tag, open),
+            true => Aegis128X2::<TAG_BYTES>::new(&self.key.0, &nonce).decrypt_in_place(hidden, tag, open),
+        };
+        opened.ok().map(|()| &text[HEADER_BYTES..])
+    }
+
+    /// What everybody may read of header and body, and what not.
+    fn parts<'a>(&self, text: &'a mut [u8]) -> (&'a [u8], &'a mut [u8]) {
+        let open = if self.encrypt { HEADER_BYTES } else { text.len() };
+        let (open, hidden) = text.split_at_mut(open);
+        (open, hidden)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_anew_is_opened_by_whom_it_is_for() {
+        let header = Header { from: Rank::new(3), start: 9, sequenced: true, fenced: false, urgent: true, transmission: 5 };
+        let (key, [me, other]) = (Key([7; 16]), [1, 2].map(Rank::new));
+        for encrypt in [false, true] {
+            let mut datagram = [0x11; 100];
+            header.write(&mut datagram);
+            assert!(reseal(key, encrypt, me, &mut datagram));
+            let open =
+                |to, mut datagram: [u8; 100]| Seal::new(key, encrypt).open(header.nonce(to), &mut datagram).map(<[u8]>::to_vec);
+            assert_eq!(open(me, datagram), Some(vec![0x11; 100 - HEADER_BYTES - TAG_BYTES]));
+            assert_eq!(open(other, datagram), None);
+            assert!(!reseal(key, encrypt, me, &mut datagram[..HEADER_BYTES + TAG_BYTES - 1]), "no room for a tag");
+            assert!(!reseal(key, encrypt, me, &mut [0xFF; 100]), "no header");
+        }
+    }
+
+    #[test]
+    fn any_changed_bit_is_noticed() {
+        for (encrypt, bytes) in [(false, 100), (true, 100), (false, SHORT_BYTES_MAX + 1), (true, SHORT_BYTES_MAX + 1)] {
+            let seal = Seal::new(Key([7; 16]), encrypt);
+            let text: Vec<u8> = (0..bytes).map(|number| number as u8).collect();
+            let (mut sealed, body) = (text.clone(), &text[HEADER_BYTES..bytes - TAG_BYTES]);
+            seal.seal([1; 16], &mut sealed);
+            assert_eq!(&sealed[HEADER_BYTES..bytes - TAG_BYTES] == body, !encrypt);
+            assert_eq!(seal.open([1; 16], &mut sealed.clone()), Some(body));
+            assert_eq!(seal.open([2; 16], &mut sealed.clone()), None, "another nonce");
+            assert_eq!(Seal::new(Key([8; 16]), encrypt).open([1; 16], &mut sealed.clone()), None, "another key");
+            for bit in 0..8 * sealed.len() {
+                let mut altered = sealed.clone();
+                altered[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(seal.open([1; 16], &mut altered), None, "bit {bit}");
+            }
+            for bytes in 0..sealed.len() {
+                assert_eq!(seal.open([1; 16], &mut sealed[..bytes].to_vec()), None, "cut to {bytes}");
+            }
+        }
+    }
+}

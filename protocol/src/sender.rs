@@ -1,0 +1,522 @@
+//! What goes to one peer: frames and transfers that wait, datagrams that are on their way, and what is known to be lost.
+//!
+//! A datagram keeps its sequence number and its contents however often it is sent, so that the peer executes it once. Bytes of puts and
+//! answers are not kept: they are read from memory each time.
+
+use std::collections::VecDeque;
+
+use pelago_base::{Duration, GlobalAddress, Instant};
+
+use crate::Denied;
+use crate::congestion::Congestion;
+use crate::receiver::WINDOW;
+use crate::round_trip::RoundTrip;
+use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
+
+/// A datagram counts as lost when so many that were sent after it have arrived.
+const OVERTAKEN_MAX: u64 = 3;
+
+/// Bytes of frames that wait for one peer, besides answers.
+const QUEUED_BYTES_MAX: usize = 256 << 10;
+
+/// Puts that wait for one peer or are being sent, besides answers.
+const TRANSFERS_MAX: usize = 256;
+
+/// Answers that one peer owes: what it may have to keep.
+const AWAITED_MAX: u32 = 512;
+
+/// Fences behind each other that have not been passed.
+const EPOCHS_MAX: usize = 64;
+
+/// Everything on the way to one peer that is not idle.
+pub(crate) struct Sender {
+    /// What may be sent now, and what must wait for a fence.
+    epoch: Epoch,
+    later: VecDeque<Epoch>,
+    /// Datagrams before this number take effect before those that are made now.
+    after: u64,
+    /// The oldest datagram that is not settled.
+    base: u64,
+    in_flight: VecDeque<Sent>,
+    /// Transmissions and what they carried, oldest first.
+    by_transmission: VecDeque<(u64, u64)>,
+    lost: VecDeque<u64>,
+    /// Datagrams that have arrived and may hold refused writes.
+    arrived: Vec<u64>,
+    transmissions: u64,
+    latest_arrived: u64,
+    pub(crate) bytes_in_flight: u64,
+    queued_bytes: usize,
+    /// Answers that the peer owes, or will owe.
+    pub(crate) awaited: u32,
+    /// Gets and copies before the next fence that read memory later than they arrive, and have not ended.
+    slow_reads: u32,
+    /// Writes that the peer has refused, as it says.
+    refused: u32,
+    /// Datagrams to be sent whatever the window says.
+    probes: u32,
+    pub(crate) tries: u32,
+    waiting_since: Instant,
+    pub(crate) congestion: Congestion,
+    pub(crate) room: u64,
+}
+
+/// What is to be sent between two fences.
+#[derive(Default)]
+struct Epoch {
+    drafts: VecDeque<Draft>,
+    transfers: VecDeque<Transfer>,
+    slow_reads: u32,
+}
+
+/// Frames of a datagram that has no number yet.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) frames: Vec<u8>,
+    /// The tokens of the writes among them, in order.
+    pub(crate) writes: Vec<u64>,
+    /// Whether something among them is answered at once.
+    pub(crate) prompt: bool,
+}
+
+/// Bytes that take one datagram or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// A put; the table of operations knows the rest.
+    Put { operation: u32 },
+    /// What a peer's get asked for.
+    Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
+}
+
+/// The piece of a transfer that a datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Put { operation: u32, offset: u64, bytes: usize },
+    Answer { operation: u32, from: GlobalAddress, offset: u64, bytes: usize },
+}
+
+/// A datagram that was sent.
+#[derive(Default)]
+pub(crate) struct Sent {
+    pub(crate) draft: Draft,
+    pub(crate) piece: Option<Piece>,
+    pub(crate) after: u64,
+    state: State,
+    transmission: u64,
+    at: Instant,
+    bytes: u32,
+    tries: u32,
+    /// Whether the peer answers it at once.
+    prompt: bool,
+    pub(crate) refused: Vec<(u16, Denied)>,
+}
+
+impl Sent {
+    /// How many words of an acknowledgement go along when it is sent again. A piece left room for those of its first time only.
+    pub(crate) fn words_max(&self) -> usize {
+        let Some(Piece::Put { bytes, .. } | Piece::Answer { bytes, .. }) = self.piece else { return WORDS_MAX };
+        let unfenced = if self.after == 0 { 8 } else { 0 };
+        let without_words = OVERHEAD_BYTES - 8 * WORDS_MAX - unfenced + self.draft.frames.len() + PIECE_BYTES + bytes;
+        ((self.bytes as usize).saturating_sub(without_words) / 8).min(WORDS_MAX)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    OnItsWay,
+    Lost,
+    Arrived,
+    Settled,
+}
+
+/// What to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A datagram that was lost, or may be.
+    Again(u64),
+    /// A new one, if there is something for it.
+    New,
+    /// A new one with nothing in it, to hear whether the peer is there.
+    Empty,
+}
+
+impl Sender {
+    /// The sender of a peer to which datagrams below `base` have been sent.
+    pub(crate) fn new(base: u64, datagram_bytes: usize, now: Instant) -> Self {
+        Self {
+            epoch: Epoch::default(),
+            later: VecDeque::new(),
+            after: 0,
+            base,
+            in_flight: VecDeque::new(),
+            by_transmission: VecDeque::new(),
+            lost: VecDeque::new(),
+            arrived: Vec::new(),
+            transmissions: 0,
+            latest_arrived: 0,
+            bytes_in_flight: 0,
+            queued_bytes: 0,
+            awaited: 0,
+            slow_reads: 0,
+            refused: 0,
+            probes: 0,
+            tries: 0,
+            waiting_since: now,
+            congestion: Congestion::new(datagram_bytes as u64),
+            room: u64::MAX,
+        }
+    }
+
+    /// The number of the next new datagram.
+    pub(crate) fn next(&self) -> u64 {
+        self.base + self.in_flight.len() as u64
+    }
+
+    /// Whether nothing waits, is on its way or is awaited.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && self.awaited == 0 && !self.has_new()
+    }
+
+    /// Whether something waits to be sent for the first time.
+    pub(crate) fn has_new(&self) -> bool {
+        !self.epoch.is_empty() || !self.later.is_empty()
+    }
+
+    /// Whether everything that was sent has arrived.
+    pub(crate) fn is_all_arrived(&self) -> bool {
+        self.bytes_in_flight == 0 && self.lost.is_empty()
+    }
+
+    /// Whether something may have to be sent now.
+    pub(crate) fn has_work(&self) -> bool {
+        self.probes > 0 || !self.lost.is_empty() || self.has_new()
+    }
+
+    /// Whether another operation of this rank may be queued.
+    pub(crate) fn has_room(&self) -> bool {
+        self.queued_bytes < QUEUED_BYTES_MAX
+            && self.awaited < AWAITED_MAX
+            && self.later.len() < EPOCHS_MAX
+            && self.last_epoch().transfers.len() < TRANSFERS_MAX
+    }
+
+    /// Queues a frame of an operation of this rank; a write comes with its token. Returns how many bytes it takes.
+    pub(crate) fn request(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
+        let bytes = epoch.append(frame, write, datagram_bytes, spare);
+        epoch.drafts.back_mut().expect("just appended to").prompt = true;
+        self.queued_bytes += bytes;
+        bytes
+    }
+
+    /// The peer owes an answer to what was requested last; it may read memory later than the request arrives.
+    pub(crate) fn await_answer(&mut self, reads_late: bool) {
+        self.awaited += 1;
+        let late = u32::from(reads_late);
+        match self.later.back_mut() {
+            Some(epoch) => epoch.slow_reads += late,
+            None => self.slow_reads += late,
+        }
+    }
+
+    /// The peer has answered.
+    pub(crate) fn handle_answer(&mut self, reads_late: bool) {
+        self.awaited = self.awaited.saturating_sub(1);
+        self.slow_reads = self.slow_reads.saturating_sub(u32::from(reads_late));
+    }
+
+    /// Queues an answer, which no fence of this rank holds up. Returns how many bytes it takes.
+    pub(crate) fn answer(&mut self, frame: &Frame<'_>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        let bytes = self.epoch.append(frame, None, datagram_bytes, spare);
+        self.queued_bytes += bytes;
+        bytes
+    }
+
+    /// Queues a put of this rank.
+    pub(crate) fn put(&mut self, operation: u32) {
+        let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
+        epoch.transfers.push_back(Transfer::Put { operation });
+    }
+
+    /// Queues a transfer that a peer asked for.
+    pub(crate) fn serve(&mut self, transfer: Transfer) {
+        self.epoch.transfers.push_back(transfer);
+    }
+
+    /// Orders what was queued before what will be.
+    pub(crate) fn fence(&mut self) {
+        let needless = self.is_idle() || self.later.back().is_some_and(Epoch::is_empty);
+        if !needless {
+            self.later.push_back(Epoch::default());
+        }
+    }
+
+    /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram waits until it is full or nothing is on its way.
+    pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
+        let allowed = self.congestion.allows(self.bytes_in_flight, self.room);
+        while let Some(&sequence) = self.lost.front() {
+            if self.sent(sequence).is_some_and(|sent| sent.state == State::Lost) {
+                return (allowed || self.probes > 0).then_some(Next::Again(sequence));
+            }
+            self.lost.pop_front();
+        }
+        if self.probes > 0 {
+            let oldest = self.in_flight.iter().position(|sent| sent.state == State::OnItsWay);
+            return Some(oldest.map_or(Next::Empty, |index| Next::Again(self.base + index as u64)));
+        }
+        self.pass_fence();
+        let hurried = eagerly || self.in_flight.is_empty() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
+        let may = allowed && (self.in_flight.len() as u64) < WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
+        (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
+    }
+
+    /// Opens the next epoch if this one is wholly on its way and nothing of it reads memory later than it arrives.
+    fn pass_fence(&mut self) {
+        while self.epoch.is_empty() && self.slow_reads == 0 {
+            let Some(epoch) = self.later.pop_front() else { return };
+            self.slow_reads = epoch.slow_reads;
+            self.epoch = epoch;
+            self.after = self.next();
+        }
+    }
+
+    /// The frames of the next new datagram, if any wait, and the transfer that may fill it.
+    pub(crate) fn draft(&mut self) -> (Option<Draft>, Option<Transfer>) {
+        let draft = self.epoch.drafts.pop_front();
+        self.queued_bytes -= draft.as_ref().map_or(0, |draft| draft.frames.len());
+        (draft, self.epoch.transfers.front().copied())
+    }
+
+    /// The first transfer has come so far; `done` if it needs no further datagram.
+    pub(crate) fn advance(&mut self, transfer: Transfer, done: bool) {
+        if done {
+            self.epoch.transfers.pop_front();
+        } else if let Some(front) = self.epoch.transfers.front_mut() {
+            *front = transfer;
+        }
+    }
+
+    /// Whether a new datagram waits for earlier ones, and for which; 0 if not.
+    pub(crate) fn after(&self) -> u64 {
+        if self.after > self.base { self.after } else { 0 }
+    }
+
+    /// A datagram that was sent and is not settled.
+    pub(crate) fn sent(&self, sequence: u64) -> Option<&Sent> {
+        self.in_flight.get(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn sent_mut(&mut self, sequence: u64) -> Option<&mut Sent> {
+        self.in_flight.get_mut(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
+    }
+
+    /// A new datagram gets the next number.
+    pub(crate) fn push(&mut self, draft: Draft, piece: Option<Piece>, after: u64) -> u64 {
+        self.in_flight.push_back(Sent { draft, piece, after, ..Sent::default() });
+        self.next() - 1
+    }
+
+    /// A datagram leaves.
+    pub(crate) fn handle_sent(&mut self, now: Instant, sequence: u64, bytes: usize, prompt: bool, round_trip: &RoundTrip) {
+        self.transmissions += 1;
+        self.probes = self.probes.saturating_sub(1);
+        let transmission = self.transmissions;
+        self.waiting_since = now;
+        let Some(sent) = self.sent_mut(sequence) else { return };
+        let counted = if sent.state == State::OnItsWay && sent.tries > 0 { u64::from(sent.bytes) } else { 0 };
+        (sent.state, sent.transmission, sent.at, sent.bytes, sent.prompt) =
+            (State::OnItsWay, transmission, now, bytes as u32, prompt);
+        sent.tries += 1;
+        self.bytes_in_flight = self.bytes_in_flight - counted + bytes as u64;
+        self.by_transmission.push_back((transmission, sequence));
+        self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
+    }
+
+    /// The peer says what it has received. Returns a sample of the round trip, if there is one.
+    pub(crate) fn handle_acknowledgement(
+        &mut self,
+        now: Instant,
+        said: &Acknowledgement,
+        datagram_bytes: u64,
+    ) -> Option<Duration> {
+        if said.refused.wrapping_sub(self.refused) < u32::MAX / 2 {
+            self.refused = said.refused;
+        }
+        let (base, end) = (self.base, self.next());
+        // What was never sent cannot have been received.
+        if said.next > end {
+            return None;
+        }
+        let mut sample = None;
+        for sequence in base..said.next {
+            self.arrive(now, sequence, datagram_bytes, &mut sample);
+        }
+        for (index, &word) in said.words.iter().enumerate().take(usize::from(said.words_used).min(WORDS_MAX)) {
+            let mut left = word;
+            while left != 0 {
+                let sequence = said.next.saturating_add(64 * index as u64 + u64::from(left.trailing_zeros()));
+                left &= left - 1;
+                if (base..end).contains(&sequence) {
+                    self.arrive(now, sequence, datagram_bytes, &mut sample);
+                }
+            }
+        }
+        self.find_lost(datagram_bytes);
+        sample.map(|(_, taken)| taken)
+    }
+
+    fn arrive(&mut self, now: Instant, sequence: u64, datagram_bytes: u64, sample: &mut Option<(u64, Duration)>) {
+        let Some(sent) = self.sent_mut(sequence) else { return };
+        if sent.state == State::Arrived || sent.state == State::Settled {
+            return;
+        }
+        let (bytes, transmission) = (u64::from(sent.bytes), sent.transmission);
+        let counted = if sent.state == State::OnItsWay { bytes } else { 0 };
+        // An answer to one of several tries, or one that was kept back, says nothing.
+        if sent.tries == 1 && sent.prompt && sample.is_none_or(|(latest, _)| latest < transmission) {
+            *sample = Some((transmission, now.since(sent.at)));
+        }
+        sent.state = State::Arrived;
+        self.arrived.push(sequence);
+        self.bytes_in_flight -= counted;
+        self.latest_arrived = self.latest_arrived.max(transmission);
+        self.tries = 0;
+        self.waiting_since = now;
+        self.congestion.handle_arrived(bytes, transmission, self.bytes_in_flight, datagram_bytes);
+    }
+
+    /// Marks what has been overtaken.
+    fn find_lost(&mut self, datagram_bytes: u64) {
+        while let Some(&(transmission, sequence)) = self.by_transmission.front() {
+            let current =
+                self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == transmission);
+            if current && self.latest_arrived < transmission + OVERTAKEN_MAX {
+                return;
+            }
+            self.by_transmission.pop_front();
+            if current {
+                self.lose(sequence);
+                self.congestion.handle_loss(transmission, self.transmissions, datagram_bytes);
+            }
+        }
+    }
+
+    fn lose(&mut self, sequence: u64) {
+        let Some(sent) = self.sent_mut(sequence) else { return };
+        sent.state = State::Lost;
+        let bytes = u64::from(sent.bytes);
+        self.bytes_in_flight -= bytes;
+        self.lost.push_back(sequence);
+    }
+
+    /// Takes the next datagram that has arrived and whose writes are known to have taken effect or not. `refusals` is how many
+    /// refusals have come from the peer.
+    pub(crate) fn settle(&mut self, refusals: u32) -> Option<Sent> {
+        if self.arrived.is_empty() || refusals != self.refused {
+            return None;
+        }
+        let sequence = self.arrived.pop()?;
+        let sent = self.sent_mut(sequence)?;
+        let settled = std::mem::replace(sent, Sent { state: State::Settled, ..Sent::default() });
+        while self.in_flight.front().is_some_and(|sent| sent.state == State::Settled) {
+            self.in_flight.pop_front();
+            self.base += 1;
+        }
+        Some(settled)
+    }
+
+    /// When the peer should have answered, if it has something to answer.
+    pub(crate) fn answer_due(&self, round_trip: &RoundTrip) -> Option<Instant> {
+        (!self.is_all_arrived() && self.probes == 0).then(|| self.waiting_since + round_trip.wait(self.tries))
+    }
+
+    /// The peer has not answered in time: it is asked again, the second time as if everything were lost.
+    pub(crate) fn handle_silence(&mut self, datagram_bytes: u64) {
+        self.tries += 1;
+        self.probes = 1;
+        if self.tries >= 2 {
+            let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
+            let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
+            sequences.into_iter().for_each(|sequence| self.lose(sequence));
+            self.congestion.handle_silence(self.transmissions, datagram_bytes);
+        }
+    }
+
+    /// Asks whether the peer is there.
+    pub(crate) fn probe(&mut self) {
+        self.probes = self.probes.max(1);
+    }
+
+    /// Everything that is not settled, when the peer is lost.
+    pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
+        let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
+        self.in_flight.into_iter().map(|sent| sent.draft).chain(waiting)
+    }
+
+    /// Where answers that are being sent are read.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = GlobalAddress> {
+        let waiting = self.epoch.transfers.iter().filter_map(|transfer| match transfer {
+            Transfer::Answer { from, .. } => Some(*from),
+            Transfer::Put { .. } => None,
+        });
+        waiting.chain(self.in_flight.iter().filter_map(|sent| match sent.piece {
+            Some(Piece::Answer { from, .. }) if !matches!(sent.state, State::Arrived | State::Settled) => Some(from),
+            _ => None,
+        }))
+    }
+
+    fn last_epoch(&self) -> &Epoch {
+        self.later.back().unwrap_or(&self.epoch)
+    }
+}
+
+impl Epoch {
+    fn is_empty(&self) -> bool {
+        self.drafts.is_empty() && self.transfers.is_empty()
+    }
+
+    /// Appends a frame to the last draft or a new one; returns how many bytes it took.
+    fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        let full = |draft: &Draft| draft.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES > datagram_bytes;
+        if self.drafts.back().is_none_or(full) {
+            self.drafts.push_back(spare.take());
+        }
+        let Some(draft) = self.drafts.back_mut() else { return 0 };
+        let before = draft.frames.len();
+        frame.append(&mut draft.frames);
+        draft.writes.extend(write);
+        draft.frames.len() - before
+    }
+}
+
+/// The most bytes that a frame takes.
+fn frame_bytes_max(frame: &Frame<'_>) -> usize {
+    match frame {
+        Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),
+        Frame::Data { bytes, .. } => 7 + bytes.len(),
+        _ => 30,
+    }
+}
+
+/// Drafts whose buffers are used again.
+#[derive(Default)]
+pub(crate) struct Spare(Vec<Draft>);
+
+/// Drafts that are kept: what a burst to a few peers needs.
+const SPARE_MAX: usize = 64;
+
+impl Spare {
+    fn take(&mut self) -> Draft {
+        self.0.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give(&mut self, mut draft: Draft) {
+        if self.0.len() < SPARE_MAX && draft.frames.capacity() > 0 {
+            draft.frames.clear();
+            draft.writes.clear();
+            draft.prompt = false;
+            self.0.push(draft);
+        }
+    }
+}

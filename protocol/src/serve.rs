@@ -1,0 +1,240 @@
+//! What a peer's frames ask for, and what its answers mean.
+
+use pelago_base::{GlobalAddress, Instant};
+
+use crate::endpoint::{Endpoint, Event, Rejected, WRITE_BYTES_MAX};
+use crate::memory::{Denied, Memory};
+use crate::operations::{Failure, Operation, Origin, Put, Source};
+use crate::sender::Transfer;
+use crate::wire::{Frame, frames};
+
+/// The index of a put's piece among the writes of its datagram.
+const PIECE: u16 = u16::MAX;
+
+impl Endpoint {
+    /// Does what the frames of a new datagram ask for, in order.
+    pub(crate) fn execute(
+        &mut self,
+        now: Instant,
+        index: u32,
+        sequence: u64,
+        bytes: &[u8],
+        memory: &mut dyn Memory,
+    ) -> Result<(), Rejected> {
+        let mut writes = 0;
+        for frame in frames(bytes) {
+            match frame.ok_or(Rejected::Malformed)? {
+                Frame::Write { to, bytes } => {
+                    self.write(index, (sequence, writes), memory.write(to, bytes));
+                    writes += 1;
+                }
+                Frame::PutPiece { to, all, offset, bytes } => {
+                    let written = memory.check(to, all).and_then(|()| memory.write(further(to, offset), bytes));
+                    self.write(index, (sequence, PIECE), written);
+                }
+                Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
+                Frame::Atomic { operation, at, width, operator, operand } => {
+                    let found = memory.atomic(at, width, operator, operand);
+                    self.answer(index, &result_frame(operation, found));
+                }
+                Frame::Copy { operation, from, to, bytes } => self.serve_copy(now, index, operation, (from, to), bytes, memory),
+                Frame::Value { operation, value } => self.take_value(index, operation, value),
+                Frame::Data { operation, bytes } => self.take_data(index, operation, 0, bytes, memory),
+                Frame::DataPiece { operation, offset, bytes } => self.take_data(index, operation, offset, bytes, memory),
+                Frame::Denied { operation, denied, second } => self.take_denial(index, operation, denied, second),
+                Frame::PeerLost { operation, rank } => self.fail(index, operation, |_| Failure::PeerLost(rank)),
+                Frame::Refused { sequence, index: write, denied } => self.take_refusal(index, sequence, write, denied),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends an answer to a peer, unless it is lost.
+    pub(crate) fn answer(&mut self, index: u32, frame: &Frame<'_>) {
+        let peer = &mut self.peers[index as usize];
+        let datagram_bytes = peer.datagram_bytes();
+        if let Some(active) = &mut peer.active {
+            self.kept_bytes += active.sender.answer(frame, datagram_bytes, &mut self.spare);
+        }
+    }
+
+    /// Tells a peer how the copy ended that it asked for.
+    pub(crate) fn answer_copy(
+        &mut self,
+        now: Instant,
+        index: u32,
+        operation: u32,
+        to: GlobalAddress,
+        result: Result<u64, Failure>,
+    ) {
+        if self.peers[index as usize].lost {
+            return;
+        }
+        self.activate(now, index);
+        let frame = match result {
+            Ok(value) => Frame::Value { operation, value },
+            Err(Failure::PeerLost(rank)) => Frame::PeerLost { operation, rank },
+            Err(Failure::OutOfBounds(at)) => Frame::Denied { operation, denied: Denied::Outside, second: at == to },
+            Err(Failure::Misaligned(at)) => Frame::Denied { operation, denied: Denied::Misaligned, second: at == to },
+        };
+        let peer = &mut self.peers[index as usize];
+        if let Some(active) = &mut peer.active
+            && active.sender.is_idle()
+        {
+            active.outstanding_since = now;
+        }
+        self.answer(index, &frame);
+        self.enqueue(index);
+        self.note_deadline(now, index);
+    }
+
+    /// A write that was refused is told; one that was not is acknowledged with its datagram.
+    fn write(&mut self, index: u32, (sequence, write): (u64, u16), result: Result<(), Denied>) {
+        let Err(denied) = result else { return };
+        let peer = &mut self.peers[index as usize];
+        peer.refusals_sent = peer.refusals_sent.wrapping_add(1);
+        self.answer(index, &Frame::Refused { sequence, index: write, denied });
+    }
+
+    fn serve_get(&mut self, index: u32, operation: u32, from: GlobalAddress, bytes: u64, memory: &mut dyn Memory) {
+        if let Err(denied) = memory.check(from, bytes) {
+            return self.answer(index, &Frame::Denied { operation, denied, second: false });
+        }
+        if bytes > WRITE_BYTES_MAX as u64 {
+            if let Some(active) = &mut self.peers[index as usize].active {
+                active.sender.serve(Transfer::Answer { operation, from, bytes, next: 0 });
+            }
+            return;
+        }
+        let mut found = [0; WRITE_BYTES_MAX];
+        let found = &mut found[..bytes as usize];
+        match memory.read(from, found) {
+            Ok(()) => self.answer(index, &Frame::Data { operation, bytes: found }),
+            Err(denied) => self.answer(index, &Frame::Denied { operation, denied, second: false }),
+        }
+    }
+
+    fn serve_copy(
+        &mut self,
+        now: Instant,
+        index: u32,
+        operation: u32,
+        (from, to): (GlobalAddress, GlobalAddress),
+        bytes: u64,
+        memory: &mut dyn Memory,
+    ) {
+        let denied = |denied, second| Frame::Denied { operation, denied, second };
+        if let Err(reason) = memory.check(from, bytes) {
+            return self.answer(index, &denied(reason, false));
+        }
+        let target = self.config.layout.rank(to);
+        if target == self.config.me {
+            let frame = match memory.check(to, bytes) {
+                Ok(()) => {
+                    memory.copy(from, to, bytes);
+                    Frame::Value { operation, value: 0 }
+                }
+                Err(reason) => denied(reason, true),
+            };
+            return self.answer(index, &frame);
+        }
+        if target.number() >= self.config.layout.ranks() {
+            return self.answer(index, &denied(Denied::Outside, true));
+        }
+        let target = self.meet(target);
+        if self.peers[target as usize].lost {
+            let rank = self.peers[target as usize].rank;
+            return self.answer(index, &Frame::PeerLost { operation, rank });
+        }
+        self.activate(now, target);
+        let put = Put::new(Origin::Peer { index, operation }, Source::Segment(from), to, bytes);
+        let number = self.operations.insert(target, Operation::Put(put));
+        if let (Some(number), Some(active)) = (number, &mut self.peers[target as usize].active) {
+            if active.sender.is_idle() {
+                active.outstanding_since = now;
+            }
+            active.sender.serve(Transfer::Put { operation: number });
+        } else {
+            // The table was looked at before the datagram was taken: only a datagram of hundreds of copies fills it meanwhile.
+            self.answer(index, &denied(Denied::Outside, false));
+        }
+        self.enqueue(target);
+        self.note_deadline(now, target);
+    }
+
+    fn take_value(&mut self, index: u32, number: u32, value: u64) {
+        if matches!(self.operations.get_mut(number), Some(Operation::Atomic { .. } | Operation::Copy { .. })) {
+            self.finish(index, number, Ok(value));
+        }
+    }
+
+    fn take_data(&mut self, index: u32, number: u32, offset: u64, data: &[u8], memory: &mut dyn Memory) {
+        let Some(Operation::Get { to, bytes, received, .. }) = self.operations.get_mut(number) else { return };
+        let length = data.len() as u64;
+        if offset.checked_add(length).is_none_or(|end| end > *bytes) {
+            return;
+        }
+        memory.write_local(*to, offset, data);
+        *received += length;
+        if *received >= *bytes {
+            self.finish(index, number, Ok(0));
+        }
+    }
+
+    fn take_denial(&mut self, index: u32, number: u32, denied: Denied, second: bool) {
+        self.fail(index, number, |operation| {
+            denied.at(match *operation {
+                Operation::Copy { to, .. } if second => to,
+                Operation::Copy { from, .. } | Operation::Get { from, .. } => from,
+                Operation::Atomic { at, .. } => at,
+                Operation::Put(Put { to, .. }) => to,
+            })
+        });
+    }
+
+    fn take_refusal(&mut self, index: u32, sequence: u64, write: u16, denied: Denied) {
+        let peer = &mut self.peers[index as usize];
+        peer.refusals_received = peer.refusals_received.wrapping_add(1);
+        if let Some(sent) = peer.active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
+            sent.refused.push((write, denied));
+        }
+    }
+
+    fn fail(&mut self, index: u32, number: u32, why: impl FnOnce(&Operation) -> Failure) {
+        match self.operations.get_mut(number) {
+            None | Some(Operation::Put(_)) => {}
+            Some(operation) => {
+                let failure = why(operation);
+                self.finish(index, number, Err(failure));
+            }
+        }
+    }
+
+    /// An operation that waited for an answer has ended.
+    fn finish(&mut self, index: u32, number: u32, result: Result<u64, Failure>) {
+        let Some(operation) = self.operations.remove(number) else { return };
+        if let Some(active) = &mut self.peers[index as usize].active {
+            let slow = match operation {
+                Operation::Copy { .. } => true,
+                Operation::Get { bytes, .. } => bytes > WRITE_BYTES_MAX as u64,
+                _ => false,
+            };
+            active.sender.handle_answer(slow);
+        }
+        if let Some((token, local)) = operation.owner() {
+            self.events.push_back(Event::Completed { token, result, local });
+        }
+    }
+}
+
+/// The address `offset` bytes on. One that leads out of its segment is found out when it is used.
+pub(crate) fn further(address: GlobalAddress, offset: u64) -> GlobalAddress {
+    GlobalAddress::from_bits(address.bits().wrapping_add(offset))
+}
+
+fn result_frame(operation: u32, result: Result<u64, Denied>) -> Frame<'static> {
+    match result {
+        Ok(value) => Frame::Value { operation, value },
+        Err(denied) => Frame::Denied { operation, denied, second: false },
+    }
+}

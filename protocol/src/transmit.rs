@@ -1,0 +1,325 @@
+//! Making datagrams.
+
+use pelago_base::{Event as Counted, Instant};
+
+use crate::endpoint::{Endpoint, PeerIndex, Transmit};
+use crate::memory::Memory;
+use crate::operations::{Failure, Operation, Source};
+use crate::receiver::Owed;
+use crate::sender::{Draft, Next, Piece, Transfer};
+use crate::serve::further;
+use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, WORDS_MAX};
+
+/// Datagrams to one peer after which another has its turn.
+const BURST: u32 = 64;
+
+/// A piece is added to frames if so much of it fits.
+const PIECE_WORTHWHILE: usize = 256;
+
+impl Endpoint {
+    /// Writes the next datagram to be sent into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
+    /// datagram that takes them along.
+    pub fn poll_transmit(&mut self, now: Instant, memory: &dyn Memory, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
+        while let Some(&index) = self.queue.front() {
+            if self.burst < BURST
+                && let Some(transmit) = self.transmit(now, index, memory, buffer, true)
+            {
+                self.burst += 1;
+                return Some(transmit);
+            }
+            self.queue.pop_front();
+            self.burst = 0;
+            if let Some(active) = &mut self.peers[index as usize].active {
+                active.queued = false;
+            }
+            // After its turn, a peer with more to send waits behind the others; without room for more, for an acknowledgement or its pace.
+            if self.may_send(now, index) {
+                self.enqueue(index);
+            }
+            self.note_deadline(now, index);
+        }
+        while !patient && let Some(index) = self.waiting.pop_front() {
+            if let Some(active) = &mut self.peers[index as usize].active {
+                active.waiting = false;
+            }
+            if let Some(bytes) = self.send_acknowledgement(index, buffer) {
+                self.note_deadline(now, index);
+                return Some(self.transmitted(index, bytes));
+            }
+        }
+        None
+    }
+
+    /// Whether acknowledgements wait for a datagram to take them along.
+    pub fn is_owing(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if nothing is
+    /// on its way there.
+    pub fn poll_transmit_full(
+        &mut self,
+        now: Instant,
+        to: PeerIndex,
+        memory: &dyn Memory,
+        buffer: &mut [u8],
+    ) -> Option<Transmit> {
+        self.transmit(now, to.0, memory, buffer, false)
+    }
+
+    fn may_send(&mut self, now: Instant, index: u32) -> bool {
+        let peer = &mut self.peers[index as usize];
+        let Some(active) = &mut peer.active else { return false };
+        active.sender.poll(now, &peer.round_trip, true).is_some()
+    }
+
+    fn transmit(&mut self, now: Instant, index: u32, memory: &dyn Memory, buffer: &mut [u8], eagerly: bool) -> Option<Transmit> {
+        let peer = &mut self.peers[index as usize];
+        let active = peer.active.as_mut()?;
+        let bytes = match active.sender.poll(now, &peer.round_trip, eagerly) {
+            Some(Next::Again(sequence)) => Some(self.send_again(now, index, sequence, memory, buffer)),
+            Some(Next::New) => self.send_new(now, index, memory, buffer),
+            Some(Next::Empty) => Some(self.send_frames(now, index, Draft::default(), None, buffer)),
+            None => None,
+        }?;
+        self.note_deadline(now, index);
+        Some(self.transmitted(index, bytes))
+    }
+
+    fn transmitted(&self, index: u32, bytes: usize) -> Transmit {
+        Transmit { to: self.peers[index as usize].rank, peer: PeerIndex(index), bytes }
+    }
+
+    /// A new datagram with what waits; `None` if nothing does after all.
+    fn send_new(&mut self, now: Instant, index: u32, memory: &dyn Memory, buffer: &mut [u8]) -> Option<usize> {
+        loop {
+            let peer = &mut self.peers[index as usize];
+            let datagram_bytes = peer.datagram_bytes();
+            let (draft, transfer) = peer.active.as_mut()?.sender.draft();
+            if let Some(transfer) = transfer {
+                let frames = draft.as_ref().map_or(0, |draft| draft.frames.len());
+                let room = datagram_bytes.saturating_sub(wire::OVERHEAD_BYTES + frames + PIECE_BYTES);
+                if draft.is_none() || room >= PIECE_WORTHWHILE {
+                    let offered = Offered { transfer, draft: draft.unwrap_or_default() };
+                    match self.send_piece(now, index, offered, datagram_bytes, memory, buffer) {
+                        Some(bytes) => return Some(bytes),
+                        None => continue,
+                    }
+                }
+            }
+            return draft.map(|draft| self.send_frames(now, index, draft, None, buffer));
+        }
+    }
+
+    /// A new datagram with a piece of a transfer at its end; without one if its bytes cannot be read.
+    fn send_piece(
+        &mut self,
+        now: Instant,
+        index: u32,
+        Offered { transfer, mut draft }: Offered,
+        datagram_bytes: usize,
+        memory: &dyn Memory,
+        buffer: &mut [u8],
+    ) -> Option<usize> {
+        let (sequence, after) = {
+            let sender = &self.peers[index as usize].active.as_ref()?.sender;
+            (sender.next(), sender.after())
+        };
+        let start = self.begin(index, Some(Place { sequence, after }), true, &draft.frames, WORDS_MAX, buffer);
+        let room = datagram_bytes.saturating_sub(start + PIECE_BYTES + TAG_BYTES);
+        let (piece, rest) = self.next_piece(transfer, room);
+        let written = piece.map(|piece| (piece, self.write_piece(piece, memory, &mut buffer[start..])));
+        let active = self.peers[index as usize].active.as_mut()?;
+        if let Some((piece, Ok(bytes))) = written {
+            active.sender.advance(rest.unwrap_or(transfer), rest.is_none());
+            let sequence = active.sender.push(draft, Some(piece), after);
+            if let Piece::Put { operation, .. } = piece
+                && let Some(Operation::Put(put)) = self.operations.get_mut(operation)
+            {
+                put.out += 1;
+            }
+            return Some(self.end(now, index, Some((sequence, true)), start + bytes, buffer));
+        }
+        // What begins anew acknowledges anew.
+        active.receiver.owe(now, true);
+        active.sender.advance(transfer, true);
+        self.enqueue(index);
+        match transfer {
+            Transfer::Put { operation } => {
+                if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
+                    put.is_sent = true;
+                    put.failure = put.failure.or(written.and_then(|(_, result)| result.err()));
+                }
+                self.end_put(now, operation);
+            }
+            Transfer::Answer { operation, .. } => {
+                let before = draft.frames.len();
+                Frame::Denied { operation, denied: crate::Denied::Outside, second: false }.append(&mut draft.frames);
+                self.kept_bytes += draft.frames.len() - before;
+            }
+        }
+        (!draft.frames.is_empty()).then(|| self.send_frames(now, index, draft, None, buffer))
+    }
+
+    /// The next piece of a transfer, at most `room` bytes, and the transfer after it; `None` for a put that has failed.
+    fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
+        match transfer {
+            Transfer::Put { operation } => {
+                let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return (None, None) };
+                if put.failure.is_some() {
+                    return (None, None);
+                }
+                let bytes = (put.bytes - put.next).min(room as u64);
+                let piece = Piece::Put { operation, offset: put.next, bytes: bytes as usize };
+                put.next += bytes;
+                put.is_sent = put.next == put.bytes;
+                (Some(piece), (!put.is_sent).then_some(transfer))
+            }
+            Transfer::Answer { operation, from, bytes: all, next } => {
+                let bytes = (all - next).min(room as u64);
+                let piece = Piece::Answer { operation, from, offset: next, bytes: bytes as usize };
+                let rest = Transfer::Answer { operation, from, bytes: all, next: next + bytes };
+                (Some(piece), (next + bytes < all).then_some(rest))
+            }
+        }
+    }
+
+    /// Writes a piece, whose bytes are read from memory now.
+    fn write_piece(&mut self, piece: Piece, memory: &dyn Memory, into: &mut [u8]) -> Result<usize, Failure> {
+        let (head, body) = into.split_at_mut(PIECE_BYTES);
+        match piece {
+            Piece::Put { operation, offset, bytes } => {
+                let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return Ok(0) };
+                match put.from {
+                    Source::Local(local) => memory.read_local(local, offset, &mut body[..bytes]),
+                    Source::Segment(from) => {
+                        memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| denied.at(from))?;
+                    }
+                }
+                head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
+                Ok(PIECE_BYTES + bytes)
+            }
+            Piece::Answer { operation, from, offset, bytes } => {
+                memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| denied.at(from))?;
+                head.copy_from_slice(&wire::reply(operation, offset));
+                Ok(PIECE_BYTES + bytes)
+            }
+        }
+    }
+
+    /// A new datagram of frames alone.
+    fn send_frames(&mut self, now: Instant, index: u32, draft: Draft, piece: Option<Piece>, buffer: &mut [u8]) -> usize {
+        let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
+        let urgent = !draft.writes.is_empty() || draft.frames.is_empty();
+        let prompt = urgent || draft.prompt;
+        let (sequence, after) = (active.sender.next(), active.sender.after());
+        let end = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
+        if let Some(active) = self.peers[index as usize].active.as_mut() {
+            active.sender.push(draft, piece, after);
+        }
+        self.end(now, index, Some((sequence, prompt)), end, buffer)
+    }
+
+    /// A datagram once more: the same number and contents; bytes of pieces are read again.
+    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, memory: &dyn Memory, buffer: &mut [u8]) -> usize {
+        self.counters.count(Counted::DatagramRepeated);
+        let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
+        let Some(sent) = active.sender.sent_mut(sequence) else { return 0 };
+        let words_max = sent.words_max();
+        let (frames, piece, after) = (std::mem::take(&mut sent.draft.frames), sent.piece, sent.after);
+        let start = self.begin(index, Some(Place { sequence, after }), true, &frames, words_max, buffer);
+        let written = piece.map_or(Ok(0), |piece| self.write_piece(piece, memory, &mut buffer[start..]));
+        let end = match (written, piece) {
+            (Ok(bytes), _) => start + bytes,
+            // The memory is registered no longer: say so in the place of its bytes.
+            (Err(_), Some(Piece::Answer { operation, .. })) => {
+                let mut denied = Vec::new();
+                Frame::Denied { operation, denied: crate::Denied::Outside, second: false }.append(&mut denied);
+                buffer[start..start + denied.len()].copy_from_slice(&denied);
+                start + denied.len()
+            }
+            (Err(failure), Some(Piece::Put { operation, .. })) => {
+                if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
+                    put.failure = put.failure.or(Some(failure));
+                }
+                start
+            }
+            (Err(_), None) => start,
+        };
+        if let Some(sent) = self.peers[index as usize].active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
+            sent.draft.frames = frames;
+        }
+        self.end(now, index, Some((sequence, true)), end, buffer)
+    }
+
+    /// A datagram that only acknowledges, if the peer waits for that.
+    fn send_acknowledgement(&mut self, index: u32, buffer: &mut [u8]) -> Option<usize> {
+        let active = self.peers[index as usize].active.as_ref()?;
+        if active.receiver.owed() != Owed::Now {
+            return None;
+        }
+        let end = self.begin(index, None, false, &[], WORDS_MAX, buffer);
+        Some(self.end(Instant::ZERO, index, None, end, buffer))
+    }
+
+    /// Writes all but pieces and tag, with an acknowledgement of up to `words_max` words; returns where the pieces begin.
+    fn begin(
+        &mut self,
+        index: u32,
+        place: Option<Place>,
+        urgent: bool,
+        frames: &[u8],
+        words_max: usize,
+        buffer: &mut [u8],
+    ) -> usize {
+        let room = u16::try_from(self.room() / Acknowledgement::ROOM_UNIT).unwrap_or(u16::MAX);
+        self.transmissions += 1;
+        let header = Header {
+            from: self.config.me,
+            start: self.config.start,
+            sequenced: place.is_some(),
+            fenced: place.is_some_and(|place| place.after != 0),
+            urgent,
+            transmission: self.transmissions,
+        };
+        header.write(buffer);
+        let mut at = HEADER_BYTES;
+        let peer = &mut self.peers[index as usize];
+        if let Some(active) = &mut peer.active {
+            let (words, words_known) = active.receiver.acknowledge(peer.received);
+            let words_used = words_known.min(words_max as u8);
+            if words_used < words_known {
+                // What has no room here is told by the next datagram.
+                active.receiver.owe(Instant::ZERO, true);
+            }
+            let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
+            at += Acknowledgement { next, refused, room, datagram_bytes, words, words_used }.write(&mut buffer[at..]);
+        }
+        if let Some(place) = place {
+            at += place.write(&mut buffer[at..]);
+        }
+        buffer[at..at + frames.len()].copy_from_slice(frames);
+        at + frames.len()
+    }
+
+    /// Seals what `begin` began and notes that it leaves: its number and whether it is answered at once.
+    fn end(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, end: usize, buffer: &mut [u8]) -> usize {
+        self.counters.count(Counted::DatagramSent);
+        let bytes = end + TAG_BYTES;
+        let peer = &mut self.peers[index as usize];
+        if let Some(header) = Header::parse(buffer) {
+            self.seal.seal(header.nonce(peer.rank), &mut buffer[..bytes]);
+        }
+        if let (Some(active), Some((sequence, prompt))) = (&mut peer.active, numbered) {
+            active.used = now;
+            active.sender.handle_sent(now, sequence, bytes, prompt, &peer.round_trip);
+        }
+        bytes
+    }
+}
+
+/// What a new datagram may carry.
+struct Offered {
+    transfer: Transfer,
+    draft: Draft,
+}

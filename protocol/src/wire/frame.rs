@@ -1,0 +1,261 @@
+//! Frames: what a datagram asks for and answers. The kind is one byte; a piece takes the rest of its datagram.
+
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+
+use super::Reader;
+use crate::Denied;
+
+/// Bytes of a piece besides what it carries.
+pub(crate) const PIECE_BYTES: usize = 25;
+
+const WRITE: u8 = 1;
+const PUT_PIECE: u8 = 2;
+const GET: u8 = 3;
+const ATOMIC: u8 = 4;
+const COPY: u8 = 5;
+const VALUE: u8 = 6;
+const DATA: u8 = 7;
+const DATA_PIECE: u8 = 8;
+const DENIED: u8 = 9;
+const PEER_LOST: u8 = 10;
+const REFUSED: u8 = 11;
+
+/// One frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frame<'a> {
+    /// Write these bytes.
+    Write { to: GlobalAddress, bytes: &'a [u8] },
+    /// Write these bytes, `offset` bytes into a put of `all` bytes that begins at `to`; not one of them unless all may be written.
+    PutPiece { to: GlobalAddress, all: u64, offset: u64, bytes: &'a [u8] },
+    /// Answer with so many bytes.
+    Get { operation: u32, from: GlobalAddress, bytes: u64 },
+    /// Work on a word and answer with what was there.
+    Atomic { operation: u32, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
+    /// Move bytes to another rank and answer when they are there.
+    Copy { operation: u32, from: GlobalAddress, to: GlobalAddress, bytes: u64 },
+    /// An atomic found this; a copy is done.
+    Value { operation: u32, value: u64 },
+    /// All that a get asked for.
+    Data { operation: u32, bytes: &'a [u8] },
+    /// A part of it.
+    DataPiece { operation: u32, offset: u64, bytes: &'a [u8] },
+    /// The operation had no effect. `second` blames the second address of a copy.
+    Denied { operation: u32, denied: Denied, second: bool },
+    /// The destination of a copy is lost.
+    PeerLost { operation: u32, rank: Rank },
+    /// The `index`-th write of a datagram, or its piece, had no effect.
+    Refused { sequence: u64, index: u16, denied: Denied },
+}
+
+/// The frames of a datagram; `None` stands for bytes that are no frame, after which there is no other.
+pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = Option<Frame<'_>>> {
+    let mut reader = Reader(bytes);
+    std::iter::from_fn(move || {
+        if reader.0.is_empty() {
+            return None;
+        }
+        let frame = Frame::parse(&mut reader);
+        if frame.is_none() {
+            reader.0 = &[];
+        }
+        Some(frame)
+    })
+}
+
+impl<'a> Frame<'a> {
+    #[inline]
+    fn parse(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(match reader.u8()? {
+            WRITE => {
+                let (count, to) = (reader.u16()?, address(reader)?);
+                Self::Write { to, bytes: reader.bytes(usize::from(count))? }
+            }
+            PUT_PIECE => {
+                let (to, all, offset) = (address(reader)?, reader.u64()?, reader.u64()?);
+                Self::PutPiece { to, all, offset, bytes: rest(reader) }
+            }
+            GET => Self::Get { operation: reader.u32()?, from: address(reader)?, bytes: reader.u64()? },
+            ATOMIC => {
+                let (operation, at, code, operand) = (reader.u32()?, address(reader)?, reader.u8()?, reader.u64()?);
+                let width = if code & 128 == 0 { Width::Eight } else { Width::Four };
+                let operator = match code & 127 {
+                    0 => AtomicOperator::Load,
+                    1 => AtomicOperator::Swap,
+                    2 => AtomicOperator::CompareSwap { expected: reader.u64()? },
+                    3 => AtomicOperator::Add,
+                    4 => AtomicOperator::And,
+                    5 => AtomicOperator::Or,
+                    6 => AtomicOperator::Xor,
+                    _ => return None,
+                };
+                Self::Atomic { operation, at, width, operator, operand }
+            }
+            COPY => Self::Copy { operation: reader.u32()?, from: address(reader)?, to: address(reader)?, bytes: reader.u64()? },
+            VALUE => Self::Value { operation: reader.u32()?, value: reader.u64()? },
+            DATA => {
+                let (operation, count) = (reader.u32()?, reader.u16()?);
+                Self::Data { operation, bytes: reader.bytes(usize::from(count))? }
+            }
+            DATA_PIECE => {
+                let (operation, offset, _) = (reader.u64()?, reader.u64()?, reader.u64()?);
+                Self::DataPiece { operation: u32::try_from(operation).ok()?, offset, bytes: rest(reader) }
+            }
+            DENIED => {
+                let (operation, why) = (reader.u32()?, reader.u8()?);
+                Self::Denied { operation, denied: denied(why), second: why & 2 != 0 }
+            }
+            PEER_LOST => Self::PeerLost { operation: reader.u32()?, rank: Rank::new(reader.u32()?) },
+            REFUSED => Self::Refused { sequence: reader.u64()?, index: reader.u16()?, denied: denied(reader.u8()?) },
+            _ => return None,
+        })
+    }
+
+    /// Appends the frame; pieces and data are written in place instead.
+    pub(crate) fn append(&self, to: &mut Vec<u8>) {
+        match *self {
+            Self::Write { to: at, bytes } => {
+                to.push(WRITE);
+                to.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+                to.extend_from_slice(&at.bits().to_le_bytes());
+                to.extend_from_slice(bytes);
+            }
+            Self::Get { operation, from, bytes } => numbers(to, GET, operation, &[from.bits(), bytes]),
+            Self::Atomic { operation, at, width, operator, operand } => {
+                let (code, expected) = code(operator);
+                numbers(to, ATOMIC, operation, &[at.bits()]);
+                to.push(if width == Width::Four { code | 128 } else { code });
+                to.extend_from_slice(&operand.to_le_bytes());
+                to.extend(expected.into_iter().flat_map(u64::to_le_bytes));
+            }
+            Self::Copy { operation, from, to: target, bytes } => {
+                numbers(to, COPY, operation, &[from.bits(), target.bits(), bytes]);
+            }
+            Self::Value { operation, value } => numbers(to, VALUE, operation, &[value]),
+            Self::Data { operation, bytes } => {
+                numbers(to, DATA, operation, &[]);
+                to.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+                to.extend_from_slice(bytes);
+            }
+            Self::Denied { operation, denied, second } => {
+                numbers(to, DENIED, operation, &[]);
+                to.push(u8::from(denied == Denied::Misaligned) | u8::from(second) << 1);
+            }
+            Self::PeerLost { operation, rank } => {
+                numbers(to, PEER_LOST, operation, &[]);
+                to.extend_from_slice(&rank.number().to_le_bytes());
+            }
+            Self::Refused { sequence, index, denied } => {
+                to.push(REFUSED);
+                to.extend_from_slice(&sequence.to_le_bytes());
+                to.extend_from_slice(&index.to_le_bytes());
+                to.push(u8::from(denied == Denied::Misaligned));
+            }
+            Self::PutPiece { to: at, all, offset, bytes } => {
+                to.extend_from_slice(&request(at, all, offset));
+                to.extend_from_slice(bytes);
+            }
+            Self::DataPiece { operation, offset, bytes } => {
+                to.extend_from_slice(&reply(operation, offset));
+                to.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// How many bytes a write takes on the wire besides those it carries.
+    pub(crate) const WRITE_BYTES: usize = 11;
+}
+
+/// The head of a piece of a put.
+pub(crate) fn request(to: GlobalAddress, all: u64, offset: u64) -> [u8; PIECE_BYTES] {
+    piece(PUT_PIECE, [to.bits(), all, offset])
+}
+
+/// The head of a piece of what a get asked for.
+pub(crate) fn reply(operation: u32, offset: u64) -> [u8; PIECE_BYTES] {
+    piece(DATA_PIECE, [u64::from(operation), offset, 0])
+}
+
+fn piece(kind: u8, words: [u64; 3]) -> [u8; PIECE_BYTES] {
+    let mut head = [kind; PIECE_BYTES];
+    for (word, place) in words.iter().zip(head[1..].chunks_exact_mut(8)) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    head
+}
+
+fn numbers(to: &mut Vec<u8>, kind: u8, operation: u32, words: &[u64]) {
+    to.push(kind);
+    to.extend_from_slice(&operation.to_le_bytes());
+    words.iter().for_each(|word| to.extend_from_slice(&word.to_le_bytes()));
+}
+
+#[inline]
+fn address(reader: &mut Reader<'_>) -> Option<GlobalAddress> {
+    reader.u64().map(GlobalAddress::from_bits)
+}
+
+fn rest<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
+    std::mem::take(&mut reader.0)
+}
+
+fn denied(code: u8) -> Denied {
+    if code & 1 == 0 { Denied::Outside } else { Denied::Misaligned }
+}
+
+fn code(operator: AtomicOperator) -> (u8, Option<u64>) {
+    match operator {
+        AtomicOperator::Load => (0, None),
+        AtomicOperator::Swap => (1, None),
+        AtomicOperator::CompareSwap { expected } => (2, Some(expected)),
+        AtomicOperator::Add => (3, None),
+        AtomicOperator::And => (4, None),
+        AtomicOperator::Or => (5, None),
+        AtomicOperator::Xor => (6, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_survive_the_wire() {
+        let (at, to) = (GlobalAddress::from_bits(u64::MAX / 3), GlobalAddress::from_bits(77));
+        let operation = 0xDEAD_BEEF;
+        let atomic = |width, operator| Frame::Atomic { operation, at, width, operator, operand: u64::MAX - 5 };
+        use AtomicOperator::*;
+        let atomics = [Load, Swap, CompareSwap { expected: 9 }, Add, And, Or, Xor];
+        let mut sent: Vec<Frame<'_>> =
+            atomics.into_iter().flat_map(|operator| [Width::Four, Width::Eight].map(|width| atomic(width, operator))).collect();
+        sent.extend([
+            Frame::Write { to, bytes: b"" },
+            Frame::Write { to, bytes: b"bytes" },
+            Frame::Get { operation, from: at, bytes: 1 << 40 },
+            Frame::Copy { operation, from: at, to, bytes: 3 },
+            Frame::Value { operation, value: 12 },
+            Frame::Data { operation, bytes: b"data" },
+            Frame::Denied { operation, denied: Denied::Outside, second: true },
+            Frame::Denied { operation, denied: Denied::Misaligned, second: false },
+            Frame::PeerLost { operation, rank: Rank::new(7) },
+            Frame::Refused { sequence: u64::MAX, index: 500, denied: Denied::Misaligned },
+        ]);
+        for last in [
+            Frame::PutPiece { to, all: 1 << 30, offset: 1 << 20, bytes: b"piece" },
+            Frame::DataPiece { operation, offset: 1 << 39, bytes: b"part" },
+        ] {
+            let all: Vec<Frame<'_>> = sent.iter().copied().chain([last]).collect();
+            let mut bytes = Vec::new();
+            all.iter().for_each(|frame| frame.append(&mut bytes));
+            assert_eq!(frames(&bytes).collect::<Option<Vec<_>>>(), Some(all));
+        }
+    }
+
+    #[test]
+    fn cut_frames_are_none() {
+        let mut bytes = Vec::new();
+        Frame::Copy { operation: 1, from: GlobalAddress::NULL, to: GlobalAddress::NULL, bytes: 3 }.append(&mut bytes);
+        for length in 1..bytes.len() {
+            assert_eq!(frames(&bytes[..length]).collect::<Vec<_>>(), [None]);
+        }
+    }
+}

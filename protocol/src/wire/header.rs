@@ -1,0 +1,189 @@
+//! The header, the acknowledgement and the place of a datagram.
+
+use pelago_base::Rank;
+use pelago_base::limits::RANKS_MAX;
+
+use super::{HEADER_BYTES, Reader, WORDS_MAX};
+
+/// Bumped with every change of what travels.
+const VERSION: u32 = 1;
+
+const RANK_BITS: u32 = RANKS_MAX.ilog2();
+const START_BITS: u32 = 24;
+
+/// Who sent a datagram, and which of its transmissions this is.
+///
+/// ```text
+/// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 start · 64–127 transmission
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) from: Rank,
+    /// Tells a process from an earlier one of the same rank.
+    pub(crate) start: u32,
+    /// Whether the datagram has a sequence number.
+    pub(crate) sequenced: bool,
+    /// Whether it waits for earlier ones to take effect.
+    pub(crate) fenced: bool,
+    /// Whether it should be acknowledged at once.
+    pub(crate) urgent: bool,
+    /// Counts all transmissions of the sender.
+    pub(crate) transmission: u64,
+}
+
+impl Header {
+    pub(crate) fn write(&self, into: &mut [u8]) {
+        let flags = u32::from(self.sequenced) | u32::from(self.fenced) << 1 | u32::from(self.urgent) << 2;
+        into[..4].copy_from_slice(&(self.from.number() | VERSION << RANK_BITS | flags << 24).to_le_bytes());
+        into[4..8].copy_from_slice(&self.start.to_le_bytes());
+        into[8..HEADER_BYTES].copy_from_slice(&self.transmission.to_le_bytes());
+    }
+
+    /// `None` if this is no header of this version.
+    pub(crate) fn parse(datagram: &[u8]) -> Option<Self> {
+        let mut reader = Reader(datagram);
+        let (word, start, transmission) = (reader.u32()?, reader.u32()?, reader.u64()?);
+        let (rank, version, flags) = (word & (RANKS_MAX - 1), word >> RANK_BITS & 15, word >> 24);
+        (version == VERSION && flags < 8 && start >> START_BITS == 0).then_some(Self {
+            from: Rank::new(rank),
+            start,
+            sequenced: flags & 1 != 0,
+            fenced: flags & 2 != 0,
+            urgent: flags & 4 != 0,
+            transmission,
+        })
+    }
+
+    /// What the seal of this transmission to `to` is made with; never the same twice in a job.
+    pub(crate) fn nonce(&self, to: Rank) -> [u8; 16] {
+        let ends = u64::from(self.from.number()) | u64::from(to.number()) << RANK_BITS | u64::from(self.start) << (2 * RANK_BITS);
+        const { assert!(2 * RANK_BITS + START_BITS <= 64, "both ends and the start have room in a word") };
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&ends.to_le_bytes());
+        nonce[8..].copy_from_slice(&self.transmission.to_le_bytes());
+        nonce
+    }
+}
+
+/// The start that a header can carry.
+pub(crate) const fn start(number: u32) -> u32 {
+    number & ((1 << START_BITS) - 1)
+}
+
+/// What the sender has received, and what it can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledgement {
+    /// Everything below has been received.
+    pub(crate) next: u64,
+    /// How many writes it has refused, ever.
+    pub(crate) refused: u32,
+    /// How many bytes may be on their way to it, in units of [`ROOM_UNIT`](Self::ROOM_UNIT).
+    pub(crate) room: u16,
+    /// The largest datagram that it can take or send.
+    pub(crate) datagram_bytes: u16,
+    /// Which of the numbers from `next` on have been received.
+    pub(crate) words: [u64; WORDS_MAX],
+    /// How many of the words say anything.
+    pub(crate) words_used: u8,
+}
+
+impl Acknowledgement {
+    pub(crate) const FIXED_BYTES: usize = 18;
+    pub(crate) const ROOM_UNIT: u64 = 1024;
+
+    /// Writes it and returns how many bytes it took.
+    pub(crate) fn write(&self, into: &mut [u8]) -> usize {
+        into[..8].copy_from_slice(&self.next.to_le_bytes());
+        into[8..12].copy_from_slice(&self.refused.to_le_bytes());
+        into[12..14].copy_from_slice(&self.room.to_le_bytes());
+        into[14..16].copy_from_slice(&self.datagram_bytes.to_le_bytes());
+        into[16] = self.words_used;
+        into[17] = 0;
+        let words = &self.words[..usize::from(self.words_used)];
+        for (word, place) in words.iter().zip(into[Self::FIXED_BYTES..].chunks_exact_mut(8)) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        Self::FIXED_BYTES + 8 * words.len()
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>) -> Option<Self> {
+        let (next, refused, room, datagram_bytes) = (reader.u64()?, reader.u32()?, reader.u16()?, reader.u16()?);
+        let (words_used, _) = (reader.u8()?, reader.u8()?);
+        let mut words = [0; WORDS_MAX];
+        for word in words.get_mut(..usize::from(words_used))? {
+            *word = reader.u64()?;
+        }
+        Some(Self { next, refused, room, datagram_bytes, words, words_used })
+    }
+}
+
+/// Where a datagram stands among those of its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) sequence: u64,
+    /// Everything below takes effect before this does; 0 if that does not matter.
+    pub(crate) after: u64,
+}
+
+impl Place {
+    pub(crate) fn write(&self, into: &mut [u8]) -> usize {
+        into[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        if self.after == 0 {
+            return 8;
+        }
+        into[8..16].copy_from_slice(&self.after.to_le_bytes());
+        16
+    }
+
+    pub(crate) fn parse(reader: &mut Reader<'_>, header: &Header) -> Option<Self> {
+        let sequence = reader.u64()?;
+        let after = if header.fenced { reader.u64()? } else { 0 };
+        Some(Self { sequence, after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn headers_survive_the_wire(
+            from in 0..RANKS_MAX, start in 0..1u32 << START_BITS, flags in any::<[bool; 3]>(), transmission in any::<u64>(),
+        ) {
+            let [sequenced, fenced, urgent] = flags;
+            let header = Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission };
+            let mut bytes = [0; HEADER_BYTES];
+            header.write(&mut bytes);
+            prop_assert_eq!(Header::parse(&bytes), Some(header));
+        }
+
+        #[test]
+        fn acknowledgements_survive_the_wire(
+            next in any::<u64>(), refused in any::<u32>(), room in any::<u16>(), datagram_bytes in any::<u16>(),
+            words in any::<[u64; WORDS_MAX]>(), used in 0..=WORDS_MAX,
+        ) {
+            let mut kept = [0; WORDS_MAX];
+            kept[..used].copy_from_slice(&words[..used]);
+            let words_used = used as u8;
+            let sent = Acknowledgement { next, refused, room, datagram_bytes, words: kept, words_used };
+            let mut bytes = [0; 256];
+            let written = sent.write(&mut bytes);
+            let mut reader = Reader(&bytes[..written]);
+            prop_assert_eq!(Acknowledgement::parse(&mut reader), Some(sent));
+            prop_assert!(reader.0.is_empty());
+        }
+
+        #[test]
+        fn nonces_tell_everything_apart(one in any::<(u32, u32, u32, u64)>(), other in any::<(u32, u32, u32, u64)>()) {
+            let nonce = |(from, to, begun, transmission): (u32, u32, u32, u64)| {
+                let (from, to, start) = (from % RANKS_MAX, to % RANKS_MAX, start(begun));
+                let header = Header { from: Rank::new(from), start, sequenced: false, fenced: false, urgent: false, transmission };
+                ((from, to, start, transmission), header.nonce(Rank::new(to)))
+            };
+            let ((one, first), (other, second)) = (nonce(one), nonce(other));
+            prop_assert_eq!(one == other, first == second);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A peer that is gone ends what waits for it, in bounded time; one that is there, however bad the network, is never taken for gone.
+
+use pelago_base::{AtomicOperator, Duration, Rank, Width};
+use pelago_protocol::{Failure, Request};
+
+use crate::memory::at;
+use crate::network::{FAILURE_LIMIT, Network, Random, Weather};
+
+fn operations(network: &mut Network, from: usize, to: usize) -> Vec<u64> {
+    let layout = network.layout;
+    let local = network.local(from, vec![1; 100_000]);
+    let there = at(layout, to as u32, 1, 0);
+    let elsewhere = at(layout, (to as u32 + 1) % layout.ranks(), 2, 0);
+    let all = [
+        Request::Write { to: there, bytes: b"bytes" },
+        Request::Put { from: local, to: there, bytes: 100_000 },
+        Request::Get { from: there, to: local, bytes: 8 },
+        Request::Get { from: there, to: local, bytes: 100_000 },
+        Request::Copy { from: there, to: elsewhere, bytes: 50_000 },
+        Request::Atomic { at: there, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 },
+    ];
+    for (token, request) in all.into_iter().enumerate() {
+        network.submit(from, to, request, token as u64);
+        network.fence(from, to);
+    }
+    (0..all.len() as u64).collect()
+}
+
+#[test]
+fn everything_ends_within_the_limit() {
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let weather = Weather::foul(&mut random);
+        let mut network = Network::new(3, seed, weather);
+        let tokens = operations(&mut network, 0, 1);
+        (0..random.below(60)).for_each(|_| {
+            network.step();
+        });
+        let before = network.now;
+        network.kill(1);
+        for token in tokens {
+            let result = network.wait(0, token);
+            assert!(matches!(result, Ok(_) | Err(Failure::PeerLost(_))), "seed {seed}: {result:?}");
+        }
+        let took = network.now.since(before);
+        assert!(took <= FAILURE_LIMIT + Duration::from_milliseconds(200), "seed {seed}: {took:?}");
+        network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: b"late" }, 99);
+        assert_eq!(network.wait(0, 99), Err(Failure::PeerLost(Rank::new(1))));
+        // Others go on.
+        network.submit(0, 2, Request::Write { to: at(network.layout, 2, 1, 0), bytes: b"well" }, 100);
+        assert_eq!(network.wait(0, 100), Ok(0));
+    }
+}
+
+#[test]
+fn a_copy_whose_target_is_gone_ends_and_says_who() {
+    let mut network = Network::new(3, 5, Weather::FAIR);
+    network.kill(2);
+    let (from, to) = (at(network.layout, 1, 1, 0), at(network.layout, 2, 1, 0));
+    network.submit(0, 1, Request::Copy { from, to, bytes: 70_000 }, 0);
+    assert_eq!(network.wait(0, 0), Err(Failure::PeerLost(Rank::new(2))));
+    assert!(network.now.since(pelago_base::Instant::ZERO) > FAILURE_LIMIT, "rank 1 asked until then, and rank 0 waited for it");
+    assert_eq!(network.lost, [(1, Rank::new(2))]);
+}
+
+#[test]
+fn a_rank_that_is_said_to_be_gone_is_gone_at_once() {
+    let mut network = Network::new(3, 6, Weather::FAIR);
+    network.kill(1);
+    let tokens = operations(&mut network, 0, 1);
+    let now = network.now;
+    network.endpoints[0].lose(now, Rank::new(1));
+    network.pump(0);
+    for token in tokens {
+        assert_eq!(network.ended[&(0, token)], Err(Failure::PeerLost(Rank::new(1))));
+    }
+    network.quiet();
+    assert_eq!(network.endpoints[0].peers(), (1, 0));
+}
+
+#[test]
+fn another_process_of_a_rank_is_a_stranger() {
+    let mut network = Network::new(2, 8, Weather::FAIR);
+    let word = at(network.layout, 1, 1, 0);
+    let add = Request::Atomic { at: word, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+    network.submit(0, 1, add, 0);
+    network.wait(0, 0).unwrap();
+    network.kill(0);
+    network.quiet();
+    network.restart(0);
+    network.submit(0, 1, add, 1);
+    assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))));
+    assert_eq!(network.memories[1].word(0), 1, "the second process changes nothing");
+}

@@ -1,0 +1,91 @@
+//! What comes after a fence takes effect after what came before, without waiting for it.
+
+use pelago_base::Event;
+use pelago_protocol::Request;
+
+use crate::memory::at;
+use crate::network::{Network, Random, Weather};
+
+/// Data of any size, a fence, and a flag: whoever sees the flag sees the data.
+fn flags(seed: u64) -> u64 {
+    let mut random = Random::new(seed);
+    let weather = Weather::foul(&mut random);
+    let mut network = Network::new(2, random.next(), weather);
+    let rounds = 1 + random.below(8);
+    let mut expected = Vec::new();
+    for round in 1..=rounds {
+        let bytes = random.below(6_000) as usize;
+        let data = vec![round as u8; bytes];
+        let (data_at, flag_at) = (at(network.layout, 1, 2, 0), at(network.layout, 1, 1, 0));
+        let local = network.local(0, data.clone());
+        network.submit(0, 1, Request::Put { from: local, to: data_at, bytes: bytes as u64 }, 2 * round);
+        network.fence(0, 1);
+        network.submit(0, 1, Request::Write { to: flag_at, bytes: &round.to_le_bytes() }, 2 * round + 1);
+        network.fence(0, 1);
+        expected.push(bytes);
+    }
+    let mut seen = 0;
+    while network.step() {
+        let flag = network.memories[1].word(0);
+        assert!(flag >= seen, "{seed:#x}: the flag goes from {seen} to {flag}");
+        seen = flag;
+        if flag > 0 {
+            let data = &network.memories[1].segments[1].as_ref().unwrap()[..expected[flag as usize - 1]];
+            assert!(data.iter().all(|&byte| u64::from(byte) >= flag), "{seed:#x}: flag {flag} before its data");
+        }
+    }
+    assert_eq!(seen, rounds, "{seed:#x}");
+    assert!(network.ended.values().all(Result::is_ok));
+    network.endpoints[1].counters().of(Event::DatagramEarly)
+}
+
+#[test]
+fn no_flag_is_seen_before_its_data() {
+    let early: u64 = (0..1_000).map(|number| flags(0xF1A6_0000 + number)).sum();
+    assert!(early > 100, "some datagrams came too early: {early}");
+}
+
+#[test]
+fn data_and_flag_take_one_round_trip() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let (data_at, flag_at) = (at(network.layout, 1, 2, 0), at(network.layout, 1, 1, 0));
+    network.submit(0, 1, Request::Write { to: data_at, bytes: &[7; 100] }, 0);
+    network.fence(0, 1);
+    network.submit(0, 1, Request::Write { to: flag_at, bytes: &[1; 8] }, 1);
+    network.wait(0, 1).unwrap();
+    assert_eq!(network.now.as_picoseconds(), 2 * 2_000_000, "there and back");
+}
+
+#[test]
+fn what_is_read_before_a_fence_is_not_what_is_written_after() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let weather = Weather::foul(&mut random);
+        let mut network = Network::new(2, seed, weather);
+        let bytes = random.below(20_000) + 1;
+        let place = at(network.layout, 1, 2, 0);
+        let (into, from) = (network.local(0, vec![9; bytes as usize]), network.local(0, vec![1; bytes as usize]));
+        network.submit(0, 1, Request::Get { from: place, to: into, bytes }, 0);
+        network.fence(0, 1);
+        network.submit(0, 1, Request::Put { from, to: place, bytes }, 1);
+        network.wait(0, 1).unwrap();
+        assert!(network.memories[0].locals[0].iter().all(|&byte| byte == 0), "seed {seed}");
+        assert!(network.memories[1].segments[1].as_ref().unwrap()[..bytes as usize].iter().all(|&byte| byte == 1), "seed {seed}");
+    }
+}
+
+#[test]
+fn reads_behind_many_fences_all_end() {
+    let mut network = Network::new(3, 2, Weather::FAIR);
+    let layout = network.layout;
+    let local = network.local(0, vec![0; 3_000]);
+    for token in 0..20 {
+        let copy = Request::Copy { from: at(layout, 1, 1, 0), to: at(layout, 2, 1, 0), bytes: 3_000 };
+        let get = Request::Get { from: at(layout, 1, 1, 0), to: local, bytes: 3_000 };
+        network.submit(0, 1, if token % 2 == 0 { copy } else { get }, token);
+        network.fence(0, 1);
+    }
+    network.quiet();
+    assert_eq!(network.ended.len(), 20);
+    assert!(network.ended.values().all(Result::is_ok));
+}

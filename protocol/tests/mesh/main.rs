@@ -1,0 +1,11 @@
+//! Endpoints that talk to each other over a network that loses, repeats, delays and reorders, in virtual time. Every run is made from a
+//! seed, which every failure names.
+
+mod exactly_once;
+mod failure;
+mod fences;
+mod hostile;
+mod memory;
+mod network;
+mod sizes;
+mod transfers;

@@ -1,0 +1,250 @@
+//! The network between the endpoints, and the clock.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use pelago_base::{AddressLayout, Duration, Instant, Rank};
+use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Local, PeerIndex, Rejected, Request};
+
+use crate::memory::RankMemory;
+
+/// What the network does to datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    /// Of a million datagrams, so many are lost.
+    pub(crate) lost: u64,
+    /// So many arrive a second time, later.
+    pub(crate) repeated: u64,
+    /// From the shortest way to the longest, in nanoseconds; differences reorder.
+    pub(crate) delay: (u64, u64),
+}
+
+impl Weather {
+    pub(crate) const FAIR: Self = Self { lost: 0, repeated: 0, delay: (2_000, 2_000) };
+
+    /// Up to four of ten lost, up to three of ten repeated, ways that differ by up to a hundred.
+    pub(crate) fn foul(random: &mut Random) -> Self {
+        let shortest = 1_000 + random.below(20_000);
+        let longest = shortest * (1 + random.below(100));
+        Self { lost: random.below(400_001), repeated: random.below(300_001), delay: (shortest, longest) }
+    }
+}
+
+/// SplitMix64.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ word >> 31
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.next() as u8).collect()
+    }
+}
+
+pub(crate) type Outcome = Result<u64, Failure>;
+
+/// The job: endpoints, what is between them, and what has ended.
+pub(crate) struct Network {
+    pub(crate) layout: AddressLayout,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) memories: Vec<RankMemory>,
+    pub(crate) weather: Weather,
+    pub(crate) random: Random,
+    pub(crate) now: Instant,
+    /// What has ended, by rank and token.
+    pub(crate) ended: BTreeMap<(usize, u64), Outcome>,
+    pub(crate) lost: Vec<(usize, Rank)>,
+    pub(crate) dead: Vec<bool>,
+    /// Everything that was ever sent, if wanted.
+    pub(crate) recorded: Option<Vec<(usize, Vec<u8>)>>,
+    on_the_way: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    sent: u64,
+    seed: u64,
+    datagram_bytes: usize,
+    buffer: Vec<u8>,
+}
+
+pub(crate) const KEY: Key = Key([0x5A; 16]);
+pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+
+impl Network {
+    pub(crate) fn new(ranks: u32, seed: u64, weather: Weather) -> Self {
+        Self::with(ranks, seed, weather, 1400, false)
+    }
+
+    pub(crate) fn with(ranks: u32, seed: u64, weather: Weather, datagram_bytes: usize, encrypt: bool) -> Self {
+        let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
+        Self {
+            layout,
+            endpoints: (0..ranks).map(|rank| Endpoint::new(config(layout, rank, 1, encrypt))).collect(),
+            memories: (0..ranks).map(|rank| RankMemory::new(layout, Rank::new(rank))).collect(),
+            weather,
+            random: Random::new(seed),
+            now: Instant::ZERO,
+            ended: BTreeMap::new(),
+            lost: Vec::new(),
+            dead: vec![false; ranks as usize],
+            recorded: None,
+            on_the_way: BinaryHeap::new(),
+            sent: 0,
+            seed,
+            datagram_bytes,
+            buffer: vec![0; 1 << 16],
+        }
+    }
+
+    /// The peer `to` as `from` knows it.
+    pub(crate) fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
+        self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes)
+    }
+
+    pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> Result<(), Full> {
+        let peer = self.peer(from, to);
+        self.endpoints[from].submit(self.now, peer, request, token)?;
+        self.pump(from);
+        Ok(())
+    }
+
+    /// Submits as soon as there is room.
+    pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) {
+        while self.try_submit(from, to, request, token).is_err() {
+            assert!(self.step(), "{}: full for ever", self.about());
+        }
+    }
+
+    pub(crate) fn fence(&mut self, from: usize, to: usize) {
+        let peer = self.peer(from, to);
+        self.endpoints[from].fence(peer);
+    }
+
+    /// Makes local memory of a rank.
+    pub(crate) fn local(&mut self, rank: usize, bytes: Vec<u8>) -> Local {
+        self.memories[rank].locals.push(bytes);
+        Local(self.memories[rank].locals.len() as u64 - 1)
+    }
+
+    /// Goes on until an operation ends.
+    pub(crate) fn wait(&mut self, rank: usize, token: u64) -> Outcome {
+        while !self.ended.contains_key(&(rank, token)) {
+            assert!(self.step(), "{}: operation {token} of rank {rank} never ends", self.about());
+        }
+        self.ended[&(rank, token)]
+    }
+
+    /// Goes on until nothing happens any more; what is kept for idle peers is dropped by then.
+    pub(crate) fn quiet(&mut self) {
+        while self.step() {}
+    }
+
+    /// The next thing that happens; `false` if nothing ever will.
+    pub(crate) fn step(&mut self) -> bool {
+        assert!(self.sent < 20_000_000 && self.now.as_picoseconds() < u64::MAX / 2, "{}: no end", self.about());
+        let arrival = self.on_the_way.peek().map(|Reverse((at, ..))| *at);
+        let alive = (0..self.endpoints.len()).filter(|&rank| !self.dead[rank]);
+        let timeout = alive.filter_map(|rank| Some((self.endpoints[rank].poll_timeout()?, rank))).min();
+        match (arrival, timeout) {
+            (Some(at), due) if due.is_none_or(|(due, _)| at <= due) => {
+                let Some(Reverse((at, _, to, mut datagram))) = self.on_the_way.pop() else { return false };
+                self.now = self.now.max(at);
+                let _ = self.deliver(to, &mut datagram);
+                true
+            }
+            (_, Some((due, rank))) => {
+                self.now = self.now.max(due);
+                self.endpoints[rank].handle_timeout(self.now);
+                self.pump(rank);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives a datagram to a rank.
+    pub(crate) fn deliver(&mut self, to: usize, datagram: &mut [u8]) -> Result<(), Rejected> {
+        if self.dead[to] {
+            return Ok(());
+        }
+        let outcome = self.endpoints[to].handle_datagram(self.now, datagram, &mut self.memories[to]);
+        self.pump(to);
+        outcome
+    }
+
+    /// Takes a rank's process away.
+    pub(crate) fn kill(&mut self, rank: usize) {
+        self.dead[rank] = true;
+    }
+
+    /// Another process speaks for a rank, without any memory of what was.
+    pub(crate) fn restart(&mut self, rank: usize) {
+        self.dead[rank] = false;
+        self.endpoints[rank] = Endpoint::new(config(self.layout, rank as u32, 2, false));
+    }
+
+    /// Sends and tells what a rank has to send and to tell.
+    pub(crate) fn pump(&mut self, rank: usize) {
+        if self.dead[rank] {
+            return;
+        }
+        self.tell(rank);
+        while let Some(transmit) = self.endpoints[rank].poll_transmit(self.now, &self.memories[rank], &mut self.buffer, false) {
+            let datagram = self.buffer[..transmit.bytes].to_vec();
+            self.send(transmit.to.index(), datagram);
+        }
+        self.tell(rank);
+    }
+
+    /// Tells what has ended and who was met.
+    fn tell(&mut self, rank: usize) {
+        while let Some(event) = self.endpoints[rank].poll_event() {
+            match event {
+                Event::Completed { token, result, .. } => {
+                    let before = self.ended.insert((rank, token), result);
+                    assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
+                }
+                Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes)),
+                Event::Lost(peer) => self.lost.push((rank, peer)),
+            }
+        }
+    }
+
+    pub(crate) fn about(&self) -> String {
+        format!("seed {:#x}, {:?}", self.seed, self.weather)
+    }
+
+    fn send(&mut self, to: usize, datagram: Vec<u8>) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push((to, datagram.clone()));
+        }
+        if self.random.below(1_000_000) < self.weather.repeated {
+            self.carry(to, datagram.clone());
+        }
+        if self.random.below(1_000_000) >= self.weather.lost {
+            self.carry(to, datagram);
+        }
+    }
+
+    fn carry(&mut self, to: usize, datagram: Vec<u8>) {
+        let (shortest, longest) = self.weather.delay;
+        let delay = Duration::from_nanoseconds(shortest + self.random.below(longest - shortest + 1));
+        self.sent += 1;
+        self.on_the_way.push(Reverse((self.now + delay, self.sent, to, datagram)));
+    }
+}
+
+fn config(layout: AddressLayout, rank: u32, start: u32, encrypt: bool) -> Config {
+    Config { me: Rank::new(rank), start, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: 1 << 20 }
+}

@@ -1,0 +1,74 @@
+//! What peers cost, and how many datagrams operations take.
+
+use pelago_base::Event;
+use pelago_protocol::Request;
+
+use crate::memory::at;
+use crate::network::{Network, Weather};
+
+#[test]
+fn small_writes_share_datagrams() {
+    let mut network = Network::with(2, 1, Weather::FAIR, 8_972, false);
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: &[0; 8] }, 0);
+    network.wait(0, 0).unwrap();
+    let before = network.endpoints[0].counters().of(Event::DatagramSent);
+    let peer = network.peer(0, 1);
+    for token in 1..=4000 {
+        network.endpoints[0].submit(network.now, peer, Request::Write { to, bytes: &[0; 8] }, token).unwrap();
+    }
+    network.pump(0);
+    network.wait(0, 4000).unwrap();
+    let datagrams = network.endpoints[0].counters().of(Event::DatagramSent) - before;
+    assert!(datagrams <= 4000 * 19 / 8_700 + 1, "{datagrams}");
+}
+
+#[test]
+fn a_get_is_two_datagrams() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let from = at(network.layout, 1, 1, 0);
+    let local = network.local(0, vec![0; 8]);
+    for token in 0..100 {
+        network.submit(0, 1, Request::Get { from, to: local, bytes: 8 }, token);
+        network.wait(0, token).unwrap();
+    }
+    let sent: Vec<u64> = network.endpoints.iter().map(|endpoint| endpoint.counters().of(Event::DatagramSent)).collect();
+    assert_eq!(sent, [100, 100]);
+}
+
+#[test]
+fn many_senders_at_once_share_the_room() {
+    // Every sender begins at the same moment; the receiver grants each a part of what its socket holds.
+    const SENDERS: usize = 40;
+    let mut network = Network::new(SENDERS as u32 + 1, 1, Weather { lost: 0, repeated: 0, delay: (20_000, 20_000) });
+    let bytes = 100_000;
+    for rank in 1..=SENDERS {
+        let local = network.local(rank, vec![rank as u8; bytes]);
+        let to = at(network.layout, 0, 2, 0);
+        network.submit(rank, 0, Request::Put { from: local, to, bytes: bytes as u64 }, 0);
+    }
+    for rank in 1..=SENDERS {
+        network.wait(rank, 0).unwrap();
+    }
+    let repeated: u64 = network.endpoints.iter().map(|endpoint| endpoint.counters().of(Event::DatagramRepeated)).sum();
+    assert_eq!(repeated, 0, "nothing was lost, and nothing was taken for lost");
+}
+
+#[test]
+fn no_datagram_is_longer_than_the_way_takes() {
+    for datagram_bytes in [1_200, 1_400, 8_972, 65_507] {
+        // Both lose much, so that both acknowledge much besides what they send again.
+        let weather = Weather { lost: 200_000, repeated: 0, delay: (20_000, 60_000) };
+        let mut network = Network::with(2, 1, weather, datagram_bytes, false);
+        network.recorded = Some(Vec::new());
+        for (token, (rank, other)) in [(0, 1), (1, 0)].into_iter().cycle().take(20).enumerate() {
+            let local = network.local(rank, vec![1; 200_000]);
+            let to = at(network.layout, other as u32, 1, 0);
+            network.submit(rank, other, Request::Put { from: local, to, bytes: 200_000 }, token as u64);
+        }
+        network.quiet();
+        let longest = network.recorded.iter().flatten().map(|(_, datagram)| datagram.len()).max();
+        assert_eq!(longest, Some(datagram_bytes));
+        assert!(network.endpoints.iter().all(|endpoint| endpoint.counters().of(Event::DatagramRepeated) > 10));
+    }
+}

@@ -1,0 +1,123 @@
+//! Bytes of any number arrive whole, from any rank to any; what may not be reached is refused.
+
+use pelago_protocol::{Failure, Request};
+
+use crate::memory::{SEGMENT_BYTES, at};
+use crate::network::{Network, Random, Weather};
+
+#[test]
+fn operations_agree_with_an_oracle() {
+    for seed in 0..300 {
+        oracle(0x04AC_1E00 + seed);
+    }
+}
+
+/// Random operations on parts of memory of their own, so that order does not matter.
+fn oracle(seed: u64) {
+    let mut random = Random::new(seed);
+    let weather = Weather::foul(&mut random);
+    let datagram_bytes = [1_200, 1_400, 8_972, 65_507][random.below(4) as usize];
+    let mut network = Network::with(3, random.next(), weather, datagram_bytes, random.below(2) == 1);
+    for rank in 0..3 {
+        network.memories[rank].segments[0] = Some(random.bytes(SEGMENT_BYTES));
+    }
+    let mut oracle: Vec<Vec<u8>> = network.memories.iter().map(|memory| memory.segments[1].clone().unwrap()).collect();
+    let (mut gets, mut used) = (Vec::new(), [0_usize; 3]);
+    for token in 0..random.below(20) + 1 {
+        let [from, owner, target] = [0; 3].map(|_| random.below(3) as usize);
+        let most = [20, 900, 3_000, 40_000][random.below(4) as usize];
+        let bytes = random.below(most) as usize;
+        let source = random.below((SEGMENT_BYTES - bytes) as u64) as usize;
+        if used[target] + bytes > SEGMENT_BYTES {
+            continue;
+        }
+        let to = at(network.layout, target as u32, 2, used[target] as u64);
+        let place = used[target]..used[target] + bytes;
+        used[target] += bytes;
+        let read = network.memories[owner].segments[0].as_ref().unwrap()[source..source + bytes].to_vec();
+        let source = at(network.layout, owner as u32, 1, source as u64);
+        match random.below(3) {
+            0 if bytes <= 960 => {
+                oracle[target][place].copy_from_slice(&read);
+                network.submit(from, target, Request::Write { to, bytes: &read }, token);
+            }
+            0 => {
+                oracle[target][place].copy_from_slice(&read);
+                let local = network.local(from, read);
+                network.submit(from, target, Request::Put { from: local, to, bytes: bytes as u64 }, token);
+            }
+            1 => {
+                let local = network.local(from, vec![0; bytes]);
+                gets.push((from, local, read));
+                network.submit(from, owner, Request::Get { from: source, to: local, bytes: bytes as u64 }, token);
+            }
+            _ => {
+                oracle[target][place].copy_from_slice(&read);
+                network.submit(from, owner, Request::Copy { from: source, to, bytes: bytes as u64 }, token);
+            }
+        }
+    }
+    network.quiet();
+    assert!(network.ended.values().all(Result::is_ok), "{seed:#x}: {:?}", network.ended);
+    for rank in 0..3 {
+        assert!(network.memories[rank].segments[1].as_ref() == Some(&oracle[rank]), "{seed:#x}: memory of {rank} differs");
+    }
+    for (rank, local, expected) in gets {
+        assert!(network.memories[rank].locals[local.0 as usize] == expected, "{seed:#x}: a get of {rank} differs");
+    }
+    assert!(network.endpoints.iter().all(|endpoint| endpoint.peers().1 == 0), "{seed:#x}");
+}
+
+#[test]
+fn what_is_not_registered_is_refused_and_nothing_else() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let weather = Weather::foul(&mut random);
+        let mut network = Network::new(3, seed, weather);
+        let layout = network.layout;
+        let end = SEGMENT_BYTES as u64;
+        let (inside, across, absent) = (at(layout, 1, 1, 0), at(layout, 1, 1, end - 4), at(layout, 1, 9, 0));
+        let local = network.local(0, vec![1; 5_000]);
+        let outside = |address| Err(Failure::OutOfBounds(address));
+        let requests = [
+            (Request::Write { to: inside, bytes: &[1; 8] }, Ok(0)),
+            (Request::Write { to: across, bytes: &[1; 8] }, outside(across)),
+            (Request::Write { to: absent, bytes: &[1; 8] }, outside(absent)),
+            (Request::Write { to: inside, bytes: &[2; 8] }, Ok(0)),
+            (Request::Put { from: local, to: across, bytes: 5_000 }, outside(across)),
+            (Request::Put { from: local, to: inside, bytes: 5_000 }, Ok(0)),
+            (Request::Get { from: absent, to: local, bytes: 5_000 }, outside(absent)),
+            (Request::Get { from: across, to: local, bytes: 8 }, outside(across)),
+            (Request::Copy { from: inside, to: at(layout, 2, 9, 0), bytes: 8 }, outside(at(layout, 2, 9, 0))),
+            (Request::Copy { from: inside, to: at(layout, 2, 1, end - 4), bytes: 8_000 }, outside(at(layout, 2, 1, end - 4))),
+            (Request::Copy { from: across, to: inside, bytes: 8 }, outside(across)),
+            (Request::Copy { from: inside, to: absent, bytes: 8 }, outside(absent)),
+        ];
+        for (token, (request, _)) in requests.iter().enumerate() {
+            network.submit(0, 1, *request, token as u64);
+        }
+        network.quiet();
+        for (token, (request, expected)) in requests.iter().enumerate() {
+            assert_eq!(network.ended[&(0, token as u64)], *expected, "seed {seed}: {request:?}");
+        }
+        let end = &network.memories[1].segments[0].as_ref().unwrap()[SEGMENT_BYTES - 4..];
+        assert_eq!(end, [0; 4], "seed {seed}: a put that leads outside changes nothing");
+    }
+}
+
+#[test]
+fn memory_that_is_no_longer_registered_ends_what_reads_it() {
+    let mut network = Network::new(2, 3, Weather::FAIR);
+    let local = network.local(0, vec![0; 200_000]);
+    let from = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Get { from, to: local, bytes: 200_000 }, 0);
+    (0..3).for_each(|_| {
+        network.step();
+    });
+    let segment = network.layout.segment(from).unwrap();
+    assert!(network.endpoints[1].is_reading(segment));
+    network.memories[1].segments[0] = None;
+    assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(from)));
+    network.quiet();
+    assert!(!network.endpoints[1].is_reading(segment));
+}

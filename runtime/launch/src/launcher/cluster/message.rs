@@ -1,0 +1,178 @@
+//! What the launcher of a job and the launchers on its hosts tell each other.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use pelago_base::Rank;
+use pelago_platform::Fault;
+use pelago_shm::Stage;
+use serde::{Deserialize, Serialize};
+
+use super::network::Reachable;
+use crate::TransportChoice;
+use crate::launcher::course::End;
+
+/// Both sides must be of the same version: what they say changes with it.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a host says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Up {
+    /// First of all.
+    Hello { version: String, reachable: Reachable },
+    /// The host cannot do its part.
+    Refused(String),
+    /// The host is ready to start its ranks. Without a network it has no port; heaps of its ranks may be this large.
+    Bound { port: Option<u16>, heap_bytes: u64 },
+    /// All ranks of the host were started.
+    Started,
+    /// One could not be.
+    NotStarted { rank: u32, why: String },
+    /// All ranks of the host have come to this meeting, counted from 1.
+    Arrived(u64),
+    /// A rank's process has ended.
+    Ended {
+        rank: u32,
+        end: End,
+        #[serde(with = "StageAsText")]
+        stage: Stage,
+    },
+    /// The ranks of the host have found the job at fault.
+    Fault(Trouble),
+    /// The host's launcher was asked by this signal to end.
+    Signal(i32),
+    /// The host is alive, and how its ranks do.
+    Pong { round: u64, joined: bool, absent: Option<u32>, absent_besides: u32 },
+    /// All ranks of the host have ended and what they wrote has been passed on: the last word.
+    Done,
+}
+
+/// What a host is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Down {
+    /// What the host is to do.
+    Plan(Box<Plan>),
+    /// Every host is ready: where the ranks of each receive datagrams, and how large every heap may grow.
+    Start { hosts: Vec<(u32, SocketAddr)>, heap_bytes: u64 },
+    /// All ranks of the job have come to this meeting, counted from 1.
+    Release(u64),
+    /// The job is at fault.
+    Fault(Trouble),
+    /// Ask the ranks to end.
+    Terminate,
+    /// End the ranks.
+    Kill,
+    /// Answer.
+    Ping(u64),
+    /// So many more bytes of a stream may be sent.
+    Room { stream: usize, bytes: u64 },
+}
+
+/// The part of a job that a host gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Where its ranks receive datagrams, if they do.
+    pub(super) address: Option<IpAddr>,
+    pub(super) job: Work,
+}
+
+/// What is the same for all hosts of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Work {
+    pub(super) ranks: u32,
+    pub(super) program: OsString,
+    pub(super) arguments: Vec<OsString>,
+    /// Variables that ranks have besides those of the host.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) folder: PathBuf,
+    #[serde(with = "TransportAsText")]
+    pub(super) transport: TransportChoice,
+    /// The most bytes of a heap; without, what suits every host.
+    pub(super) heap_bytes: Option<u64>,
+    /// The job's secret.
+    pub(super) key: [u8; 16],
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Stage")]
+enum StageAsText {
+    Absent,
+    Joined,
+    Finished,
+    Lost,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "TransportChoice")]
+enum TransportAsText {
+    Auto,
+    Shm,
+    Udp,
+}
+
+/// What is wrong with a job: a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Trouble {
+    Lost(u32),
+    Aborted,
+    Deadlock,
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::PeerLost(rank) => Self::Lost(rank.number()),
+            Fault::Deadlock => Self::Deadlock,
+            _ => Self::Aborted,
+        }
+    }
+}
+
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Lost(rank) => Self::PeerLost(Rank::new(rank)),
+            Trouble::Aborted => Self::Aborted,
+            Trouble::Deadlock => Self::Deadlock,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launcher::cluster::frame::{Frame, Frames, parse, put_message};
+
+    #[test]
+    fn a_plan_arrives_with_names_that_are_no_text() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = OsString::from_vec(vec![b'a', 0xff, b'\n']);
+        let job = Work {
+            ranks: 4,
+            program: odd.clone(),
+            arguments: vec!["--label".into(), odd.clone()],
+            environment: vec![(odd, "1".into())],
+            folder: "/tmp".into(),
+            transport: TransportChoice::Udp,
+            heap_bytes: Some(1 << 40),
+            key: *b"sixteen letters.",
+        };
+        let plan = Down::Plan(Box::new(Plan { first: 2, count: 2, address: Some([10, 0, 0, 1].into()), job }));
+        let mut bytes = Vec::new();
+        put_message(&mut bytes, &plan);
+        let mut frames = Frames::new(1 << 20);
+        frames.feed(&bytes);
+        let Ok(Some(Frame::Message(message))) = frames.take() else { panic!("a message") };
+        assert_eq!(parse::<Down>(message), Ok(plan));
+    }
+
+    #[test]
+    fn faults_come_back_as_they_were() {
+        for fault in [Fault::PeerLost(Rank::new(7)), Fault::Aborted, Fault::Deadlock] {
+            assert_eq!(Fault::from(Trouble::from(fault)), fault);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A host as the launcher of the job sees it: the remote shell that runs the host's launcher.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use pelago_base::Instant;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open, waitid, waitpid,
+};
+
+use super::link::Link;
+use crate::launcher::guard::Guard;
+use crate::launcher::limits::{SHELL_LEAVE, UP_BYTES_MAX};
+
+/// A remote shell, with all that it starts here: a process group, so that what is typed at the terminal is for the launcher only.
+pub(super) struct Remote {
+    /// As long as there is something to say or to hear.
+    pub(super) link: Option<Link>,
+    program: String,
+    id: Pid,
+    /// Readable when the shell has ended.
+    process: OwnedFd,
+    /// Since when it says nothing any more, or has ended.
+    breaking_since: Option<Instant>,
+    is_silent: bool,
+    /// How it ended.
+    end: Option<String>,
+}
+
+impl Remote {
+    /// Runs these words, whose standard error is this process's.
+    pub(super) fn start(words: &[OsString], guard: &Guard) -> io::Result<Self> {
+        let (program, arguments) = words.split_first().expect("a remote shell has words");
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn()?;
+        let id = Pid::from_child(&child);
+        guard.add(id.as_raw_nonzero().get() as u32);
+        let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else { unreachable!("both were asked for") };
+        let connect =
+            || Ok::<_, Errno>((Link::new(input.into(), output.into(), UP_BYTES_MAX)?, pidfd_open(id, PidfdFlags::empty())?));
+        let (link, process) = connect().inspect_err(|_| end(id, guard))?;
+        let program = program.to_string_lossy().into_owned();
+        Ok(Self { link: Some(link), program, id, process, breaking_since: None, is_silent: false, end: None })
+    }
+
+    /// A descriptor that can be read when the shell has ended.
+    pub(super) fn process(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
+    /// Nothing more will be heard through the shell.
+    pub(super) fn handle_silence(&mut self, now: Instant) {
+        self.is_silent = true;
+        self.breaking_since.get_or_insert(now);
+    }
+
+    /// Takes notice of the end of the shell, if it has ended.
+    pub(super) fn handle_end(&mut self, now: Instant) -> Result<(), Errno> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if let Some(status) = waitid(WaitId::PidFd(self.process.as_fd()), options)? {
+            self.end = Some(match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => format!("its remote shell ({}) ended with exit code {code}", self.program),
+                (None, signal) => format!("its remote shell ({}) was killed by signal {}", self.program, signal.unwrap_or(0)),
+            });
+            self.breaking_since.get_or_insert(now);
+        }
+        Ok(())
+    }
+
+    /// Whether the shell has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Why nothing more will come, once that is certain: what the shell left unread is not waited for long, nor is its end.
+    pub(super) fn broken(&self, now: Instant) -> Option<&str> {
+        match &self.end {
+            Some(end) if self.is_silent => Some(end),
+            end if now >= self.break_end()? => Some(end.as_deref().unwrap_or("its remote shell broke off")),
+            _ => None,
+        }
+    }
+
+    /// When to ask that again.
+    pub(super) fn break_end(&self) -> Option<Instant> {
+        self.link.as_ref()?;
+        self.breaking_since.map(|since| since + SHELL_LEAVE)
+    }
+
+    /// Ends what is left of the shell, of whatever it started here too.
+    pub(super) fn end(self, guard: &Guard) {
+        drop(self.link);
+        end(self.id, guard);
+    }
+}
+
+/// Killing comes first: until the shell is collected, no other group can have its number.
+fn end(id: Pid, guard: &Guard) {
+    let _ = kill_process_group(id, Signal::KILL);
+    guard.remove(id.as_raw_nonzero().get() as u32);
+    let _ = waitpid(Some(id), WaitOptions::empty());
+}

@@ -1,0 +1,128 @@
+//! The remote shell: the command that runs another command on a host, as the user writes it.
+
+use std::ffi::{OsStr, OsString};
+
+/// A command with `{host}` in it, such as `ssh {host}` or `ip netns exec {host}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteShell(Vec<String>);
+
+/// The command cannot be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteShellError {
+    /// A quote has no end.
+    #[error("a quote or a backslash in the remote shell has no end")]
+    Open,
+    /// It says nothing.
+    #[error("the remote shell is empty: it is a command such as 'ssh {{host}}'")]
+    Empty,
+    /// It would do the same for every host.
+    #[error("the remote shell does not say {{host}}, where the name of each host goes: it is a command such as 'ssh {{host}}'")]
+    Hostless,
+}
+
+const HOST: &str = "{host}";
+
+impl Default for RemoteShell {
+    fn default() -> Self {
+        Self(["ssh", HOST].map(String::from).into())
+    }
+}
+
+impl RemoteShell {
+    /// Takes a command apart as a shell would: at blanks, except within quotes; nothing is expanded.
+    ///
+    /// # Errors
+    /// A quote has no end, or the host is not named.
+    pub fn parse(text: &str) -> Result<Self, RemoteShellError> {
+        let words = split(text).ok_or(RemoteShellError::Open)?;
+        match words.first() {
+            None => Err(RemoteShellError::Empty),
+            Some(program) if program.is_empty() => Err(RemoteShellError::Empty),
+            Some(_) if !words.iter().any(|word| word.contains(HOST)) => Err(RemoteShellError::Hostless),
+            Some(_) => Ok(Self(words)),
+        }
+    }
+
+    /// The words that run `command` on `host`.
+    pub(super) fn words(&self, host: &str, command: &[&OsStr]) -> Vec<OsString> {
+        let words = self.0.iter().map(|word| word.replace(HOST, host).into());
+        words.chain(command.iter().map(OsString::from)).collect()
+    }
+}
+
+/// The words of a command; `None` if a quote has no end.
+fn split(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => quote(&mut characters, '\'', word.get_or_insert_default())?,
+            '"' => quote(&mut characters, '"', word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            blank if blank.is_whitespace() => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+/// Takes what stands up to the closing `mark`; only in double quotes does a backslash mean anything, and only before what needs it.
+fn quote(characters: &mut std::str::Chars<'_>, mark: char, word: &mut String) -> Option<()> {
+    loop {
+        match characters.next()? {
+            character if character == mark => return Some(()),
+            '\\' if mark == '"' => {
+                let next = characters.next()?;
+                if !"\"\\$`".contains(next) {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            character => word.push(character),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        split(text).unwrap()
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        assert_eq!(words("ssh {host}"), ["ssh", "{host}"]);
+        assert_eq!(words("  ip\tnetns exec  {host} "), ["ip", "netns", "exec", "{host}"]);
+        assert_eq!(words(r#"ssh -o 'A B' "{host}"x '' \ y"#), ["ssh", "-o", "A B", "{host}x", "", " y"]);
+        assert_eq!(words(r#"'a\b"c' "d\"e\n'f""#), [r#"a\b"c"#, r#"d"e\n'f"#]);
+        assert_eq!(words(""), [""; 0]);
+        for open in ["'a", "\"a", "\"a\\", "a\\"] {
+            assert_eq!(RemoteShell::parse(open), Err(RemoteShellError::Open), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_shell_needs_a_command_and_a_host() {
+        assert_eq!(RemoteShell::parse("ssh {host}"), Ok(RemoteShell::default()));
+        assert_eq!(RemoteShell::parse(" "), Err(RemoteShellError::Empty));
+        assert_eq!(RemoteShell::parse("'' {host}"), Err(RemoteShellError::Empty));
+        assert_eq!(RemoteShell::parse("ssh"), Err(RemoteShellError::Hostless));
+        let why = RemoteShellError::Hostless.to_string();
+        assert!(why.contains("does not say {host}"), "{why}");
+    }
+
+    #[test]
+    fn the_host_is_put_into_every_word() {
+        let shell = RemoteShell::parse("docker exec c-{host} env H={host}:{host}").unwrap();
+        let command = ["/bin/pelago".as_ref(), "host".as_ref()];
+        assert_eq!(
+            shell.words("a", &command),
+            ["docker", "exec", "c-a", "env", "H=a:a", "/bin/pelago", "host"].map(OsString::from)
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! The launcher's own standard output or error, where all ranks' lines go.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use pelago_base::Rank;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::limits::WRITE_BYTES;
+use super::lines::{Merged, Sink};
+
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Lines on their way out.
+pub(super) struct Outlet {
+    merged: Merged,
+    into: OwnedFd,
+    broken: Option<Errno>,
+}
+
+/// The launcher's standard output and error.
+pub(super) fn outlets(label: bool) -> Result<[Outlet; 2], Errno> {
+    Ok([Outlet::new(std::io::stdout().as_fd(), label)?, Outlet::new(std::io::stderr().as_fd(), label)?])
+}
+
+impl Outlet {
+    fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, Errno> {
+        Ok(Self { merged: Merged::new(label), into: rustix::io::fcntl_dupfd_cloexec(into, 3)?, broken: None })
+    }
+
+    /// What to wait for, if anything is to be written.
+    pub(super) fn interest(&self) -> Option<PollFd<'_>> {
+        self.is_waiting().then(|| PollFd::new(&self.into, PollFlags::OUT))
+    }
+
+    /// Whether anything is to be written.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.merged.waiting().is_empty()
+    }
+
+    /// Writes as long as that does not block: a launcher that blocked could not end the job.
+    pub(super) fn flush(&mut self) {
+        while self.is_waiting() {
+            if self.broken.is_some() {
+                return self.merged.written(self.merged.waiting().len());
+            }
+            if poll(&mut [PollFd::new(&self.into, PollFlags::OUT)], Some(&NOW)) == Ok(0) {
+                return;
+            }
+            let waiting = self.merged.waiting();
+            match rustix::io::write(&self.into, &waiting[..waiting.len().min(WRITE_BYTES)]) {
+                Ok(bytes) => self.merged.written(bytes),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(error) => self.broken = Some(error),
+            }
+        }
+    }
+
+    /// Ends the line that is open, if there is one.
+    pub(super) fn close_line(&mut self) {
+        self.merged.close_line();
+    }
+
+    /// Why nothing can be written any more.
+    pub(super) fn broken(&self) -> Option<Errno> {
+        self.broken
+    }
+}
+
+impl Sink for Outlet {
+    fn push(&mut self, rank: Rank, bytes: &[u8]) {
+        self.merged.push(rank, bytes);
+        self.flush();
+    }
+
+    fn has_room(&self) -> bool {
+        self.merged.has_room()
+    }
+}

@@ -1,0 +1,363 @@
+//! Operations that are not done at once: they wait for others, are posted to a transport piece by piece, and end.
+//!
+//! An operation costs some additions and comparisons here, whatever else is in flight, and no allocation of its own except for what
+//! it moves: its record lies at the place that its number has in the `order`.
+//!
+//! One that waits for others is posted *behind* them, without waiting for their completion, where a fence of the transport can order
+//! it: they are wholly with the transport, all concern the peer that it is posted to, and nothing but the loss of that peer can make
+//! them fail, which makes it fail too. Its end is still held back until they have ended.
+
+mod posting;
+
+use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATION_PLACES, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::{Counters, Event, GlobalAddress, Rank};
+use pelago_platform::{Completion, Failure};
+
+use crate::buffer::Buffer;
+use crate::order::{After, Order, Released, place_of};
+use crate::peers::{NOBODY, Peer, PeerNumber, Peers};
+use crate::port::Port;
+use crate::record::{Outcome, Outcomes, Record};
+use crate::shared::Shared;
+use crate::task::{Span, Task};
+use crate::{Error, Result};
+
+/// The operations of one context that are not done.
+pub(crate) struct Engine {
+    port: Port,
+    write_bytes_max: usize,
+    peers: Peers,
+    order: Order,
+    /// Of live operations, each at the place of its number; made when first needed. The others are what is left of earlier ones.
+    records: Vec<Record>,
+    outcomes: Outcomes,
+    /// Operations that have begun and are not wholly posted.
+    unposted: Vec<u64>,
+    /// How many operations have not begun.
+    deferred: usize,
+    /// How many are signals.
+    signals: usize,
+    /// Bytes that records and outcomes keep.
+    captured: usize,
+    /// How often the transport has made progress.
+    round: u64,
+    /// Empty between calls, as is the next.
+    released: Vec<Released>,
+    completed: Vec<Completion>,
+    counters: Counters,
+}
+
+impl Engine {
+    pub(crate) fn new(mut port: Port) -> Self {
+        Self {
+            write_bytes_max: port.with(|transport| transport.capabilities().write_bytes_max),
+            port,
+            peers: Peers::default(),
+            order: Order::default(),
+            records: Vec::new(),
+            outcomes: Outcomes::default(),
+            unposted: Vec::new(),
+            deferred: 0,
+            signals: 0,
+            captured: 0,
+            round: 1,
+            released: Vec::new(),
+            completed: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    pub(crate) fn port(&mut self) -> &mut Port {
+        &mut self.port
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn count(&mut self, event: Event) {
+        self.counters.count(event);
+    }
+
+    /// Whether a failure has not been told.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.outcomes.has_news()
+    }
+
+    /// Whether an operation that keeps so many bytes may be submitted.
+    #[inline]
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.is_idle()
+            || self.order.live() < OPERATIONS_IN_FLIGHT_MAX && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
+    }
+
+    /// Whether everything has ended.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.order.live() == 0
+    }
+
+    /// Whether every operation is with a transport that can order what comes next.
+    pub(crate) fn all_posted(&self, shared: &Shared) -> bool {
+        let mut connected = self.peers.iter().filter(|peer| peer.endpoint.is_some());
+        self.deferred == 0 && self.unposted.is_empty() && !connected.any(|peer| shared.reach.holds(peer.rank))
+    }
+
+    /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.order.live() == self.signals
+    }
+
+    /// Makes an operation a signal, unless it has ended.
+    pub(crate) fn make_signal(&mut self, id: u64) {
+        if let Some(record) = self.record_mut(id) {
+            record.signal = true;
+            self.signals += 1;
+        }
+    }
+
+    /// Whether no operation that has not ended concerns `rank`.
+    pub(crate) fn is_idle_towards(&self, rank: Rank) -> bool {
+        self.peers.find(rank).is_none_or(|peer| peer.live == 0)
+    }
+
+    /// Whether what is ordered after these operations may be posted at once, if it goes to the same peer.
+    pub(crate) fn is_orderly(&self, after: After) -> bool {
+        match after {
+            After::Nothing => true,
+            After::One(id) => self.record(id).is_some_and(|record| record.orderly),
+            After::All => self.is_all_orderly_at(self.peers.latest()),
+        }
+    }
+
+    /// Orders what was posted before what will be.
+    pub(crate) fn fence(&mut self) {
+        for endpoint in self.peers.iter().filter_map(|peer| peer.endpoint) {
+            self.port.with(|transport| transport.fence(endpoint));
+        }
+    }
+
+    /// Takes over an operation. With `keep`, its word and buffer stay until `take` or `forget`.
+    pub(crate) fn submit(&mut self, shared: &Shared, after: After, task: Task, keep: bool) -> Result<u64> {
+        let after = self.still(after)?;
+        let record = self.record_of(shared, task, keep);
+        let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
+        let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
+        self.store(id, Record { waits: !ready, ..record });
+        if ready {
+            self.begin(shared, id);
+        } else if follows {
+            self.follow(id);
+            self.post_or_list(shared, id);
+        } else {
+            self.deferred += 1;
+            self.counters.count(Event::Deferred);
+        }
+        self.release(shared);
+        Ok(id)
+    }
+
+    /// Posts a short write without keeping its bytes; `None` if there is no room for it in the transport, or it has to wait.
+    #[inline]
+    pub(crate) fn submit_write(&mut self, shared: &Shared, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Option<u64>> {
+        if bytes.len() > self.write_bytes_max {
+            return Ok(None);
+        }
+        let after = self.still(after)?;
+        let (peer, endpoint) = match self.connect(shared, to) {
+            Ok(found) => found,
+            Err(error) if after == After::Nothing => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        let written = if after == After::Nothing {
+            self.write(shared, peer, endpoint, to, bytes)? || {
+                self.progress(shared);
+                self.write(shared, peer, endpoint, to, bytes)?
+            }
+        } else {
+            self.may_follow(after, peer) && {
+                self.port.with(|transport| transport.fence(endpoint));
+                self.write(shared, peer, endpoint, to, bytes)?
+            }
+        };
+        if !written {
+            return Ok(None);
+        }
+        let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
+        let sure = Span { address: to, bytes: bytes.len() as u64 }.is_in_heap(shared.reach.addresses());
+        self.store(id, Record { waits: !ready, ..Record::written(peer, sure) });
+        Ok(Some(id))
+    }
+
+    /// Moves everything that can be moved; returns whether anything did.
+    pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
+        self.round += 1;
+        let mut completed = std::mem::take(&mut self.completed);
+        let mut moved = self.port.progress(shared.clock.now(), &mut completed);
+        moved |= !completed.is_empty();
+        for Completion { token, result } in completed.drain(..) {
+            self.complete(token.0, result);
+        }
+        self.completed = completed;
+        self.release(shared);
+        if !self.unposted.is_empty() {
+            moved |= self.post_listed(shared);
+            self.release(shared);
+        }
+        moved
+    }
+
+    /// `Some` with how the operation ended; `None` if it has not.
+    #[inline]
+    pub(crate) fn poll(&mut self, id: u64) -> Option<Result<(), Failure>> {
+        if self.order.is_live(id) { None } else { Some(self.outcomes.tell(id)) }
+    }
+
+    /// The word and the buffer of an operation that has ended and was kept.
+    pub(crate) fn take(&mut self, id: u64) -> (u64, Option<Buffer>) {
+        let Some(Outcome { word, buffer, .. }) = self.outcomes.take(id) else { return (0, None) };
+        self.captured -= buffer.as_ref().map_or(0, Buffer::bytes);
+        (word, buffer)
+    }
+
+    /// Nobody will come for the word of an operation. A failure that it has ended with counts as told.
+    pub(crate) fn forget(&mut self, id: u64) {
+        match self.record_mut(id) {
+            Some(record) => record.keep = false,
+            None => drop(self.take(id)),
+        }
+    }
+
+    /// The first failure that nobody was told; all count as told from now on.
+    pub(crate) fn first_failure(&mut self) -> Result<(), Failure> {
+        self.outcomes.first_failure()
+    }
+
+    /// What is still to be waited for, as of now: it may have ended, and failed, while there was no room.
+    #[inline]
+    fn still(&mut self, after: After) -> Result<After> {
+        let ended = match after {
+            After::Nothing => true,
+            After::One(id) => self.poll(id).transpose()?.is_some(),
+            After::All => self.is_idle(),
+        };
+        Ok(if ended { After::Nothing } else { after })
+    }
+
+    /// Whether what is posted to `peer` may be posted behind what it is to wait for.
+    fn may_follow(&self, after: After, peer: PeerNumber) -> bool {
+        match after {
+            After::Nothing => false,
+            After::One(id) => self.record(id).is_some_and(|earlier| earlier.orderly && earlier.peers[0] == peer),
+            After::All => self.is_all_orderly_at(self.peers.get(peer)),
+        }
+    }
+
+    /// Whether a fence at `peer` orders all operations.
+    fn is_all_orderly_at(&self, peer: &Peer) -> bool {
+        !self.is_idle() && peer.orderly as usize == self.order.live()
+    }
+
+    #[inline]
+    fn complete(&mut self, id: u64, result: Result<u64, Failure>) {
+        let Some(record) = self.record_mut(id) else { return };
+        record.out -= 1;
+        match result {
+            Ok(word) => record.word = word,
+            Err(failure) => drop(record.failure.get_or_insert(failure)),
+        }
+        if record.is_done() {
+            self.conclude(id);
+        }
+    }
+
+    /// Ends an operation that is done, unless it was posted behind others that have not ended.
+    #[inline(always)]
+    fn conclude(&mut self, id: u64) {
+        let record = &mut self.records[place_of(id)];
+        if record.waits {
+            return;
+        }
+        let Record { peers: [at, other], orderly, keep, signal, word, failure, .. } = *record;
+        self.signals -= usize::from(signal);
+        let buffer = record.task.take().and_then(Task::into_buffer);
+        let peer = self.peers.get_mut(at);
+        peer.live -= 1;
+        peer.orderly -= u32::from(orderly);
+        self.peers.get_mut(other).live -= 1;
+        if keep {
+            self.outcomes.keep(id, Outcome { word, buffer, failure });
+        } else {
+            self.captured -= buffer.map_or(0, |buffer| buffer.bytes());
+            if let Some(failure) = failure {
+                self.outcomes.remember(id, failure);
+            }
+        }
+        self.order.end(id, failure, &mut self.released);
+    }
+
+    /// Goes on with what waited for operations that have ended: begins it, or ends what was posted behind them and is done, or what a
+    /// failure has doomed.
+    #[inline]
+    fn release(&mut self, shared: &Shared) {
+        while let Some((id, doomed)) = self.released.pop() {
+            self.release_one(shared, id, doomed);
+        }
+    }
+
+    fn release_one(&mut self, shared: &Shared, id: u64, doomed: Option<Failure>) {
+        let Some(record) = self.record_mut(id) else { return };
+        record.waits = false;
+        record.failure = record.failure.or(doomed);
+        let (begun, is_done) = (record.begun, record.is_done());
+        self.deferred -= usize::from(!begun);
+        if is_done {
+            self.conclude(id);
+        } else if !begun {
+            self.begin(shared, id);
+        }
+    }
+
+    /// The record of an operation that is still to begin.
+    fn record_of(&mut self, shared: &Shared, task: Task, keep: bool) -> Record {
+        let addresses = shared.reach.addresses();
+        let peers = task.ranks(addresses).map(|rank| match rank {
+            Some(rank) if rank.number() < shared.size => self.peers.number(rank),
+            _ => NOBODY,
+        });
+        let (sure, pieces) = (peers[0] != NOBODY && task.is_sure(addresses), task.pieces());
+        Record { task: Some(task), peers, sure, keep, pieces, ..Record::default() }
+    }
+
+    /// Keeps the record of an operation that was admitted.
+    #[inline(always)]
+    fn store(&mut self, id: u64, record: Record) {
+        if self.records.is_empty() {
+            self.records.resize_with(OPERATION_PLACES, Record::default);
+        }
+        self.captured += record.task.as_ref().map_or(0, Task::captured);
+        let [at, other] = record.peers;
+        let peer = self.peers.get_mut(at);
+        peer.live += 1;
+        peer.orderly += u32::from(record.orderly);
+        self.peers.get_mut(other).live += 1;
+        self.records[place_of(id)] = record;
+    }
+
+    /// The record of an operation that has not ended.
+    #[inline]
+    fn record(&self, id: u64) -> Option<&Record> {
+        if self.order.is_live(id) { Some(&self.records[place_of(id)]) } else { None }
+    }
+
+    #[inline]
+    fn record_mut(&mut self, id: u64) -> Option<&mut Record> {
+        if self.order.is_live(id) { Some(&mut self.records[place_of(id)]) } else { None }
+    }
+}
+
+const _: () = {
+    assert!(size_of::<Record>() <= 128, "the records of a context fit a processor's own cache");
+    assert!(size_of::<Peer>() <= 32, "what is kept of a peer talked to");
+};

@@ -1,0 +1,200 @@
+//! How operations get to the transport: at once, when there is room, or behind others that are there already.
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_platform::{Endpoint, Failure, Operation, PostError, Token};
+
+use super::Engine;
+use crate::order::After;
+use crate::peers::PeerNumber;
+use crate::record::Record;
+use crate::shared::Shared;
+use crate::{Error, Result};
+
+/// Pieces of one operation that are with the transport at once.
+const PIECES_IN_FLIGHT_MAX: u32 = 64;
+
+impl Engine {
+    /// Begins an operation that waits for nothing any more.
+    pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
+        let Some(record) = self.record_mut(id) else { return };
+        record.begun = true;
+        if let Some(task) = &mut record.task {
+            if let Some(word) = task.do_mapped(&shared.reach) {
+                (record.word, record.posted) = (word, record.pieces);
+                return self.conclude(id);
+            }
+            task.lend();
+        }
+        self.post_or_list(shared, id);
+    }
+
+    /// Begins an operation behind what it waits for: what is posted of it from now on is ordered.
+    pub(super) fn follow(&mut self, id: u64) {
+        let Some(record) = self.record_mut(id) else { return };
+        record.begun = true;
+        if let Some(task) = &mut record.task {
+            task.lend();
+        }
+        let peer = record.peers[0];
+        if let Some(endpoint) = self.peers.get(peer).endpoint {
+            self.port.with(|transport| transport.fence(endpoint));
+        }
+    }
+
+    /// Begins an operation that was put back, if what it waits for has become such that it may follow.
+    fn follow_late(&mut self, shared: &Shared, id: u64, earlier: u64) {
+        let addresses = shared.reach.addresses();
+        let may = |record: &Record| {
+            !record.begun && self.may_follow(After::One(earlier), record.peers[0]) && record.has_one_target(addresses)
+        };
+        if self.record(id).is_some_and(may) {
+            self.deferred -= 1;
+            self.follow(id);
+            self.unposted.push(id);
+        }
+    }
+
+    pub(super) fn post_or_list(&mut self, shared: &Shared, id: u64) {
+        if !self.post(shared, id) {
+            self.unposted.push(id);
+        }
+    }
+
+    /// Posts what has begun, oldest first, as far as there is room; returns whether there was any. The list grows meanwhile by what
+    /// may follow.
+    pub(super) fn post_listed(&mut self, shared: &Shared) -> bool {
+        let (mut next, mut left) = (0, 0);
+        while let Some(&id) = self.unposted.get(next) {
+            next += 1;
+            if !self.post(shared, id) {
+                self.unposted[left] = id;
+                left += 1;
+            }
+        }
+        self.unposted.truncate(left);
+        left < next
+    }
+
+    /// Posts pieces while there is room; returns whether nothing is left to post.
+    fn post(&mut self, shared: &Shared, id: u64) -> bool {
+        loop {
+            let Some(record) = self.record_mut(id) else { return true };
+            if record.is_posted() {
+                self.settle(shared, id);
+                return true;
+            }
+            if record.out == PIECES_IN_FLIGHT_MAX {
+                return false;
+            }
+            let Some(task) = &mut record.task else { return true };
+            let (operation, at) = task.piece(record.posted);
+            match self.post_piece(shared, operation, at, Token(id)) {
+                Ok(true) => {
+                    let record = self.record_mut(id).expect("operations end when their pieces have completed");
+                    record.posted += 1;
+                    record.out += 1;
+                }
+                Ok(false) => return false,
+                Err(failure) => {
+                    let record = self.record_mut(id).expect("as above");
+                    record.failure = Some(failure);
+                }
+            }
+        }
+    }
+
+    /// Posts a piece to the owner of `at`; `false` if there is no room for it.
+    fn post_piece(
+        &mut self,
+        shared: &Shared,
+        operation: Operation<'_>,
+        at: GlobalAddress,
+        token: Token,
+    ) -> Result<bool, Failure> {
+        let (peer, endpoint) = self.connect(shared, at).map_err(|error| match error {
+            Error::Connect(_) => Failure::PeerLost(shared.reach.addresses().rank(at)),
+            _ => Failure::OutOfBounds(at),
+        })?;
+        let posted = self.offer(shared, peer, endpoint, operation, token);
+        Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
+    }
+
+    /// Nothing is left to post of an operation: it may be done, or what waits for it may follow.
+    fn settle(&mut self, shared: &Shared, id: u64) {
+        let Some(record) = self.record_mut(id) else { return };
+        if record.is_done() {
+            return self.conclude(id);
+        }
+        if !record.sure || record.orderly || record.failure.is_some() {
+            return;
+        }
+        record.orderly = true;
+        let peer = record.peers[0];
+        self.peers.get_mut(peer).orderly += 1;
+        let mut waiter = self.order.first_waiter(id);
+        while let Some(next) = waiter {
+            waiter = self.order.next_waiter(next);
+            self.follow_late(shared, next, id);
+        }
+    }
+
+    /// Offers a short write to the transport, under the number that comes next.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        shared: &Shared,
+        peer: PeerNumber,
+        endpoint: Endpoint,
+        to: GlobalAddress,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let token = Token(self.order.upcoming());
+        self.offer(shared, peer, endpoint, Operation::Write { to, bytes }, token).map_err(Error::Refused)
+    }
+
+    /// Offers an operation to the transport; `false` if it has no room now, or had none since it last made progress.
+    #[inline]
+    fn offer(
+        &mut self,
+        shared: &Shared,
+        peer: PeerNumber,
+        to: Endpoint,
+        operation: Operation<'_>,
+        token: Token,
+    ) -> Result<bool, PostError> {
+        let peer = self.peers.get_mut(peer);
+        if peer.full_in == self.round {
+            return Ok(false);
+        }
+        match self.port.post(shared.clock.now(), to, operation, token) {
+            Ok(()) => Ok(true),
+            Err(PostError::Full) => {
+                peer.full_in = self.round;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The owner of an address, ready to be posted to.
+    #[inline]
+    pub(super) fn connect(&mut self, shared: &Shared, address: GlobalAddress) -> Result<(PeerNumber, Endpoint)> {
+        let rank = shared.reach.addresses().rank(address);
+        if rank.number() >= shared.size {
+            return Err(Failure::OutOfBounds(address).into());
+        }
+        let peer = self.peers.number(rank);
+        match self.peers.get(peer).endpoint {
+            Some(endpoint) => Ok((peer, endpoint)),
+            None => Ok((peer, self.connect_first(shared, peer, rank)?)),
+        }
+    }
+
+    #[cold]
+    fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, rank: Rank) -> Result<Endpoint> {
+        let published = shared.address_of(rank, self.port.with(|transport| transport.capabilities().name))?;
+        let endpoint = self.port.with(|transport| transport.connect(rank, &published))?;
+        self.peers.get_mut(peer).endpoint = Some(endpoint);
+        Ok(endpoint)
+    }
+}

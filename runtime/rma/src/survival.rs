@@ -1,0 +1,89 @@
+//! Going on without ranks that were lost.
+
+use std::cell::{Cell, RefCell};
+
+use pelago_base::{Rank, Team};
+use pelago_platform::Fault;
+
+use crate::{Context, Result, World};
+
+/// What one context knows of lost ranks.
+#[derive(Default)]
+pub(crate) struct Losses {
+    /// Those that it has taken notice of.
+    known: RefCell<Vec<Rank>>,
+    /// How many they are.
+    count: Cell<usize>,
+    tell: RefCell<Option<Box<dyn FnMut(Rank)>>>,
+}
+
+impl World {
+    /// Goes on when ranks are lost, instead of ending the job: `tell` is called with each of them, in this thread, from inside a call that
+    /// waits or makes [`progress`](Context::progress). Called on every rank, before anything is lost.
+    ///
+    /// From then on, of a rank that was lost:
+    /// - operations on its memory fail with `PeerLost`, as far as they pass through a transport; what it left in the memory of this host
+    ///   can still be read and written;
+    /// - a wait for a value ([`wait_until`](Context::wait_until)) that is under way when ranks may see the loss ends with `PeerLost` once, for
+    ///   nobody knows who was to write the value; it may be begun again;
+    /// - meetings of a team that it belongs to end with `PeerLost`, on all its members; other [groups](World::group), made before, go on;
+    /// - [`finish`](World::finish), and so the end of `pelago::run`, waits for the ranks that are left.
+    ///
+    /// The launcher reports which ranks were lost; the job ends well if the others do.
+    pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
+        *self.losses.tell.borrow_mut() = Some(Box::new(tell));
+        self.shared().survive();
+    }
+}
+
+impl Context {
+    /// The ranks that the job goes on without, as far as this context has noticed.
+    pub fn lost(&self) -> Vec<Rank> {
+        self.losses.known.borrow().clone()
+    }
+
+    /// Takes notice of ranks that were lost since the last time.
+    #[cold]
+    pub(crate) fn note_losses(&self) {
+        while let Some(rank) = self.shared().park.lost(self.losses.count.get()) {
+            self.losses.count.set(self.losses.count.get() + 1);
+            self.losses.known.borrow_mut().push(rank);
+            let now = self.shared().clock.now();
+            self.engine().borrow_mut().port().with(|transport| transport.lose(now, rank));
+            // Not borrowed while it runs: it may use this context, and so come back here.
+            let tell = self.losses.tell.borrow_mut().take();
+            if let Some(mut tell) = tell {
+                tell(rank);
+                self.losses.tell.borrow_mut().get_or_insert(tell);
+            }
+        }
+    }
+
+    /// How many lost ranks this context has taken notice of.
+    #[inline]
+    pub(crate) fn losses(&self) -> usize {
+        self.losses.count.get()
+    }
+
+    /// Fails if a rank was lost after the first `known`.
+    #[inline]
+    pub(crate) fn nothing_lost_since(&self, known: usize) -> Result<()> {
+        match self.losses.known.borrow().get(known) {
+            Some(&rank) => Err(Fault::PeerLost(rank).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if a member of `team` was lost.
+    #[inline]
+    pub(crate) fn is_whole(&self, team: &Team) -> Result<()> {
+        if self.losses() == 0 {
+            return Ok(());
+        }
+        let known = self.losses.known.borrow();
+        match known.iter().find(|&&rank| team.position(rank).is_some()) {
+            Some(&rank) => Err(Fault::PeerLost(rank).into()),
+            None => Ok(()),
+        }
+    }
+}

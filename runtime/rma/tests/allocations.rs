@@ -1,0 +1,96 @@
+//! What operations do not allocate.
+#![allow(unsafe_code)]
+
+mod scripted;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use pelago_base::{AddressLayout, Rank, SegmentId};
+use pelago_rma::{GlobalPtr, World};
+use scripted::{HEAP_BYTES, lone};
+
+/// The allocator of the system, which counts for each thread what it is asked for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: it is the system's allocator; counting neither allocates nor fails.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, bytes) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How often 10,000 operations allocate, when as many have been done before.
+fn allocations(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
+    const RANKS: u32 = 2;
+    let (world, script) = lone(RANKS);
+    script.lock().unwrap().completes = true;
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    let to = GlobalPtr::from_address(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 64).unwrap()).unwrap();
+    let run = || (0..10_000).for_each(|value| operation(&world, to, value));
+    run();
+    let before = ALLOCATIONS.get();
+    run();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn puts_allocate_nothing() {
+    let stream = allocations(|world, to, value| {
+        world.put(to, &[value]).unwrap();
+    });
+    assert_eq!(stream, 0, "many in flight");
+    let waited = allocations(|world, to, value| world.put(to, &[value]).unwrap().wait().unwrap());
+    assert_eq!(waited, 0, "one at a time");
+}
+
+#[test]
+fn atomics_allocate_nothing() {
+    let stream = allocations(|world, to, value| {
+        world.add(to, value).unwrap();
+    });
+    assert_eq!(stream, 0, "many in flight");
+    let fetched = allocations(|world, to, value| assert_eq!(world.fetch_add(to, value).unwrap().wait(), Ok(0)));
+    assert_eq!(fetched, 0, "one at a time");
+}
+
+#[test]
+fn order_allocates_nothing() {
+    let pairs = allocations(|world, to, value| {
+        let sent = world.put(to, &[value]).unwrap();
+        world.after(&sent).put(to.add(1), &[value]).unwrap();
+    });
+    assert_eq!(pairs, 0);
+    let all = allocations(|world, to, value| {
+        world.after_all().put(to, &[value]).unwrap();
+    });
+    assert_eq!(all, 0);
+}
+
+#[test]
+fn allocations_are_counted() {
+    let long = allocations(|world, to, value| {
+        world.put(to, &[value; 100]).unwrap();
+    });
+    assert!(long >= 10_000, "long puts keep a copy: {long}");
+}

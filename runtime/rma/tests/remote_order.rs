@@ -1,0 +1,316 @@
+//! When operations are posted that wait for others, and when waiting looks at the transport.
+
+mod scripted;
+
+use std::sync::{Arc, Mutex};
+
+use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
+use pelago_platform::{Failure, Fault};
+use pelago_rma::{Error, GlobalPtr, Handle, World};
+use scripted::Call::{self, Fence, Post};
+use scripted::{HEAP_BYTES, SPINS, Script, lone};
+
+const RANKS: u32 = 3;
+
+/// A job and what its transport was asked for.
+struct Job {
+    world: World,
+    script: Arc<Mutex<Script>>,
+}
+
+impl Job {
+    fn new() -> Self {
+        let (world, script) = lone(RANKS);
+        Self { world, script }
+    }
+
+    fn calls(&self) -> Vec<Call> {
+        self.script.lock().unwrap().calls.clone()
+    }
+
+    /// Completes an operation and lets the library learn of it.
+    fn complete(&self, index: usize, result: Result<u64, Failure>) {
+        self.script.lock().unwrap().complete(index, result);
+        self.world.progress();
+    }
+
+    fn refuse(&self, times: usize) {
+        self.script.lock().unwrap().refusals = times;
+    }
+
+    fn put(&self, to: GlobalPtr<u64>) -> Handle<'_> {
+        self.world.put(to, &[1]).unwrap()
+    }
+}
+
+/// The word at `offset` of a segment.
+fn word_in(segment: u32, rank: u32, offset: u64) -> GlobalPtr<u64> {
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    let address = layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
+    GlobalPtr::from_address(address).unwrap()
+}
+
+fn word(rank: u32) -> GlobalPtr<u64> {
+    word_in(SegmentId::SYMMETRIC.number(), rank, 64 * 1024)
+}
+
+#[test]
+fn a_put_after_a_put_to_the_same_rank_does_not_wait_for_it() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    let progressed = || job.script.lock().unwrap().progressed;
+    let before = progressed();
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    let third = job.world.after(&second).put(word_in(2, 1, 0), &[3; 20]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Fence(1), Post(1), Fence(1), Post(1)]);
+    assert_eq!(progressed(), before, "nobody asks whether it has ended");
+    job.complete(2, Ok(0));
+    job.complete(1, Ok(0));
+    assert_eq!([first, second, third].map(|handle| handle.test()), [Ok(false), Ok(false), Ok(false)], "ends keep their order");
+    job.complete(0, Ok(0));
+    assert_eq!([first, second, third].map(|handle| handle.test()), [Ok(true), Ok(true), Ok(true)]);
+}
+
+#[test]
+fn every_kind_of_operation_follows_every_kind() {
+    let job = Job::new();
+    let (world, to) = (&job.world, word(1));
+    let shape = Shape::strided(2, 1, 2);
+    let put = world.put_strided(to, shape, &[1, 2, 3], shape).unwrap();
+    let added = world.after(&put).fetch_add(to, 1).unwrap();
+    let fetched = world.after(&added.handle()).copy(to, word(0), 1).unwrap();
+    assert_eq!(job.calls(), [Post(1), Post(1), Fence(1), Post(1), Fence(1), Post(1)]);
+    for index in 0..4 {
+        job.complete(index, Ok(9));
+    }
+    assert_eq!(added.wait(), Ok(9));
+    fetched.wait().unwrap();
+}
+
+#[test]
+fn a_put_to_another_rank_waits() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    let second = job.world.after(&first).put(word(2), &[2]).unwrap();
+    job.world.progress();
+    assert_eq!(job.calls(), [Post(1)]);
+    job.complete(0, Ok(0));
+    assert_eq!(job.calls(), [Post(1), Post(2)]);
+    assert_eq!((first.test(), second.test()), (Ok(true), Ok(false)));
+    job.complete(1, Ok(0));
+    assert_eq!(second.test(), Ok(true));
+}
+
+#[test]
+fn after_all_follows_where_all_went_to_the_same_rank() {
+    let job = Job::new();
+    job.put(word(1));
+    job.put(word(1));
+    job.world.after_all().put(word(1), &[2]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Post(1), Fence(1), Post(1)]);
+    job.put(word(2));
+    job.world.after_all().put(word(1), &[2]).unwrap();
+    job.world.after_all().put(word(2), &[2]).unwrap();
+    assert_eq!(job.calls()[4..], [Post(2)], "one of them went elsewhere");
+    (0..4).for_each(|index| job.complete(index, Ok(0)));
+    assert_eq!(job.calls()[5..], [Post(1)], "the last waits for all before it");
+    job.complete(4, Ok(0));
+    assert_eq!(job.calls()[6..], [Post(2)]);
+    job.complete(5, Ok(0));
+}
+
+#[test]
+fn what_may_fail_by_its_address_is_waited_for() {
+    let last = HEAP_BYTES - 8;
+    let registered = SegmentId::REGISTERED_FIRST.number();
+    for (first, values) in [(word_in(1, 1, last), 2), (word_in(registered, 1, 0), 1)] {
+        let job = Job::new();
+        let failing = job.world.put(first, &[1; 2][..values]).unwrap();
+        let second = job.world.after(&failing).put(word(1), &[2]).unwrap();
+        assert_eq!(job.calls(), [Post(1)]);
+        let failure = Failure::OutOfBounds(first.address());
+        job.complete(0, Err(failure));
+        assert_eq!(job.calls(), [Post(1)], "it has no effect");
+        assert_eq!(second.wait(), Err(Error::Failed(failure)));
+    }
+}
+
+#[test]
+fn a_copy_between_two_ranks_is_waited_for() {
+    let job = Job::new();
+    let copied = job.world.copy(word(1), word(2), 1).unwrap();
+    job.world.after(&copied).put(word(1), &[2]).unwrap();
+    assert_eq!(job.calls(), [Post(1)], "it may fail with the rank that it goes to");
+    job.complete(0, Ok(0));
+    job.complete(1, Ok(0));
+}
+
+#[test]
+fn what_is_posted_to_several_ranks_waits() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    // From the last word of rank 1's heap into the heap of rank 2, as addresses go.
+    let across = Shape::strided(2, 1, 1024);
+    job.world.after(&first).copy_strided(word_in(1, 1, HEAP_BYTES - 8), across, word(1), Shape::strided(2, 1, 1)).unwrap();
+    assert_eq!(job.calls(), [Post(1)]);
+    job.complete(0, Ok(0));
+    assert_eq!(job.calls()[1..], [Post(1), Post(2)]);
+    job.complete(1, Ok(0));
+    job.complete(2, Ok(0));
+}
+
+#[test]
+fn a_lost_peer_fails_both() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    let lost = Failure::PeerLost(Rank::new(1));
+    job.complete(1, Ok(0));
+    job.complete(0, Err(lost));
+    assert_eq!(first.wait(), Err(Error::Failed(lost)));
+    assert_eq!(second.wait(), Err(Error::Failed(lost)));
+}
+
+#[test]
+fn what_is_refused_is_posted_in_order_when_there_is_room() {
+    let job = Job::new();
+    job.refuse(2);
+    let first = job.put(word(1));
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    job.world.after(&second).put(word(1), &[3]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Fence(1), Post(1), Fence(1), Post(1)], "learning whether the first has ended made room");
+    (0..3).for_each(|index| job.complete(index, Ok(0)));
+
+    let job = Job::new();
+    let first = job.put(word(1));
+    job.refuse(1);
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Fence(1), Fence(1)], "once as a write, once with its own buffer");
+    job.world.progress();
+    assert_eq!(job.calls()[3..], [Post(1)], "the fence still holds");
+    job.complete(1, Ok(0));
+    assert_eq!(second.test(), Ok(false));
+    job.complete(0, Ok(0));
+    assert_eq!(second.test(), Ok(true));
+}
+
+#[test]
+fn a_full_transport_is_asked_again_after_progress_only() {
+    let job = Job::new();
+    job.refuse(10);
+    job.put(word(1));
+    job.put(word(1));
+    assert_eq!(job.script.lock().unwrap().refusals, 7, "one try, and one after each of two rounds of progress");
+    job.refuse(0);
+    job.put(word(2));
+    assert_eq!(job.calls(), [Post(2)], "another rank may have room");
+    job.world.progress();
+    assert_eq!(job.calls(), [Post(2), Post(1), Post(1)]);
+    (0..3).for_each(|index| job.complete(index, Ok(0)));
+}
+
+#[test]
+fn a_failure_while_there_is_no_room_is_told_at_once() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|_| drop(job.put(word(1)).test()));
+    let lost = Failure::PeerLost(Rank::new(1));
+    job.script.lock().unwrap().complete(0, Err(lost));
+    let second = job.world.after(&first).put(word(1), &[2]);
+    assert!(matches!(second, Err(Error::Failed(failure)) if failure == lost), "{second:?}");
+    assert_eq!(job.calls().len(), OPERATIONS_IN_FLIGHT_MAX, "it has no effect");
+    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| job.complete(index, Ok(0)));
+}
+
+#[test]
+fn a_flush_waits_for_both_ends_of_a_copy() {
+    let job = Job::new();
+    job.world.copy(word(1), word(2), 1).unwrap();
+    // The wait of this job is told that nobody moves any more.
+    let deadlock = Err(Error::Fault(Fault::Deadlock));
+    assert_eq!([0, 1, 2].map(|rank| job.world.flush(Rank::new(rank))), [Ok(()), deadlock.clone(), deadlock]);
+    job.put(word(2));
+    job.complete(0, Ok(0));
+    assert_eq!([0, 1].map(|rank| job.world.flush(Rank::new(rank))), [Ok(()), Ok(())]);
+    assert!(job.world.flush(Rank::new(2)).is_err(), "the put is still under way");
+    job.complete(1, Ok(0));
+    assert_eq!(job.world.flush(Rank::new(2)), Ok(()));
+}
+
+#[test]
+fn fetched_bytes_give_their_room_back() {
+    let job = Job::new();
+    job.put(word(1));
+    job.script.lock().unwrap().completes = true;
+    let mut fetched = vec![0u64; HEAP_BYTES as usize / 8];
+    for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
+        job.world.get_into(word_in(1, 1, 0), &mut fetched).unwrap();
+    }
+    job.complete(0, Ok(0));
+}
+
+#[test]
+fn a_fence_is_the_transports_if_everything_is_there() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    job.put(word(2));
+    job.world.fence().unwrap();
+    assert_eq!(job.calls(), [Post(1), Post(2), Fence(1), Fence(2)]);
+    job.world.after(&first).put(word(2), &[2]).unwrap();
+    let deadlock = Err(Error::Fault(Fault::Deadlock));
+    assert_eq!(job.world.fence(), deadlock, "one still waits");
+    job.refuse(3);
+    job.complete(0, Ok(0));
+    assert_eq!(job.calls().len(), 4);
+    job.complete(1, Ok(0));
+    assert_eq!(job.world.fence(), deadlock, "one has been refused");
+    assert_eq!(job.calls()[4..], [Post(2)]);
+    job.world.fence().unwrap();
+    assert_eq!(job.calls()[5..], [Fence(1), Fence(2)]);
+    job.complete(2, Ok(0));
+}
+
+#[test]
+fn what_waits_follows_as_soon_as_the_last_piece_is_posted() {
+    const BLOCKS: usize = 100;
+    let job = Job::new();
+    let shape = Shape::strided(BLOCKS as u64, 1, 2);
+    let first = job.world.put_strided(word(1), shape, &[1; 2 * BLOCKS], shape).unwrap();
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    let posted = job.calls().len();
+    assert!(posted < BLOCKS, "only so many pieces are under way at once");
+    job.complete(0, Ok(0));
+    (1..posted).for_each(|index| job.complete(index, Ok(0)));
+    assert_eq!(job.calls().len(), BLOCKS + 2);
+    assert_eq!(job.calls()[BLOCKS..], [Fence(1), Post(1)]);
+    assert_eq!(first.test(), Ok(false));
+    (posted..=BLOCKS).for_each(|index| job.complete(index, Ok(0)));
+    assert_eq!(second.test(), Ok(true));
+}
+
+#[test]
+fn waiting_looks_at_the_transport_more_often_the_more_may_come_from_it() {
+    let progressed = |size, busy: bool| {
+        let (world, script) = lone(size);
+        let pending = busy.then(|| world.put(word(1), &[1]).unwrap());
+        let mine = world.register(vec![0u64; 1]).unwrap();
+        script.lock().unwrap().progressed = 0;
+        let mut looks = 0;
+        world
+            .wait_until(mine.local(), 0, |_| {
+                looks += 1;
+                looks > SPINS
+            })
+            .unwrap();
+        let progressed = script.lock().unwrap().progressed;
+        if let Some(pending) = pending {
+            script.lock().unwrap().complete(0, Ok(0));
+            pending.wait().unwrap();
+        }
+        progressed
+    };
+    assert_eq!(progressed(1, false), SPINS / 64, "all ranks are mapped");
+    assert_eq!(progressed(RANKS, false), SPINS / 8, "some are not");
+    assert_eq!(progressed(RANKS, true), SPINS, "something is under way");
+}

@@ -1,0 +1,215 @@
+//! Rank 0 of a job whose other ranks do not exist: a test writes down what its transport is asked for, and says what it answers.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
+use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
+use pelago_platform::{
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
+    PostError, RegisterError, Token, Transport, Woken,
+};
+use pelago_rma::{Parts, World};
+
+/// Bytes of a heap; a power of two, so that every offset that can be addressed is in it.
+pub(crate) const HEAP_BYTES: u64 = 1 << 20;
+
+/// How often a wait looks at once.
+pub(crate) const SPINS: u32 = 1000;
+
+/// What a transport was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// An operation that it accepted; its endpoint is the number of the rank.
+    Post(u32),
+    Fence(u32),
+}
+
+/// A transport that does nothing by itself.
+#[derive(Default)]
+pub(crate) struct Script {
+    pub(crate) calls: Vec<Call>,
+    /// The tokens of accepted operations.
+    posted: Vec<Token>,
+    /// Answer `Full` so many times.
+    pub(crate) refusals: usize,
+    /// Complete every operation at the next progress.
+    pub(crate) completes: bool,
+    completions: Vec<Completion>,
+    pub(crate) progressed: u32,
+    /// Whether it was told of a sleep since it last made progress.
+    sleeps: bool,
+}
+
+impl Script {
+    /// Completes the `index`-th operation of all that were accepted.
+    pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
+        self.completions.push(Completion { token: self.posted[index], result });
+    }
+}
+
+/// Rank 0 of a job of `size` ranks, of which it reaches none but itself by loads and stores, with a transport that is shared with the
+/// test.
+pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
+    let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
+    let layout = ReachLayout { addresses, first: Rank::new(0), count: 1, controls: 4096, control_bytes: 128, heaps: 8192 };
+    let script = Arc::new(Mutex::new(Script::default()));
+    let parts = Parts {
+        reach: Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout),
+        clock: Arc::new(Still),
+        park: Arc::new(Restless(script.clone())),
+        bootstrap: Box::new(First(size)),
+        transport: Box::new(Scripted(script.clone())),
+    };
+    (World::new(parts).unwrap(), script)
+}
+
+struct Scripted(Arc<Mutex<Script>>);
+
+impl Scripted {
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Transport for Scripted {
+    fn capabilities(&self) -> &Capabilities {
+        const CAPABILITIES: Capabilities = Capabilities {
+            name: "scripted",
+            write_bytes_max: 64,
+            latency: Duration::from_nanoseconds(1),
+            bytes_per_second: 1e9,
+            atomics_by_agent: false,
+        };
+        const { &CAPABILITIES }
+    }
+
+    fn address(&self) -> Address {
+        Address(Vec::new())
+    }
+
+    fn connect(&mut self, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
+        Ok(Endpoint(peer.number()))
+    }
+
+    fn register(&mut self, _id: SegmentId, _memory: Cells<'static>) -> Result<(), RegisterError> {
+        Ok(())
+    }
+
+    fn deregister(&mut self, _id: SegmentId) -> bool {
+        true
+    }
+
+    fn post(&mut self, _now: Instant, to: Endpoint, _operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        let mut script = self.script();
+        if let Some(left) = script.refusals.checked_sub(1) {
+            script.refusals = left;
+            return Err(PostError::Full);
+        }
+        script.posted.push(token);
+        if script.completes {
+            let last = script.posted.len() - 1;
+            script.complete(last, Ok(0));
+            script.posted.pop();
+        } else {
+            script.calls.push(Call::Post(to.0));
+        }
+        Ok(())
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        let mut script = self.script();
+        if !script.completes {
+            script.calls.push(Call::Fence(to.0));
+        }
+    }
+
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut script = self.script();
+        script.progressed += 1;
+        script.sleeps = false;
+        completed.append(&mut script.completions);
+        !completed.is_empty()
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn before_sleep(&mut self) {
+        self.script().sleeps = true;
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+}
+
+struct Restless(Arc<Mutex<Script>>);
+
+impl Park for Restless {
+    fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if ready() {
+            return Woken::Look;
+        }
+        assert!(self.0.lock().unwrap().sleeps, "whoever sleeps says so to the transport");
+        // Nothing would ever wake it.
+        Woken::Fault(Fault::Deadlock)
+    }
+
+    fn spins(&self) -> u32 {
+        SPINS
+    }
+
+    fn yields(&self) -> u32 {
+        SPINS
+    }
+
+    fn give_way(&self) {}
+
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    fn join(&self) {}
+
+    fn leave(&self) {}
+
+    fn fault(&self) -> Option<Fault> {
+        None
+    }
+}
+
+/// Rank 0 of so many. Of other hosts, nothing but the addresses for the transport is to be found.
+struct First(u32);
+
+impl Bootstrap for First {
+    fn rank(&self) -> Rank {
+        Rank::new(0)
+    }
+
+    fn size(&self) -> u32 {
+        self.0
+    }
+
+    fn publish(&mut self, _key: &str, _value: &[u8]) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+        match (key, self.0) {
+            ("scripted", _) => Ok(Vec::new()),
+            ("barrier", 1) => Ok(vec![0]),
+            _ => Err(BootstrapError::Missing(rank, key.into())),
+        }
+    }
+
+    fn barrier(&mut self, _meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+
+    fn finish(&mut self) {}
+}

@@ -1,0 +1,217 @@
+//! What it costs to reach a rank that computes: 10 milliseconds at a time, between which it calls the library once.
+//!
+//! Where memory is mapped, the raw limit is the same instruction. Over UDP it is a thread of the target that sleeps in the kernel until
+//! a datagram comes; the target itself would answer between two computations, after 5 milliseconds on average.
+
+use std::hint::spin_loop;
+use std::io::ErrorKind;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pelago::GlobalPtr;
+use pelago::zerocopy::{FromBytes, IntoBytes};
+
+use crate::Row;
+use crate::duel::{Duel, Side, WARM_UP_ROUNDS, percentile};
+use crate::error::{Error, Result, check};
+use crate::limit::Limit;
+use crate::raw::Raw;
+use crate::raw_udp::Line;
+use crate::row::rounded;
+use crate::stage::Stage;
+
+/// For how long the target computes at a time.
+const COMPUTATION: Duration = Duration::from_millis(10);
+
+const REPETITIONS: u64 = 15;
+
+/// Operations one after the other, unless they take longer than this.
+const OPERATIONS: u64 = 400;
+const OPERATIONS_TIME: Duration = Duration::from_millis(80);
+
+/// The word that is operated on, and the one by which the target learns how many operations there were.
+const WORD: usize = 0;
+const END: usize = 8;
+
+/// A way to count a word up, or to look at it. Each returns how far the word was from what it should have been.
+struct Kind {
+    name: &'static str,
+    library: fn(&Stage<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
+    raw: fn(&AtomicU64, Step) -> u64,
+    /// What is in the word in the end.
+    last: fn(Step) -> u64,
+}
+
+/// One operation of several on a word.
+#[derive(Clone, Copy)]
+struct Step {
+    /// What was in the word before the first.
+    beginning: u64,
+    /// How many came before.
+    index: u64,
+}
+
+impl Step {
+    fn value(self) -> u64 {
+        self.beginning + self.index
+    }
+}
+
+pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
+    measure(
+        stage,
+        &Kind {
+            name: "get_while_target_computes",
+            library: |stage, at, step| Ok(stage.world.get(at)? ^ step.beginning),
+            raw: |word, step| word.load(Acquire) ^ step.beginning,
+            last: |step| step.beginning,
+        },
+    )
+}
+
+pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
+    measure(
+        stage,
+        &Kind {
+            name: "put_while_target_computes",
+            library: |stage, at, step| {
+                stage.world.put(at, &[step.value() + 1])?;
+                stage.world.flush(stage.receiver())?;
+                Ok(0)
+            },
+            raw: |word, step| {
+                word.store(step.value() + 1, Release);
+                0
+            },
+            last: Step::value,
+        },
+    )
+}
+
+pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
+    measure(
+        stage,
+        &Kind {
+            name: "fetch_add_while_target_computes",
+            library: |stage, at, step| Ok(stage.world.fetch_add(at, 1)?.wait()? ^ step.value()),
+            raw: |word, step| word.fetch_add(1, SeqCst) ^ step.value(),
+            last: Step::value,
+        },
+    )
+}
+
+fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
+    let memory = stage.world.alloc::<u64>(2 * END)?;
+    if stage.is_idle() {
+        return Ok(());
+    }
+    let [at, end] = [WORD, END].map(|index| memory.at(stage.receiver(), index));
+    let (world, here) = (stage.world, memory.local());
+    let own = Raw::of(world, &memory, world.rank())?;
+    let limit = Limit::of(stage, &memory)?;
+    let (mut round, mut all) = (0, Vec::new());
+    let duel = Duel::fight(REPETITIONS, |side| {
+        round += 1;
+        let beginning = round << 32;
+        here.store(WORD, beginning);
+        here.store(END, 0);
+        let mut times = Vec::with_capacity(OPERATIONS as usize);
+        let finish = |count: u64| Ok(world.put(end, &[count])?.wait()?);
+        let step = |index| Step { beginning, index };
+        match (side, &limit) {
+            (Side::Library, _) => stage.play(
+                || one_by_one(&mut times, OPERATIONS_TIME, |index| (kind.library)(stage, at, step(index))).and_then(finish),
+                || {
+                    compute_until(|| {
+                        world.progress();
+                        here.load(END) > 0
+                    });
+                    Ok(())
+                },
+            )?,
+            (Side::Raw, Limit::Memory(raw)) => stage.play(
+                || one_by_one(&mut times, OPERATIONS_TIME, |index| Ok((kind.raw)(raw.word(WORD), step(index)))).and_then(finish),
+                || {
+                    compute_until(|| here.load(END) > 0);
+                    Ok(())
+                },
+            )?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || one_by_one(&mut times, Duration::MAX, |index| ask(line, step(index))).and_then(finish),
+                || attend(line, own.word(WORD), kind.raw),
+            )?,
+        };
+        let count = here.load(END);
+        stage.receive(|| check("a word of a rank that computed", here.load(WORD), (kind.last)(step(count))))?;
+        let middle = if stage.is_sender() { percentile(&mut times, 50) } else { 0.0 };
+        if side == Side::Library && round > 2 * WARM_UP_ROUNDS {
+            all.append(&mut times);
+        }
+        Ok(middle)
+    })?;
+    let raw_name = limit.name("instruction", "thread");
+    let row = stage.row(kind.name).timed(&duel, raw_name).sized(8);
+    stage.emit(&Row { p99_ns: Some(rounded(percentile(&mut all, 99))), ..row })
+}
+
+/// Times each operation by itself, and returns how many there were.
+fn one_by_one(times: &mut Vec<f64>, limit: Duration, mut act: impl FnMut(u64) -> Result<u64>) -> Result<u64> {
+    let start = Instant::now();
+    for index in 0..OPERATIONS {
+        let before = Instant::now();
+        let difference = act(index)?;
+        times.push(before.elapsed().as_secs_f64() * 1e9);
+        check("a word of a rank that computes", difference, 0)?;
+        if start.elapsed() > limit {
+            return Ok(index + 1);
+        }
+    }
+    Ok(OPERATIONS)
+}
+
+/// Computes until it has `ended`, which is looked at between two computations.
+fn compute_until(mut ended: impl FnMut() -> bool) {
+    while !ended() {
+        let start = Instant::now();
+        while start.elapsed() < COMPUTATION {
+            spin_loop();
+        }
+    }
+}
+
+fn ask(line: &Line, step: Step) -> Result<u64> {
+    let mut difference = 0_u64;
+    line.ask([step.beginning, step.index].as_bytes(), difference.as_mut_bytes())?;
+    Ok(difference)
+}
+
+/// Computes while another thread answers.
+fn attend(line: &Line, word: &AtomicU64, raw: fn(&AtomicU64, Step) -> u64) -> Result<()> {
+    let answer = |question: &[u8]| {
+        // What is no question leaves a word that differs.
+        let [beginning, index] = <[u64; 2]>::read_from_bytes(question).unwrap_or_default();
+        line.send(raw(word, Step { beginning, index }).as_bytes())
+    };
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| line.attend(OPERATIONS, answer));
+        compute_until(|| thread.is_finished());
+        thread.join().unwrap_or_else(|_| Err(Error::System("a thread that answers", ErrorKind::Other.into())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_ends_with_its_time_or_its_operations() {
+        let mut times = Vec::new();
+        assert_eq!(one_by_one(&mut times, Duration::MAX, |_| Ok(0)).unwrap(), OPERATIONS);
+        assert_eq!(times.len() as u64, OPERATIONS);
+        assert_eq!(one_by_one(&mut times, Duration::ZERO, |_| Ok(0)).unwrap(), 1);
+        assert!(one_by_one(&mut times, Duration::MAX, |index| Ok(index / 5)).is_err());
+    }
+}

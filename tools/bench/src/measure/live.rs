@@ -1,0 +1,85 @@
+//! Large transfers: each is timed by itself, and the receiver reads all of it before the next. So the data crosses between the
+//! processors, as it does in a program that uses it.
+
+use pelago::Symmetric;
+use pelago::zerocopy::IntoBytes;
+
+use super::transfer::{fill, pattern, renew, source, verify};
+use crate::duel::{Duel, Side};
+use crate::error::{Result, check};
+use crate::limit::Limit;
+use crate::stage::Stage;
+
+/// Repetitions of large transfers: as many as move this much, within bounds.
+const LIVE_BYTES: u64 = 256 << 20;
+const LIVE_REPETITIONS_MIN: u64 = 15;
+const LIVE_REPETITIONS_MAX: u64 = 501;
+
+/// One block at a time: the sender writes it anew, the receiver reads all of it.
+pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+    let to = memory.at(stage.receiver(), 0);
+    let limit = Limit::of(stage, memory)?;
+    let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
+    let mut round = 0;
+    Duel::fight(live_repetitions(bytes), |side| {
+        round += 1;
+        if stage.is_sender() {
+            renew(&mut block, round);
+        }
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| Ok(stage.world.put(to, &block)?.wait()?))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                raw.write(&block);
+                Ok(())
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => {
+                let nanoseconds = stage.converse(line, || line.stream(block.as_bytes()), || line.take(there.as_mut_bytes()))?;
+                stage.receive(|| verify("a block that was streamed", &there, round))?;
+                return Ok(nanoseconds);
+            }
+        };
+        stage.receive(|| {
+            let here = memory.local();
+            (0..block.len()).try_for_each(|index| check("a block that was put", here.load(index), pattern(round, index as u64)))
+        })?;
+        Ok(nanoseconds)
+    })
+}
+
+/// One block at a time: its owner writes it anew, the sender reads all of it.
+pub(super) fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+    let from = memory.at(stage.receiver(), 0);
+    let limit = Limit::of(stage, memory)?;
+    let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
+    let mut round = 0;
+    Duel::fight(live_repetitions(bytes), |side| {
+        round += 1;
+        stage.receive(|| match (side, &limit) {
+            (Side::Raw, Limit::Datagrams(_)) => {
+                renew(&mut there, round);
+                Ok(())
+            }
+            _ => fill(memory.local(), round),
+        })?;
+        let nanoseconds = match (side, &limit) {
+            (Side::Library, _) => stage.send(|| Ok(stage.world.get_into(from, &mut block)?))?,
+            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                raw.read(&mut block);
+                Ok(())
+            })?,
+            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+                line,
+                || line.send(&[0; 8]).and_then(|()| line.take(block.as_mut_bytes())),
+                || line.serve(1, |_| line.stream(there.as_bytes())),
+            )?,
+        };
+        if stage.is_sender() {
+            verify("a block that was got", &block, round)?;
+        }
+        Ok(nanoseconds)
+    })
+}
+
+fn live_repetitions(bytes: u64) -> u64 {
+    (LIVE_BYTES / bytes).clamp(LIVE_REPETITIONS_MIN, LIVE_REPETITIONS_MAX)
+}

@@ -1,0 +1,117 @@
+//! What a rank of a job of 1,048,576 ranks takes: one real rank with the table of such a job, which talks to 64 real end points.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use pelago_base::limits::{HOSTS_MAX, RANKS_MAX};
+use pelago_base::{Duration, Rank, SegmentId};
+use pelago_launch::{OsClock, names};
+use pelago_memory::Cells;
+use pelago_platform::Transport;
+use pelago_shm::{Host, HostAddress, Plan};
+use pelago_udp::{Setup, Socket, Udp};
+
+const RANKS_PER_HOST: u32 = 64;
+const HEAP_BYTES: u64 = 1 << 20;
+const KEY: [u8; 16] = *b"sixteen letters.";
+
+/// Bounds: what is added to a rank by other ranks, and to a host by other hosts.
+const GROWTH_BYTES_MAX: u64 = 1 << 20;
+const TABLE_BYTES_PER_HOST: u64 = 32;
+
+#[test]
+fn a_rank_of_a_million_takes_little_more_than_one_of_two() {
+    let few = private_bytes(2, 1, 1);
+    let many_silent = private_bytes(RANKS_MAX, RANKS_PER_HOST, 1);
+    let many = private_bytes(RANKS_MAX, RANKS_PER_HOST, RANKS_PER_HOST);
+    println!("private memory: {few} bytes with 2 ranks, {many_silent} with {RANKS_MAX} and one peer, {many} and 64 peers");
+    let table_bytes = TABLE_BYTES_PER_HOST * u64::from(RANKS_MAX / RANKS_PER_HOST);
+    assert!(many_silent < few + table_bytes / 2, "the table of hosts is not this rank's own: {few}, then {many_silent} bytes");
+    assert!(many <= few + GROWTH_BYTES_MAX, "64 peers of a million ranks: {few}, then {many} bytes");
+}
+
+#[test]
+fn the_table_takes_32_bytes_of_each_host_once() {
+    let ranks_per_host = RANKS_MAX / HOSTS_MAX as u32;
+    let file_bytes = |ranks: u32| {
+        let hosts: Vec<_> = (0..ranks / ranks_per_host).map(|host| elsewhere(host, ranks_per_host)).collect();
+        let plan = Plan { ranks, first: Rank::new(0), count: 1, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
+        let (_host, memory) = Host::create(&plan).unwrap();
+        rustix::fs::fstat(&memory).unwrap().st_size as u64
+    };
+    let grown = file_bytes(RANKS_MAX) - file_bytes(2 * ranks_per_host);
+    assert_eq!(grown, TABLE_BYTES_PER_HOST * HOSTS_MAX as u64);
+}
+
+/// The memory that rank 0 of a job has to itself when it has talked to `peers` ranks of the second host.
+fn private_bytes(ranks: u32, ranks_per_host: u32, peers: u32) -> u64 {
+    let (mine, others) = (consecutive(1, ranks_per_host), consecutive(ranks_per_host, ranks_per_host));
+    let mut hosts: Vec<_> = (0..ranks / ranks_per_host).map(|host| elsewhere(host, ranks_per_host)).collect();
+    hosts[0].address = mine[0].local_addr().unwrap();
+    hosts[1].address = others[0].local_addr().unwrap();
+    let count = ranks_per_host;
+    let plan = Plan { ranks, first: Rank::new(0), count, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
+    let (host, memory) = Host::create(&plan).unwrap();
+    let rank_zero = hosts[0].address;
+    let peers_first = ranks_per_host;
+    let sockets = others.into_iter().take(peers as usize).zip(peers_first..);
+    let _peers: Vec<Udp> = sockets.map(|(socket, rank)| end_point(&host, Rank::new(rank), socket, rank_zero)).collect();
+    // The others of this job, as far as rank 0 can know, have come to where all begin.
+    host.release(1);
+    let arguments = [HEAP_BYTES, u64::from(peers_first), u64::from(peers)].map(|number| number.to_string());
+    rank(ranks, &memory, &mine[0], &arguments)
+}
+
+/// Becomes rank 0 in a process of its own, which tells what memory it has in the end.
+fn rank(ranks: u32, memory: &OwnedFd, socket: &UdpSocket, arguments: &[String]) -> u64 {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-count"));
+    command.arg("talk").args(arguments).env(names::RANK, "0").env(names::SIZE, ranks.to_string());
+    command.env(names::TRANSPORT, "udp").env(names::MEMORY, inherited(memory)).env(names::SOCKET, inherited(socket));
+    let output = command.stderr(Stdio::inherit()).output().expect("the program was built with this test");
+    assert!(output.status.success(), "{}", output.status);
+    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of bytes")
+}
+
+/// One that answers by itself, with a heap of its own.
+fn end_point(host: &Host, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) -> Udp {
+    let mut end = Udp::new(Setup {
+        me,
+        layout: host.reach().addresses(),
+        socket: Socket::adopt(socket.into()).unwrap(),
+        key: KEY,
+        encrypt: false,
+        failure_limit: Duration::from_milliseconds(20_000),
+        find: Box::new(move |rank| (rank == Rank::new(0)).then_some(rank_zero)),
+        wake: Box::new(|| {}),
+        agent: Some(Arc::new(OsClock::start())),
+    })
+    .unwrap();
+    let heap = vec![0_u64; HEAP_BYTES as usize / 8].leak();
+    end.register(SegmentId::SYMMETRIC, Cells::from_mut(heap)).unwrap();
+    end
+}
+
+/// A host that nobody will talk to.
+fn elsewhere(host: u32, ranks_per_host: u32) -> HostAddress {
+    let [_, high, middle, low] = host.to_be_bytes();
+    HostAddress { first: Rank::new(host * ranks_per_host), address: ([10, high, middle, low], 7000).into() }
+}
+
+/// `count` sockets at ports that follow each other, and after which there is room for those of `room` ranks.
+fn consecutive(count: u32, room: u32) -> Vec<UdpSocket> {
+    let bind = |port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).ok();
+    let all = |first: u16| (0..count as u16).map(|index| bind(first + index)).collect::<Option<Vec<_>>>();
+    // The system chooses the first, so that tests that run at the same time rarely meet.
+    let chosen = || bind(0)?.local_addr().ok().map(|address| address.port());
+    let suits = |first: &u16| u32::from(*first) + room <= u32::from(u16::MAX);
+    (0..100).find_map(|_| all(chosen().filter(suits)?)).expect("some ports are free")
+}
+
+/// Lets processes that this one starts have the descriptor too; returns its number.
+fn inherited(descriptor: &impl AsFd) -> String {
+    let descriptor = descriptor.as_fd();
+    rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty()).unwrap();
+    descriptor.as_raw_fd().to_string()
+}

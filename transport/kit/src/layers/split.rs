@@ -1,0 +1,404 @@
+//! One transport made of two: the near one for memory that it reaches, the far one for everything else.
+
+use std::collections::BTreeMap;
+
+use pelago_base::limits::SPLIT_OPERATIONS_MAX;
+use pelago_base::{AddressLayout, Instant, Rank, SegmentId};
+use pelago_memory::Cells;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+};
+
+use crate::captured::ends;
+
+/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`.
+///
+/// `far` leads to every rank, `near` to some of them. The layer bears the name and the address of `far`; how a near rank is reached by
+/// `near` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `near`
+/// and `far` accept a second `deregister` of what they have given up already.
+///
+/// A fence orders the operations of both to one peer, and is exact: an operation after it is refused with `Full` until those
+/// that the *other* transport accepted for that peer before it have completed; within one transport its own fence suffices.
+/// For that every operation has a place in a table, whose index is the token inside. Costs: some instructions per operation and no
+/// allocation once the table has grown to what is under way; per peer 48 bytes.
+pub struct Split<N, F, P> {
+    near: N,
+    far: F,
+    layout: AddressLayout,
+    is_near: P,
+    near_address: fn(Rank) -> Address,
+    capabilities: Capabilities,
+    endpoints: BTreeMap<Rank, Endpoint>,
+    /// By number of endpoint.
+    peers: Vec<Peer>,
+    operations: Vec<UnderWay>,
+    free: Vec<u32>,
+}
+
+/// A peer, through both transports.
+struct Peer {
+    /// None for a rank that is not near.
+    near: Option<Endpoint>,
+    far: Endpoint,
+    /// How often a fence was asked for.
+    fences: u32,
+    /// Operations that each side has accepted and not completed.
+    under_way: [u32; 2],
+    /// Those of them that were accepted before the last fence.
+    before: [u32; 2],
+}
+
+/// An operation that one of the two has accepted.
+struct UnderWay {
+    token: Token,
+    peer: u32,
+    /// The fences of the peer before it.
+    fences: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Near = 0,
+    Far = 1,
+}
+
+impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
+    /// Reaches the ranks for which `is_near` holds by `near`, which finds them by `near_address`, and all ranks by `far`. Both divide
+    /// addresses by `layout`.
+    pub fn new(near: N, far: F, layout: AddressLayout, is_near: P, near_address: fn(Rank) -> Address) -> Self {
+        let (close, distant) = (near.capabilities(), far.capabilities());
+        let write_bytes_max = close.write_bytes_max.min(distant.write_bytes_max);
+        let capabilities = Capabilities { write_bytes_max, ..*distant };
+        Self {
+            near,
+            far,
+            layout,
+            is_near,
+            near_address,
+            capabilities,
+            endpoints: BTreeMap::new(),
+            peers: Vec::new(),
+            operations: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The transport to near ranks.
+    pub fn near(&self) -> &N {
+        &self.near
+    }
+
+    /// The transport to all ranks.
+    pub fn far(&self) -> &F {
+        &self.far
+    }
+
+    /// Which of the two an operation takes to `peer`, and the peer's endpoint there.
+    fn way(&self, peer: &Peer, operation: &Operation<'_>) -> (Side, Endpoint) {
+        match peer.near {
+            Some(near) if ends(self.layout, operation).into_iter().all(&self.is_near) => (Side::Near, near),
+            _ => (Side::Far, peer.far),
+        }
+    }
+
+    /// A place in the table of operations.
+    fn place(&mut self, operation: UnderWay) -> Option<u32> {
+        if let Some(place) = self.free.pop() {
+            self.operations[place as usize] = operation;
+            return Some(place);
+        }
+        let place = self.operations.len();
+        (place < SPLIT_OPERATIONS_MAX).then(|| {
+            self.operations.push(operation);
+            place as u32
+        })
+    }
+
+    /// Gives completions of one side their own tokens back.
+    fn settle(&mut self, side: Side, completed: &mut [Completion]) {
+        for Completion { token, .. } in completed {
+            let place = token.0 as u32;
+            let operation = &self.operations[place as usize];
+            let peer = &mut self.peers[operation.peer as usize];
+            peer.under_way[side as usize] -= 1;
+            if operation.fences != peer.fences {
+                peer.before[side as usize] -= 1;
+            }
+            *token = operation.token;
+            self.free.push(place);
+        }
+    }
+}
+
+impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split<N, F, P> {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        self.far.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let far = self.far.connect(peer, address)?;
+        if let Some(&endpoint) = self.endpoints.get(&peer) {
+            return Ok(endpoint);
+        }
+        let near = match (self.is_near)(peer) {
+            true => Some(self.near.connect(peer, &(self.near_address)(peer))?),
+            false => None,
+        };
+        let endpoint = Endpoint(self.peers.len() as u32);
+        self.peers.push(Peer { near, far, fences: 0, under_way: [0; 2], before: [0; 2] });
+        self.endpoints.insert(peer, endpoint);
+        Ok(endpoint)
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.near.register(id, memory)?;
+        self.far.register(id, memory).inspect_err(|_| {
+            // Nobody has been told of the memory, so nobody is inside.
+            self.near.deregister(id);
+        })
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        let (near, far) = (self.near.deregister(id), self.far.deregister(id));
+        near && far
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        let peer = self.peers.get(to.0 as usize).ok_or(PostError::Unknown(to))?;
+        if let Operation::Write { bytes, .. } = operation
+            && bytes.len() > self.capabilities.write_bytes_max
+        {
+            return Err(PostError::TooLong(bytes.len()));
+        }
+        let (side, inside) = self.way(peer, &operation);
+        if peer.before[1 - side as usize] > 0 {
+            return Err(PostError::Full);
+        }
+        let under_way = UnderWay { token, peer: to.0, fences: peer.fences };
+        let place = self.place(under_way).ok_or(PostError::Full)?;
+        let posted = match side {
+            Side::Near => self.near.post(now, inside, operation, Token(place.into())),
+            Side::Far => self.far.post(now, inside, operation, Token(place.into())),
+        };
+        match posted {
+            Ok(()) => self.peers[to.0 as usize].under_way[side as usize] += 1,
+            Err(_) => self.free.push(place),
+        }
+        posted
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        let Some(peer) = self.peers.get_mut(to.0 as usize) else { return };
+        self.far.fence(peer.far);
+        if let Some(near) = peer.near {
+            self.near.fence(near);
+            peer.fences = peer.fences.wrapping_add(1);
+            peer.before = peer.under_way;
+        }
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut moved = false;
+        for side in [Side::Near, Side::Far] {
+            let before = completed.len();
+            moved |= match side {
+                Side::Near => self.near.progress(now, completed),
+                Side::Far => self.far.progress(now, completed),
+            };
+            self.settle(side, &mut completed[before..]);
+        }
+        moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        [self.near.next_deadline(), self.far.next_deadline()].into_iter().flatten().min()
+    }
+
+    fn before_sleep(&mut self) {
+        self.near.before_sleep();
+        self.far.before_sleep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Count, Fault, Faults, Loopback, Trace};
+    use pelago_base::GlobalAddress;
+    use pelago_memory::CellSlice;
+
+    const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
+
+    /// Hands out one completion at a time, the last first, and once does not let go of memory, if it is told to. Remembers whether
+    /// its user sleeps.
+    struct Reluctant {
+        inner: Loopback,
+        held: Vec<Completion>,
+        is_backward: bool,
+        is_inside: bool,
+        sleeps: bool,
+    }
+
+    impl From<Loopback> for Reluctant {
+        fn from(inner: Loopback) -> Self {
+            Self { inner, held: Vec::new(), is_backward: false, is_inside: false, sleeps: false }
+        }
+    }
+
+    impl Transport for Reluctant {
+        delegate! { capabilities address connect register next_deadline }
+
+        fn deregister(&mut self, id: SegmentId) -> bool {
+            !std::mem::take(&mut self.is_inside) && self.inner.deregister(id)
+        }
+
+        fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+            self.inner.post(now, to, operation, token)
+        }
+
+        fn fence(&mut self, to: Endpoint) {
+            self.inner.fence(to);
+        }
+
+        fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+            let moved = self.inner.progress(now, &mut self.held);
+            let handed_out = if self.is_backward { self.held.len().saturating_sub(1) } else { 0 };
+            completed.extend(self.held.drain(handed_out..));
+            moved
+        }
+
+        fn before_sleep(&mut self) {
+            self.sleeps = true;
+        }
+    }
+
+    /// Rank 0 of four: 0 and 1 are near it.
+    struct Job {
+        split: Split<Reluctant, Reluctant, fn(Rank) -> bool>,
+        memory: Vec<Cells<'static>>,
+    }
+
+    impl Job {
+        fn new() -> Self {
+            let layout = AddressLayout::new(4, 4096).unwrap();
+            let [mut near, mut far] = [0; 2].map(|_| Loopback::network(layout, 4));
+            let memory: Vec<_> = (0..4).map(|_| Cells::from_mut(vec![0u64; 512].leak())).collect();
+            for network in [&mut near, &mut far] {
+                network.iter_mut().zip(&memory).for_each(|(end, memory)| end.register(SEGMENT, *memory).unwrap());
+            }
+            let address: fn(Rank) -> Address = |rank| Address(rank.number().to_le_bytes().into());
+            let (near, far) = (near.remove(0).into(), far.remove(0).into());
+            let mut split = Split::new(near, far, layout, (|rank: Rank| rank.number() < 2) as _, address);
+            (0..4).map(Rank::new).for_each(|rank| assert_eq!(split.connect(rank, &address(rank)), Ok(Endpoint(rank.number()))));
+            Self { split, memory }
+        }
+
+        fn bytes(&self, rank: usize) -> CellSlice<'static, u8> {
+            self.memory[rank].elements().unwrap()
+        }
+
+        fn at(&self, rank: u32) -> GlobalAddress {
+            self.split.layout.encode(Rank::new(rank), SEGMENT, 0).unwrap()
+        }
+
+        fn write(&mut self, to: u32, byte: u8, token: u64) -> Result<(), PostError> {
+            let operation = Operation::Write { to: self.at(to), bytes: &[byte] };
+            self.split.post(Instant::ZERO, Endpoint(to), operation, Token(token))
+        }
+
+        /// From a near rank to a far one: by the far transport.
+        fn copy_out(&mut self, token: u64) -> Result<(), PostError> {
+            let operation = Operation::Copy { from: self.at(1), to: self.at(2), bytes: 1 };
+            self.split.post(Instant::ZERO, Endpoint(1), operation, Token(token))
+        }
+
+        fn progress(&mut self) -> Vec<u64> {
+            let mut completed = Vec::new();
+            self.split.progress(Instant::ZERO, &mut completed);
+            completed.iter().map(|completion| completion.token.0).collect()
+        }
+    }
+
+    #[test]
+    fn a_fence_holds_one_side_until_the_other_has_done_what_came_before() {
+        let mut job = Job::new();
+        job.bytes(1).store(0, 7);
+        job.copy_out(1).unwrap();
+        job.split.fence(Endpoint(1));
+        assert_eq!(job.write(1, 8, 2), Err(PostError::Full), "the copy has still to read");
+        assert_eq!(job.write(0, 8, 3), Ok(()), "another peer");
+        assert_eq!(job.copy_out(4), Ok(()), "the same side: its own fence is enough");
+        assert_eq!(job.progress(), [3, 1, 4]);
+        assert_eq!(job.write(1, 8, 5), Ok(()));
+        assert_eq!(job.progress(), [5]);
+        assert_eq!(job.bytes(2).load(0), 7);
+    }
+
+    #[test]
+    fn what_comes_after_a_fence_is_not_waited_for() {
+        let mut job = Job::new();
+        job.split.near.is_backward = true;
+        job.write(1, 1, 1).unwrap();
+        job.split.fence(Endpoint(1));
+        job.write(1, 2, 2).unwrap();
+        assert_eq!(job.progress(), [2]);
+        assert_eq!(job.copy_out(3), Err(PostError::Full), "what has completed came after the fence, not before");
+        assert_eq!(job.progress(), [1]);
+        job.write(1, 3, 4).unwrap();
+        assert_eq!(job.copy_out(3), Ok(()), "the write under way came after the fence");
+        assert_eq!(job.progress(), [4, 3]);
+    }
+
+    #[test]
+    fn tokens_that_are_used_twice_come_back_twice() {
+        let mut job = Job::new();
+        (0..3).for_each(|peer| job.write(peer, 1, 9).unwrap());
+        assert_eq!(job.progress(), [9, 9, 9]);
+        assert!(job.split.peers.iter().all(|peer| peer.under_way == [0; 2]));
+    }
+
+    #[test]
+    fn a_refusal_takes_no_room() {
+        let mut job = Job::new();
+        let accepted =
+            (0..2 * SPLIT_OPERATIONS_MAX as u64).filter(|&token| job.write((token % 4) as u32, 1, token).is_ok()).count();
+        assert_eq!(job.progress().len(), accepted);
+        assert!(job.split.operations.len() <= accepted + 1, "refused operations share a place");
+        assert_eq!(job.split.free.len(), job.split.operations.len(), "every place is free again");
+        job.split.operations.resize_with(SPLIT_OPERATIONS_MAX, || UnderWay { token: Token(0), peer: 0, fences: 0 });
+        job.split.free.clear();
+        assert_eq!(job.write(0, 1, 0), Err(PostError::Full), "the table is full");
+    }
+
+    #[test]
+    fn memory_that_the_far_side_refuses_is_not_left_with_the_near_one() {
+        let mut job = Job::new();
+        let spare = SegmentId::REGISTERED_FIRST;
+        job.split.far.register(spare, job.memory[0]).unwrap();
+        assert_eq!(job.split.register(spare, job.memory[0]), Err(RegisterError::Identifier(spare)));
+        job.split.far.deregister(spare);
+        assert_eq!(job.split.register(spare, job.memory[0]), Ok(()));
+    }
+
+    #[test]
+    fn both_are_told_of_a_sleep_through_every_layer() {
+        let split = Job::new().split;
+        let layout = split.layout;
+        let mut stack = Count::new(Trace::new(Fault::new(split, layout, Faults::default()), (|_| ()) as fn(&str)));
+        stack.before_sleep();
+        let split = stack.inner().inner().inner();
+        assert!(split.near().sleeps && split.far().sleeps);
+    }
+
+    #[test]
+    fn memory_is_free_when_nobody_is_inside_on_either_side() {
+        let mut job = Job::new();
+        job.split.near.is_inside = true;
+        assert!(!job.split.deregister(SEGMENT));
+        assert!(job.split.deregister(SEGMENT));
+    }
+}

@@ -1,0 +1,270 @@
+//! A UDP socket that gives the kernel many datagrams at once, and takes many at once.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Outgoing`] | datagrams to send; `queue` finds which of them leave together and what becomes of them |
+//! | [`Incoming`] | datagrams received, with those taken apart again that the kernel had joined |
+//! | `kernel` | the system calls |
+//! | `name`, `control` | addresses and options in the layout that the kernel reads and writes |
+
+mod control;
+mod incoming;
+mod kernel;
+mod name;
+mod outgoing;
+mod queue;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicUsize;
+
+use pelago_base::limits::{UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_SOCKET_BUFFER_BYTES};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+pub use incoming::Incoming;
+pub use outgoing::Outgoing;
+pub use queue::Sent;
+
+/// A payload that passes wherever IPv6 does, whose smallest path carries 1,280 bytes with headers; RFC 9000, section 14, starts
+/// with it too.
+const PAYLOAD_BYTES_UNKNOWN: usize = 1200;
+
+/// A bound UDP socket, IPv4 or IPv6, that never blocks.
+///
+/// Callable from several threads at once, each with its own [`Outgoing`] and [`Incoming`].
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    local: SocketAddr,
+    /// The longest segments that the kernel is known to cut a message into, as far as it has not refused shorter ones; 0: none.
+    segment_bytes_max: AtomicUsize,
+}
+
+impl Socket {
+    /// Makes a socket and binds it; port 0 has the system choose one.
+    ///
+    /// # Errors
+    /// The system's: the address is taken, or is none of this host.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::prepare(UdpSocket::bind(address)?)
+    }
+
+    /// Takes over a socket that was made, and bound, by somebody else.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`]: it is no bound, unconnected UDP socket; or an error of the system.
+    pub fn adopt(descriptor: OwnedFd) -> io::Result<Self> {
+        if let Some(wrong) = what_is_wrong(&descriptor) {
+            let advice = "hand over a UDP socket that is bound to an address and connected to none";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the inherited descriptor {wrong}: {advice}")));
+        }
+        Self::prepare(descriptor.into())
+    }
+
+    /// The address that the socket is bound to.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// For waiting until something has arrived.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Bytes of datagrams that the system keeps until they are received; it loses what comes on top.
+    pub fn receive_buffer_bytes(&self) -> usize {
+        received_bytes(self.descriptor()).unwrap_or(0)
+    }
+
+    /// The bytes of the largest datagram that the way to `to` carries in one piece, as far as this host knows: at most 65,507,
+    /// and 1,200 if it knows no way. Larger datagrams arrive too, but in fragments. Cost: a few system calls.
+    pub fn payload_bytes_max(&self, to: SocketAddr) -> usize {
+        let to = name::canonical(to);
+        self.path_bytes(to).map_or(PAYLOAD_BYTES_UNKNOWN, |bytes| payload_bytes(to, bytes))
+    }
+
+    /// Sends as much of the batch as the kernel takes now; the rest stays in it, for another call.
+    ///
+    /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
+    /// way. Cost: one system call, if the kernel takes everything.
+    pub fn send(&self, batch: &mut Outgoing) -> Sent {
+        batch.send(self.descriptor(), &self.segment_bytes_max)
+    }
+
+    /// Replaces what `incoming` holds by what has arrived, and returns the number of datagrams; 0: nothing has arrived.
+    ///
+    /// Cost: one system call, whether something has arrived or not.
+    pub fn receive(&self, incoming: &mut Incoming) -> usize {
+        incoming.receive(self.descriptor())
+    }
+
+    fn prepare(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+        enlarge_buffers(socket.as_fd())?;
+        let local = socket.local_addr()?;
+        allow_fragments(socket.as_fd(), local)?;
+        forget_errors(socket.as_fd());
+        // An older kernel delivers each datagram by itself, which is as good.
+        let _ = kernel::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1);
+        // An older kernel would ignore the wish and send the segments as one datagram, so it must be asked.
+        let segments = kernel::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
+        let segment_bytes_max = AtomicUsize::new(if segments { UDP_RUN_BYTES_MAX } else { 0 });
+        Ok(Self { socket, local: name::canonical(local), segment_bytes_max })
+    }
+
+    /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.
+    fn path_bytes(&self, to: SocketAddr) -> Result<usize, Errno> {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let probe = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        if !self.local.ip().is_unspecified() && self.local.is_ipv4() == to.is_ipv4() {
+            let mut from = self.local;
+            from.set_port(0);
+            rustix::net::bind(&probe, &from)?;
+        }
+        rustix::net::connect(&probe, &to)?;
+        let bytes = if to.is_ipv4() { sockopt::ip_mtu(&probe)? } else { sockopt::ipv6_mtu(&probe)? };
+        Ok(bytes as usize)
+    }
+}
+
+/// What a packet of so many bytes carries beside the headers of IP and UDP.
+fn payload_bytes(to: SocketAddr, packet_bytes: usize) -> usize {
+    let headers = if to.is_ipv4() { 20 + 8 } else { 40 + 8 };
+    packet_bytes.saturating_sub(headers).min(UDP_PAYLOAD_BYTES_MAX)
+}
+
+/// Why this is no socket to adopt.
+fn what_is_wrong(descriptor: &OwnedFd) -> Option<&'static str> {
+    let Ok(family) = sockopt::socket_domain(descriptor) else { return Some("is no socket") };
+    if ![AddressFamily::INET, AddressFamily::INET6].contains(&family) {
+        return Some("is a socket of neither IPv4 nor IPv6");
+    }
+    if !matches!(sockopt::socket_protocol(descriptor), Ok(Some(ipproto::UDP))) {
+        return Some("is a socket, but does not speak UDP");
+    }
+    if rustix::net::getpeername(descriptor).is_ok_and(|peer| peer.is_some()) {
+        return Some("is a UDP socket that is connected to one peer");
+    }
+    let local = rustix::net::getsockname(descriptor).ok().and_then(|local| SocketAddr::try_from(local).ok());
+    local.is_none_or(|local| local.port() == 0).then_some("is a UDP socket without an address")
+}
+
+/// Asks for large buffers, beyond what users are usually granted if this one may. A buffer that is large enough is left as it is:
+/// whoever made the socket may have had the right to more.
+fn enlarge_buffers(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    let bytes = UDP_SOCKET_BUFFER_BYTES;
+    if received_bytes(socket)? < bytes {
+        sockopt::set_socket_recv_buffer_size_force(socket, bytes)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, bytes))?;
+    }
+    if sockopt::socket_send_buffer_size(socket)? / 2 < bytes {
+        sockopt::set_socket_send_buffer_size_force(socket, bytes)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(socket, bytes))?;
+    }
+    Ok(())
+}
+
+/// The kernel doubles what it is asked for, to have room for its own records, and tells the double.
+fn received_bytes(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
+    Ok(sockopt::socket_recv_buffer_size(socket)? / 2)
+}
+
+/// Lets routers and the kernel cut what is too large for a path: otherwise a path smaller than it seemed would swallow datagrams,
+/// and retransmissions of the same length with them.
+fn allow_fragments(socket: BorrowedFd<'_>, local: SocketAddr) -> Result<(), Errno> {
+    if local.is_ipv6() {
+        sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::DONT)?;
+    }
+    // An IPv6 socket may send to IPv4 addresses too.
+    sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DONT)
+}
+
+/// Has the kernel no longer collect the errors of datagrams under way, should whoever made the socket have wanted that: nobody
+/// here takes them out, and whoever waits for the descriptor would be woken for ever.
+fn forget_errors(socket: BorrowedFd<'_>) {
+    let _ = kernel::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 0);
+    let _ = kernel::set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    /// Longer than anything here takes, so that what never arrives is told.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Sends datagrams of these lengths in one batch; returns the lengths that arrived, and the number of messages that they
+    /// were.
+    fn exchange(sender: &Socket, receiver: &Socket, lengths: &[usize]) -> (Vec<usize>, usize) {
+        let (mut outgoing, mut incoming) = (Outgoing::new(), Incoming::new());
+        for &length in lengths {
+            outgoing.room(length).unwrap();
+            outgoing.commit(receiver.local_address(), length);
+        }
+        assert_eq!(sender.send(&mut outgoing), Sent { sent: lengths.len(), dropped: 0, left: 0 });
+        receiver.socket.set_nonblocking(false).unwrap();
+        receiver.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut arrived, mut messages) = (Vec::new(), 0);
+        while arrived.len() < lengths.len() {
+            receiver.socket.peek(&mut [0]).unwrap();
+            receiver.receive(&mut incoming);
+            arrived.extend(incoming.datagrams().map(|(_, datagram)| datagram.len()));
+            messages += incoming.messages.len();
+        }
+        (arrived, messages)
+    }
+
+    #[test]
+    fn datagrams_of_one_length_pass_the_kernel_as_one_message() {
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for option in [libc::UDP_SEGMENT, libc::UDP_GRO] {
+            if let Err(error) = kernel::set_option(other.as_fd(), libc::SOL_UDP, option, 0) {
+                return eprintln!("not tested: the kernel does not cut and join messages: {error}");
+            }
+        }
+        let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
+        let lengths = [[1000; 9].as_slice(), &[10]].concat();
+        assert_eq!(exchange(&sender, &receiver, &lengths), (lengths, 1));
+    }
+
+    #[test]
+    fn a_payload_is_what_the_headers_leave() {
+        let [four, six] = ["10.0.0.1:1", "[2001:db8::1]:1"].map(|address| address.parse().unwrap());
+        assert_eq!([1500, 65_535, 27, 0].map(|bytes| payload_bytes(four, bytes)), [1472, 65_507, 0, 0]);
+        assert_eq!([1500, 65_575, 47, 0].map(|bytes| payload_bytes(six, bytes)), [1452, 65_507, 0, 0]);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_cut_arrives_all_the_same() {
+        let (Ok(sender), Ok(receiver)) =
+            (Socket::bind((Ipv6Addr::LOCALHOST, 0).into()), Socket::bind((Ipv6Addr::LOCALHOST, 0).into()))
+        else {
+            return eprintln!("not tested: no IPv6 here");
+        };
+        // As if the path carried no more: the kernel does not cut into segments that would have to be cut again.
+        kernel::set_option(sender.descriptor(), libc::SOL_IPV6, libc::IPV6_MTU, 1280).unwrap();
+        assert_eq!(exchange(&sender, &receiver, &[2000; 5]), (vec![2000; 5], 5));
+        assert!(sender.segment_bytes_max.load(Ordering::Relaxed) < 2000);
+    }
+
+    #[test]
+    fn an_adopted_socket_no_longer_wakes_for_errors() {
+        let inherited = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        kernel::set_option(inherited.as_fd(), libc::SOL_IP, libc::IP_RECVERR, 1).unwrap();
+        let gone = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        inherited.send_to(b"is anybody there?", gone).unwrap();
+        let patience = Timespec::try_from(PATIENCE).unwrap();
+        let woken = |socket: BorrowedFd<'_>, until| poll(&mut [PollFd::new(&socket, PollFlags::ERR)], Some(until)).unwrap();
+        assert_eq!(woken(inherited.as_fd(), &patience), 1);
+        let socket = Socket::adopt(inherited.into()).unwrap();
+        assert_eq!(socket.receive(&mut Incoming::new()), 0);
+        assert_eq!(woken(socket.descriptor(), &Timespec::default()), 0);
+    }
+}

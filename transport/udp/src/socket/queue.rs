@@ -1,0 +1,377 @@
+//! Which datagrams leave together, and what becomes of them: the part of sending that is not the kernel's.
+//!
+//! Datagrams lie in one buffer in their order, described by runs. A run leaves as one message that the kernel cuts, where it does
+//! that, and otherwise datagram by datagram.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pelago_base::limits::{
+    UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_RUN_DATAGRAMS_MAX,
+};
+use rustix::io::Errno;
+
+use super::kernel::Message;
+use super::name::{Name, canonical};
+
+/// What became of the datagrams of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// On their way.
+    pub sent: usize,
+    /// Refused by the kernel and gone, as if lost on the way: there is no route, or a filter forbids it.
+    pub dropped: usize,
+    /// Still in the batch, because the kernel has no room now.
+    pub left: usize,
+}
+
+/// What takes messages: the kernel, or its part in a test.
+pub(super) trait Kernel {
+    /// Takes the first messages, as many as there is room for, and returns their number; an error is about the very first.
+    fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno>;
+}
+
+/// Datagrams in their order.
+pub(super) struct Queue {
+    bytes: Box<[u8]>,
+    /// Where the first datagram begins; 0 except while sending.
+    start: usize,
+    /// Where the last one ends.
+    end: usize,
+    datagrams: usize,
+    runs: VecDeque<Run>,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: vec![0; UDP_OUTGOING_BYTES].into(),
+            start: 0,
+            end: 0,
+            datagrams: 0,
+            runs: VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX),
+        }
+    }
+
+    pub(super) fn datagrams(&self) -> usize {
+        self.datagrams
+    }
+
+    pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        assert!(bytes <= UDP_PAYLOAD_BYTES_MAX, "a datagram of {bytes} bytes: at most {UDP_PAYLOAD_BYTES_MAX}");
+        if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
+            return None;
+        }
+        self.bytes[self.end..].get_mut(..bytes)
+    }
+
+    pub(super) fn commit(&mut self, to: SocketAddr, bytes: usize) {
+        assert!(self.room(bytes).is_some(), "{bytes} bytes were committed without room for them");
+        let to = canonical(to);
+        match self.runs.back_mut().filter(|run| run.accepts(to, bytes)) {
+            Some(run) => run.push(bytes),
+            None => self.runs.push_back(Run::new(to, bytes)),
+        }
+        self.datagrams += 1;
+        self.end += bytes;
+    }
+
+    /// Sends until nothing is left or the kernel has no room, and remembers in `segment_bytes_max` what it does not cut.
+    ///
+    /// Each turn takes a datagram out of the queue or refuses a run that was not, so that they are at most twice the datagrams.
+    pub(super) fn send(&mut self, segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
+        let mut outcome = Sent::default();
+        while let Some(first) = self.runs.front() {
+            let limit = segment_bytes_max.load(Ordering::Relaxed);
+            let (refused, cut) = (first.refused, first.is_cut(limit));
+            match kernel.send(self.messages(limit)) {
+                Ok(0) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => break,
+                Ok(taken) => {
+                    // Passing now shows that it was the cutting that was refused, not the datagrams.
+                    if let Some(limit) = refused {
+                        segment_bytes_max.fetch_min(limit, Ordering::Relaxed);
+                    }
+                    outcome.sent += (0..taken).map(|_| self.take_message(limit)).sum::<usize>();
+                }
+                Err(error @ (Errno::INVAL | Errno::MSGSIZE | Errno::IO)) if cut => self.refuse_first(error),
+                Err(_) => outcome.dropped += self.take_message(limit),
+            }
+        }
+        self.move_to_front();
+        outcome.left = self.datagrams;
+        outcome
+    }
+
+    fn messages(&self, limit: usize) -> impl Iterator<Item = Message<'_>> {
+        let mut rest = &self.bytes[self.start..self.end];
+        self.runs.iter().flat_map(move |run| {
+            let (bytes, after) = rest.split_at(run.bytes);
+            rest = after;
+            run.messages(bytes, limit)
+        })
+    }
+
+    /// Has the first run leave datagram by datagram.
+    fn refuse_first(&mut self, error: Errno) {
+        if let Some(run) = self.runs.front_mut() {
+            // What the path is too small for says nothing of shorter segments; a device that cannot cut cuts nothing.
+            run.refused = Some(if error == Errno::IO { 0 } else { run.segment_bytes - 1 });
+        }
+    }
+
+    /// Removes the first message and returns the number of its datagrams.
+    fn take_message(&mut self, limit: usize) -> usize {
+        let Some(run) = self.runs.front_mut() else { return 0 };
+        let (bytes, datagrams) =
+            if run.is_cut(limit) { (run.bytes, run.datagrams) } else { (run.segment_bytes.min(run.bytes), 1) };
+        run.bytes -= bytes;
+        run.datagrams -= datagrams;
+        if run.datagrams == 0 {
+            self.runs.pop_front();
+        }
+        self.start += bytes;
+        self.datagrams -= datagrams;
+        datagrams
+    }
+
+    fn move_to_front(&mut self) {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+    }
+}
+
+/// Datagrams to one address that may leave as one message: all of one length, except that the last may be shorter.
+#[derive(Debug)]
+struct Run {
+    to: SocketAddr,
+    name: Name,
+    bytes: usize,
+    datagrams: usize,
+    segment_bytes: usize,
+    /// The kernel would not cut it; the longest segments that it may still cut, if that proves to be the reason.
+    refused: Option<usize>,
+}
+
+impl Run {
+    fn new(to: SocketAddr, bytes: usize) -> Self {
+        Self { to, name: to.into(), bytes, datagrams: 1, segment_bytes: bytes, refused: None }
+    }
+
+    /// Whether a datagram can be the next. An empty one cannot: where a message is cut, it leaves no trace.
+    fn accepts(&self, to: SocketAddr, bytes: usize) -> bool {
+        let all_equal = self.bytes == self.datagrams * self.segment_bytes;
+        let fits = self.datagrams < UDP_RUN_DATAGRAMS_MAX && self.bytes + bytes <= UDP_RUN_BYTES_MAX;
+        all_equal && fits && (1..=self.segment_bytes).contains(&bytes) && self.to == to
+    }
+
+    fn push(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.datagrams += 1;
+    }
+
+    /// Whether it leaves as one message that the kernel cuts.
+    fn is_cut(&self, limit: usize) -> bool {
+        self.datagrams > 1 && self.segment_bytes <= limit && self.refused.is_none()
+    }
+
+    fn messages<'a>(&'a self, bytes: &'a [u8], limit: usize) -> impl Iterator<Item = Message<'a>> {
+        let cut = self.is_cut(limit);
+        let (step, count) = if cut { (self.bytes, 1) } else { (self.segment_bytes, self.datagrams) };
+        (0..count).map(move |index| Message {
+            to: &self.name,
+            bytes: &bytes[index * step..bytes.len().min((index + 1) * step)],
+            cut_into: cut.then_some(self.segment_bytes as u16),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A kernel that does as it is told, call by call, and then takes everything.
+    #[derive(Default)]
+    struct Script {
+        answers: VecDeque<Result<usize, Errno>>,
+        /// Of each message taken: the address, the bytes and into what to cut them.
+        taken: Vec<(Vec<u8>, Vec<u8>, Option<u16>)>,
+        /// The messages of each call.
+        offered: Vec<usize>,
+    }
+
+    impl Script {
+        fn of(answers: &[Result<usize, Errno>]) -> Self {
+            Self { answers: answers.iter().copied().collect(), ..Self::default() }
+        }
+
+        /// Of each message taken: its length, and into what to cut it.
+        fn lengths(&self) -> Vec<(usize, Option<u16>)> {
+            self.taken.iter().map(|(_, bytes, cut_into)| (bytes.len(), *cut_into)).collect()
+        }
+
+        /// The address and the bytes of each datagram.
+        fn datagrams(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+            let cut = |(to, bytes, cut_into): &(Vec<u8>, Vec<u8>, Option<u16>)| match cut_into {
+                Some(length) => bytes.chunks(usize::from(*length)).map(|bytes| (to.clone(), bytes.to_vec())).collect(),
+                None => vec![(to.clone(), bytes.clone())],
+            };
+            self.taken.iter().flat_map(cut).collect()
+        }
+    }
+
+    impl Kernel for Script {
+        fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno> {
+            let messages: Vec<_> =
+                messages.map(|message| (message.to.bytes().to_vec(), message.bytes.to_vec(), message.cut_into)).collect();
+            self.offered.push(messages.len());
+            let count = self.answers.pop_front().unwrap_or(Ok(usize::MAX))?.min(messages.len());
+            self.taken.extend(messages.into_iter().take(count));
+            Ok(count)
+        }
+    }
+
+    fn address(number: u8) -> SocketAddr {
+        ([10, 0, 0, number], 5000).into()
+    }
+
+    fn push(queue: &mut Queue, to: u8, length: usize, content: u8) {
+        queue.room(length).unwrap().fill(content);
+        queue.commit(address(to), length);
+    }
+
+    fn queue(datagrams: &[(u8, usize)]) -> Queue {
+        let mut queue = Queue::new();
+        for (index, &(to, length)) in datagrams.iter().enumerate() {
+            push(&mut queue, to, length, index as u8);
+        }
+        queue
+    }
+
+    fn unlimited() -> AtomicUsize {
+        AtomicUsize::new(UDP_RUN_BYTES_MAX)
+    }
+
+    #[test]
+    fn datagrams_of_one_length_leave_as_one_message() {
+        let mut script = Script::default();
+        let sent = queue(&[(1, 100), (1, 100), (1, 40), (1, 40), (2, 40), (2, 41), (2, 41)]).send(&unlimited(), &mut script);
+        assert_eq!(script.lengths(), [(240, Some(100)), (40, None), (40, None), (82, Some(41))]);
+        assert_eq!((sent, script.offered), (Sent { sent: 7, dropped: 0, left: 0 }, vec![4]));
+    }
+
+    #[test]
+    fn empty_datagrams_leave_by_themselves() {
+        let mut script = Script::default();
+        queue(&[(1, 0), (1, 0), (1, 9), (1, 0), (1, 9)]).send(&unlimited(), &mut script);
+        assert_eq!(script.lengths(), [(0, None), (0, None), (9, None), (0, None), (9, None)]);
+    }
+
+    #[test]
+    fn a_message_is_no_larger_than_the_kernel_cuts() {
+        let mut script = Script::default();
+        queue(&[(1, 1); UDP_RUN_DATAGRAMS_MAX + 2]).send(&unlimited(), &mut script);
+        queue(&[(1, 13_000); 6]).send(&unlimited(), &mut script);
+        queue(&[(1, 32_501); 2]).send(&unlimited(), &mut script);
+        let expected = [(64, Some(1)), (2, Some(1)), (65_000, Some(13_000)), (13_000, None), (32_501, None), (32_501, None)];
+        assert_eq!(script.lengths(), expected);
+    }
+
+    #[test]
+    fn what_the_kernel_has_no_room_for_is_sent_later() {
+        for full in [Err(Errno::AGAIN), Err(Errno::NOBUFS), Err(Errno::INTR), Ok(0)] {
+            let mut queue = queue(&[(1, 100), (1, 100), (2, 7), (3, 8)]);
+            let mut script = Script::of(&[Ok(1), full]);
+            assert_eq!(queue.send(&unlimited(), &mut script), Sent { sent: 2, dropped: 0, left: 2 });
+            push(&mut queue, 4, 9, 4);
+            assert_eq!(queue.send(&unlimited(), &mut script), Sent { sent: 3, dropped: 0, left: 0 });
+            let contents: Vec<_> = script.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
+            assert_eq!(contents, [vec![0; 100], vec![1; 100], vec![2; 7], vec![3; 8], vec![4; 9]]);
+        }
+    }
+
+    #[test]
+    fn lengths_that_are_not_cut_are_remembered() {
+        for (error, shorter) in [(Errno::INVAL, Some(99)), (Errno::MSGSIZE, Some(99)), (Errno::IO, None)] {
+            let limit = unlimited();
+            let mut script = Script::of(&[Err(error)]);
+            assert_eq!(queue(&[(1, 100), (1, 100), (1, 5)]).send(&limit, &mut script).sent, 3);
+            queue(&[(1, 100), (1, 100)]).send(&limit, &mut script);
+            assert_eq!(script.lengths(), [(100, None), (100, None), (5, None), (100, None), (100, None)]);
+            assert_eq!(script.offered, [1, 3, 2]);
+            let mut script = Script::default();
+            queue(&[(1, 99), (1, 99)]).send(&limit, &mut script);
+            assert_eq!(script.lengths()[0].1, shorter);
+        }
+    }
+
+    #[test]
+    fn an_address_that_refuses_everything_says_nothing_of_cutting() {
+        let limit = unlimited();
+        let mut script = Script::of(&[Err(Errno::INVAL); 3]);
+        let sent = queue(&[(1, 100), (1, 100), (2, 100), (2, 100)]).send(&limit, &mut script);
+        assert_eq!(sent, Sent { sent: 2, dropped: 2, left: 0 });
+        assert_eq!((script.lengths(), limit.into_inner()), (vec![(200, Some(100))], UDP_RUN_BYTES_MAX));
+    }
+
+    #[test]
+    fn other_errors_cost_their_message_only() {
+        for error in [Errno::CONNREFUSED, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::PERM, Errno::MSGSIZE] {
+            let mut script = Script::of(&[Ok(1), Err(error)]);
+            let sent = queue(&[(1, 5), (2, 6), (3, 7), (3, 7)]).send(&unlimited(), &mut script);
+            assert_eq!(sent, Sent { sent: 3, dropped: 1, left: 0 });
+            assert_eq!(script.lengths(), [(5, None), (14, Some(7))]);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_bounded() {
+        let mut many = queue(&[(1, 0); UDP_OUTGOING_DATAGRAMS_MAX]);
+        assert_eq!(many.room(0), None);
+        let mut large = queue(&[(1, UDP_PAYLOAD_BYTES_MAX); 4]);
+        let rest = UDP_OUTGOING_BYTES - 4 * UDP_PAYLOAD_BYTES_MAX;
+        assert!(large.room(rest).is_some() && large.room(rest + 1).is_none());
+        for full in [&mut many, &mut large] {
+            full.send(&unlimited(), &mut Script::default());
+            assert!(full.room(UDP_PAYLOAD_BYTES_MAX).is_some());
+        }
+    }
+
+    fn answer() -> impl Strategy<Value = Result<usize, Errno>> {
+        let errors = [Errno::AGAIN, Errno::INVAL, Errno::IO, Errno::NETUNREACH];
+        prop_oneof![(0..9usize).prop_map(Ok), proptest::sample::select(errors.to_vec()).prop_map(Err)]
+    }
+
+    proptest! {
+        /// Whatever the kernel answers, each datagram is sent once or dropped, in its order and with its contents.
+        #[test]
+        fn datagrams_are_sent_once_and_in_order(
+            datagrams in proptest::collection::vec((0..3u8, prop_oneof![0..4usize, 2000..2002usize]), 0..300),
+            answers in proptest::collection::vec(answer(), 0..60),
+        ) {
+            let (mut queue, limit, mut script) = (Queue::new(), unlimited(), Script::of(&answers));
+            let (mut total, capacity) = (Sent::default(), queue.runs.capacity());
+            let mut waiting = datagrams.iter().enumerate().peekable();
+            while waiting.peek().is_some() || queue.datagrams() > 0 {
+                while let Some((index, &(to, length))) = waiting.next_if(|(_, (_, length))| queue.room(*length).is_some()) {
+                    push(&mut queue, to, length, index as u8);
+                }
+                let sent = queue.send(&limit, &mut script);
+                prop_assert_eq!(sent.left, queue.datagrams());
+                total = Sent { sent: total.sent + sent.sent, dropped: total.dropped + sent.dropped, left: 0 };
+            }
+            prop_assert_eq!(queue.runs.capacity(), capacity, "nothing was allocated");
+            prop_assert_eq!(total.sent + total.dropped, datagrams.len());
+            let arrived = script.datagrams();
+            prop_assert_eq!(arrived.len(), total.sent);
+            let mut all = datagrams.iter().enumerate();
+            for (to, bytes) in arrived {
+                let committed = |(index, &(number, length)): (usize, &(u8, usize))| {
+                    to == Name::from(address(number)).bytes() && bytes == vec![index as u8; length]
+                };
+                prop_assert!(all.by_ref().any(committed), "this datagram is not one of those that come next");
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Ranks that reach each other over UDP, as a transport.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pelago_base::{AddressLayout, Counters, Duration, Instant, Rank, SegmentId};
+use pelago_memory::Cells;
+use pelago_platform::{
+    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+};
+use pelago_protocol::{Config, Key, PeerIndex, WRITE_BYTES_MAX};
+
+use crate::Socket;
+use crate::agent::{Agent, Shared};
+use crate::driver::Driver;
+use crate::segments::Segments;
+
+/// What the transport of a rank is made from.
+pub struct Setup {
+    /// The rank.
+    pub me: Rank,
+    /// How the job divides its addresses.
+    pub layout: AddressLayout,
+    /// Where the rank receives datagrams.
+    pub socket: Socket,
+    /// The job's secret.
+    pub key: [u8; 16],
+    /// Whether what travels is encrypted; the same on all ranks.
+    pub encrypt: bool,
+    /// After how long without an answer a peer is lost.
+    pub failure_limit: Duration,
+    /// Where a rank receives datagrams that speaks to this one first.
+    pub find: Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>,
+    /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
+    pub wake: Box<dyn Fn() + Send + Sync>,
+    /// The clock of the agent that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
+    pub agent: Option<Arc<dyn Clock>>,
+}
+
+/// Ranks that reach each other over UDP.
+///
+/// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its agent.
+pub struct Udp {
+    /// First: it ends before what it shares.
+    agent: Option<Agent>,
+    shared: Arc<Shared>,
+    capabilities: Capabilities,
+    address: SocketAddr,
+    connected: u32,
+}
+
+impl Udp {
+    /// The transport of a rank.
+    ///
+    /// # Errors
+    /// The system refuses a thread for the agent.
+    pub fn new(setup: Setup) -> std::io::Result<Self> {
+        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, agent } = setup;
+        let address = socket.local_address();
+        // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
+        let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
+        let start = std::process::id();
+        let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
+        let driver = Driver::new(socket, pelago_protocol::Endpoint::new(config), Segments::new(layout, me), find);
+        let shared = Arc::new(Shared::new(driver, wake));
+        let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
+        let capabilities = Capabilities {
+            name: "udp",
+            write_bytes_max: WRITE_BYTES_MAX,
+            latency: Duration::from_microseconds(5),
+            bytes_per_second: 5e9,
+            atomics_by_agent: true,
+        };
+        Ok(Self { agent, shared, capabilities, address, connected: 0 })
+    }
+
+    /// What passed over the network, and what of it was refused: a question that may be asked at any time, also when the transport has
+    /// ended.
+    pub fn counters(&self) -> Box<dyn Fn() -> Counters + Send + Sync> {
+        let shared = self.shared.clone();
+        Box::new(move || shared.lock().counters().clone())
+    }
+}
+
+impl Transport for Udp {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        Address(self.address.to_string().into())
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let text = std::str::from_utf8(&address.0).ok();
+        let parsed = text.and_then(|text| text.parse().ok()).ok_or_else(|| ConnectError::Address(address.clone()))?;
+        let PeerIndex(index) = self.shared.lock().connect(peer, parsed);
+        self.connected = self.connected.max(index + 1);
+        Ok(Endpoint(index))
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.shared.lock().register(id, memory)
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        self.shared.lock().deregister(id)
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if to.0 >= self.connected {
+            return Err(PostError::Unknown(to));
+        }
+        let mut driver = self.shared.lock();
+        let posted = driver.post(now, PeerIndex(to.0), operation, token);
+        if let (Some(agent), Some(due)) = (&self.agent, driver.next_deadline()) {
+            agent.remind(due);
+        }
+        posted
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.shared.lock().fence(PeerIndex(to.0));
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut driver = self.shared.look();
+        let moved = driver.drive(now, self.agent.is_some());
+        let (news, owing) = (driver.has_news(), driver.is_owing());
+        let any = driver.completed(completed);
+        drop(driver);
+        // This rank may go on to compute.
+        if let Some(agent) = self.agent.as_ref().filter(|_| owing) {
+            agent.hint();
+        }
+        // Another thread of this rank may sleep until then.
+        if news {
+            self.shared.wake();
+        }
+        moved || any
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.shared.lock().next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        if let Some(agent) = &self.agent {
+            agent.attend();
+        }
+    }
+
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        self.shared.lock().lose(now, rank);
+        self.shared.wake();
+    }
+}
