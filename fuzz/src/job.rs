@@ -1,4 +1,4 @@
-//! Three ranks that work for each other over a network that loses a little, in virtual time, and what must hold whatever else they are sent.
+//! Three ranks that work for each other over a network that loses datagrams, in virtual time, and what must hold whatever else they are sent.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,9 +29,6 @@ const LEAP: Duration = Duration::from_milliseconds(3_000);
 /// While more datagrams are on their way, nothing new is asked.
 const BUSY: usize = 64;
 
-/// One of so many datagrams is lost.
-const LOST_ONE_IN: usize = 50;
-
 /// Datagrams that are remembered, to be altered and repeated.
 const RECENT_MAX: usize = 256;
 
@@ -42,20 +39,21 @@ const ENDLESS: usize = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     pub(crate) encrypt: bool,
-    /// What the network carries.
+    /// What the network carries, and of how many datagrams it loses one.
     pub(crate) datagram_bytes: usize,
+    pub(crate) lost_one_in: usize,
     /// How long the ranks have worked when the first input comes, in ticks.
     pub(crate) warm_up: u64,
 }
 
 /// Ranks that have not spoken, and ranks in the middle of it, for small and large datagrams.
 pub(crate) const SCENARIOS: [Scenario; 6] = [
-    Scenario { encrypt: false, datagram_bytes: 1_400, warm_up: 0 },
-    Scenario { encrypt: false, datagram_bytes: 1_200, warm_up: 100 },
-    Scenario { encrypt: false, datagram_bytes: 8_972, warm_up: 400 },
-    Scenario { encrypt: false, datagram_bytes: 65_507, warm_up: 200 },
-    Scenario { encrypt: true, datagram_bytes: 1_400, warm_up: 0 },
-    Scenario { encrypt: true, datagram_bytes: 8_972, warm_up: 600 },
+    Scenario { encrypt: false, datagram_bytes: 1_400, lost_one_in: 50, warm_up: 0 },
+    Scenario { encrypt: false, datagram_bytes: 1_200, lost_one_in: 5, warm_up: 100 },
+    Scenario { encrypt: false, datagram_bytes: 8_972, lost_one_in: 50, warm_up: 400 },
+    Scenario { encrypt: false, datagram_bytes: 65_507, lost_one_in: 20, warm_up: 200 },
+    Scenario { encrypt: true, datagram_bytes: 1_400, lost_one_in: 5, warm_up: 0 },
+    Scenario { encrypt: true, datagram_bytes: 8_972, lost_one_in: 50, warm_up: 600 },
 ];
 
 /// A job under way.
@@ -224,7 +222,7 @@ impl Job {
             self.recent.pop_front();
         }
         self.recent.push_back((to, datagram.clone()));
-        if !self.random.one_in(LOST_ONE_IN) {
+        if !self.random.one_in(self.scenario.lost_one_in) {
             self.on_the_way.push_back((self.now + DELAY, to, datagram));
         }
     }

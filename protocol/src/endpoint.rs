@@ -468,14 +468,18 @@ impl Endpoint {
         let peer = &mut self.peers[index as usize];
         let Some(active) = &mut peer.active else { return Ok(()) };
         active.used = now;
+        let is_full = self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full();
         match active.receiver.judge(peer.received, place) {
-            Verdict::Early => return Err(Rejected::Early),
+            Verdict::New if !is_full => {}
             Verdict::Duplicate => {
                 active.receiver.owe(now, true);
                 return Err(Rejected::Duplicate);
             }
-            Verdict::New if self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full() => return Err(Rejected::Early),
-            Verdict::New => {}
+            Verdict::Early | Verdict::New => {
+                // However long it has to wait, its sender hears that somebody is there.
+                active.receiver.owe(now, header.urgent);
+                return Err(Rejected::Early);
+            }
         }
         peer.received = active.receiver.note(peer.received, place.sequence);
         active.receiver.owe(now, header.urgent);

@@ -439,6 +439,8 @@ impl Sender {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
             sequences.into_iter().for_each(|sequence| self.lose(sequence));
+            // The oldest first: others may have to wait for it.
+            self.lost.make_contiguous().sort_unstable();
             self.congestion.handle_silence(self.transmissions, datagram_bytes);
         }
     }

@@ -1,9 +1,11 @@
 //! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use pelago::prelude::*;
-use pelago::{Error, Event, Fault, GlobalAddress};
+use pelago::{Error, Event, Failure, Fault, GlobalAddress};
 
 fn main() -> pelago::Result<()> {
     let act = std::env::args().nth(1).expect("what to do");
@@ -13,6 +15,7 @@ fn main() -> pelago::Result<()> {
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
         "lost" => lost(world),
+        "survive" => survive(world),
         "late" if world.rank() == Rank::new(1) => {
             // The others are in the barrier by which all ends.
             std::thread::sleep(Duration::from_millis(200));
@@ -54,6 +57,40 @@ fn everything(world: &World) -> pelago::Result<()> {
     let mut sum = [u64::from(world.rank())];
     world.allreduce(&mut sum, |one, other| one + other)?;
     assert_eq!(sum, [size * (size - 1) / 2]);
+    Ok(())
+}
+
+/// The last rank computes until it is killed; the others go on without it.
+fn survive(world: &World) -> pelago::Result<()> {
+    let last = Rank::new(world.size() - 1);
+    let told = Rc::new(RefCell::new(Vec::new()));
+    world.on_peer_lost({
+        let told = told.clone();
+        move |rank| told.borrow_mut().push(rank)
+    });
+    let words = world.alloc::<u64>(2)?;
+    let others =
+        world.group(&Team::of(&world.ranks().filter(|rank| *rank != last).collect::<Vec<_>>()).expect("no rank twice"))?;
+    world.barrier()?;
+    println!("{} {}", world.rank(), std::process::id());
+    let Some(others) = others else {
+        loop {
+            std::thread::sleep(Duration::from_secs(1000));
+        }
+    };
+    let lost = |error| matches!(error, Err(Error::Fault(Fault::PeerLost(rank))) if rank == last);
+    // Nobody writes this word; the loss ends the wait, once.
+    assert!(lost(world.wait_until(words.local(), 1, |value| value == 1).map(drop)));
+    assert_eq!([told.borrow().clone(), world.lost()], [[last], [last]]);
+    assert!(lost(world.barrier()));
+    let counted = world.fetch_add(words.at(Rank::new(0), 0), 1)?.wait()?;
+    assert!(counted < u64::from(last));
+    others.barrier()?;
+    assert_eq!(world.get(words.at(Rank::new(0), 0))?, u64::from(last));
+    let late = world.fetch_add(words.at(last, 0), 1)?.wait();
+    // What it left in the memory of this host can still be used.
+    assert!(matches!(late, Ok(0..) | Err(Error::Failed(Failure::PeerLost(_)))), "{late:?}");
+    println!("{} went on, its words {}", world.rank(), if late.is_ok() { "mapped" } else { "out of reach" });
     Ok(())
 }
 

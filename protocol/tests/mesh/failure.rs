@@ -1,6 +1,6 @@
 //! A peer that is gone ends what waits for it, in bounded time; one that is there, however bad the network, is never taken for gone.
 
-use pelago_base::{AtomicOperator, Duration, Rank, Width};
+use pelago_base::{AtomicOperator, Duration, Event, Rank, Width};
 use pelago_protocol::{Failure, Request};
 
 use crate::memory::at;
@@ -91,4 +91,52 @@ fn another_process_of_a_rank_is_a_stranger() {
     network.submit(0, 1, add, 1);
     assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))));
     assert_eq!(network.memories[1].word(0), 1, "the second process changes nothing");
+}
+
+#[test]
+fn what_all_others_wait_for_is_sent_again_first() {
+    let mut network = Network::new(2, 9, Weather::FAIR);
+    let local = network.local(0, vec![0; 200_000]);
+    for token in 0..20 {
+        network.submit(0, 1, Request::Put { from: local, to: at(network.layout, 1, 2, 0), bytes: 200_000 }, token);
+        network.wait(0, token).unwrap();
+    }
+    // The first is lost, once more, and once more with some of the others.
+    network.weather.lost = 1_000_000;
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: &[1; 900] }, 100);
+    network.weather.lost = 0;
+    for token in 101..500 {
+        network.fence(0, 1);
+        network.submit(0, 1, Request::Write { to, bytes: &[1; 900] }, token);
+    }
+    let repeated = |network: &Network| network.endpoints[0].counters().of(Event::DatagramRepeated);
+    let before = repeated(&network);
+    network.weather.lost = 1_000_000;
+    while repeated(&network) < before + 2 {
+        network.step();
+    }
+    network.weather.lost = 0;
+    let now = network.now;
+    assert_eq!(network.wait(0, 100), Ok(0));
+    assert!(network.now.since(now) < Duration::from_milliseconds(100), "{:?}", network.now.since(now));
+    network.quiet();
+    assert!((100..500).all(|token| network.ended[&(0, token)] == Ok(0)));
+}
+
+#[test]
+fn what_comes_too_early_is_a_sign_of_life_for_its_sender() {
+    let mut network = Network::new(2, 10, Weather::FAIR);
+    let to = at(network.layout, 1, 1, 0);
+    network.weather.lost = 1_000_000;
+    network.submit(0, 1, Request::Write { to, bytes: b"first" }, 0);
+    network.weather.lost = 0;
+    network.fence(0, 1);
+    network.submit(0, 1, Request::Write { to, bytes: b"second" }, 1);
+    while network.endpoints[1].counters().of(Event::DatagramEarly) == 0 {
+        network.step();
+    }
+    assert_eq!(network.endpoints[1].counters().of(Event::DatagramSent), 1);
+    network.quiet();
+    assert_eq!(network.ended[&(0, 0)].and(network.ended[&(0, 1)]), Ok(0));
 }

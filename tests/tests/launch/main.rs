@@ -8,6 +8,7 @@ mod network;
 mod output;
 mod programs;
 mod stranger;
+mod survival;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};

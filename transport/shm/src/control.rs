@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES};
+use pelago_base::limits::{
+    AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES,
+};
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::Fault;
 use pelago_sync::{Doorbell, Gate, Ring};

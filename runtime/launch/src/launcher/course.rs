@@ -1,7 +1,9 @@
 //! The course of a job as a state machine: what happened goes in with its time, what to do to the ranks comes out.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use pelago_base::limits::LOST_RANKS_MAX;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Fault;
 use pelago_shm::Stage;
@@ -24,6 +26,8 @@ pub(super) enum Action {
     Release(u64),
     /// Tell them what is wrong with the job.
     Tell(Fault),
+    /// Tell them that the job goes on without this rank.
+    Lose(Rank),
     /// Ask them to end.
     Terminate,
     /// End them.
@@ -58,6 +62,10 @@ pub(super) struct Course {
     took_part: bool,
     outcome: Option<Outcome>,
     tell: Option<Fault>,
+    /// Whether the job goes on when ranks are lost; how it lost some, and those that the others have still to be told of.
+    survives: bool,
+    losses: Vec<Outcome>,
+    lost: VecDeque<Rank>,
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
 }
@@ -82,6 +90,9 @@ impl Course {
             took_part: false,
             outcome: None,
             tell: None,
+            survives: false,
+            losses: Vec::new(),
+            lost: VecDeque::new(),
             terminate_at: None,
             kill_at: None,
         }
@@ -148,6 +159,10 @@ impl Course {
         let outcome = Outcome::HostLost { host, first, count };
         let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
         match &self.outcome {
+            None if self.survives && self.losses.len() + count as usize <= LOST_RANKS_MAX => {
+                self.lost.extend((first.number()..first.number() + count).map(Rank::new));
+                self.losses.push(outcome);
+            }
             None => self.lose(now, first, outcome),
             Some(Outcome::Lost(lost, Death::Hearsay)) if self.terminate_at.is_some() && its(lost.rank) => {
                 self.outcome = Some(outcome);
@@ -173,6 +188,11 @@ impl Course {
             Some(_) => self.terminate_at = self.terminate_at.and(Some(now)),
             None => self.end(now, Outcome::Interrupted(signal), Duration::ZERO),
         }
+    }
+
+    /// The program wants to go on when ranks are lost.
+    pub(super) fn handle_survival(&mut self) {
+        self.survives = true;
     }
 
     /// The output cannot be written.
@@ -214,6 +234,9 @@ impl Course {
         if let Some(fault) = self.tell.take() {
             return Some(Action::Tell(fault));
         }
+        if let Some(rank) = self.lost.pop_front() {
+            return Some(Action::Lose(rank));
+        }
         if reached(self.terminate_at, now) {
             self.terminate_at = None;
             self.kill_at = Some(now + TERMINATE);
@@ -234,11 +257,22 @@ impl Course {
 
     /// How the job ended, once it is over.
     pub(super) fn into_outcome(self) -> Outcome {
-        self.outcome.unwrap_or(Outcome::Finished)
+        let mut losses = self.losses;
+        match self.outcome {
+            Some(outcome) => outcome,
+            None if losses.is_empty() => Outcome::Finished,
+            // Nobody was left to go on.
+            None if !self.took_part => losses.swap_remove(0),
+            None => Outcome::Survived(losses),
+        }
     }
 
-    /// Ends the job because of a rank; the others are told, and so leave by themselves.
+    /// Ends the job because of a rank, unless it goes on without it; the others are told, and so leave by themselves.
     fn lose(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
+        if self.survives && self.outcome.is_none() && self.losses.len() < LOST_RANKS_MAX {
+            self.lost.push_back(rank);
+            return self.losses.push(outcome);
+        }
         self.tell = Some(Fault::PeerLost(rank));
         self.end(now, outcome, LEAVE);
     }
@@ -301,6 +335,35 @@ mod tests {
 
     fn census(joined: bool, absent: Option<u32>) -> Census {
         Census { joined, absent: absent.map(process), absent_besides: 0 }
+    }
+
+    #[test]
+    fn a_program_that_survives_goes_on_until_nobody_is_left() {
+        let process = |rank| Process { rank: Rank::new(rank), place: Place::Here(100 + rank) };
+        let killed = |rank| Outcome::Lost(process(rank), Death::Signal(9));
+        let running = || {
+            let mut course = Course::new("program".into(), 3, None, None, Instant::ZERO);
+            (0..3).for_each(|_| course.handle_start(Instant::ZERO));
+            course.handle_survival();
+            course.handle_end(Instant::ZERO, process(1), End::Signal(9), Stage::Joined);
+            assert_eq!(course.poll_action(Instant::ZERO), Some(Action::Lose(Rank::new(1))));
+            assert!(course.poll_action(Instant::ZERO).is_none() && !course.is_ending());
+            course
+        };
+        let mut course = running();
+        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Code(0), Stage::Finished));
+        assert_eq!((course.is_over(), course.into_outcome()), (true, Outcome::Survived(vec![killed(1)])));
+
+        let mut course = running();
+        course.handle_end(Instant::ZERO, process(0), End::Code(7), Stage::Joined);
+        course.handle_end(Instant::ZERO, process(2), End::Code(0), Stage::Finished);
+        let outcome = course.into_outcome();
+        assert_eq!(outcome, Outcome::Survived(vec![killed(1), Outcome::Failed(process(0), 7)]));
+        assert_eq!((outcome.exit_code(), Outcome::Survived(vec![killed(1)]).exit_code()), (1, 0));
+
+        let mut course = running();
+        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Signal(9), Stage::Joined));
+        assert_eq!(course.into_outcome(), killed(1), "nobody was left");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) enum Event {
     Ended(Process, End, Stage),
     /// The ranks have found the job at fault; this is the rank that is lost, if it is that fault and the rank is of this host.
     Fault(Fault, Option<Process>),
+    /// The program wants to go on when ranks are lost.
+    Survives,
     /// All ranks of this host have come to this meeting, counted from 1.
     Met(u64),
     /// The launcher was asked to end the job.
@@ -96,6 +98,7 @@ impl Lead for Alone {
             Event::Ended(process, end, stage) => self.course.handle_end(now, process, end, stage),
             Event::Fault(fault, process) => self.course.handle_fault(now, fault, process),
             Event::Signal(signal) => self.course.handle_signal(now, signal),
+            Event::Survives => self.course.handle_survival(),
             // There are no others to meet.
             Event::Met(_) => {}
         }

@@ -12,6 +12,8 @@ use rustix::io::Errno;
 pub enum Outcome {
     /// Every rank ended in good order.
     Finished,
+    /// The program went on when ranks were lost, and those that were left finished. How each was lost.
+    Survived(Vec<Outcome>),
     /// A rank ended with an exit code other than 0.
     Failed(Process, i32),
     /// A rank ended before it had finished.
@@ -83,6 +85,7 @@ impl Outcome {
     /// 130 interrupted; 141 the reader of the output went away, as if killed by SIGPIPE.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Survived(losses) => u8::from(losses.iter().any(|loss| matches!(loss, Self::Failed(..)))),
             Self::Finished => 0,
             Self::Failed(..) | Self::Left(_) | Self::Foreign(_) | Self::Idle(..) | Self::Late(..) => 1,
             Self::Deadlock | Self::Aborted => 1,
@@ -101,10 +104,20 @@ impl Outcome {
     }
 }
 
+/// How a line ends about a loss that ended the job.
+const ENDED: &str = "; the job was ended";
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => write!(f, "every rank finished"),
+            Self::Survived(losses) => {
+                for loss in losses {
+                    let line = loss.to_string();
+                    write!(f, "{}; ", line.strip_suffix(ENDED).unwrap_or(&line))?;
+                }
+                write!(f, "the others finished")
+            }
             Self::Failed(process, code) => write!(f, "{process} failed with exit code {code}; the job was ended"),
             Self::Lost(process, Death::Signal(signal)) => {
                 write!(f, "{process} was killed by {}; the job was ended", SignalName(*signal))

@@ -57,6 +57,8 @@ pub(super) struct Watch<'a, C, L> {
     signals: Signals,
     guard: Guard,
     streams: [Stream; 2],
+    /// Whether the lead knows that the program goes on when ranks are lost.
+    survives: bool,
     lead: L,
 }
 
@@ -75,7 +77,23 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
         }
         let streams = [Stream::new(host.first())?, Stream::new(host.first())?];
         let (sockets, ranks) = (sockets.into_iter(), Vec::new());
-        Ok(Self { host, memory, sockets, call, input, command, limit, clock, ranks, ready, signals, guard, streams, lead })
+        Ok(Self {
+            host,
+            memory,
+            sockets,
+            call,
+            input,
+            command,
+            limit,
+            clock,
+            ranks,
+            ready,
+            signals,
+            guard,
+            streams,
+            survives: false,
+            lead,
+        })
     }
 
     /// From the first rank's start to the last one's end and the last byte of their output. Returns who led.
@@ -138,6 +156,10 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     fn look(&mut self) -> Result<(), Errno> {
         let ready = self.ready.poll()?;
         let now = self.clock.now();
+        if !self.survives && self.host.survives() {
+            self.survives = true;
+            self.lead.handle(now, Event::Survives);
+        }
         // Before the ends that follow from it.
         if let (Some(fault), false) = (self.host.job().fault(), self.lead.is_ending()) {
             let lost = self.ranks.iter().find(|process| fault == Fault::PeerLost(process.rank()));
@@ -200,9 +222,19 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             match action {
                 Action::Release(meeting) => self.host.release(meeting),
                 Action::Tell(fault) => self.host.fail(fault),
+                Action::Lose(rank) => self.go_on_without(rank),
                 Action::Terminate => self.ranks.iter().for_each(|rank| rank.signal(Signal::TERM)),
                 Action::Kill => self.ranks.iter().for_each(|rank| rank.signal(Signal::KILL)),
             }
+        }
+    }
+
+    /// Tells the ranks that one is lost, and the lead if that was the last that a meeting waited for.
+    fn go_on_without(&mut self, rank: Rank) {
+        self.host.survive();
+        self.host.lose(rank);
+        if self.call.is_some() {
+            self.lead.handle(self.clock.now(), Event::Met(self.host.meeting()));
         }
     }
 

@@ -290,7 +290,8 @@ impl Engine {
             self.outcomes.keep(id, Outcome { word, buffer, failure });
         } else {
             self.captured -= buffer.map_or(0, |buffer| buffer.bytes());
-            if let Some(failure) = failure {
+            // Whoever waits in the next meeting learns of it there.
+            if let Some(failure) = failure.filter(|_| !signal) {
                 self.outcomes.remember(id, failure);
             }
         }

@@ -224,6 +224,7 @@ impl Course {
                 self.job.handle_end(now, host.process(rank)?, end, stage);
             }
             Up::Fault(trouble) => self.spread(now, place, trouble)?,
+            Up::Survives => self.job.handle_survival(),
             Up::Signal(signal) => self.job.handle_signal(now, signal),
             Up::Done if host.ended == host.count || self.job.is_ending() => {
                 host.census.absent = None;
@@ -270,7 +271,7 @@ impl Course {
 
     /// Lets ranks go on from a meeting to which those of every host have come.
     fn release(&mut self) {
-        let all = self.hosts.iter().map(|host| host.arrived).min();
+        let all = self.hosts.iter().filter(|host| host.phase < Phase::Gone).map(|host| host.arrived).min();
         if let Some(meeting) = all.filter(|meeting| *meeting > self.released && !self.job.is_ending()) {
             self.released = meeting;
             self.tell(&Down::Release(meeting));
@@ -336,6 +337,7 @@ impl Course {
             _ => self.job.handle_unready(now, name.clone(), why.into()),
         }
         self.close(place, Phase::Gone);
+        self.release();
     }
 
     fn close(&mut self, place: usize, phase: Phase) {
@@ -350,6 +352,7 @@ impl Course {
             match action {
                 job::Action::Release(meeting) => self.tell(&Down::Release(meeting)),
                 job::Action::Tell(fault) => self.tell(&Down::Fault(fault.into())),
+                job::Action::Lose(rank) => self.tell(&Down::Lost(rank.number())),
                 job::Action::Terminate => self.tell(&Down::Terminate),
                 job::Action::Kill => {
                     self.tell(&Down::Kill);

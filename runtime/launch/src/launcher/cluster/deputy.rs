@@ -1,5 +1,6 @@
 //! The launcher on a host, as far as it listens to the launcher of the job: passes on what happens, and does what it is told.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
@@ -45,6 +46,7 @@ struct Told {
     start: Option<Start>,
     meeting: Option<u64>,
     fault: Option<Fault>,
+    lost: VecDeque<Rank>,
     terminate: bool,
     kill: bool,
     ping: Option<u64>,
@@ -132,6 +134,7 @@ impl Deputy {
                 self.told.fault = Some(trouble.into());
                 self.end();
             }
+            Down::Lost(rank) => self.told.lost.push_back(Rank::new(rank)),
             Down::Terminate => {
                 self.told.terminate = true;
                 self.end();
@@ -189,6 +192,7 @@ impl Lead for Deputy {
                 self.send(&Up::Arrived(meeting));
             }
             Event::Signal(signal) => self.send(&Up::Signal(signal)),
+            Event::Survives => self.send(&Up::Survives),
             Event::Fault(..) | Event::Met(_) => {}
         }
     }
@@ -227,6 +231,7 @@ impl Lead for Deputy {
         let meeting = told.meeting.take().map(Action::Release);
         meeting
             .or_else(|| told.fault.take().map(Action::Tell))
+            .or_else(|| told.lost.pop_front().map(Action::Lose))
             .or_else(|| std::mem::take(&mut told.terminate).then_some(Action::Terminate))
             .or_else(|| std::mem::take(&mut told.kill).then_some(Action::Kill))
     }

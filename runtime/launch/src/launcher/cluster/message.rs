@@ -38,6 +38,8 @@ pub(super) enum Up {
         #[serde(with = "StageAsText")]
         stage: Stage,
     },
+    /// The program wants to go on when ranks are lost.
+    Survives,
     /// The ranks of the host have found the job at fault.
     Fault(Trouble),
     /// The host's launcher was asked by this signal to end.
@@ -59,6 +61,8 @@ pub(super) enum Down {
     Release(u64),
     /// The job is at fault.
     Fault(Trouble),
+    /// The job goes on without this rank.
+    Lost(u32),
     /// Ask the ranks to end.
     Terminate,
     /// End the ranks.

@@ -1,0 +1,38 @@
+//! Programs that go on when ranks are lost.
+
+use rustix::process::{Signal, kill_process};
+
+use crate::{Ended, PROGRAM, Running, pelago};
+
+/// Kills the last of four ranks that want to go on, and returns how the others ended.
+fn survive(options: &[&str]) -> Ended {
+    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM, "survive"]].concat()));
+    kill_process(job.processes[3], Signal::KILL).expect("it runs");
+    job.end().1
+}
+
+#[test]
+fn the_others_finish_on_one_host() {
+    let ended = survive(&[]);
+    ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
+    let expected: Vec<_> = (0..3).map(|rank| format!("rank {rank} went on, its words mapped")).collect();
+    assert_eq!(ended.sorted_lines(), expected);
+}
+
+#[test]
+fn the_others_finish_over_a_network() {
+    let ended = survive(&["--transport", "udp"]);
+    ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
+    let expected: Vec<_> = (0..3).map(|rank| format!("rank {rank} went on, its words out of reach")).collect();
+    assert_eq!(ended.sorted_lines(), expected);
+}
+
+#[test]
+fn the_others_finish_on_several_hosts() {
+    let hosts = ["--hosts", "a:2,b:2", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
+    let ended = survive(&hosts);
+    ended.expect(0, "rank 3 (host b) was killed by signal 9 (SIGKILL); the others finished");
+    let expected = ["out of reach", "out of reach", "mapped"];
+    let expected: Vec<_> = (0..3).map(|rank| format!("rank {rank} went on, its words {}", expected[rank])).collect();
+    assert_eq!(ended.sorted_lines(), expected);
+}

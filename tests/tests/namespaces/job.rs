@@ -1,0 +1,140 @@
+//! Jobs on the hosts of a network.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::network::Network;
+
+/// The program of these tests that uses the library.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
+
+/// For how many seconds a rank may be silent in jobs that lose one.
+pub(crate) const FAILURE_LIMIT_SECONDS: u64 = 2;
+
+/// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
+const MARGIN: Duration = Duration::from_secs(6);
+
+/// Seconds after which a job counts as one that hangs.
+const PATIENCE: &str = "40";
+
+/// Marks the processes of a job, and their children, in their environment. The value is the number of the process that tests.
+const MARK: &str = "PELAGO_TEST_NAMESPACES";
+
+/// What came of a job that ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) error: String,
+}
+
+impl Ended {
+    /// The value of a line of a report.
+    #[track_caller]
+    pub(crate) fn field(&self, name: &str) -> &str {
+        let mut lines = self.output.lines().map(|line| line.split_whitespace());
+        let line = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words));
+        line.and_then(|mut words| words.next()).unwrap_or_else(|| panic!("no {name} in {self:?}"))
+    }
+}
+
+/// Runs a program with so many ranks on each host to its end, which must be good, after which nothing of it is left.
+#[track_caller]
+pub(crate) fn run(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Ended {
+    let output = pelago(network, slots, options, program).output().expect("the command under test");
+    let [said, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    let ended = Ended { code: output.status.code(), output: said, error };
+    assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{options:?} {program:?}: {ended:?}");
+    wait_until_gone();
+    ended
+}
+
+/// A job under way, whose ranks have each printed a line that ends with the number of a process.
+pub(crate) struct Running {
+    launcher: Child,
+    output: BufReader<ChildStdout>,
+    /// By rank.
+    processes: Vec<Pid>,
+}
+
+impl Running {
+    /// Starts a job with so many ranks on each host; it does not end by itself.
+    pub(crate) fn start(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Self {
+        let limit = FAILURE_LIMIT_SECONDS.to_string();
+        let mut command = pelago(network, slots, &[&["--failure-limit", &*limit], options].concat(), program);
+        let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
+        let mut output = BufReader::new(launcher.stdout.take().expect("piped"));
+        let mut processes = vec![None; network.hosts().len() * slots as usize];
+        while processes.contains(&None) {
+            let mut line = String::new();
+            assert!(output.read_line(&mut line).expect("text") > 0, "a line of each rank");
+            let mut words = line.split_whitespace().skip(1).map(|word| word.parse().expect("a number"));
+            let rank = words.next().and_then(|rank| usize::try_from(rank).ok()).expect("a rank");
+            processes[rank] = words.next().and_then(Pid::from_raw);
+        }
+        Self { launcher, output, processes: processes.into_iter().flatten().collect() }
+    }
+
+    pub(crate) fn signal(&self, rank: usize, signal: Signal) {
+        kill_process(self.processes[rank], signal).expect("it runs");
+    }
+
+    /// Kills the launcher of a host: of the processes there, the one that the job's launcher has started.
+    pub(crate) fn kill_host(&self, network: &Network, host: usize) {
+        let launcher = network.processes(host).into_iter().find(|process| parent(*process) == Some(self.launcher.id()));
+        kill_process(launcher.expect("a launcher on the host"), Signal::KILL).expect("it runs");
+    }
+
+    /// Waits for the end of the job, and of all that it has started, which are to come soon; the job has lost somebody, and says who.
+    #[track_caller]
+    pub(crate) fn end_lost(mut self) -> String {
+        let begun = Instant::now();
+        let code = self.launcher.wait().expect("a status").code();
+        wait_until_gone();
+        let took = begun.elapsed();
+        let mut error = String::new();
+        self.launcher.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
+        assert_eq!(code, Some(3), "{error}");
+        assert!(took < Duration::from_secs(FAILURE_LIMIT_SECONDS) + MARGIN, "it took {took:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        let line = error.trim_end().strip_prefix("pelago: ").and_then(|line| line.strip_suffix("; the job was ended"));
+        line.unwrap_or_else(|| panic!("{error}")).into()
+    }
+}
+
+/// A job with so many ranks on each host.
+fn pelago(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Command {
+    let hosts: Vec<_> = network.hosts().iter().map(|host| format!("{host}:{slots}")).collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.args(["run", "-n", &(hosts.len() * slots as usize).to_string(), "--hosts", &hosts.join(",")]);
+    command.args(["--remote-shell", "ip netns exec {host}", "--time-limit", PATIENCE]).args(options).args(program);
+    command.env(MARK, std::process::id().to_string()).stdin(Stdio::null());
+    command
+}
+
+/// Waits until no process is left of the job.
+#[track_caller]
+fn wait_until_gone() {
+    let begun = Instant::now();
+    let mark = format!("{MARK}={}", std::process::id());
+    while is_left(&mark) {
+        assert!(begun.elapsed() < MARGIN, "a process of the job is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether there is a process with this variable.
+fn is_left(variable: &str) -> bool {
+    let mut environments =
+        fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| fs::read(entry.path().join("environ")).ok());
+    environments.any(|environment| environment.split(|byte| *byte == 0).any(|found| found == variable.as_bytes()))
+}
+
+fn parent(process: Pid) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    status.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,75 @@
+//! Whoever is killed, stopped or cut off, all others end soon, with one line that names who was lost, and nothing is left.
+
+use rustix::process::Signal;
+
+use crate::job::{PROGRAM, Running};
+use crate::network::Network;
+
+/// What ranks do until they are ended.
+const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
+
+const INLINE: [&str; 2] = ["--progress", "inline"];
+
+/// Two hosts with two ranks each, which do this with their neighbours again and again.
+fn exchange(network: &Network, options: &[&str], way: &str) -> Running {
+    Running::start(network, 2, options, &[PROGRAM, "exchange", way])
+}
+
+#[test]
+fn a_rank_that_is_killed() {
+    let Some(network) = Network::ordinary(2) else { return };
+    for (way, (rank, host)) in WAYS.into_iter().zip([(0, 0), (1, 0), (2, 1), (3, 1)]) {
+        let job = exchange(&network, &[], way);
+        job.signal(rank, Signal::KILL);
+        let host = &network.hosts()[host];
+        assert_eq!(job.end_lost(), format!("rank {rank} (host {host}) was killed by signal 9 (SIGKILL)"), "{way}");
+    }
+}
+
+#[test]
+fn a_host_whose_launcher_is_killed() {
+    let Some(network) = Network::ordinary(2) else { return };
+    for (options, way, host, ranks) in [(&[][..], "put", 1, "2-3"), (&INLINE, "barrier", 0, "0-1")] {
+        let job = exchange(&network, options, way);
+        job.kill_host(&network, host);
+        assert_eq!(job.end_lost(), format!("host {} was lost (ranks {ranks})", network.hosts()[host]), "{way}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_stopped_counts_as_lost() {
+    let Some(network) = Network::ordinary(2) else { return };
+    let job = exchange(&network, &[], "put");
+    // Of the ranks, it is the one that another host writes to.
+    job.signal(2, Signal::STOP);
+    assert_eq!(job.end_lost(), format!("rank 2 (host {}) was lost", network.hosts()[1]));
+}
+
+#[test]
+fn a_host_that_hears_nothing() {
+    for (way, options) in [("put", &[][..]), ("get", &[]), ("barrier", &INLINE)] {
+        let Some(network) = Network::ordinary(2) else { return };
+        let job = exchange(&network, options, way);
+        if !network.filter(1, "drop") {
+            return drop(job);
+        }
+        assert_cut_off(&network, &job.end_lost());
+    }
+}
+
+#[test]
+fn a_host_that_is_unplugged() {
+    for (way, options) in [("add", &["--transport", "udp"][..]), ("put", &INLINE), ("barrier", &[])] {
+        let Some(network) = Network::ordinary(2) else { return };
+        let job = exchange(&network, options, way);
+        network.unplug(1);
+        assert_cut_off(&network, &job.end_lost());
+    }
+}
+
+/// Ranks of one host have lost ranks of another: who cannot hear whom, they cannot know.
+#[track_caller]
+fn assert_cut_off(network: &Network, line: &str) {
+    let lost = (0..4).map(|rank| format!("rank {rank} (host {}) was lost", network.hosts()[rank / 2]));
+    assert!(lost.into_iter().any(|lost| lost == line), "{line}");
+}

@@ -1,0 +1,7 @@
+//! Jobs of several hosts over a network of the kernel's own, which loses datagrams, cuts them short and falls silent. The hosts are
+//! network namespaces of this machine. Where that is not allowed, nothing is tested, and a line says so.
+
+mod job;
+mod lost;
+mod network;
+mod same_result;
