@@ -26,6 +26,9 @@ struct Arguments {
     replay: Option<String>,
 }
 
+/// Bytes of an argument that a command line takes: a page less than Linux's 128 KiB.
+const ARGUMENT_BYTES_MAX: usize = 124 << 10;
+
 fn main() -> ExitCode {
     let Arguments { inputs, seed, round, replay: bytes } = Arguments::parse();
     let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
@@ -58,6 +61,9 @@ fn report(failure: &Failure) -> ExitCode {
         std::panic::set_hook(Box::new(|_| {}));
         match shrink(failure) {
             Some(datagrams) if datagrams.is_empty() => eprintln!("the job fails without any of its datagrams"),
+            Some(datagrams) if hex(&datagrams).len() > ARGUMENT_BYTES_MAX => {
+                eprintln!("{} datagrams matter, too many to show", datagrams.len());
+            }
             Some(datagrams) => eprintln!("again, with what matters: pelago-fuzz --replay {}", hex(&datagrams)),
             None => eprintln!("no choice of its datagrams is enough"),
         }

@@ -49,7 +49,7 @@ pub(crate) fn run(network: &Network, slots: u32, options: &[&str], program: &[&s
     let [said, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
     let ended = Ended { code: output.status.code(), output: said, error };
     assert_eq!((ended.code, &*ended.error), (Some(0), ""), "{options:?} {program:?}: {ended:?}");
-    wait_until_gone();
+    assert!(is_gone_soon(), "a process of the job is left");
     ended
 }
 
@@ -67,16 +67,23 @@ impl Running {
         let limit = FAILURE_LIMIT_SECONDS.to_string();
         let mut command = pelago(network, slots, &[&["--failure-limit", &*limit], options].concat(), program);
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
-        let mut output = BufReader::new(launcher.stdout.take().expect("piped"));
-        let mut processes = vec![None; network.hosts().len() * slots as usize];
+        let output = BufReader::new(launcher.stdout.take().expect("piped"));
+        let mut job = Self { launcher, output, processes: Vec::new() };
+        job.processes = job.introductions(network.hosts().len() * slots as usize);
+        job
+    }
+
+    /// Reads the line of each rank.
+    fn introductions(&mut self, ranks: usize) -> Vec<Pid> {
+        let mut processes = vec![None; ranks];
         while processes.contains(&None) {
             let mut line = String::new();
-            assert!(output.read_line(&mut line).expect("text") > 0, "a line of each rank");
+            assert!(self.output.read_line(&mut line).expect("text") > 0, "a line of each rank");
             let mut words = line.split_whitespace().skip(1).map(|word| word.parse().expect("a number"));
             let rank = words.next().and_then(|rank| usize::try_from(rank).ok()).expect("a rank");
             processes[rank] = words.next().and_then(Pid::from_raw);
         }
-        Self { launcher, output, processes: processes.into_iter().flatten().collect() }
+        processes.into_iter().flatten().collect()
     }
 
     pub(crate) fn signal(&self, rank: usize, signal: Signal) {
@@ -94,7 +101,7 @@ impl Running {
     pub(crate) fn end_lost(mut self) -> String {
         let begun = Instant::now();
         let code = self.launcher.wait().expect("a status").code();
-        wait_until_gone();
+        assert!(is_gone_soon(), "a process of the job is left");
         let took = begun.elapsed();
         let mut error = String::new();
         self.launcher.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
@@ -103,6 +110,15 @@ impl Running {
         assert_eq!(error.lines().count(), 1, "{error}");
         let line = error.trim_end().strip_prefix("pelago: ").and_then(|line| line.strip_suffix("; the job was ended"));
         line.unwrap_or_else(|| panic!("{error}")).into()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Where a test fails, the job has not ended.
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+        is_gone_soon();
     }
 }
 
@@ -116,15 +132,17 @@ fn pelago(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> 
     command
 }
 
-/// Waits until no process is left of the job.
-#[track_caller]
-fn wait_until_gone() {
+/// Waits until no process is left of the job, but not long.
+fn is_gone_soon() -> bool {
     let begun = Instant::now();
     let mark = format!("{MARK}={}", std::process::id());
     while is_left(&mark) {
-        assert!(begun.elapsed() < MARGIN, "a process of the job is left");
+        if begun.elapsed() > MARGIN {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 /// Whether there is a process with this variable.

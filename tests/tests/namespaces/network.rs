@@ -24,7 +24,7 @@ static ALLOWED: LazyLock<bool> = LazyLock::new(|| {
     sweep();
     told(
         "namespaces are not tested here",
-        probe(&["ip link add name one type veth peer name other", "ip link add name all type bridge"]),
+        probe(&["ip link add name one type veth peer name other", "ip link add name bridge type bridge"]),
     )
 });
 
@@ -75,14 +75,14 @@ impl Network {
     fn make(&self, links: &[u32], family: Family) {
         let (bridge, hosts) = self.names.split_last().expect("a bridge");
         self.names.iter().for_each(|name| run("ip", &["netns", "add", name]));
-        inside(bridge, "ip link add name all type bridge");
-        inside(bridge, "ip link set dev all up");
+        inside(bridge, "ip link add name bridge type bridge");
+        inside(bridge, "ip link set dev bridge up");
         for (number, (host, bytes)) in (1..).zip(hosts.iter().zip(links)) {
             inside(
                 bridge,
                 &format!("ip link add name {} mtu {bytes} type veth peer name net mtu {bytes} netns {host}", port(number)),
             );
-            inside(bridge, &format!("ip link set dev {} master all up", port(number)));
+            inside(bridge, &format!("ip link set dev {} master bridge up", port(number)));
             let address = match family {
                 Family::V4 => format!("10.77.0.{number}/24"),
                 // The others have not taken it; to find that out takes a second.
@@ -116,12 +116,9 @@ impl Network {
 
     /// To how many datagrams a rule with a counter has applied.
     pub(crate) fn counted(&self) -> u64 {
-        let count = |host: &String| -> u64 {
-            let rules = inside(host, "nft list ruleset");
-            let counts = rules.split("counter packets ").skip(1);
-            counts.map(|rest| rest.split(' ').next().and_then(|count| count.parse().ok()).expect("a count")).sum::<u64>()
-        };
-        self.hosts().iter().map(count).sum()
+        let rules: String = self.hosts().iter().map(|host| inside(host, "nft list ruleset")).collect();
+        let counts = rules.split("counter packets ").skip(1).map(|rest| rest.split(' ').next().unwrap_or_default().parse::<u64>());
+        counts.sum::<Result<_, _>>().expect("counts")
     }
 
     /// Pulls the plug of a host, which does not notice.

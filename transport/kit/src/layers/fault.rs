@@ -159,7 +159,7 @@ impl Held {
 }
 
 impl<T: Transport> Transport for Fault<T> {
-    delegate! { capabilities address register deregister before_sleep }
+    delegate! { capabilities address register deregister before_sleep lose }
 
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect(peer, address)?;

@@ -48,6 +48,11 @@ macro_rules! delegate {
             self.inner.before_sleep();
         }
     };
+    (@ lose) => {
+        fn lose(&mut self, now: pelago_base::Instant, rank: pelago_base::Rank) {
+            self.inner.lose(now, rank);
+        }
+    };
     (@ next_deadline) => {
         fn next_deadline(&self) -> Option<pelago_base::Instant> {
             self.inner.next_deadline()

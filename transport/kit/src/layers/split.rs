@@ -222,6 +222,11 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         self.near.before_sleep();
         self.far.before_sleep();
     }
+
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        self.near.lose(now, rank);
+        self.far.lose(now, rank);
+    }
 }
 
 #[cfg(test)]
@@ -241,11 +246,12 @@ mod tests {
         is_backward: bool,
         is_inside: bool,
         sleeps: bool,
+        lost: Option<Rank>,
     }
 
     impl From<Loopback> for Reluctant {
         fn from(inner: Loopback) -> Self {
-            Self { inner, held: Vec::new(), is_backward: false, is_inside: false, sleeps: false }
+            Self { inner, held: Vec::new(), is_backward: false, is_inside: false, sleeps: false, lost: None }
         }
     }
 
@@ -273,6 +279,10 @@ mod tests {
 
         fn before_sleep(&mut self) {
             self.sleeps = true;
+        }
+
+        fn lose(&mut self, _now: Instant, rank: Rank) {
+            self.lost = Some(rank);
         }
     }
 
@@ -385,13 +395,15 @@ mod tests {
     }
 
     #[test]
-    fn both_are_told_of_a_sleep_through_every_layer() {
+    fn both_are_told_of_a_sleep_and_a_loss_through_every_layer() {
         let split = Job::new().split;
         let layout = split.layout;
         let mut stack = Count::new(Trace::new(Fault::new(split, layout, Faults::default()), (|_| ()) as fn(&str)));
         stack.before_sleep();
+        stack.lose(Instant::ZERO, Rank::new(2));
         let split = stack.inner().inner().inner();
         assert!(split.near().sleeps && split.far().sleeps);
+        assert_eq!([split.near().lost, split.far().lost], [Some(Rank::new(2)); 2]);
     }
 
     #[test]
