@@ -468,7 +468,7 @@ impl Endpoint {
         let peer = &mut self.peers[index as usize];
         let Some(active) = &mut peer.active else { return Ok(()) };
         active.used = now;
-        let is_full = self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full();
+        let is_full = self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full() || active.sender.is_overasked();
         match active.receiver.judge(peer.received, place) {
             Verdict::New if !is_full => {}
             Verdict::Duplicate => {

@@ -117,6 +117,11 @@ impl Operations {
         self.slot(number)?.operation.as_mut()
     }
 
+    /// One that waits for this peer, and for no other.
+    pub(crate) fn awaited_from(&mut self, peer: u32, number: u32) -> Option<&mut Operation> {
+        self.slot(number).filter(|slot| slot.peer == peer)?.operation.as_mut()
+    }
+
     pub(crate) fn remove(&mut self, number: u32) -> Option<Operation> {
         let slot = self.slot(number)?;
         let operation = slot.operation.take()?;
@@ -157,6 +162,7 @@ mod tests {
         assert_ne!(first, second);
         assert!(operations.get_mut(first).is_none() && operations.remove(first).is_none());
         assert!(matches!(operations.get_mut(second), Some(Operation::Atomic { token: 2, .. })));
+        assert!(operations.awaited_from(0, second).is_some() && operations.awaited_from(1, second).is_none());
     }
 
     #[test]

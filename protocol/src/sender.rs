@@ -233,6 +233,11 @@ impl Sender {
         bytes
     }
 
+    /// Whether the peer has asked for more long answers than it may await: its requests are left to be sent again.
+    pub(crate) fn is_overasked(&self) -> bool {
+        self.epoch.transfers.len() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
+    }
+
     /// Queues a put of this rank.
     pub(crate) fn put(&mut self, operation: u32) {
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);

@@ -163,13 +163,13 @@ impl Endpoint {
     }
 
     fn take_value(&mut self, index: u32, number: u32, value: u64) {
-        if matches!(self.operations.get_mut(number), Some(Operation::Atomic { .. } | Operation::Copy { .. })) {
+        if matches!(self.operations.awaited_from(index, number), Some(Operation::Atomic { .. } | Operation::Copy { .. })) {
             self.finish(index, number, Ok(value));
         }
     }
 
     fn take_data(&mut self, index: u32, number: u32, offset: u64, data: &[u8], memory: &mut dyn Memory) {
-        let Some(Operation::Get { to, bytes, received, .. }) = self.operations.get_mut(number) else { return };
+        let Some(Operation::Get { to, bytes, received, .. }) = self.operations.awaited_from(index, number) else { return };
         let length = data.len() as u64;
         if offset.checked_add(length).is_none_or(|end| end > *bytes) {
             return;
@@ -196,12 +196,15 @@ impl Endpoint {
         let peer = &mut self.peers[index as usize];
         peer.refusals_received = peer.refusals_received.wrapping_add(1);
         if let Some(sent) = peer.active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
-            sent.refused.push((write, denied));
+            // One for each write and the piece: more would be a mad peer's.
+            if sent.refused.len() <= sent.draft.writes.len() {
+                sent.refused.push((write, denied));
+            }
         }
     }
 
     fn fail(&mut self, index: u32, number: u32, why: impl FnOnce(&Operation) -> Failure) {
-        match self.operations.get_mut(number) {
+        match self.operations.awaited_from(index, number) {
             None | Some(Operation::Put(_)) => {}
             Some(operation) => {
                 let failure = why(operation);

@@ -7,6 +7,9 @@ use pelago_platform::Fault;
 
 use crate::{Context, Result, World};
 
+/// Who is called with each rank that is lost.
+type Tell = Box<dyn FnMut(Rank)>;
+
 /// What one context knows of lost ranks.
 #[derive(Default)]
 pub(crate) struct Losses {
@@ -14,7 +17,7 @@ pub(crate) struct Losses {
     known: RefCell<Vec<Rank>>,
     /// How many they are.
     count: Cell<usize>,
-    tell: RefCell<Option<Box<dyn FnMut(Rank)>>>,
+    tell: RefCell<Option<Tell>>,
 }
 
 impl World {

@@ -90,14 +90,28 @@ impl Context {
         limit: Option<Duration>,
         mut ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        for look in 1..=self.pace.spins {
+        match self.look_at_once(&mut ready)? {
+            Some(found) => Ok(found),
+            None => self.block_parked(what, limit, &mut ready),
+        }
+    }
+
+    /// Looks so many times at once, and again as long as anything moves: a message is often followed by another, and to be woken takes
+    /// longer.
+    #[inline]
+    fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
+        let mut look = 0;
+        while look < self.pace.spins {
+            look += 1;
             if let Some(found) = ready()? {
-                return Ok(found);
+                return Ok(Some(found));
             }
-            self.progress_now_and_then(look, self.pace.idle.at_once);
+            if self.progress_now_and_then(look, self.pace.idle.at_once) {
+                look = 0;
+            }
             spin_loop();
         }
-        self.block_parked(what, limit, &mut ready)
+        Ok(None)
     }
 
     /// Lets the library move at every look while something is under way, else at every so many; returns whether anything moved.
@@ -122,9 +136,11 @@ impl Context {
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            // What moves keeps this rank awake: a message is often followed by another, and to be woken takes longer.
             if self.progress_now_and_then(look, self.pace.idle.giving_way) {
                 look = 0;
+                if let Some(found) = self.look_at_once(ready)? {
+                    return Ok(found);
+                }
             }
             // Others may take the processor for milliseconds each time.
             if is_late() {

@@ -117,7 +117,8 @@ impl Network {
     /// To how many datagrams a rule with a counter has applied.
     pub(crate) fn counted(&self) -> u64 {
         let rules: String = self.hosts().iter().map(|host| inside(host, "nft list ruleset")).collect();
-        let counts = rules.split("counter packets ").skip(1).map(|rest| rest.split(' ').next().unwrap_or_default().parse::<u64>());
+        let counts =
+            rules.split("counter packets ").skip(1).map(|rest| rest.split(' ').next().unwrap_or_default().parse::<u64>());
         counts.sum::<Result<_, _>>().expect("counts")
     }
 

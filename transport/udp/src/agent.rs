@@ -20,6 +20,10 @@ use crate::driver::Driver;
 const NAP_MIN: Duration = Duration::from_microseconds(50);
 const NAP_MAX: Duration = Duration::from_microseconds(200);
 
+/// How often the agent of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes
+/// longer. Between two looks it lets others run.
+const LOOKS: u32 = 50;
+
 /// How much later than something is due the agent may wake without being called.
 const LATE: Duration = Duration::from_milliseconds(2);
 
@@ -158,14 +162,22 @@ impl Attendance<'_> {
 
     /// Moves what can be moved, then sleeps until a datagram comes or something is due.
     fn serve(&self) {
-        let (news, due) = {
-            let mut driver = self.shared.lock();
-            driver.drive(self.clock.now(), false);
-            (driver.has_news(), driver.next_deadline())
+        let mut looks = 0;
+        let due = loop {
+            let (moved, news, due) = {
+                let mut driver = self.shared.lock();
+                (driver.drive(self.clock.now(), false), driver.has_news(), driver.next_deadline())
+            };
+            if news {
+                self.shared.wake();
+            }
+            looks = if moved { LOOKS } else { looks.saturating_sub(1) };
+            // A rank that computes needs its processor; one that was woken looks by itself.
+            if looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed) {
+                break due;
+            }
+            std::thread::yield_now();
         };
-        if news {
-            self.shared.wake();
-        }
         self.shared.until.store(due.map_or(u64::MAX, |due| due.as_picoseconds().max(NAPPING + 1)), Ordering::SeqCst);
         let pause = due.map(|due| due.since(self.clock.now()));
         self.sleep(&mut [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(self.call, PollFlags::IN)], pause);
