@@ -55,6 +55,9 @@ impl Random {
     }
 }
 
+/// When a datagram arrives, in which order it was sent, at whom, and its bytes.
+type Arrival = (Instant, u64, usize, Vec<u8>);
+
 pub(crate) type Outcome = Result<u64, Failure>;
 
 /// The job: endpoints, what is between them, and what has ended.
@@ -71,7 +74,7 @@ pub(crate) struct Network {
     pub(crate) dead: Vec<bool>,
     /// Everything that was ever sent, if wanted.
     pub(crate) recorded: Option<Vec<(usize, Vec<u8>)>>,
-    on_the_way: BinaryHeap<Reverse<(Instant, u64, usize, Vec<u8>)>>,
+    on_the_way: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
     seed: u64,
     datagram_bytes: usize,

@@ -59,8 +59,8 @@ fn oracle(seed: u64) {
     }
     network.quiet();
     assert!(network.ended.values().all(Result::is_ok), "{seed:#x}: {:?}", network.ended);
-    for rank in 0..3 {
-        assert!(network.memories[rank].segments[1].as_ref() == Some(&oracle[rank]), "{seed:#x}: memory of {rank} differs");
+    for (rank, expected) in oracle.iter().enumerate() {
+        assert!(network.memories[rank].segments[1].as_ref() == Some(expected), "{seed:#x}: memory of {rank} differs");
     }
     for (rank, local, expected) in gets {
         assert!(network.memories[rank].locals[local.0 as usize] == expected, "{seed:#x}: a get of {rank} differs");
