@@ -25,7 +25,7 @@
 //!   that are counted have not come, nothing completes.
 //! - **In order.** After a fence, datagrams name the number that must have come before they are executed; those that come too early
 //!   are left to be sent again.
-//! - **Bounded.** A sender keeps a window of [`1024`](receiver) datagrams to a peer, in as many bytes as the receiver grants: what its
+//! - **Bounded.** A sender keeps a window of 1,024 datagrams to a peer, in as many bytes as the receiver grants: what its
 //!   socket holds, shared among those who send to it. Whoever owes answers for too many requests gets no further ones.
 //! - **Finite.** Whoever has something under way hears from the peer, or asks until the failure limit, and gives it up then.
 //!

@@ -1,6 +1,7 @@
 //! Hosts that are network namespaces, joined by a bridge in one more, and what goes wrong between them. Nothing of them stays behind.
 
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ const NAMED: &str = "/run/netns";
 /// What an ordinary network carries.
 pub(crate) const ETHERNET_BYTES: u32 = 1500;
 
-/// Jobs take turns: each has the processors of this machine to itself.
+/// Tests take turns: each has the processors of this machine to itself.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Whether this machine lets these tests make networks.
@@ -46,7 +47,8 @@ pub(crate) enum Family {
     V6,
 }
 
-/// Hosts and the wires between them, which carry single datagrams as wires between machines do.
+/// Hosts and the wires between them, which carry single datagrams as those between machines do. While there is one, no other test has
+/// any.
 pub(crate) struct Network {
     /// The hosts, then the bridge.
     names: Vec<String>,
@@ -90,6 +92,7 @@ impl Network {
             };
             inside(host, &format!("ip address add {address} dev net"));
             inside(host, "ip link set dev lo up");
+            // Otherwise many datagrams would pass as one packet, of any size and lost together.
             inside(host, "ip link set dev net up gso_max_segs 1");
         }
     }
@@ -178,7 +181,7 @@ fn sweep() {
 
 /// Removes a namespace, if there is one of this name, with its processes; returns how many these were.
 fn remove(name: &str) -> usize {
-    if !Path::new(NAMED).join(name).exists() {
+    if !exists(name) {
         return 0;
     }
     let processes = processes(name);
@@ -187,6 +190,10 @@ fn remove(name: &str) -> usize {
     }
     let _ = attempt("ip", &["netns", "delete", name]);
     processes.len()
+}
+
+fn exists(name: &str) -> bool {
+    Path::new(NAMED).join(name).exists()
 }
 
 fn processes(name: &str) -> Vec<Pid> {
@@ -216,4 +223,35 @@ fn attempt(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = output.map_err(|error| failed(&error.to_string()))?;
     let [said, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     if output.status.success() { Ok(said) } else { Err(failed(&error)) }
+}
+
+#[test]
+fn networks_are_gone_after_a_panic_too() {
+    let Some(network) = Network::ordinary(2) else { return };
+    let names = network.names.clone();
+    assert!(names.iter().all(|name| exists(name)));
+    let outcome = std::panic::catch_unwind(move || {
+        let _network = network;
+        panic!("on purpose");
+    });
+    assert!(outcome.is_err() && !names.iter().any(|name| exists(name)));
+}
+
+#[test]
+fn what_killed_tests_have_left_is_removed() {
+    /// Larger than the number of any process.
+    const NOBODY: u32 = (1 << 22) + 1;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*ALLOWED {
+        return;
+    }
+    let name = format!("{PREFIX}{NOBODY}-a");
+    run("ip", &["netns", "add", &name]);
+    let mut sleeper = Command::new("ip").args(["netns", "exec", &name, "sleep", "1000"]).spawn().expect("ip is there");
+    while processes(&name).is_empty() {
+        std::thread::yield_now();
+    }
+    sweep();
+    assert_eq!(sleeper.wait().expect("a status").signal(), Some(Signal::KILL.as_raw()));
+    assert!(!exists(&name));
 }
