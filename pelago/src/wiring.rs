@@ -82,6 +82,13 @@ fn transport(settings: &Settings, local: &mut Local, clock: OsClock) -> std::io:
                 host.reach().bell(rank).map(Doorbell::ring);
             }
         }),
+        lost: Box::new({
+            let host = host.clone();
+            // Those who wait for a value from it would wait for ever.
+            move |rank| {
+                host.lose(rank);
+            }
+        }),
         agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
     })?;
     let counted = Some(udp.counters());

@@ -247,7 +247,7 @@ fn what_killed_tests_have_left_is_removed() {
     }
     let name = format!("{PREFIX}{NOBODY}-a");
     run("ip", &["netns", "add", &name]);
-    let mut sleeper = Command::new("ip").args(["netns", "exec", &name, "sleep", "1000"]).spawn().expect("ip is there");
+    let mut sleeper = Command::new("ip").args(["netns", "exec", &name, "sleep", "20"]).spawn().expect("ip is there");
     while processes(&name).is_empty() {
         std::thread::yield_now();
     }

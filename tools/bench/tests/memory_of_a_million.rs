@@ -85,6 +85,7 @@ fn end_point(host: &Host, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) ->
         failure_limit: Duration::from_milliseconds(20_000),
         find: Box::new(move |rank| (rank == Rank::new(0)).then_some(rank_zero)),
         wake: Box::new(|| {}),
+        lost: Box::new(|_| {}),
         agent: Some(Arc::new(OsClock::start())),
     })
     .unwrap();

@@ -24,6 +24,9 @@ const COMPLETED_MAX: usize = pelago_base::limits::COMPLETIONS_MAX;
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
+/// Called with each rank that has not answered for the failure limit.
+pub(crate) type Lost = Box<dyn Fn(Rank) + Send>;
+
 pub(crate) struct Driver {
     socket: Socket,
     endpoint: Endpoint,
@@ -33,13 +36,14 @@ pub(crate) struct Driver {
     /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
+    lost: Lost,
     completed: VecDeque<Completion>,
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, endpoint: Endpoint, segments: Segments, find: Find) -> Self {
+    pub(crate) fn new(socket: Socket, endpoint: Endpoint, segments: Segments, find: Find, lost: Lost) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        Self { socket, endpoint, segments, incoming, outgoing, peers: Vec::new(), find, completed: VecDeque::new() }
+        Self { socket, endpoint, segments, incoming, outgoing, peers: Vec::new(), find, lost, completed: VecDeque::new() }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -193,7 +197,7 @@ impl Driver {
                     Some(address) => drop(self.connect(rank, address)),
                     None => self.name(peer, None),
                 },
-                Event::Lost(_) => {}
+                Event::Lost(rank) => (self.lost)(rank),
             }
         }
     }

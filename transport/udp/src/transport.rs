@@ -33,6 +33,8 @@ pub struct Setup {
     pub find: Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>,
     /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
     pub wake: Box<dyn Fn() + Send + Sync>,
+    /// Called with each rank that has not answered for the failure limit.
+    pub lost: Box<dyn Fn(Rank) + Send>,
     /// The clock of the agent that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
     pub agent: Option<Arc<dyn Clock>>,
 }
@@ -55,13 +57,13 @@ impl Udp {
     /// # Errors
     /// The system refuses a thread for the agent.
     pub fn new(setup: Setup) -> std::io::Result<Self> {
-        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, agent } = setup;
+        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, lost, agent } = setup;
         let address = socket.local_address();
         // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
         let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
         let start = std::process::id();
         let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
-        let driver = Driver::new(socket, pelago_protocol::Endpoint::new(config), Segments::new(layout, me), find);
+        let driver = Driver::new(socket, pelago_protocol::Endpoint::new(config), Segments::new(layout, me), find, lost);
         let shared = Arc::new(Shared::new(driver, wake));
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {

@@ -35,6 +35,7 @@ impl Ranks {
                 failure_limit: Duration::from_milliseconds(5_000),
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
+                lost: Box::new(|_| {}),
                 agent: None,
             })
             .unwrap()

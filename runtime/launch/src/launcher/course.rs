@@ -294,8 +294,9 @@ impl Course {
             (Some(Outcome::Lost(lost, Death::Hearsay)), _) if lost.rank != process.rank => return,
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Signal(signal)) => Outcome::Lost(process, Death::Signal(signal)),
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(0)) => Outcome::Lost(process, Death::Silent),
+            // Those who gave up because the job was ended say so with code 3, also one that others could not hear; who ended it has another.
+            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(3)) => return,
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(code)) => Outcome::Failed(process, code),
-            // Those who gave up because the job was ended say so with code 3; who ended it has another.
             (Some(Outcome::Aborted), End::Code(code)) if code != 0 && code != 3 => Outcome::Failed(process, code),
             _ => return,
         };
