@@ -39,8 +39,8 @@ fn a_host_whose_launcher_is_killed() {
 #[test]
 fn a_rank_that_is_stopped_counts_as_lost() {
     let Some(network) = Network::ordinary(2) else { return };
-    let job = exchange(&network, &[], "put");
-    // Of the ranks, it is the one that another host writes to.
+    // A rank of the other host asks it again and again; who waits for a value only, does not know from whom.
+    let job = exchange(&network, &[], "add");
     job.signal(2, Signal::STOP);
     assert_eq!(job.end_lost(), format!("rank 2 (host {}) was lost", network.hosts()[1]));
 }

@@ -32,9 +32,8 @@ pub struct Job {
     pub(crate) arrivals: AtomicU64,
     /// The last meeting to which the ranks of all hosts have come. Not used where all ranks are of this host.
     pub(crate) released: AtomicU64,
-    /// Whether the job goes on when ranks are lost; which were, and how many.
+    /// Whether the job goes on when ranks are lost; the numbers of those that were, plus 1, up to the first 0.
     pub(crate) survives: AtomicU32,
-    pub(crate) lost_count: AtomicU32,
     pub(crate) lost: [AtomicU32; LOST_RANKS_MAX],
 }
 

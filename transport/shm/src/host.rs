@@ -4,9 +4,9 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pelago_base::limits::{LOST_RANKS_MAX, RANKS_PER_HOST_MAX};
+use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
@@ -221,28 +221,27 @@ impl Host {
     /// returns whether it does.
     pub fn lose(&self, rank: Rank) -> bool {
         let job = self.job();
-        let count = job.lost_count.load(Ordering::Acquire) as usize;
-        if self.lost().any(|lost| lost == rank) {
-            return true;
-        }
-        if !self.survives() || count == LOST_RANKS_MAX {
-            self.fail(Fault::PeerLost(rank));
-            return false;
-        }
+        let word = rank.number() + 1;
+        // Several may say so at once, each of another rank: a slot is of whoever fills it first.
+        let note = |slot: &AtomicU32| match slot.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(taken) => taken == word,
+        };
         if let Some(control) = self.control(rank) {
             control.set_stage(Stage::Lost);
         }
-        job.lost[count].store(rank.number(), Ordering::Relaxed);
-        job.lost_count.store(count as u32 + 1, Ordering::Release);
+        if !self.survives() || !job.lost.iter().any(note) {
+            self.fail(Fault::PeerLost(rank));
+            return false;
+        }
         self.ring();
         true
     }
 
     /// The ranks that the job goes on without, in the order in which that was known here.
     pub fn lost(&self) -> impl Iterator<Item = Rank> {
-        let job = self.job();
-        let count = (job.lost_count.load(Ordering::Acquire) as usize).min(LOST_RANKS_MAX);
-        job.lost[..count].iter().map(|rank| Rank::new(rank.load(Ordering::Relaxed)))
+        let words = self.job().lost.iter().map(|word| word.load(Ordering::Acquire));
+        words.take_while(|word| *word != 0).map(|word| Rank::new(word - 1))
     }
 
     /// The last meeting, counted from 1, to which all ranks of this host have come that are not lost; 0 before the first.
@@ -325,7 +324,7 @@ mod tests {
     use crate::HostAddress;
     use crate::plan::ADDRESS_SPACE_BYTES;
     use pelago_base::SegmentId;
-    use pelago_base::limits::{HOSTS_MAX, STAGING_BYTES};
+    use pelago_base::limits::{HOSTS_MAX, LOST_RANKS_MAX, STAGING_BYTES};
 
     fn local(ranks: u32) -> (Host, OwnedFd) {
         Host::create(&Plan::local(ranks, Some(1 << 20))).unwrap()
