@@ -6,7 +6,8 @@ use pelago_base::Rank;
 ///
 /// Contract:
 /// - B1 fixed: `rank` and `size` never change.
-/// - B2 published: what a rank published before a `barrier` is found by `lookup` on every rank after it.
+/// - B2 published: what a rank published before a `barrier` is found by `lookup` on every rank of its host after it,
+///   and the addresses of transports on every rank of the job.
 /// - B3 finite: every call ends, with an error if the job is at fault.
 pub trait Bootstrap: Send {
     /// This process.

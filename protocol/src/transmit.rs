@@ -79,7 +79,7 @@ impl Endpoint {
         let bytes = match active.sender.poll(now, &peer.round_trip, eagerly) {
             Some(Next::Again(sequence)) => Some(self.send_again(now, index, sequence, memory, buffer)),
             Some(Next::New) => self.send_new(now, index, memory, buffer),
-            Some(Next::Empty) => Some(self.send_frames(now, index, Draft::default(), None, buffer)),
+            Some(Next::Empty) => Some(self.send_frames(now, index, Draft::default(), buffer)),
             None => None,
         }?;
         self.note_deadline(now, index);
@@ -107,7 +107,7 @@ impl Endpoint {
                     }
                 }
             }
-            return draft.map(|draft| self.send_frames(now, index, draft, None, buffer));
+            return draft.map(|draft| self.send_frames(now, index, draft, buffer));
         }
     }
 
@@ -158,7 +158,7 @@ impl Endpoint {
                 self.kept_bytes += draft.frames.len() - before;
             }
         }
-        (!draft.frames.is_empty()).then(|| self.send_frames(now, index, draft, None, buffer))
+        (!draft.frames.is_empty()).then(|| self.send_frames(now, index, draft, buffer))
     }
 
     /// The next piece of a transfer, at most `room` bytes, and the transfer after it; `None` for a put that has failed.
@@ -208,14 +208,14 @@ impl Endpoint {
     }
 
     /// A new datagram of frames alone.
-    fn send_frames(&mut self, now: Instant, index: u32, draft: Draft, piece: Option<Piece>, buffer: &mut [u8]) -> usize {
+    fn send_frames(&mut self, now: Instant, index: u32, draft: Draft, buffer: &mut [u8]) -> usize {
         let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
         let urgent = !draft.writes.is_empty() || draft.frames.is_empty();
         let prompt = urgent || draft.prompt;
         let (sequence, after) = (active.sender.next(), active.sender.after());
         let end = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
         if let Some(active) = self.peers[index as usize].active.as_mut() {
-            active.sender.push(draft, piece, after);
+            active.sender.push(draft, None, after);
         }
         self.end(now, index, Some((sequence, prompt)), end, buffer)
     }
@@ -294,6 +294,9 @@ impl Endpoint {
             }
             let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
             at += Acknowledgement { next, refused, room, datagram_bytes, words, words_used }.write(&mut buffer[at..]);
+            if words_used < words_known {
+                self.enqueue(index);
+            }
         }
         if let Some(place) = place {
             at += place.write(&mut buffer[at..]);
