@@ -130,29 +130,19 @@ impl Context {
         let shared = self.shared();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
-        let mut look = 0;
-        while look < shared.park.yields() {
-            look += 1;
-            if let Some(found) = ready()? {
+        // Messages come one after another: where one was just seen, so may the next be.
+        let mut moved = true;
+        loop {
+            if std::mem::take(&mut moved)
+                && let Some(found) = self.look_giving_way(ready, &is_late)?
+            {
                 return Ok(found);
             }
-            if self.progress_now_and_then(look, self.pace.idle.giving_way) {
-                look = 0;
-                if let Some(found) = self.look_at_once(ready)? {
-                    return Ok(found);
-                }
-            }
-            // Others may take the processor for milliseconds each time.
-            if is_late() {
-                break;
-            }
-            shared.park.give_way();
-        }
-        let mut outcome = None;
-        loop {
+            let mut outcome = None;
             let mut look = || {
                 outcome = ready().transpose();
-                outcome.is_some() || self.progress()
+                moved = outcome.is_none() && self.progress();
+                moved || outcome.is_some()
             };
             if !look() {
                 self.count(Event::Parked);
@@ -168,7 +158,7 @@ impl Context {
                     return ready()?.ok_or(fault.into());
                 }
             }
-            if let Some(outcome) = outcome.take() {
+            if let Some(outcome) = outcome {
                 return outcome;
             }
             if let Some(limit) = limit
@@ -177,5 +167,34 @@ impl Context {
                 return ready()?.ok_or(Error::TimedOut { what, limit });
             }
         }
+    }
+
+    /// Looks, and lets others run between two looks; looks at once again while anything moves. Ends with what was waited for, when nothing
+    /// has moved for long, or late.
+    fn look_giving_way<T>(
+        &self,
+        ready: &mut dyn FnMut() -> Result<Option<T>>,
+        is_late: &dyn Fn() -> bool,
+    ) -> Result<Option<T>> {
+        let park = &self.shared().park;
+        let mut look = 0;
+        while look < park.yields() {
+            look += 1;
+            if let Some(found) = ready()? {
+                return Ok(Some(found));
+            }
+            if self.progress_now_and_then(look, self.pace.idle.giving_way) {
+                look = 0;
+                if let Some(found) = self.look_at_once(ready)? {
+                    return Ok(Some(found));
+                }
+            }
+            // Others may take the processor for milliseconds each time.
+            if is_late() {
+                break;
+            }
+            park.give_way();
+        }
+        Ok(None)
     }
 }

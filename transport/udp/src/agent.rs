@@ -18,7 +18,7 @@ use crate::driver::Driver;
 
 /// The first nap, and the longest, to which naps double while the rank goes on looking.
 const NAP_MIN: Duration = Duration::from_microseconds(50);
-const NAP_MAX: Duration = Duration::from_microseconds(200);
+const NAP_MAX: Duration = Duration::from_microseconds(3200);
 
 /// How often the agent of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes
 /// longer. Between two looks it lets others run.
