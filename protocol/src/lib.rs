@@ -50,3 +50,4 @@ pub use endpoint::{Config, Endpoint, Event, Full, PeerIndex, Rejected, Request, 
 pub use memory::{Denied, Local, Memory};
 pub use operations::Failure;
 pub use seal::{Key, reseal};
+pub use wire::cut;

@@ -8,7 +8,7 @@ use crate::operations::{Failure, Operation, Source};
 use crate::receiver::Owed;
 use crate::sender::{Draft, Next, Piece, Transfer};
 use crate::serve::further;
-use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, WORDS_MAX};
+use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
 
 /// Datagrams to one peer after which another has its turn.
 const BURST: u32 = 64;
@@ -274,6 +274,7 @@ impl Endpoint {
     ) -> usize {
         let room = u16::try_from(self.room() / Acknowledgement::ROOM_UNIT).unwrap_or(u16::MAX);
         self.transmissions += 1;
+        assert!(self.transmissions <= TRANSMISSION_MAX, "each transmission has its own number, or the seal is worth nothing");
         let header = Header {
             from: self.config.me,
             start: self.config.start,
@@ -281,6 +282,7 @@ impl Endpoint {
             fenced: place.is_some_and(|place| place.after != 0),
             urgent,
             transmission: self.transmissions,
+            bytes: 0,
         };
         header.write(buffer);
         let mut at = HEADER_BYTES;
@@ -310,6 +312,7 @@ impl Endpoint {
         self.counters.count(Counted::DatagramSent);
         let bytes = end + TAG_BYTES;
         let peer = &mut self.peers[index as usize];
+        Header::write_bytes(bytes as u16, buffer);
         if let Some(header) = Header::parse(buffer) {
             self.seal.seal(header.nonce(peer.rank), &mut buffer[..bytes]);
         }

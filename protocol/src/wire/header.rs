@@ -6,15 +6,18 @@ use pelago_base::limits::RANKS_MAX;
 use super::{HEADER_BYTES, Reader, WORDS_MAX};
 
 /// Bumped with every change of what travels.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const RANK_BITS: u32 = RANKS_MAX.ilog2();
 const START_BITS: u32 = 24;
 
+/// Transmissions of an endpoint: a million a second for nine years.
+const TRANSMISSION_BITS: u32 = 48;
+
 /// Who sent a datagram, and which of its transmissions this is.
 ///
 /// ```text
-/// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 start · 64–127 transmission
+/// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 start · 64–111 transmission · 112–127 bytes of the datagram
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -29,6 +32,8 @@ pub(crate) struct Header {
     pub(crate) urgent: bool,
     /// Counts all transmissions of the sender.
     pub(crate) transmission: u64,
+    /// How long the datagram is, which a network that joins several does not tell.
+    pub(crate) bytes: u16,
 }
 
 impl Header {
@@ -36,13 +41,18 @@ impl Header {
         let flags = u32::from(self.sequenced) | u32::from(self.fenced) << 1 | u32::from(self.urgent) << 2;
         into[..4].copy_from_slice(&(self.from.number() | VERSION << RANK_BITS | flags << 24).to_le_bytes());
         into[4..8].copy_from_slice(&self.start.to_le_bytes());
-        into[8..HEADER_BYTES].copy_from_slice(&self.transmission.to_le_bytes());
+        into[8..HEADER_BYTES].copy_from_slice(&self.last_word().to_le_bytes());
+    }
+
+    /// Writes how long the datagram is that `into` begins.
+    pub(crate) fn write_bytes(bytes: u16, into: &mut [u8]) {
+        into[HEADER_BYTES - 2..HEADER_BYTES].copy_from_slice(&bytes.to_le_bytes());
     }
 
     /// `None` if this is no header of this version.
     pub(crate) fn parse(datagram: &[u8]) -> Option<Self> {
         let mut reader = Reader(datagram);
-        let (word, start, transmission) = (reader.u32()?, reader.u32()?, reader.u64()?);
+        let (word, start, last) = (reader.u32()?, reader.u32()?, reader.u64()?);
         let (rank, version, flags) = (word & (RANKS_MAX - 1), word >> RANK_BITS & 15, word >> 24);
         (version == VERSION && flags < 8 && start >> START_BITS == 0).then_some(Self {
             from: Rank::new(rank),
@@ -50,8 +60,13 @@ impl Header {
             sequenced: flags & 1 != 0,
             fenced: flags & 2 != 0,
             urgent: flags & 4 != 0,
-            transmission,
+            transmission: last & TRANSMISSION_MAX,
+            bytes: (last >> TRANSMISSION_BITS) as u16,
         })
+    }
+
+    fn last_word(&self) -> u64 {
+        self.transmission | u64::from(self.bytes) << TRANSMISSION_BITS
     }
 
     /// What the seal of this transmission to `to` is made with; never the same twice in a job.
@@ -60,10 +75,13 @@ impl Header {
         const { assert!(2 * RANK_BITS + START_BITS <= 64, "both ends and the start have room in a word") };
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&ends.to_le_bytes());
-        nonce[8..].copy_from_slice(&self.transmission.to_le_bytes());
+        nonce[8..].copy_from_slice(&self.last_word().to_le_bytes());
         nonce
     }
 }
+
+/// The largest transmission that a header can carry.
+pub(crate) const TRANSMISSION_MAX: u64 = (1 << TRANSMISSION_BITS) - 1;
 
 /// The start that a header can carry.
 pub(crate) const fn start(number: u32) -> u32 {
@@ -150,13 +168,15 @@ mod tests {
     proptest! {
         #[test]
         fn headers_survive_the_wire(
-            from in 0..RANKS_MAX, start in 0..1u32 << START_BITS, flags in any::<[bool; 3]>(), transmission in any::<u64>(),
+            from in 0..RANKS_MAX, start in 0..1u32 << START_BITS, flags in any::<[bool; 3]>(),
+            transmission in 0..=TRANSMISSION_MAX, bytes in any::<u16>(),
         ) {
             let [sequenced, fenced, urgent] = flags;
-            let header = Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission };
-            let mut bytes = [0; HEADER_BYTES];
-            header.write(&mut bytes);
-            prop_assert_eq!(Header::parse(&bytes), Some(header));
+            let header = Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission, bytes };
+            let mut layout = [0; HEADER_BYTES];
+            Header { bytes: 0, ..header }.write(&mut layout);
+            Header::write_bytes(bytes, &mut layout);
+            prop_assert_eq!(Header::parse(&layout), Some(header));
         }
 
         #[test]
@@ -179,7 +199,9 @@ mod tests {
         fn nonces_tell_everything_apart(one in any::<(u32, u32, u32, u64)>(), other in any::<(u32, u32, u32, u64)>()) {
             let nonce = |(from, to, begun, transmission): (u32, u32, u32, u64)| {
                 let (from, to, start) = (from % RANKS_MAX, to % RANKS_MAX, start(begun));
-                let header = Header { from: Rank::new(from), start, sequenced: false, fenced: false, urgent: false, transmission };
+                let transmission = transmission & TRANSMISSION_MAX;
+                let from = Rank::new(from);
+                let header = Header { from, start, sequenced: false, fenced: false, urgent: false, transmission, bytes: 50 };
                 ((from, to, start, transmission), header.nonce(Rank::new(to)))
             };
             let ((one, first), (other, second)) = (nonce(one), nonce(other));

@@ -11,7 +11,7 @@ mod header;
 mod reader;
 
 pub(crate) use frame::{Frame, PIECE_BYTES, frames, reply, request};
-pub(crate) use header::{Acknowledgement, Header, Place, start};
+pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, start};
 pub(crate) use reader::Reader;
 
 /// Bytes of the header, which is never encrypted.
@@ -23,5 +23,56 @@ pub(crate) const TAG_BYTES: usize = 16;
 /// Words of 64 sequence numbers that an acknowledgement may have.
 pub(crate) const WORDS_MAX: usize = 16;
 
+/// The datagrams that a network delivered joined into one: each begins with its length. What cannot be cut further stays in one piece, which
+/// no endpoint accepts.
+pub fn cut(joined: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
+    let mut rest = Some(joined);
+    std::iter::from_fn(move || {
+        let joined = rest.take()?;
+        let bytes = Header::parse(joined).map_or(0, |header| usize::from(header.bytes));
+        if (HEADER_BYTES..joined.len()).contains(&bytes) {
+            let (first, others) = joined.split_at_mut(bytes);
+            rest = Some(others);
+            return Some(first);
+        }
+        Some(joined)
+    })
+}
+
 /// Bytes of a datagram besides its frames, at most.
 pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * WORDS_MAX + 16 + TAG_BYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::Rank;
+
+    fn datagram(bytes: u16) -> Vec<u8> {
+        let mut datagram = vec![bytes as u8; usize::from(bytes)];
+        let header =
+            Header { from: Rank::new(1), start: 0, sequenced: true, fenced: false, urgent: false, transmission: 9, bytes };
+        header.write(&mut datagram);
+        datagram
+    }
+
+    fn lengths(joined: &[u8]) -> Vec<usize> {
+        cut(&mut joined.to_vec()).map(|datagram| datagram.len()).collect()
+    }
+
+    #[test]
+    fn what_was_joined_is_cut() {
+        let all = [32, 100, 16, 40].map(datagram);
+        assert_eq!(cut(&mut all.concat()).map(|datagram| datagram.to_vec()).collect::<Vec<_>>(), all);
+    }
+
+    #[test]
+    fn what_makes_no_sense_stays_in_one_piece() {
+        assert_eq!(lengths(&[0; 3]), [3]);
+        assert_eq!(lengths(&[0xFF; 50]), [50]);
+        assert_eq!(lengths(&[datagram(40), vec![7; 5]].concat()), [40, 5]);
+        assert_eq!(lengths(&datagram(40)[..39]), [39]);
+        let mut empty = datagram(40);
+        Header::write_bytes(0, &mut empty);
+        assert_eq!(lengths(&[empty, datagram(40)].concat()), [80]);
+    }
+}

@@ -104,12 +104,12 @@ impl Driver {
     pub(crate) fn drive(&mut self, now: Instant, patient: bool) -> bool {
         let mut moved = false;
         for _ in 0..BATCHES_MAX {
-            let datagrams = self.socket.receive(&mut self.incoming);
-            for (_, datagram) in self.incoming.datagrams() {
+            let messages = self.socket.receive(&mut self.incoming);
+            for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
                 // What is refused is counted; it changes nothing here.
                 let _ = self.endpoint.handle_datagram(now, datagram, &mut self.segments);
             }
-            moved |= datagrams > 0;
+            moved |= messages > 0;
             if !self.incoming.is_stream() {
                 break;
             }

@@ -9,15 +9,15 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{mem, ptr};
 
 use libc::{c_int, iovec, mmsghdr};
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
-use super::control::{self, BESIDE_BYTES, CUT_BYTES};
-use super::name::{self, NAME_BYTES, Name};
+use super::control::{self, CUT_BYTES};
+use super::name::Name;
 
 /// Bytes to send to one address, as one datagram or cut into several.
 pub(super) struct Message<'a> {
@@ -43,19 +43,23 @@ impl Departures {
         Self { headers: headers(messages), vectors: vectors(messages), controls: vec![[0; CUT_BYTES]; messages].into() }
     }
 
-    /// Sends the first messages, as many as the kernel takes, and returns their number; an error is about the very first.
+    /// Sends the first messages, as many as the kernel takes, and returns their number; an error is about the very first. A `connected`
+    /// socket sends to whom it is connected to.
     pub(super) fn send<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
+        connected: bool,
         messages: impl Iterator<Item = Message<'a>>,
     ) -> Result<usize, Errno> {
         let places = self.headers.iter_mut().zip(&mut self.vectors).zip(&mut self.controls);
         let mut count = 0;
         for (message, ((header, vector), control)) in messages.zip(places) {
             *vector = iovec { iov_base: message.bytes.as_ptr().cast_mut().cast(), iov_len: message.bytes.len() };
-            let name = message.to.bytes();
-            header.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_namelen = name.len() as _;
+            (header.msg_hdr.msg_name, header.msg_hdr.msg_namelen) = (ptr::null_mut(), 0);
+            if !connected {
+                let name = message.to.bytes();
+                (header.msg_hdr.msg_name, header.msg_hdr.msg_namelen) = (name.as_ptr().cast_mut().cast(), name.len() as _);
+            }
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
             (header.msg_hdr.msg_control, header.msg_hdr.msg_controllen) = (ptr::null_mut(), 0);
@@ -83,21 +87,10 @@ impl Departures {
     }
 }
 
-/// A message that has been received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arrived {
-    pub(super) from: SocketAddr,
-    pub(super) bytes: usize,
-    /// The length of the datagrams of which it was joined.
-    pub(super) joined_from: Option<usize>,
-}
-
 /// The headers of messages to receive; kept so that receiving allocates nothing.
 pub(super) struct Arrivals {
     headers: Box<[mmsghdr]>,
     vectors: Box<[iovec]>,
-    names: Box<[[u8; NAME_BYTES]]>,
-    controls: Box<[[u8; BESIDE_BYTES]]>,
 }
 
 // SAFETY: K2: the pointers, which alone forbid it, mean nothing between calls.
@@ -106,56 +99,33 @@ unsafe impl Send for Arrivals {}
 impl Arrivals {
     /// For so many messages per call.
     pub(super) fn new(messages: usize) -> Self {
-        Self {
-            headers: headers(messages),
-            vectors: vectors(messages),
-            names: vec![[0; NAME_BYTES]; messages].into(),
-            controls: vec![[0; BESIDE_BYTES]; messages].into(),
-        }
+        Self { headers: headers(messages), vectors: vectors(messages) }
     }
 
-    /// Receives what there is, one message into each slot from the first on, and returns how many.
+    /// Receives what there is, one message into each slot from the first on, and appends how long they are.
     pub(super) fn receive<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
-        slots: impl Iterator<Item = &'a mut [u8]>,
-    ) -> Result<usize, Errno> {
-        let places = self.headers.iter_mut().zip(&mut self.vectors).zip(&mut self.names).zip(&mut self.controls);
+        mut slots: impl ExactSizeIterator<Item = &'a mut [u8]>,
+        lengths: &mut Vec<usize>,
+    ) -> Result<(), Errno> {
+        if slots.len() == 1 {
+            // The call with the least for the kernel to read.
+            let slot = slots.next().unwrap_or_default();
+            return rustix::net::recv(socket, slot, RecvFlags::DONTWAIT).map(|(bytes, _)| lengths.push(bytes));
+        }
         let mut count = 0;
-        for (slot, (((header, vector), name), control)) in slots.zip(places) {
+        for (slot, (header, vector)) in slots.zip(self.headers.iter_mut().zip(&mut self.vectors)) {
             *vector = iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
-            header.msg_hdr.msg_name = name.as_mut_ptr().cast();
-            header.msg_hdr.msg_namelen = NAME_BYTES as _;
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = BESIDE_BYTES as _;
             count += 1;
         }
         let (socket, first, flags) = (socket.as_raw_fd(), self.headers.as_mut_ptr(), libc::MSG_DONTWAIT as _);
-        if let [one] = &mut self.headers[..count] {
-            // SAFETY: K1: as below, for one header.
-            let bytes = answer(unsafe { libc::recvmsg(socket, &mut one.msg_hdr, libc::MSG_DONTWAIT) } as c_int)?;
-            one.msg_len = bytes as _;
-            return Ok(1);
-        }
-        // SAFETY: K1: the slots are borrowed for 'a, the rest with `self`, all mutably; `count` headers have been written.
-        answer(unsafe { libc::recvmmsg(socket, first, count as _, flags, ptr::null_mut()) })
-    }
-
-    /// The message in a slot that the last call has filled; `None` if a part of it, or of what came beside it, did not fit.
-    pub(super) fn message(&self, slot: usize) -> Option<Arrived> {
-        let header = &self.headers[slot];
-        // The types of these lengths differ between C libraries.
-        let (name_bytes, control_bytes): (usize, usize) = (header.msg_hdr.msg_namelen as _, header.msg_hdr.msg_controllen as _);
-        if header.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
-            return None;
-        }
-        Some(Arrived {
-            from: name::read(self.names[slot].get(..name_bytes)?)?,
-            bytes: header.msg_len as usize,
-            joined_from: control::joined_from(self.controls[slot].get(..control_bytes)?),
-        })
+        // SAFETY: K1: the slots are borrowed for 'a, the vectors with `self`, all mutably; `count` headers have been written.
+        let filled = answer(unsafe { libc::recvmmsg(socket, first, count as _, flags, ptr::null_mut()) })?;
+        lengths.extend(self.headers[..filled].iter().map(|header| header.msg_len as usize));
+        Ok(())
     }
 }
 

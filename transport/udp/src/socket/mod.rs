@@ -3,13 +3,15 @@
 //! | part | for |
 //! |---|---|
 //! | [`Outgoing`] | datagrams to send; `queue` finds which of them leave together and what becomes of them |
-//! | [`Incoming`] | datagrams received, with those taken apart again that the kernel had joined |
+//! | [`Incoming`] | messages received: datagrams, some of which the kernel has joined |
+//! | `lanes` | sockets for those that most is sent to |
 //! | `kernel` | the system calls |
-//! | `name`, `control` | addresses and options in the layout that the kernel reads and writes |
+//! | `name`, `control` | addresses and options in the layout that the kernel reads |
 
 mod control;
 mod incoming;
 mod kernel;
+mod lanes;
 mod name;
 mod outgoing;
 mod queue;
@@ -90,10 +92,10 @@ impl Socket {
     /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
     /// way. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
-        batch.send(self.descriptor(), &self.segment_bytes_max)
+        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max)
     }
 
-    /// Replaces what `incoming` holds by what has arrived, and returns the number of datagrams; 0: nothing has arrived.
+    /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
     ///
     /// Cost: one system call, whether something has arrived or not.
     pub fn receive(&self, incoming: &mut Incoming) -> usize {
@@ -117,16 +119,32 @@ impl Socket {
 
     /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.
     fn path_bytes(&self, to: SocketAddr) -> Result<usize, Errno> {
+        let probe = self.route(to)?;
+        let bytes = if to.is_ipv4() { sockopt::ip_mtu(&probe)? } else { sockopt::ipv6_mtu(&probe)? };
+        Ok(bytes as usize)
+    }
+
+    /// A socket that sends to `to` alone, from the address of this one and a port of its own, and that nobody listens to.
+    fn connect(&self, to: SocketAddr) -> Result<OwnedFd, Errno> {
+        let socket = self.route(to)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        sockopt::set_socket_recv_buffer_size(&socket, 0)?;
+        enlarge_sending(socket.as_fd())?;
+        allow_fragments(socket.as_fd(), to)?;
+        Ok(socket)
+    }
+
+    /// A socket that is connected to `to` from the address of this one.
+    fn route(&self, to: SocketAddr) -> Result<OwnedFd, Errno> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let probe = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
         if !self.local.ip().is_unspecified() && self.local.is_ipv4() == to.is_ipv4() {
             let mut from = self.local;
             from.set_port(0);
-            rustix::net::bind(&probe, &from)?;
+            rustix::net::bind(&socket, &from)?;
         }
-        rustix::net::connect(&probe, &to)?;
-        let bytes = if to.is_ipv4() { sockopt::ip_mtu(&probe)? } else { sockopt::ipv6_mtu(&probe)? };
-        Ok(bytes as usize)
+        rustix::net::connect(&socket, &to)?;
+        Ok(socket)
     }
 }
 
@@ -160,6 +178,11 @@ fn enlarge_buffers(socket: BorrowedFd<'_>) -> Result<(), Errno> {
         sockopt::set_socket_recv_buffer_size_force(socket, bytes)
             .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, bytes))?;
     }
+    enlarge_sending(socket)
+}
+
+fn enlarge_sending(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    let bytes = UDP_SOCKET_BUFFER_BYTES;
     if sockopt::socket_send_buffer_size(socket)? / 2 < bytes {
         sockopt::set_socket_send_buffer_size_force(socket, bytes)
             .or_else(|_| sockopt::set_socket_send_buffer_size(socket, bytes))?;
@@ -200,9 +223,8 @@ mod tests {
     /// Longer than anything here takes, so that what never arrives is told.
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// Sends datagrams of these lengths in one batch; returns the lengths that arrived, and the number of messages that they
-    /// were.
-    fn exchange(sender: &Socket, receiver: &Socket, lengths: &[usize]) -> (Vec<usize>, usize) {
+    /// Sends datagrams of these lengths in one batch; returns the lengths of the messages that arrived.
+    fn exchange(sender: &Socket, receiver: &Socket, lengths: &[usize]) -> Vec<usize> {
         let (mut outgoing, mut incoming) = (Outgoing::new(), Incoming::new());
         for &length in lengths {
             outgoing.room(length).unwrap();
@@ -211,14 +233,13 @@ mod tests {
         assert_eq!(sender.send(&mut outgoing), Sent { sent: lengths.len(), dropped: 0, left: 0 });
         receiver.socket.set_nonblocking(false).unwrap();
         receiver.socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let (mut arrived, mut messages) = (Vec::new(), 0);
-        while arrived.len() < lengths.len() {
+        let mut arrived = Vec::new();
+        while arrived.iter().sum::<usize>() < lengths.iter().sum() {
             receiver.socket.peek(&mut [0]).unwrap();
             receiver.receive(&mut incoming);
-            arrived.extend(incoming.datagrams().map(|(_, datagram)| datagram.len()));
-            messages += incoming.messages.len();
+            arrived.extend(incoming.messages().map(|message| message.len()));
         }
-        (arrived, messages)
+        arrived
     }
 
     #[test]
@@ -231,7 +252,7 @@ mod tests {
         }
         let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
         let lengths = [[1000; 9].as_slice(), &[10]].concat();
-        assert_eq!(exchange(&sender, &receiver, &lengths), (lengths, 1));
+        assert_eq!(exchange(&sender, &receiver, &lengths), [9010]);
     }
 
     #[test]
@@ -250,7 +271,7 @@ mod tests {
         };
         // As if the path carried no more: the kernel does not cut into segments that would have to be cut again.
         kernel::set_option(sender.descriptor(), libc::SOL_IPV6, libc::IPV6_MTU, 1280).unwrap();
-        assert_eq!(exchange(&sender, &receiver, &[2000; 5]), (vec![2000; 5], 5));
+        assert_eq!(exchange(&sender, &receiver, &[2000; 5]), [2000; 5]);
         assert!(sender.segment_bytes_max.load(Ordering::Relaxed) < 2000);
     }
 

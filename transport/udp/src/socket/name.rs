@@ -1,9 +1,9 @@
-//! Addresses in the layout in which the kernel reads and writes them: `sockaddr_in` and `sockaddr_in6`.
+//! Addresses in the layout in which the kernel reads them: `sockaddr_in` and `sockaddr_in6`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr};
 
 /// Bytes of the larger of the two layouts.
-pub(super) const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
+const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
 const FAMILY_V4: [u8; 2] = (libc::AF_INET as u16).to_ne_bytes();
 const FAMILY_V6: [u8; 2] = (libc::AF_INET6 as u16).to_ne_bytes();
@@ -44,23 +44,6 @@ impl From<SocketAddr> for Name {
     }
 }
 
-/// The address that the kernel wrote, in its canonical form; `None` if it is of another family.
-pub(super) fn read(name: &[u8]) -> Option<SocketAddr> {
-    let (&family, rest) = name.split_first_chunk()?;
-    let (&port, rest) = rest.split_first_chunk()?;
-    let port = u16::from_be_bytes(port);
-    match family {
-        FAMILY_V4 => Some((Ipv4Addr::from_octets(*rest.first_chunk()?), port).into()),
-        FAMILY_V6 => {
-            let (_flow, rest) = rest.split_first_chunk::<4>()?;
-            let (&ip, rest) = rest.split_first_chunk()?;
-            let scope = u32::from_ne_bytes(*rest.first_chunk()?);
-            Some(canonical(SocketAddrV6::new(Ipv6Addr::from_octets(ip), port, 0, scope).into()))
-        }
-        _ => None,
-    }
-}
-
 /// The same address, in the form in which equal addresses compare equal: IPv4 where it is IPv4 dressed as IPv6, and no flow label
 /// (which also leaves the choice of one to the kernel).
 pub(super) fn canonical(mut address: SocketAddr) -> SocketAddr {
@@ -76,31 +59,14 @@ pub(super) fn canonical(mut address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_survive_the_layout() {
-        for address in ["127.0.0.1:80", "255.1.2.3:65535", "[::1]:1", "[fe80::1%7]:258", "[2001:db8::1:2:3]:443"] {
-            let address: SocketAddr = address.parse().unwrap();
-            assert_eq!(read(Name::from(address).bytes()), Some(address));
-        }
-    }
+    use std::net::{Ipv6Addr, SocketAddrV6};
 
     #[test]
     fn one_address_has_one_form() {
         let dressed: SocketAddr = "[::ffff:10.1.2.3]:9".parse().unwrap();
         let plain: SocketAddr = "10.1.2.3:9".parse().unwrap();
-        assert_eq!(read(Name::from(dressed).bytes()), Some(plain));
+        assert_eq!(canonical(dressed), plain);
         let with_flow = SocketAddrV6::new(Ipv6Addr::LOCALHOST, 5, 77, 0);
         assert_eq!(canonical(with_flow.into()), SocketAddr::from((Ipv6Addr::LOCALHOST, 5)));
-    }
-
-    #[test]
-    fn what_is_no_address_is_none() {
-        let whole = Name::from(SocketAddr::from((Ipv6Addr::LOCALHOST, 5)));
-        for bytes in 0..whole.bytes().len() {
-            assert_eq!(read(&whole.bytes()[..bytes]), None);
-        }
-        let local = (libc::AF_UNIX as u16).to_ne_bytes();
-        assert_eq!(read(&[local[0], local[1], 0, 0, 0, 0, 0, 0]), None);
     }
 }

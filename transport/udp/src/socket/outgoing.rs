@@ -1,13 +1,14 @@
 //! Datagrams to send, with the memory in which they are assembled.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 
 use pelago_base::limits::UDP_OUTGOING_DATAGRAMS_MAX;
 use rustix::io::Errno;
 
 use super::kernel::{Departures, Message};
+use super::lanes::Lanes;
 use super::queue::{Kernel, Queue, Sent};
 
 /// Datagrams to send, each assembled in place at the end of one buffer.
@@ -17,12 +18,13 @@ use super::queue::{Kernel, Queue, Sent};
 pub struct Outgoing {
     queue: Queue,
     departures: Departures,
+    lanes: Lanes,
 }
 
 impl Outgoing {
     /// Empty. Allocates all that it ever needs.
     pub fn new() -> Self {
-        Self { queue: Queue::new(), departures: Departures::new(UDP_OUTGOING_DATAGRAMS_MAX) }
+        Self { queue: Queue::new(), departures: Departures::new(UDP_OUTGOING_DATAGRAMS_MAX), lanes: Lanes::default() }
     }
 
     /// Room for a datagram of up to `bytes` bytes, whose contents are arbitrary; `None` until something has been sent. What is
@@ -52,8 +54,16 @@ impl Outgoing {
         self.len() == 0
     }
 
-    pub(super) fn send(&mut self, socket: BorrowedFd<'_>, segment_bytes_max: &AtomicUsize) -> Sent {
-        self.queue.send(segment_bytes_max, &mut Descriptor { socket, departures: &mut self.departures })
+    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes.
+    pub(super) fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>,
+        segment_bytes_max: &AtomicUsize,
+    ) -> Sent {
+        let lane = self.queue.destination().and_then(|to| self.lanes.take(to, connect));
+        let (socket, connected) = lane.map_or((socket, false), |lane| (lane, true));
+        self.queue.send(segment_bytes_max, &mut Descriptor { socket, connected, departures: &mut self.departures })
     }
 }
 
@@ -65,11 +75,12 @@ impl Default for Outgoing {
 
 struct Descriptor<'a> {
     socket: BorrowedFd<'a>,
+    connected: bool,
     departures: &'a mut Departures,
 }
 
 impl Kernel for Descriptor<'_> {
     fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno> {
-        self.departures.send(self.socket, messages)
+        self.departures.send(self.socket, self.connected, messages)
     }
 }

@@ -58,6 +58,12 @@ impl Queue {
         self.datagrams
     }
 
+    /// Where the first run goes, if all runs go there.
+    pub(super) fn destination(&self) -> Option<SocketAddr> {
+        let first = self.runs.front()?.to;
+        self.runs.iter().all(|run| run.to == first).then_some(first)
+    }
+
     pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         assert!(bytes <= UDP_PAYLOAD_BYTES_MAX, "a datagram of {bytes} bytes: at most {UDP_PAYLOAD_BYTES_MAX}");
         if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
