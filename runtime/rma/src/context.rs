@@ -282,8 +282,9 @@ impl Context {
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
         self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
-        let failure = self.engine.borrow_mut().first_failure();
-        self.progress();
+        let mut engine = self.engine.borrow_mut();
+        let failure = engine.first_failure();
+        self.busy.set(!engine.is_idle());
         Ok(failure?)
     }
 

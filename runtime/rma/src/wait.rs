@@ -13,9 +13,8 @@ use crate::{Context, Error, Result};
 /// the transport of a host, for the requests of others, costs as much as many looks at memory, and what is waited for comes by memory.
 const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
 
-/// The same where some ranks are not mapped: what is waited for may come by the transport, which costs a system call to look at, as
-/// giving way does.
-const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 8, giving_way: 1 };
+/// The same where some ranks are not mapped: what is waited for is as likely to come by the transport.
+const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 1, giving_way: 1 };
 
 /// A number of looks while looking at once, and while giving way; powers of two.
 #[derive(Clone, Copy)]

@@ -103,6 +103,10 @@ impl Driver {
     /// has come just now wait: who looks again soon may have a datagram to take them along.
     pub(crate) fn drive(&mut self, now: Instant, patient: bool) -> bool {
         let mut moved = false;
+        if self.endpoint.is_owing() {
+            // Nothing has come along to take them.
+            moved |= self.flush(now, None, false);
+        }
         for _ in 0..BATCHES_MAX {
             let messages = self.socket.receive(&mut self.incoming);
             for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
