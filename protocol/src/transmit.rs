@@ -50,6 +50,11 @@ impl Endpoint {
         None
     }
 
+    /// Whether there may be something to send or to tell.
+    pub fn has_work(&self) -> bool {
+        !(self.queue.is_empty() && self.waiting.is_empty() && self.events.is_empty())
+    }
+
     /// Whether acknowledgements wait for a datagram to take them along.
     pub fn is_owing(&self) -> bool {
         !self.waiting.is_empty()

@@ -23,9 +23,11 @@ impl Buffer {
 
     /// A copy of `bytes`.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
-        let mut buffer = Self::zeroed(bytes.len());
-        buffer.cells().write(bytes);
-        buffer
+        let (whole, rest) = bytes.as_chunks();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let words = whole.iter().chain((!rest.is_empty()).then_some(&last)).map(|word| u64::from_ne_bytes(*word));
+        Self { words: words.collect(), bytes: bytes.len(), lent: false }
     }
 
     /// How many bytes.

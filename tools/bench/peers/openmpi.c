@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPETITIONS = 41, SLOTS = 512, WINDOW = 64, LARGE = 1 << 20 };
+enum { REPETITIONS = 41, SLOTS = 512, WINDOW = 512, LARGE = 1 << 20 };
 
 static int rank, size;
 static const char *transport;

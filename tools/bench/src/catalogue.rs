@@ -101,7 +101,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "rate",
-        summary: "puts of 8 bytes, 64 and then quiet; raw: stores and a fence; udp: one datagram with all 64, and its answer",
+        summary: "puts of 8 bytes, 512 and then quiet; raw: stores and a fence; udp: one datagram with all of them, and its answer",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,

@@ -118,8 +118,12 @@ impl Driver {
                 break;
             }
         }
-        if self.endpoint.poll_timeout().is_some_and(|due| now >= due) {
+        let late = self.endpoint.poll_timeout().is_some_and(|due| now >= due);
+        if late {
             self.endpoint.handle_timeout(now);
+        }
+        if !moved && !late && !self.endpoint.has_work() && self.outgoing.is_empty() {
+            return false;
         }
         self.take_events();
         moved | self.flush(now, None, patient && moved)
@@ -127,9 +131,11 @@ impl Driver {
 
     /// Hands over what has completed.
     pub(crate) fn completed(&mut self, into: &mut Vec<Completion>) -> bool {
-        let any = !self.completed.is_empty();
+        if self.completed.is_empty() {
+            return false;
+        }
         into.extend(self.completed.drain(..));
-        any
+        true
     }
 
     /// Whether the rank may want to look: something has completed, or a peer has written to its memory since this was asked last.

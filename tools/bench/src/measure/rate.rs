@@ -1,4 +1,4 @@
-//! `rate`: puts of 8 bytes as fast as they can be issued, 64 and then quiet.
+//! `rate`: puts of 8 bytes as fast as they can be issued, 512 and then quiet.
 
 use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::fence;
@@ -19,7 +19,7 @@ use crate::row::rounded;
 use crate::stage::Stage;
 
 /// Puts between two calls of quiet.
-const WINDOW: u64 = 64;
+const WINDOW: u64 = SLOTS;
 
 pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(SLOTS as usize)?;
