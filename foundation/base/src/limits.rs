@@ -35,9 +35,12 @@ pub const SYMMETRIC_ALLOCATIONS_MAX: usize = 1024;
 /// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
-/// Places in which a context keeps operations in flight, each found by its number modulo this. Twice as many as operations, so that
-/// the next number with a free place is near.
+/// Places in which a context keeps operations in flight, each found by its number modulo their count, which grows from few to this.
+/// Twice as many as operations, so that the next number with a free place is near.
 pub const OPERATION_PLACES: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
+
+/// Places that a context begins with: enough for a collective operation.
+pub const OPERATION_PLACES_FIRST: usize = 4;
 
 /// Failed operations that a context remembers until their handle is asked; the oldest is forgotten first.
 pub const FAILURES_REMEMBERED_MAX: usize = 256;
@@ -104,6 +107,7 @@ const _: () = {
     assert!(2 + REGISTERED_SEGMENTS_MAX < 1 << SEGMENT_BITS_MIN, "every registered segment has a number");
     assert!(INBOX_SLOTS.is_power_of_two());
     assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");
+    assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
     assert!(SYMMETRIC_ALLOCATIONS_MAX.is_multiple_of(64), "whole words of the agreement");
     assert!(UDP_PAYLOAD_BYTES_MAX <= UDP_OUTGOING_BYTES, "an empty batch has room for every datagram");
     assert!(UDP_RUN_BYTES_MAX <= UDP_PAYLOAD_BYTES_MAX && UDP_RUN_BYTES_MAX <= u16::MAX as usize, "a run is a message");

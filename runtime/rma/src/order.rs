@@ -3,13 +3,13 @@
 //! An operation can be ordered after one that was admitted before it, or after all of them. So every edge leads back in time and a
 //! cycle cannot be written down; a number that was never given out is an error.
 //!
-//! Numbers only grow, and no two live operations have the same number modulo [`OPERATION_PLACES`]: a number whose place is taken is
-//! passed over. So a live operation is found by arithmetic, here and by whoever keeps more about it, and one that lives long
-//! holds up nothing.
+//! Numbers only grow, and no two live operations have the same number modulo the count of places, which doubles as operations become more: a
+//! number whose place is taken is passed over. So a live operation is found by arithmetic, here and by whoever keeps more about it, and
+//! one that lives long holds up nothing.
 
 use std::collections::VecDeque;
 
-use pelago_base::limits::{OPERATION_PLACES, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_platform::Failure;
 
 /// What an operation waits for.
@@ -30,17 +30,11 @@ pub(crate) struct UnknownOperation;
 /// An operation that may begin, or can no longer be done because what it waited for failed.
 pub(crate) type Released = (u64, Option<Failure>);
 
-/// The place of an operation with this number.
-#[inline]
-pub(crate) const fn place_of(id: u64) -> usize {
-    id as usize % OPERATION_PLACES
-}
-
 /// The operations that have not ended, and what those among them wait for that have not begun.
 #[derive(Debug)]
 pub(crate) struct Order {
     next: u64,
-    /// Made when first needed.
+    /// None at first; then a power of two, up to [`OPERATION_PLACES`].
     places: Vec<Place>,
     live: usize,
     /// Those that wait for all before them, in order.
@@ -78,14 +72,48 @@ impl Order {
     /// The number that the next operation will get.
     #[inline]
     pub(crate) fn upcoming(&mut self) -> u64 {
-        if self.places.is_empty() {
-            self.places.resize(OPERATION_PLACES, Place::default());
+        if self.is_tight() {
+            self.grow();
         }
         assert!(self.live < OPERATIONS_IN_FLIGHT_MAX, "who submits makes room first");
-        while self.places[place_of(self.next)].id != 0 {
+        while self.places[self.place_of(self.next)].id != 0 {
             self.next += 1;
         }
         self.next
+    }
+
+    /// The place of an operation with this number, in every table that has as many places.
+    #[inline]
+    pub(crate) fn place_of(&self, id: u64) -> usize {
+        id as usize & self.places.len().wrapping_sub(1)
+    }
+
+    /// How many places there are.
+    #[inline]
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether the next operation needs more places.
+    #[inline]
+    pub(crate) fn is_tight(&self) -> bool {
+        2 * self.live >= self.places.len() && self.places.len() < OPERATION_PLACES
+    }
+
+    /// Doubles the places. Live numbers that differ modulo a power of two differ modulo its double.
+    #[cold]
+    pub(crate) fn grow(&mut self) {
+        let grown = (2 * self.places.len()).max(OPERATION_PLACES_FIRST);
+        let before = std::mem::replace(&mut self.places, vec![Place::default(); grown]);
+        for place in before.into_iter().filter(|place| place.id != 0) {
+            let index = self.place_of(place.id);
+            self.places[index] = place;
+        }
+    }
+
+    /// The operations that have not ended, in no order.
+    pub(crate) fn live_ids(&self) -> impl Iterator<Item = u64> {
+        self.places.iter().map(|place| place.id).filter(|&id| id != 0)
     }
 
     /// Gives an operation its number; `true` if it may begin at once.
@@ -99,7 +127,8 @@ impl Order {
             After::All => self.live == 0,
         };
         self.next += 1;
-        self.places[place_of(id)] = Place { id, first_waiter: 0, next_waiter: 0 };
+        let place = self.place_of(id);
+        self.places[place] = Place { id, first_waiter: 0, next_waiter: 0 };
         if !ready {
             self.wait(id, after);
         }
@@ -115,11 +144,12 @@ impl Order {
         if !self.is_live(id) {
             return;
         }
-        let mut waiter = std::mem::take(&mut self.places[place_of(id)]).first_waiter;
+        let place = self.place_of(id);
+        let mut waiter = std::mem::take(&mut self.places[place]).first_waiter;
         let before = released.len();
         while waiter != 0 {
             released.push((waiter, failure));
-            waiter = self.places[place_of(waiter)].next_waiter;
+            waiter = self.places[self.place_of(waiter)].next_waiter;
         }
         self.live -= 1;
         if self.gathering.is_empty() {
@@ -135,7 +165,7 @@ impl Order {
     /// Whether the operation has not ended.
     #[inline]
     pub(crate) fn is_live(&self, id: u64) -> bool {
-        id != 0 && self.places.get(place_of(id)).is_some_and(|place| place.id == id)
+        id != 0 && self.places.get(self.place_of(id)).is_some_and(|place| place.id == id)
     }
 
     /// How many operations have not ended.
@@ -146,18 +176,19 @@ impl Order {
 
     /// The first of those that wait for this live operation alone.
     pub(crate) fn first_waiter(&self, id: u64) -> Option<u64> {
-        Some(self.places[place_of(id)].first_waiter).filter(|&waiter| waiter != 0)
+        Some(self.places[self.place_of(id)].first_waiter).filter(|&waiter| waiter != 0)
     }
 
     /// The one after `waiter` that waits for the same operation.
     pub(crate) fn next_waiter(&self, waiter: u64) -> Option<u64> {
-        Some(self.places[place_of(waiter)].next_waiter).filter(|&waiter| waiter != 0)
+        Some(self.places[self.place_of(waiter)].next_waiter).filter(|&waiter| waiter != 0)
     }
 
     fn wait(&mut self, id: u64, after: After) {
         if let After::One(earlier) = after {
-            let first = std::mem::replace(&mut self.places[place_of(earlier)].first_waiter, id);
-            self.places[place_of(id)].next_waiter = first;
+            let (place, own) = (self.place_of(earlier), self.place_of(id));
+            let first = std::mem::replace(&mut self.places[place].first_waiter, id);
+            self.places[own].next_waiter = first;
         } else {
             self.gathering.push_back(Gathering { id, before: std::mem::take(&mut self.recent), doomed: None });
         }
@@ -220,7 +251,7 @@ mod tests {
         let mut last = old;
         for _ in 0..3 * OPERATION_PLACES {
             let (id, _) = order.admit(After::Nothing).unwrap();
-            assert!(id > last && place_of(id) != place_of(old));
+            assert!(id > last && order.place_of(id) != order.place_of(old));
             assert_eq!(order.upcoming(), order.upcoming(), "looking does not use numbers up");
             assert_eq!(end(&mut order, id, None), []);
             assert!(order.is_live(old) && !order.is_live(id) && !order.is_live(old + OPERATION_PLACES as u64));
@@ -229,6 +260,21 @@ mod tests {
         let (waiter, ready) = order.admit(After::One(old)).unwrap();
         assert!(!ready);
         assert_eq!(end(&mut order, old, None), [(waiter, None)]);
+    }
+
+    #[test]
+    fn places_grow_with_the_operations_and_no_further() {
+        let mut order = Order::default();
+        let mut live = Vec::new();
+        while live.len() < OPERATIONS_IN_FLIGHT_MAX {
+            let (id, _) = order.admit(After::Nothing).unwrap();
+            live.push(id);
+            assert!(order.places() <= (4 * live.len()).max(OPERATION_PLACES_FIRST) && live.iter().all(|&id| order.is_live(id)));
+        }
+        assert_eq!(order.places(), OPERATION_PLACES);
+        let mut known: Vec<_> = order.live_ids().collect();
+        known.sort_unstable();
+        assert_eq!(known, live);
     }
 
     #[test]

@@ -9,12 +9,12 @@
 
 mod posting;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATION_PLACES, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::{Completion, Failure};
 
 use crate::buffer::Buffer;
-use crate::order::{After, Order, Released, place_of};
+use crate::order::{After, Order, Released};
 use crate::peers::{NOBODY, Peer, PeerNumber, Peers};
 use crate::port::Port;
 use crate::record::{Outcome, Outcomes, Record};
@@ -143,6 +143,7 @@ impl Engine {
         let after = self.still(after)?;
         let record = self.record_of(shared, task, keep);
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
+        self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
         self.store(id, Record { waits: !ready, ..record });
         if ready {
@@ -275,7 +276,7 @@ impl Engine {
     /// Ends an operation that is done, unless it was posted behind others that have not ended.
     #[inline(always)]
     fn conclude(&mut self, id: u64) {
-        let record = &mut self.records[place_of(id)];
+        let record = &mut self.records[self.order.place_of(id)];
         if record.waits {
             return;
         }
@@ -334,27 +335,46 @@ impl Engine {
     /// Keeps the record of an operation that was admitted.
     #[inline(always)]
     fn store(&mut self, id: u64, record: Record) {
-        if self.records.is_empty() {
-            self.records.resize_with(OPERATION_PLACES, Record::default);
-        }
         self.captured += record.task.as_ref().map_or(0, Task::captured);
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
         peer.orderly += u32::from(record.orderly);
         self.peers.get_mut(other).live += 1;
-        self.records[place_of(id)] = record;
+        self.records[self.order.place_of(id)] = record;
+    }
+
+    /// Makes sure that the next operation has a place. Records move with the numbers that they belong to.
+    #[inline]
+    fn make_place(&mut self) {
+        if self.order.is_tight() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let before: Vec<(u64, Record)> = self
+            .order
+            .live_ids()
+            .map(|id| (id, std::mem::take(&mut self.records[self.order.place_of(id)])))
+            .collect();
+        self.order.grow();
+        self.records = (0..self.order.places()).map(|_| Record::default()).collect();
+        for (id, record) in before {
+            self.records[self.order.place_of(id)] = record;
+        }
     }
 
     /// The record of an operation that has not ended.
     #[inline]
     fn record(&self, id: u64) -> Option<&Record> {
-        if self.order.is_live(id) { Some(&self.records[place_of(id)]) } else { None }
+        if self.order.is_live(id) { Some(&self.records[self.order.place_of(id)]) } else { None }
     }
 
     #[inline]
     fn record_mut(&mut self, id: u64) -> Option<&mut Record> {
-        if self.order.is_live(id) { Some(&mut self.records[place_of(id)]) } else { None }
+        if self.order.is_live(id) { Some(&mut self.records[self.order.place_of(id)]) } else { None }
     }
 }
 

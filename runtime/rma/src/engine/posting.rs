@@ -148,6 +148,7 @@ impl Engine {
         to: GlobalAddress,
         bytes: &[u8],
     ) -> Result<bool> {
+        self.make_place();
         let token = Token(self.order.upcoming());
         self.offer(shared, peer, endpoint, Operation::Write { to, bytes }, token).map_err(Error::Refused)
     }
