@@ -3,11 +3,15 @@
 //! | program | shows |
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
+//! | [`barrier`] | the time of a barrier, by each algorithm |
+//! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
 //! | [`himeno`] | a stencil on a grid split in three directions: strided puts, ordered flags, waiting, reductions |
 
 #![forbid(unsafe_code)]
 
+pub mod barrier;
 pub mod himeno;
+pub mod particles;
 pub mod ring;
 mod usage;
 
@@ -17,6 +21,13 @@ use std::process::ExitCode;
 pub const PROGRAMS: &[Program] = &[
     Program { name: "ring", summary: "every rank writes to its right neighbour", check: ring::check, main: ring::main },
     Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
+    Program { name: "barrier", summary: "the time of a barrier, by each algorithm", check: barrier::check, main: barrier::main },
+    Program {
+        name: "particles",
+        summary: "particles go to the ranks that own their places",
+        check: particles::check,
+        main: particles::main,
+    },
 ];
 
 /// A program that every rank of a job runs.

@@ -53,6 +53,16 @@ pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode 
     })
 }
 
+/// Reads a number that counts something.
+pub(crate) fn at_least_one(text: &str) -> Result<u32, &'static str> {
+    text.parse().ok().filter(|&number| number > 0).ok_or("give a number from 1 on")
+}
+
+/// Reads a number that is neither infinite nor none.
+pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Result<T, &'static str> {
+    text.parse().ok().filter(|&value: &T| value.into().is_finite()).ok_or("give a finite number")
+}
+
 /// The first paragraph of clap's message.
 fn one_line(message: &str) -> String {
     let paragraph = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");

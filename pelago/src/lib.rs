@@ -37,8 +37,8 @@ mod wiring;
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
 pub use pelago_platform::{Failure, Fault};
 pub use pelago_rma::{
-    CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, PointerError, Registered,
-    Result, Scope, Sharer, Symmetric, Word, World,
+    BarrierAlgorithm, CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, PointerError,
+    Registered, Result, Scope, Sharer, Symmetric, UnknownBarrier, Word, World,
 };
 pub use run::run;
 /// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.

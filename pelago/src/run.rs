@@ -6,27 +6,49 @@ use crate::{Counters, Error, Event, Rank, World, wiring};
 
 /// Takes part in the job, calls `body`, and leaves when every rank does.
 ///
-/// Started by a launcher, the process is one of the job's ranks; started alone, it is a job of one rank.
+/// Started by a launcher, the process is one of the job's ranks; started alone, it is a job of one rank; started by `pelago sim`, it is all
+/// ranks of a job on a simulated machine: `body` is called once for each, and what rank 0 returns is returned.
 ///
 /// # Errors
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
 /// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
-pub fn run<R, E: From<Error>>(body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
+pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
+    if let Some(simulation) = wiring::simulation()? {
+        return simulate(&simulation, body);
+    }
     let wiring::Joined { world, park, counters } = match wiring::join() {
         Err(Error::Bootstrap(BootstrapError::Fault(fault))) if wiring::is_launched() => leave(fault),
         joined => joined?,
     };
     let rank = world.rank();
-    let result = match body(&world) {
-        Ok(value) => world.finish().map(|()| value).map_err(E::from),
-        Err(error) => Err(error),
-    };
+    let result = take_part(world, &body);
     if !counters.is_empty() {
         tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
     }
     match park.fault() {
         Some(fault) if wiring::is_launched() && result.is_err() => leave(fault),
         _ => result,
+    }
+}
+
+/// From a world to the end of this rank's part.
+fn take_part<R, E: From<Error>>(world: World, body: &impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
+    let value = body(&world)?;
+    world.finish()?;
+    Ok(value)
+}
+
+/// Runs all ranks of a simulated job.
+fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
+    let outcome = wiring::simulate(simulation, |world| take_part(world, &body))?;
+    if simulation.summary {
+        eprintln!("pelago: {}", simulation.summarize(&outcome));
+    }
+    let first = outcome.failed.unwrap_or(Rank::new(0));
+    let mut results = outcome.results;
+    match results.swap_remove(u32::from(first) as usize) {
+        Some(result) => result,
+        None => Err(Error::Fault(outcome.fault.unwrap_or(Fault::Deadlock)).into()),
     }
 }
 

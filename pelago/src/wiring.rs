@@ -7,6 +7,7 @@ use pelago_kit::{Count, Split, Trace};
 use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice, names};
 use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Transport};
 use pelago_rma::Parts;
+use pelago_simulator::{Outcome, Request};
 use pelago_shm::{CopyBy, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Setup, Socket, Udp};
@@ -24,6 +25,55 @@ pub(crate) struct Joined {
 
 /// Tells what has been counted, also when the world has ended.
 pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
+
+/// A job that is to be simulated.
+pub(crate) struct Simulation {
+    settings: pelago_simulator::Settings,
+    /// Whether the user wants to know what was simulated.
+    pub(crate) summary: bool,
+}
+
+/// The simulation that the environment asks for, if it does.
+pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
+    let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
+    let Some(request) = Request::from_environment().map_err(|error| start(&error))? else { return Ok(None) };
+    let settings = request.settings().map_err(|error| start(&error))?;
+    Ok(Some(Simulation { settings, summary: request.summary }))
+}
+
+/// Runs `body` as every rank of a simulated job.
+pub(crate) fn simulate<R, E: From<Error>>(
+    simulation: &Simulation,
+    body: impl Fn(World) -> Result<R, E>,
+) -> Result<Outcome<Result<R, E>>, Error> {
+    let as_rank = |parts: pelago_simulator::Parts| {
+        let pelago_simulator::Parts { reach, clock, park, bootstrap, transport } = parts;
+        body(World::new(Parts { reach, clock, park, bootstrap, transport })?)
+    };
+    let outcome = pelago_simulator::simulate(&simulation.settings, as_rank);
+    Ok(outcome.map_err(|error| BootstrapError::Start(error.to_string()))?)
+}
+
+impl Simulation {
+    /// One line on what was simulated.
+    pub(crate) fn summarize<R>(&self, outcome: &Outcome<R>) -> String {
+        let pelago_simulator::Settings { machine, ranks, per_node, .. } = &self.settings;
+        let nodes = ranks.div_ceil(*per_node);
+        let statistics = &outcome.statistics;
+        let mut line = format!(
+            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets",
+            machine.name(),
+            outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3,
+            statistics.events,
+            statistics.packets,
+        );
+        if !outcome.stuck.is_empty() {
+            let who: Vec<String> = outcome.stuck.iter().map(|(rank, left)| format!("{rank} ({left} operations under way)")).collect();
+            line += &format!("; waiting for ever: {}", who.join(", "));
+        }
+        line
+    }
+}
 
 /// Becomes the rank that the environment names, or the only rank of a job of its own.
 pub(crate) fn join() -> Result<Joined, Error> {

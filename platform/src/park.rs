@@ -1,6 +1,6 @@
 //! Giving up the processor until something happens.
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Duration, Instant, Rank};
 
 /// How a rank waits.
 ///
@@ -23,6 +23,12 @@ pub trait Park: Send + Sync {
 
     /// Lets another rank of this host run, if one is ready to.
     fn give_way(&self);
+
+    /// Lets `duration` of computing pass: in virtual time the clock moves on; on a real machine computing takes its own time, and nothing
+    /// happens.
+    fn compute(&self, duration: Duration) {
+        let _ = duration;
+    }
 
     /// Whether ranks of this host share processors.
     fn is_crowded(&self) -> bool;

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pelago::{Duration, World};
 
-use crate::usage::{Stop, exit, parse};
+use crate::usage::{Stop, at_least_one, exit, finite, parse};
 use field::{Field, initial_p};
 use grid::{Grid, Size, Split};
 use halo::Halo;
@@ -57,7 +57,7 @@ struct Arguments {
     #[arg(long, value_name = "AxB[xC]", allow_hyphen_values = true)]
     split: Option<Split>,
     /// The three coefficients b
-    #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite)]
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
 }
 
@@ -181,12 +181,4 @@ fn report(grid: &Grid, ranks: u32, iterations: u32, solved: &Solved, hash: u64) 
         ("hash", format!("{hash:016x}")),
     ];
     lines.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect()
-}
-
-fn at_least_one(text: &str) -> Result<u32, &'static str> {
-    text.parse().ok().filter(|&number| number > 0).ok_or("give a number from 1 on")
-}
-
-fn finite(text: &str) -> Result<f32, &'static str> {
-    text.parse().ok().filter(|value: &f32| value.is_finite()).ok_or("give a finite number")
 }

@@ -71,6 +71,12 @@ impl Context {
         self.shared.clock.now()
     }
 
+    /// Lets `duration` of computing pass: in virtual time the clock moves on; on a real machine computing takes its own time, and nothing
+    /// happens. It says how long a part of the program takes on the machine that is simulated.
+    pub fn compute(&self, duration: Duration) {
+        self.shared.park.compute(duration);
+    }
+
     /// What is known to be wrong with the job.
     pub fn fault(&self) -> Option<Fault> {
         self.shared.park.fault()
@@ -138,6 +144,16 @@ impl Context {
             return Ok(());
         }
         self.block("flush", None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))
+    }
+
+    /// As [`flush`](Self::flush), for all ranks. The words by which a barrier tells others are waited for too, which [`quiet`](Self::quiet)
+    /// leaves to the next barrier.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn flush_all(&self) -> Result<()> {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        if self.busy.get() { self.drain(None) } else { Ok(()) }
     }
 
     /// Waits for all of `handles`.
@@ -294,11 +310,13 @@ impl Context {
     }
 
     /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.
-    pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<()> {
-        if let Some((_, id)) = self.put(to, &[word])?.parts() {
+    #[inline]
+    pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<Handle<'_>> {
+        let handle = self.put(to, &[word])?;
+        if let Some((_, id)) = handle.parts() {
             self.engine.borrow_mut().make_signal(id);
         }
-        Ok(())
+        Ok(handle)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Meetings of a team: barrier, broadcast, allreduce, by puts into scratch memory that each member has at the same place.
+//! What a team does together: broadcast and allreduce, and in `barrier.rs` its barriers; by puts into scratch memory that each member has at the same place.
 //!
 //! Every flag holds the number of the last step that it announces, so that it need not be reset and a member that is a step ahead does no
 //! harm. A buffer is written again only when its reader is known to have read it: see `broadcast` and `reduce`.
@@ -11,20 +11,21 @@ use pelago_memory::{CellSlice, Pod};
 
 use crate::segment::known;
 use crate::segment::{ALIGN_BYTES, Symmetric};
-use crate::{Context, GlobalPtr, Result};
+use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};
 
 /// Rounds of a barrier or a tree over the largest job.
 const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
-/// Where things lie in the scratch memory, in cache lines: one line for each word that somebody waits for.
-const ARRIVED: u64 = 0;
-const RELEASED: u64 = 1;
-const MET: u64 = 2;
-const BROUGHT: u64 = MET + 2 * ROUNDS_MAX;
-const REDUCED: u64 = BROUGHT + 1;
-const LINES: u64 = REDUCED + ROUNDS_MAX;
+/// Where things lie in the scratch memory, in bytes: a cache line for each word that somebody waits for. The two lines of a round of a
+/// barrier are a pair that processors fetch together.
+pub(crate) const ARRIVED: u64 = 0;
+pub(crate) const RELEASED: u64 = ARRIVED + ALIGN_BYTES;
+pub(crate) const MET: u64 = RELEASED + ALIGN_BYTES;
+const BROUGHT: u64 = MET + 2 * ROUNDS_MAX * ALIGN_BYTES;
+const REDUCED: u64 = BROUGHT + ALIGN_BYTES;
+pub(crate) const RING: u64 = REDUCED + ROUNDS_MAX * ALIGN_BYTES;
 /// Then the buffers, one for a broadcast and one for each round of a reduction.
-const BUFFERS: u64 = LINES * ALIGN_BYTES;
+const BUFFERS: u64 = RING + ALIGN_BYTES;
 
 /// Bytes of the scratch memory of a team of `size` members.
 pub(crate) fn scratch_bytes(size: u32) -> u64 {
@@ -32,47 +33,52 @@ pub(crate) fn scratch_bytes(size: u32) -> u64 {
 }
 
 /// Steps in which a number that doubles from 1 reaches `size`.
-const fn rounds(size: u32) -> u32 {
+pub(crate) const fn rounds(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
-}
-
-/// How the members of a team meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BarrierKind {
-    /// log₂ n rounds; in each, every member tells one and hears of one. For members with a processor each.
-    Dissemination,
-    /// All count up one word, the last releases the others: each member has to run only once. For members that share processors.
-    Central,
 }
 
 /// The state of one member.
 pub(crate) struct Meeting {
     team: Team,
     position: u32,
-    kind: BarrierKind,
+    kind: BarrierAlgorithm,
     scratch_offset: u64,
-    /// Barriers and data steps so far.
+    /// Barriers so far, those among them that were central, and data steps.
     barriers: Cell<u64>,
+    centrals: Cell<u64>,
     steps: Cell<u64>,
 }
 
 impl Meeting {
-    pub(crate) fn new(team: Team, position: u32, kind: BarrierKind, scratch_offset: u64) -> Self {
-        Self { team, position, kind, scratch_offset, barriers: Cell::new(0), steps: Cell::new(0) }
+    pub(crate) fn new(team: Team, position: u32, kind: BarrierAlgorithm, scratch_offset: u64) -> Self {
+        let [barriers, centrals, steps] = [0; 3].map(Cell::new);
+        Self { team, position, kind, scratch_offset, barriers, centrals, steps }
     }
 
-    pub(crate) fn kind(&self) -> BarrierKind {
+    #[inline]
+    pub(crate) fn kind(&self) -> BarrierAlgorithm {
         self.kind
     }
 
-    pub(crate) fn barrier(&self, context: &Context) -> Result<()> {
-        context.is_whole(&self.team)?;
-        let epoch = self.barriers.get() + 1;
-        self.barriers.set(epoch);
-        match self.kind {
-            BarrierKind::Dissemination => self.disseminate(context, epoch),
-            BarrierKind::Central => self.meet_centrally(context, epoch),
-        }
+    #[inline]
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    #[inline]
+    pub(crate) fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// The number of the barrier that begins.
+    #[inline]
+    pub(crate) fn begin_barrier(&self) -> u64 {
+        next(&self.barriers)
+    }
+
+    /// The number of the central barrier that begins, among these.
+    pub(crate) fn begin_central(&self) -> u64 {
+        next(&self.centrals)
     }
 
     /// Brings the values of the member at `root` to all. Each chunk begins with a barrier: whoever comes to it has read what was
@@ -80,7 +86,7 @@ impl Meeting {
     pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
         for chunk in values.chunks_mut(chunk_length::<T>()) {
             self.barrier(context)?;
-            self.bring(context, root, self.next_step(), chunk)?;
+            self.bring(context, root, next(&self.steps), chunk)?;
         }
         Ok(())
     }
@@ -91,47 +97,11 @@ impl Meeting {
     /// before; and a parent brings a result only when it has the part of the member, which has so read the result before.
     pub(crate) fn allreduce<T: Pod>(&self, context: &Context, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         for chunk in values.chunks_mut(chunk_length::<T>()) {
-            let step = self.next_step();
+            let step = next(&self.steps);
             self.reduce(context, step, chunk, &combine)?;
             self.bring(context, 0, step, chunk)?;
         }
         Ok(())
-    }
-
-    fn next_step(&self) -> u64 {
-        self.steps.set(self.steps.get() + 1);
-        self.steps.get()
-    }
-
-    fn disseminate(&self, context: &Context, epoch: u64) -> Result<()> {
-        let size = self.team.size();
-        for round in 0..rounds(size) {
-            let target = (u64::from(self.position) + (1 << round)) % u64::from(size);
-            // Two lines in turn: nobody waits until the word of a meeting has arrived, but after the next meeting it has, for whoever it was for
-            // came to that one. So it cannot overtake, and overwrite, the word of the meeting after.
-            let line = MET + 2 * u64::from(round) + epoch % 2;
-            context.signal(self.word(context, target as u32, line), epoch)?;
-            self.wait(context, line, epoch)?;
-        }
-        Ok(())
-    }
-
-    fn meet_centrally(&self, context: &Context, epoch: u64) -> Result<()> {
-        let size = u64::from(self.team.size());
-        let arrived = context.fetch_add(self.word(context, 0, ARRIVED), 1)?.wait()? + 1;
-        let released = self.word(context, 0, RELEASED);
-        if arrived == epoch * size {
-            context.put(released, &[epoch])?;
-            // The word is at one member; the others wait on bells of their own.
-            for rank in self.team.iter() {
-                context.ring(self.address(context, rank, 0));
-            }
-            return Ok(());
-        }
-        context.block("barrier", None, || {
-            context.is_whole(&self.team)?;
-            Ok((context.get(released)? >= epoch).then_some(()))
-        })
     }
 
     /// A binomial tree with its root at `root`: every member but the root hears once, and tells those below it.
@@ -154,7 +124,7 @@ impl Meeting {
     fn reduce<T: Pod>(&self, context: &Context, step: u64, values: &mut [T], combine: &impl Fn(T, T) -> T) -> Result<()> {
         let size = self.team.size();
         for round in 0..rounds(size) {
-            let (buffer, line) = (1 + u64::from(round), REDUCED + u64::from(round));
+            let (buffer, line) = (1 + u64::from(round), REDUCED + u64::from(round) * ALIGN_BYTES);
             if self.position & (1 << round) != 0 {
                 return self.tell(context, self.position - (1 << round), buffer, line, step, values);
             }
@@ -178,9 +148,10 @@ impl Meeting {
         Ok(())
     }
 
-    /// Waits until a line of this member announces `step`.
-    fn wait(&self, context: &Context, line: u64, step: u64) -> Result<()> {
-        let own = self.local::<u64>(context, line * ALIGN_BYTES, 1);
+    /// Waits until the word of this member at `offset` announces `step`.
+    #[inline]
+    pub(crate) fn wait(&self, context: &Context, offset: u64, step: u64) -> Result<()> {
+        let own = self.local::<u64>(context, offset, 1);
         context.block("a collective operation", None, || {
             context.is_whole(&self.team)?;
             Ok((own.load(0) >= step).then_some(()))
@@ -191,15 +162,19 @@ impl Meeting {
         self.local(context, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64, chunk_length::<T>())
     }
 
-    fn word(&self, context: &Context, member: u32, line: u64) -> GlobalPtr<u64> {
-        known(self.address(context, self.member(member), line * ALIGN_BYTES))
+    /// The word of a member at `offset`.
+    #[inline]
+    pub(crate) fn word(&self, context: &Context, member: u32, offset: u64) -> GlobalPtr<u64> {
+        known(self.address(context, self.member(member), offset))
     }
 
+    #[inline]
     fn member(&self, position: u32) -> Rank {
         self.team.rank(position).expect("positions are computed below the size")
     }
 
-    fn address(&self, context: &Context, rank: Rank, offset: u64) -> GlobalAddress {
+    #[inline]
+    pub(crate) fn address(&self, context: &Context, rank: Rank, offset: u64) -> GlobalAddress {
         let address = context.reach.addresses().encode(rank, SegmentId::SYMMETRIC, self.scratch_offset + offset);
         address.expect("the scratch memory is allocated")
     }
@@ -210,6 +185,16 @@ impl Meeting {
         cells.and_then(|cells| cells.elements()).expect("the scratch memory is allocated and aligned")
     }
 }
+
+fn next(counter: &Cell<u64>) -> u64 {
+    counter.set(counter.get() + 1);
+    counter.get()
+}
+
+const _: () = {
+    assert!(BUFFERS <= 4096, "the lines of the largest job are one page");
+    assert!(MET.is_multiple_of(2 * ALIGN_BYTES), "the two lines of a round are a pair");
+};
 
 /// Values that a buffer holds.
 const fn chunk_length<T>() -> usize {
@@ -250,6 +235,17 @@ impl<'w> Group<'w> {
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;
         self.meeting.barrier(self.context)
+    }
+
+    /// As [`barrier`](Self::barrier), by an algorithm of the caller's choice, the same for every member. Algorithms may be mixed.
+    ///
+    /// Cost: see [`BarrierAlgorithm`].
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    pub fn barrier_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
+        self.context.quiet()?;
+        self.meeting.barrier_by(self.context, algorithm)
     }
 
     /// Brings the values of the member at position `root` to all members.

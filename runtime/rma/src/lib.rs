@@ -8,13 +8,14 @@
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
 //! | [`Symmetric`], [`Individual`], [`Registered`] | memory that all ranks allocate, that one rank allocates, that the program already owned |
-//! | [`Group`] | collectives of a team |
+//! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
 //! no system call. Any other goes to the `engine`, which resolves its dependencies and posts it to a transport.
 //!
 //! Absent on purpose: which networks exist, where time comes from, and (outside `wait.rs`) anything that blocks.
 
+mod barrier;
 mod buffer;
 mod chain;
 mod context;
@@ -34,6 +35,7 @@ mod task;
 mod wait;
 mod world;
 
+pub use barrier::{BarrierAlgorithm, UnknownBarrier};
 pub use chain::{Chain, Ordered};
 pub use context::Context;
 pub use error::{Error, Result, Scope};

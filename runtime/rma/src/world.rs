@@ -8,11 +8,11 @@ use pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
 use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::{Heap, Pod};
 
-use crate::group::{BarrierKind, Group, Meeting, scratch_bytes};
+use crate::group::{Group, Meeting, scratch_bytes};
 use crate::port::Port;
 use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of, register_heaps};
 use crate::shared::{Parts, Shared};
-use crate::{Context, Error, Result};
+use crate::{BarrierAlgorithm, Context, Error, Result};
 
 /// The key under which rank 0 publishes how all ranks meet.
 const BARRIER_KEY: &str = "barrier";
@@ -50,7 +50,7 @@ impl World {
         // What rank 0 says is found on its own host only, and matters only where all ranks are on one.
         let mapped = reach.ranks().len() == size as usize;
         let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
-        let kind = if crowded { BarrierKind::Central } else { BarrierKind::Dissemination };
+        let kind = if crowded { BarrierAlgorithm::Central } else { BarrierAlgorithm::Dissemination };
         let heap_bytes = reach.addresses().segment_bytes();
         let mut heap = Heap::new(heap_bytes);
         let bytes = scratch_bytes(size);
@@ -61,7 +61,7 @@ impl World {
             meeting: Meeting::new(Team::all(size), rank.number(), kind, scratch),
             symmetric: RefCell::new(SymmetricHeap {
                 heap,
-                slots: vec![None; SYMMETRIC_ALLOCATIONS_MAX],
+                slots: Vec::new(),
                 dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64],
             }),
         })
@@ -113,11 +113,12 @@ impl World {
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
         let SymmetricHeap { heap, slots, .. } = &mut *symmetric;
-        let slot = slots
-            .iter()
-            .position(Option::is_none)
-            .ok_or(Error::TooMany { what: "symmetric allocations", limit: SYMMETRIC_ALLOCATIONS_MAX })?;
+        let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
+        if slot == SYMMETRIC_ALLOCATIONS_MAX {
+            return Err(Error::TooMany { what: "symmetric allocations", limit: SYMMETRIC_ALLOCATIONS_MAX });
+        }
         let offset = heap.allocate(bytes, align_of_object(bytes)).ok_or(Error::NoMemory { bytes, heap_bytes })?;
+        slots.resize(slots.len().max(slot + 1), None);
         slots[slot] = Some(offset);
         Ok(Symmetric::new(self, slot, offset, count))
     }
@@ -145,6 +146,17 @@ impl World {
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;
         self.meeting.barrier(&self.context)
+    }
+
+    /// As [`barrier`](Self::barrier), by an algorithm of the caller's choice, the same on every rank. Algorithms may be mixed. Collective.
+    ///
+    /// Cost: see [`BarrierAlgorithm`].
+    ///
+    /// # Errors
+    /// As [`barrier`](Self::barrier).
+    pub fn barrier_by(&self, algorithm: BarrierAlgorithm) -> Result<()> {
+        self.context.quiet()?;
+        self.meeting.barrier_by(&self.context, algorithm)
     }
 
     /// Brings the values of `root` to all ranks. Collective.

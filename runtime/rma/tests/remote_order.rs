@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Fault};
-use pelago_rma::{Error, GlobalPtr, Handle, World};
+use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
 use scripted::Call::{self, Fence, Post};
 use scripted::{HEAP_BYTES, SPINS, Script, lone};
 
@@ -313,4 +313,25 @@ fn waiting_looks_at_the_transport_more_often_the_more_may_come_from_it() {
     assert_eq!(progressed(1, false), SPINS / 64, "all ranks are mapped");
     assert_eq!(progressed(RANKS, false), SPINS, "some are not");
     assert_eq!(progressed(RANKS, true), SPINS, "something is under way");
+}
+
+/// A left neighbour that is ahead does not tempt a rank to put a word of the ring over another that is still under way.
+#[test]
+fn the_ring_waits_for_its_words_to_arrive() {
+    const SIZE: u32 = 17;
+    /// The four places for the words of the first meeting, in the memory by which ranks meet: the first that is allocated.
+    const PLACES: u64 = 63 * 64 + 4 * 8;
+    let (world, script) = lone(SIZE);
+    let layout = AddressLayout::new(SIZE, HEAP_BYTES).unwrap();
+    for place in 0..4 {
+        let at = layout.encode(Rank::new(0), SegmentId::SYMMETRIC, PLACES + 8 * place).unwrap();
+        // The left neighbour has made all its steps.
+        world.put(GlobalPtr::from_address(at).unwrap(), &[1u64 << 20 | u64::from(SIZE - 1)]).unwrap();
+    }
+    assert_eq!(world.barrier_by(BarrierAlgorithm::Ring), Err(Error::Fault(Fault::Deadlock)), "nothing that was put has arrived");
+    assert_eq!(script.lock().unwrap().calls, [Post(1); 4]);
+    assert_eq!(world.quiet(), Ok(()), "words of a meeting are not waited for");
+    assert_eq!(world.flush_all(), Err(Error::Fault(Fault::Deadlock)), "but here they are");
+    (0..4).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.flush_all(), Ok(()));
 }

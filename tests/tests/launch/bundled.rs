@@ -71,6 +71,90 @@ fn himeno_ends_when_a_rank_is_killed() {
 }
 
 #[test]
+fn barriers_are_timed_by_every_algorithm() {
+    for algorithm in ["ring", "recursive-doubling", "dissemination", "central"] {
+        for (ranks, transport) in [(1, "shm"), (3, "shm"), (8, "shm"), (2, "udp"), (5, "udp")] {
+            let ranks = ranks.to_string();
+            let times = ["--repeat", "20", "--warm-up", "2"];
+            let job = ["run", "-n", &ranks, "--transport", transport, "barrier", "--algorithm", algorithm];
+            let ended = run(&[&job[..], &times].concat());
+            ended.expect(0, "");
+            let time = ended.output.strip_prefix(&format!("{algorithm} ranks {ranks} us ")).expect("the line");
+            let time = time.strip_suffix('\n').expect("one line");
+            assert!(time.parse::<f64>().is_ok() && time.rsplit('.').next().map(str::len) == Some(3), "{time}");
+        }
+    }
+    let ended = run(&["run", "-n", "2", "barrier"]);
+    assert!(ended.code == Some(0) && ended.output.starts_with("recursive-doubling ranks 2 us "), "{ended:?}");
+}
+
+/// What `particles --side 16` must have in the end, whoever has it.
+const TALLY: &str = "4a8e535186652e28";
+
+#[test]
+fn particles_are_the_same_for_every_number_of_ranks() {
+    let mut moved = 0;
+    for ranks in 1..=8 {
+        for options in [&[][..], &["--no-sync"], &["--algorithm", "ring"]] {
+            moved += expect_particles(ranks, &[], &[&["--side", "16"][..], options].concat(), TALLY);
+        }
+    }
+    assert!(moved > 10_000, "particles change their owners: {moved}");
+}
+
+#[test]
+fn particles_are_the_same_over_the_network() {
+    for ranks in [1, 2, 3, 8] {
+        for options in [&[][..], &["--no-sync"]] {
+            expect_particles(ranks, &["--transport", "udp"], &[&["--side", "16"][..], options].concat(), TALLY);
+        }
+    }
+}
+
+#[test]
+fn there_may_be_fewer_particles_than_ranks() {
+    for arguments in [&["--side", "2"][..], &["--side", "2", "--no-sync", "--dt", "100"], &["--side", "1", "--seed", "7"]] {
+        let alone = particles(1, &[], arguments);
+        expect_particles(12, &[], arguments, tally_of(&alone));
+    }
+}
+
+#[test]
+fn particles_are_read_from_a_file() {
+    let folder = std::env::temp_dir().join(format!("pelago-particles-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str, records: &[[f64; 3]]| {
+        let path = folder.join(name);
+        let record = |(id, position): (usize, &[f64; 3])| {
+            let mut record = (id as u64).to_le_bytes().to_vec();
+            record.extend(position.iter().flat_map(|x| x.to_le_bytes()));
+            record.extend([0.3f32, 0.2, -0.1, 1.0].iter().flat_map(|v| v.to_le_bytes()));
+            record
+        };
+        std::fs::write(&path, records.iter().enumerate().flat_map(record).collect::<Vec<_>>()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let positions: Vec<_> = (0..100).map(|i| [f64::from(i) / 100.0, f64::from(i % 7) / 7.0, f64::from(i % 3) / 3.0]).collect();
+    let good = path("good", &positions);
+    let alone = particles(1, &[], &["--file", &good]);
+    for ranks in [2, 5] {
+        expect_particles(ranks, &[], &["--file", &good], tally_of(&alone));
+    }
+    let outside = path("outside", &[[0.5; 3], [0.5; 3], [0.5, 1.0, 0.5]]);
+    let ended = run(&["run", "-n", "2", "particles", "--file", &outside]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.error.starts_with(&format!("particles: record 2 of {outside} is no particle of the unit box\n")), "{ended:?}");
+    let short = folder.join("short");
+    std::fs::write(&short, [0; 47]).unwrap();
+    for (file, says) in [(short.to_str().unwrap(), "is not a file of records of 48 bytes"), ("/no/file", "cannot read /no/file")]
+    {
+        let ended = run(&["run", "-n", "2", "particles", "--file", file]);
+        assert!(ended.code == Some(2) && ended.error.contains(says) && ended.error.lines().count() == 1, "{ended:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn wrong_arguments_are_one_line_before_any_rank_starts() {
     for (arguments, says) in [
         (&["himeno", "Q"][..], "himeno: invalid value 'Q'"),
@@ -78,6 +162,20 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
         (&["himeno", "S", "--iterations", "0"], "himeno: invalid value '0'"),
         (&["himeno", "--b", "much"], "himeno: invalid value 'much'"),
         (&["ring", "round"], "ring: "),
+        (&["barrier", "--algorithm", "tree"], "barrier: invalid value 'tree'"),
+        (&["barrier", "--repeat", "0"], "barrier: invalid value '0'"),
+        (&["barrier", "--repeat", "-1"], "barrier: invalid value '-1'"),
+        (&["barrier", "--warm-up", "some"], "barrier: invalid value 'some'"),
+        (&["barrier", "8"], "barrier: unexpected argument '8'"),
+        (&["particles", "--side", "0"], "particles: invalid value '0'"),
+        (&["particles", "--side", "1025"], "particles: invalid value '1025'"),
+        (&["particles", "--dt", "inf"], "particles: invalid value 'inf'"),
+        (&["particles", "--cost-pack", "-1"], "particles: invalid value '-1'"),
+        (
+            &["particles", "--side", "8", "--file", "x"],
+            "particles: the argument '--side <N>' cannot be used with '--file <PATH>'",
+        ),
+        (&["particles", "--algorithm", ""], "particles: invalid value ''"),
     ] {
         let (mut command, _) = pelago(&["run", "-n", "4"]);
         command.args(arguments);
@@ -91,6 +189,29 @@ fn himeno(ranks: u32, arguments: &[&str]) -> Ended {
     let ended = run(&[&["run", "-n", &ranks.to_string(), "himeno"], arguments].concat());
     ended.expect(0, "");
     ended
+}
+
+fn particles(ranks: u32, options: &[&str], arguments: &[&str]) -> Ended {
+    let ended = run(&[&["run", "-n", &ranks.to_string()], options, &["particles"], arguments].concat());
+    ended.expect(0, "");
+    ended
+}
+
+/// The checksum of a report.
+fn tally_of(ended: &Ended) -> &str {
+    ended.output.trim_end().rsplit(' ').next().expect("a word")
+}
+
+/// Checks the report and returns how many particles moved.
+#[track_caller]
+fn expect_particles(ranks: u32, options: &[&str], arguments: &[&str], tally: &str) -> u64 {
+    let ended = particles(ranks, options, arguments);
+    assert_eq!(tally_of(&ended), tally, "{}", ended.output);
+    let phases: Vec<_> = ended.output.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(phases, ["phase", "count", "ready", "pack", "put", "arrive", "unpack", "total", "ranks"]);
+    let words: Vec<_> = ended.output.lines().last().expect("a line").split(' ').collect();
+    assert_eq!((words[0], words[1], words[4]), ("ranks", &*ranks.to_string(), "moved"));
+    words[5].parse().expect("a number")
 }
 
 #[track_caller]

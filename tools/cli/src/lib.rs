@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe |
 //! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
+//! | `sim` | `pelago sim`: all ranks on a simulated machine |
 //! | `bench` | `pelago bench`: measures in jobs of this executable |
 //! | `info` | `pelago info`: what this machine offers |
 //! | `attach` | whether processes may read each other's memory here |
@@ -20,6 +21,7 @@ mod bundled;
 mod host;
 mod info;
 mod run;
+mod sim;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,6 +41,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Sim(sim::Sim),
     Bench(bench::Bench),
     Info(info::Info),
     /// One rank of a bundled program; `pelago run NAME` starts these.
@@ -60,6 +63,7 @@ struct Refused(String);
 pub fn main() -> ExitCode {
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
+        Ok(Command::Sim(sim)) => sim.main(),
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),

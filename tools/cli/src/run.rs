@@ -164,6 +164,6 @@ fn seconds_above_zero(text: &str) -> Result<Duration, &'static str> {
     seconds(text).ok().filter(|limit| *limit > Duration::ZERO).ok_or("it is above 0 and below a million seconds")
 }
 
-fn bytes(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
     parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("it is a number of bytes, or of K, M, G or T")
 }

@@ -3,17 +3,15 @@
 //! | part | for |
 //! |---|---|
 //! | [`Udp`] | the transport |
-//! | `driver` | the protocol, its socket and its memory, moved by whoever holds them |
+//! | `driver` | a rank's conversations and its socket, moved by whoever holds them |
 //! | `agent` | the thread that holds them while the rank computes or sleeps |
-//! | `segments` | which memory peers may reach |
 //! | [`Socket`] | a UDP socket that gives the kernel many datagrams at once, and takes many at once |
 //! | [`Outgoing`], [`Incoming`] | the memory in which datagrams are assembled and read in place; no call allocates |
 //!
-//! What travels, and how it is made reliable, is `pelago-protocol`. Absent on purpose: handles, waiting, and who the ranks are.
+//! What travels, and how it is made reliable, is `pelago-protocol`; which memory peers may reach, `pelago-datagrams`. Absent on purpose: handles, waiting, and who the ranks are.
 
 mod agent;
 mod driver;
-mod segments;
 mod socket;
 mod transport;
 

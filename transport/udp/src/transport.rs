@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, Counters, Duration, Instant, Rank, SegmentId};
+use pelago_datagrams::Station;
 use pelago_memory::Cells;
 use pelago_platform::{
     Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
@@ -13,7 +14,6 @@ use pelago_protocol::{Config, Key, PeerIndex, WRITE_BYTES_MAX};
 use crate::Socket;
 use crate::agent::{Agent, Shared};
 use crate::driver::Driver;
-use crate::segments::Segments;
 
 /// What the transport of a rank is made from.
 pub struct Setup {
@@ -63,7 +63,7 @@ impl Udp {
         let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
         let start = std::process::id();
         let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
-        let driver = Driver::new(socket, pelago_protocol::Endpoint::new(config), Segments::new(layout, me), find, lost);
+        let driver = Driver::new(socket, Station::new(config), find, lost);
         let shared = Arc::new(Shared::new(driver, wake));
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, Instant, Rank};
-use pelago_kit::{Fault, Faults, Loopback};
+use pelago_base::{AddressLayout, Counters, Instant, Rank};
+use pelago_kit::{Count, Fault, Faults, Loopback};
 use pelago_memory::{Mapping, Reach, ReachLayout};
 use pelago_platform::{Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
 use pelago_rma::{Parts, World};
@@ -15,6 +15,12 @@ use pelago_rma::{Parts, World};
 pub(crate) const HEAP_BYTES: u64 = 4 << 20;
 const CONTROLS: usize = 4096;
 const CONTROL_BYTES: usize = 128;
+
+/// What stands for "does not hang".
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What passed through the transport of one rank.
+pub(crate) type Passed = Arc<Mutex<Counters>>;
 
 /// How the ranks of a test reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +46,11 @@ pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) +
 
 /// Runs `body` as every rank of one job.
 pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
+    run_counted(platform, size, |world, _| body(world));
+}
+
+/// As `run`; each rank also sees what passes through its transport.
+pub(crate) fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed) + Sync) {
     let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);
@@ -53,6 +64,8 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
             let reach = if platform == Platform::Mapped { everything.clone() } else { reach_of(rank, 1) };
             let seed = u64::from(rank);
             let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, lose: None };
+            let end = Count::new(end);
+            let passed = end.counters();
             let transport: Box<dyn Transport> =
                 if platform == Platform::Unruly { Box::new(Fault::new(end, addresses, faults)) } else { Box::new(end) };
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
@@ -61,10 +74,10 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
                 .name(format!("{rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
-                    let park = Arc::new(Yielding(meeting.clone()));
+                    let park = Arc::new(Yielding(meeting.clone(), std::time::Instant::now()));
                     let ended = catch_unwind(AssertUnwindSafe(|| {
                         let world = World::new(Parts { reach, clock, park, bootstrap, transport }).unwrap();
-                        body(&world);
+                        body(&world, &passed);
                         world.finish().unwrap();
                     }));
                     // A rank that fails must not leave the others waiting.
@@ -86,7 +99,8 @@ impl Clock for Wall {
     }
 }
 
-struct Yielding(Arc<Meeting>);
+/// Gives up on a job that lasts too long.
+struct Yielding(Arc<Meeting>, std::time::Instant);
 
 impl Park for Yielding {
     fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
@@ -116,7 +130,8 @@ impl Park for Yielding {
     fn leave(&self) {}
 
     fn fault(&self) -> Option<pelago_platform::Fault> {
-        self.0.failed.load(Ordering::Acquire).then_some(pelago_platform::Fault::Aborted)
+        let failed = self.0.failed.load(Ordering::Acquire) || self.1.elapsed() > PATIENCE;
+        failed.then_some(pelago_platform::Fault::Aborted)
     }
 }
 

@@ -1,0 +1,119 @@
+//! Where particles come from: a generator of clusters, or a file. Particle by particle, so that every rank makes or reads its share alone.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::particle::{Particle, RECORD_BYTES, wrapped};
+use super::random::Random;
+
+/// Particles of a job: what each rank counts in 32 bits, and 48 GiB of records.
+const PARTICLES_MAX: u64 = 1 << 30;
+
+/// Particles along an edge of the box, if they were spread evenly.
+pub(crate) const SIDE_MAX: u32 = 1 << 10;
+
+/// Clusters in the box, some with more particles than others.
+const CLUSTERS: f64 = 48.0;
+
+/// Which part of the particles is spread evenly over the box.
+const BACKGROUND: f64 = 0.25;
+
+/// How large clusters are, in edges of the box: the radius in which a quarter of the mass lies.
+const RADII: Range<f64> = 0.004..0.02;
+
+/// Which part of the mass of a cluster is there: what is farther out than eight radii is left out.
+const MASS_KEPT: f64 = 0.8;
+
+/// Edges per unit of time: the most of a cluster, and of a particle beside that.
+const CLUSTER_SPEED: f64 = 0.06;
+const PARTICLE_SPEED: f64 = 0.02;
+
+/// The kinds of random numbers.
+const OF_PARTICLE: u64 = 0;
+const OF_CLUSTER: u64 = 1;
+
+/// Where particles come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// side³ particles, the same for the same seed.
+    Generator { side: u32, seed: u64 },
+    /// Records one after another.
+    File(PathBuf),
+}
+
+impl Source {
+    /// How many particles there are.
+    pub(crate) fn count(&self) -> Result<u64, String> {
+        match self {
+            Self::Generator { side, .. } => Ok(u64::from(*side).pow(3)),
+            Self::File(path) => {
+                let metadata = std::fs::metadata(path).map_err(|error| self.cannot(&error))?;
+                let bytes = metadata.len();
+                if !metadata.is_file() || bytes == 0 || !bytes.is_multiple_of(RECORD_BYTES as u64) {
+                    return Err(format!("{} is not a file of records of {RECORD_BYTES} bytes", path.display()));
+                }
+                let count = bytes / RECORD_BYTES as u64;
+                if count > PARTICLES_MAX {
+                    return Err(format!("{} holds {count} particles; at most {PARTICLES_MAX} are moved", path.display()));
+                }
+                Ok(count)
+            }
+        }
+    }
+
+    /// Those with these numbers.
+    pub(crate) fn particles(&self, numbers: Range<u64>) -> Result<Vec<Particle>, String> {
+        match self {
+            Self::Generator { seed, .. } => Ok(numbers.map(|number| generated(*seed, number)).collect()),
+            Self::File(path) => {
+                let mut bytes = vec![0; (numbers.end - numbers.start) as usize * RECORD_BYTES];
+                let mut file = File::open(path).map_err(|error| self.cannot(&error))?;
+                file.seek(SeekFrom::Start(numbers.start * RECORD_BYTES as u64)).map_err(|error| self.cannot(&error))?;
+                file.read_exact(&mut bytes).map_err(|error| self.cannot(&error))?;
+                let (records, _) = bytes.as_chunks();
+                let particles: Vec<_> = records.iter().map(Particle::from_record).collect();
+                match numbers.zip(&particles).find(|(_, particle)| !particle.is_sound()) {
+                    Some((number, _)) => Err(format!("record {number} of {} is no particle of the unit box", path.display())),
+                    None => Ok(particles),
+                }
+            }
+        }
+    }
+
+    fn cannot(&self, error: &std::io::Error) -> String {
+        match self {
+            Self::Generator { .. } => error.to_string(),
+            Self::File(path) => format!("cannot read {}: {error}", path.display()),
+        }
+    }
+}
+
+/// Clusters with the profile of Hernquist, in which the mass within r is (r / (r + a))², over an even background.
+fn generated(seed: u64, id: u64) -> Particle {
+    let random = &mut Random::new(seed, OF_PARTICLE, id);
+    let mass = 1.0;
+    if random.unit() < BACKGROUND {
+        let position = [(); 3].map(|()| random.unit());
+        return Particle { id, position, velocity: random.in_ball().map(|v| (v * PARTICLE_SPEED) as f32), mass };
+    }
+    let skewed = random.unit();
+    let of_cluster = &mut Random::new(seed, OF_CLUSTER, (CLUSTERS * skewed * skewed) as u64);
+    let centre = [(); 3].map(|()| of_cluster.unit());
+    let radius = RADII.start + (RADII.end - RADII.start) * of_cluster.unit();
+    let drift = of_cluster.in_ball();
+    let root = (MASS_KEPT * random.unit()).sqrt();
+    let (distance, direction) = (radius * root / (1.0 - root), random.direction());
+    let own = random.in_ball();
+    Particle {
+        id,
+        position: std::array::from_fn(|d| wrapped(centre[d] + distance * direction[d])),
+        velocity: std::array::from_fn(|d| (drift[d] * CLUSTER_SPEED + own[d] * PARTICLE_SPEED) as f32),
+        mass,
+    }
+}
+
+const _: () = {
+    assert!((SIDE_MAX as u64).pow(3) <= PARTICLES_MAX);
+};

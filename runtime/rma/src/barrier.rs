@@ -1,0 +1,215 @@
+//! How the members of a team meet: four algorithms, each of words of eight bytes put into lines of the scratch memory.
+//!
+//! A meeting is one call of a barrier by every member; meetings are numbered from 1, whichever algorithm each of them uses, and a word
+//! holds at least the number of its meeting.
+//!
+//! **No word is overwritten before it is seen.** A transport may bring two puts to one line in either order, and nobody waits for the end
+//! of what it put. Yet:
+//!
+//! - B1 A member leaves a meeting only when all have come to it, and when every word of it for this member has arrived: it has waited for
+//!   each, or for one that was put only when the others were known to have arrived.
+//! - B2 Lines are used in turn by even and by odd meetings. Whoever puts a word of meeting e + 2 has left e + 1, to which so all have come,
+//!   who had so left e. By B1 no word of e is under way any more.
+//! - B3 In one meeting a line is for one word only, except that of the ring: see there.
+//!
+//! So the algorithms share their lines, and a program may mix them.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::group::{ARRIVED, MET, Meeting, RELEASED, RING, rounds};
+use crate::handle::Handle;
+use crate::segment::ALIGN_BYTES;
+use crate::{Context, Result};
+
+/// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has
+/// ended on every network where the way back takes no longer than the way there; twice as many, so that nobody waits for it.
+const RING_PLACES: usize = 4;
+
+/// Bytes of a word.
+const WORD_BYTES: u64 = size_of::<u64>() as u64;
+
+/// Bits of a word of the ring for the step; the number of the meeting stands above.
+const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
+
+/// How the members of a team meet, for [`World::barrier_by`](crate::World::barrier_by).
+///
+/// Its text is the name in the table. Steps are those that one member makes one after another, each of them a put of eight bytes and a
+/// wait for one; p members.
+///
+/// | name | steps | for |
+/// |---|---|---|
+/// | `ring` | p − 1 | the comparison |
+/// | `recursive-doubling` | log₂ p; for p = 2ⁿ + r, n + 2 | partners that tell each other |
+/// | `dissemination` | ⌈log₂ p⌉ | members with a processor each |
+/// | `central` | an atomic and a wait | members that share processors |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierAlgorithm {
+    /// In each step every member tells its right neighbour and hears of its left one (NSIM-ACE, section 4.2).
+    Ring,
+    /// In step i members whose positions differ in bit i only tell each other. If p is no power of two, those past the largest one first
+    /// tell a partner below it, and are told last (NSIM-ACE, section 4.3).
+    RecursiveDoubling,
+    /// In step i every member tells the one 2ⁱ further and hears of the one 2ⁱ before (Hensgen, Finkel and Manber).
+    Dissemination,
+    /// All count up one word, and the last releases the others: each member has to run only once.
+    Central,
+}
+
+impl BarrierAlgorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 4] = [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central];
+
+    /// By which it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::RecursiveDoubling => "recursive-doubling",
+            Self::Dissemination => "dissemination",
+            Self::Central => "central",
+        }
+    }
+}
+
+impl fmt::Display for BarrierAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for BarrierAlgorithm {
+    type Err = UnknownBarrier;
+
+    fn from_str(name: &str) -> Result<Self, UnknownBarrier> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownBarrier)
+    }
+}
+
+/// A name that no [`BarrierAlgorithm`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a barrier is ring, recursive-doubling, dissemination or central")]
+pub struct UnknownBarrier;
+
+impl Meeting {
+    #[inline]
+    pub(crate) fn barrier(&self, context: &Context) -> Result<()> {
+        self.barrier_by(context, self.kind())
+    }
+
+    #[inline]
+    pub(crate) fn barrier_by(&self, context: &Context, algorithm: BarrierAlgorithm) -> Result<()> {
+        context.is_whole(self.team())?;
+        let number = self.begin_barrier();
+        match algorithm {
+            BarrierAlgorithm::Ring => self.go_round(context, number),
+            BarrierAlgorithm::RecursiveDoubling => self.double(context, number),
+            BarrierAlgorithm::Dissemination => self.disseminate(context, number),
+            BarrierAlgorithm::Central => self.meet_centrally(context),
+        }
+    }
+
+    /// The left neighbour may have made all its steps when this member comes to its first: a word counts the steps of its meeting. Those for
+    /// one place are put one after another, each when the one before has arrived, so that the number there only grows (B1).
+    fn go_round(&self, context: &Context, meeting: u64) -> Result<()> {
+        let size = self.team().size();
+        let right = (self.position() + 1) % size;
+        let mut sent = [Handle::done(); RING_PLACES];
+        for step in 1..size {
+            let place = step as usize % RING_PLACES;
+            let word = meeting << RING_STEP_BITS | u64::from(step);
+            let offset = RING + (meeting % 2 * RING_PLACES as u64 + place as u64) * WORD_BYTES;
+            sent[place].wait()?;
+            sent[place] = context.signal(self.word(context, right, offset), word)?;
+            self.wait(context, offset, word)?;
+        }
+        Ok(())
+    }
+
+    fn double(&self, context: &Context, meeting: u64) -> Result<()> {
+        let rounds = self.team().size().ilog2();
+        let (position, below) = (self.position(), 1 << rounds);
+        let extra = met(rounds, meeting);
+        if position >= below {
+            context.signal(self.word(context, position - below, extra), meeting)?;
+            return self.wait(context, extra, meeting);
+        }
+        let surplus = Some(position + below).filter(|&surplus| surplus < self.team().size());
+        if surplus.is_some() {
+            self.wait(context, extra, meeting)?;
+        }
+        for round in 0..rounds {
+            self.tell_and_hear(context, meeting, round, position ^ 1 << round)?;
+        }
+        if let Some(surplus) = surplus {
+            context.signal(self.word(context, surplus, extra), meeting)?;
+        }
+        Ok(())
+    }
+
+    fn disseminate(&self, context: &Context, meeting: u64) -> Result<()> {
+        let size = self.team().size();
+        for round in 0..rounds(size) {
+            let target = (u64::from(self.position()) + (1 << round)) % u64::from(size);
+            self.tell_and_hear(context, meeting, round, target as u32)?;
+        }
+        Ok(())
+    }
+
+    /// A step: puts the word of a round to a member, and waits for this member's own.
+    #[inline]
+    fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, target: u32) -> Result<()> {
+        let offset = met(round, meeting);
+        context.signal(self.word(context, target, offset), meeting)?;
+        self.wait(context, offset, meeting)
+    }
+
+    /// Counts those that have come at position 0, over all central meetings. Where memory is mapped, all look at one word there and only
+    /// bells are rung; elsewhere each is told in its own memory. Such a word is put again only when the member has seen it and come
+    /// again, so that one line is enough.
+    fn meet_centrally(&self, context: &Context) -> Result<()> {
+        let size = self.team().size();
+        let meeting = self.begin_central();
+        let mapped = context.shared().is_all_mapped();
+        let released = self.word(context, if mapped { 0 } else { self.position() }, RELEASED);
+        let arrived = context.fetch_add(self.word(context, 0, ARRIVED), 1)?.wait()? + 1;
+        if arrived < meeting * u64::from(size) {
+            return context.block("barrier", None, || {
+                context.is_whole(self.team())?;
+                Ok((context.get(released)? >= meeting).then_some(()))
+            });
+        }
+        if mapped {
+            context.put(released, &[meeting])?;
+            self.team().iter().for_each(|rank| context.ring(self.address(context, rank, 0)));
+            return Ok(());
+        }
+        for other in (0..size).filter(|&other| other != self.position()) {
+            context.signal(self.word(context, other, RELEASED), meeting)?;
+        }
+        Ok(())
+    }
+}
+
+/// The line for the word of a round.
+fn met(round: u32, meeting: u64) -> u64 {
+    MET + (2 * u64::from(round) + meeting % 2) * ALIGN_BYTES
+}
+
+const _: () = {
+    assert!(2 * RING_PLACES as u64 * WORD_BYTES <= ALIGN_BYTES, "the places of both turns fill one line");
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for algorithm in BarrierAlgorithm::ALL {
+            assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
+        }
+        for wrong in ["", "Ring", "tree", "ring "] {
+            assert_eq!(wrong.parse::<BarrierAlgorithm>(), Err(UnknownBarrier), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The algorithms by which ranks meet.
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelago_base::{Event, Rank, Team};
+use pelago_rma::BarrierAlgorithm::{self, Central, Dissemination, RecursiveDoubling, Ring};
+use pelago_rma::World;
+use support::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
+
+const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
+
+/// The numbers of a random sequence; the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    /// Lets others go first, now and then.
+    fn dawdle(&mut self) {
+        if self.below(3) == 0 {
+            (0..self.below(20)).for_each(|_| std::thread::yield_now());
+        }
+    }
+}
+
+/// Checks that nobody leaves a meeting of `members`, the `number`-th of theirs, before all have come.
+fn meet(come: &AtomicU64, number: u64, members: u32, barrier: impl FnOnce() -> pelago_rma::Result<()>) {
+    come.fetch_add(1, Ordering::SeqCst);
+    barrier().unwrap();
+    let found = come.load(Ordering::SeqCst);
+    assert!(found >= number * u64::from(members), "meeting {number} of {members} ended when {found} had come, over all");
+}
+
+#[test]
+fn nobody_leaves_before_all_have_come() {
+    for platform in PLATFORMS {
+        for size in SIZES {
+            for algorithm in BarrierAlgorithm::ALL {
+                let come = AtomicU64::new(0);
+                run(platform, size, |world| {
+                    let mut random = Random(world.rank().into());
+                    for number in 1..=10 {
+                        random.dawdle();
+                        meet(&come, number, size, || world.barrier_by(algorithm));
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The words of one meeting may come when the next has begun, by another algorithm: none may be lost, nor taken for another.
+#[test]
+fn algorithms_are_mixed_in_any_order() {
+    for platform in PLATFORMS {
+        for size in SIZES {
+            let come = AtomicU64::new(0);
+            run(platform, size, |world| {
+                let (mut order, mut random) = (Random(u64::from(size) << 8), Random(world.rank().into()));
+                for number in 1..=100 {
+                    let algorithm = BarrierAlgorithm::ALL[order.below(4) as usize];
+                    if order.below(5) == 0 {
+                        let mut sum = [1];
+                        world.allreduce(&mut sum, |one, other| one + other).unwrap();
+                        assert_eq!(sum, [size]);
+                    }
+                    random.dawdle();
+                    meet(&come, number, size, || if order.below(5) == 0 { world.barrier() } else { world.barrier_by(algorithm) });
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn groups_meet_by_every_algorithm() {
+    for platform in PLATFORMS {
+        let come = AtomicU64::new(0);
+        run(platform, 6, |world| {
+            let members = Team::of(&[5, 0, 3, 2, 4].map(Rank::new)).unwrap();
+            if let Some(group) = world.group(&members).unwrap() {
+                for number in 1..=40 {
+                    let algorithm = BarrierAlgorithm::ALL[number as usize % 4];
+                    meet(&come, number, 5, || group.barrier_by(algorithm));
+                }
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn what_was_put_before_is_visible_after() {
+    on_every_platform(&[5], |world, _| {
+        let values = world.alloc::<u64>(5).unwrap();
+        for algorithm in BarrierAlgorithm::ALL {
+            for round in 1..=10 {
+                for rank in world.ranks() {
+                    world.put(values.at(rank, world.rank().index()), &[round]).unwrap();
+                }
+                world.barrier_by(algorithm).unwrap();
+                assert_eq!(values.local().to_vec(), [round; 5]);
+                world.barrier_by(algorithm).unwrap();
+            }
+        }
+    });
+}
+
+/// Puts and atomics of this rank in one barrier.
+fn posted(world: &World, passed: &Passed, algorithm: BarrierAlgorithm) -> [u64; 2] {
+    let counts = || [Event::PutPosted, Event::AtomicPosted].map(|event| passed.lock().unwrap().of(event));
+    let before = counts();
+    world.barrier_by(algorithm).unwrap();
+    std::array::from_fn(|index| counts()[index] - before[index])
+}
+
+#[test]
+fn a_rank_makes_the_steps_of_the_algorithm() {
+    for size in SIZES {
+        let released = AtomicU64::new(0);
+        run_counted(Platform::Remote, size, |world, passed| {
+            let (rank, rounds) = (world.rank().number(), size.ilog2());
+            let below = 1 << rounds;
+            let doubling = match rank {
+                surplus if surplus >= below => 1,
+                partner if partner + below < size => rounds + 1,
+                _ => rounds,
+            };
+            assert_eq!(posted(world, passed, Ring), [u64::from(size) - 1, 0], "{rank} of {size}");
+            assert_eq!(posted(world, passed, RecursiveDoubling), [doubling.into(), 0], "{rank} of {size}");
+            assert_eq!(posted(world, passed, Dissemination), [size.next_power_of_two().ilog2().into(), 0], "{rank} of {size}");
+            let [puts, atomics] = posted(world, passed, Central);
+            assert_eq!(atomics, u64::from(rank > 0), "rank 0 has the word itself");
+            released.fetch_add(puts, Ordering::SeqCst);
+        });
+        assert_eq!(released.load(Ordering::SeqCst), u64::from(size) - 1, "the last tells the others");
+    }
+}

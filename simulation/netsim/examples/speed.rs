@@ -1,0 +1,35 @@
+//! How fast the simulator is under random traffic: `cargo run --release -p pelago-netsim --example speed`.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::time::Instant;
+
+use pelago_netsim::Netsim;
+use support::{Traffic, machine};
+
+fn main() {
+    let cases = [
+        ("torus 8x8x8", "type = \"torus\"\ndimensions = [8, 8, 8]", 2, 512, 0.3, 60_000),
+        ("fat tree 8, 3 levels", "type = \"fat-tree\"\ndown = [8, 8, 8]\nup = [8, 8]", 1, 512, 0.3, 60_000),
+        ("torus 16x16x16", "type = \"torus\"\ndimensions = [16, 16, 16]", 2, 4_096, 0.2, 10_000),
+        ("fat tree 16, 3 levels", "type = \"fat-tree\"\ndown = [16, 16, 16]\nup = [16, 16]", 1, 4_096, 0.3, 10_000),
+    ];
+    println!("{:22} {:>6} {:>5} {:>12} {:>12} {:>10} {:>12}", "network", "nodes", "load", "router Mhop/s", "link Mhop/s", "Mevent/s", "events/hop");
+    for (name, topology, vcs, nodes, load, cycles) in cases {
+        let mut netsim = Netsim::new(&machine(topology, 1, vcs, 64, 16), nodes, 1).expect("the case is sound");
+        let mut traffic = Traffic::new(&mut netsim, load, 16);
+        let start = Instant::now();
+        traffic.run(&mut netsim, cycles, |_, random| random.below(nodes), |_, _| {});
+        let seconds = start.elapsed().as_secs_f64();
+        let counted = netsim.statistics();
+        let crossed = counted.packet_hops - counted.packets;
+        println!(
+            "{name:22} {nodes:6} {load:5} {:12.2} {:12.2} {:10.2} {:12.2}",
+            crossed as f64 / seconds / 1e6,
+            counted.packet_hops as f64 / seconds / 1e6,
+            counted.events as f64 / seconds / 1e6,
+            counted.events as f64 / crossed as f64
+        );
+    }
+}

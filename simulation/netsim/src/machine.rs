@@ -1,0 +1,414 @@
+//! What a machine is made of, as its description says.
+
+use serde::Deserialize;
+
+use crate::rate::Rate;
+use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
+
+/// The descriptions that come with the simulator, by name.
+const BUNDLED: [(&str, &str); 5] = [
+    ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
+    ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
+    ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),
+    ("tofu2", include_str!("../machines/tofu2.toml")),
+    ("torus-tofud", include_str!("../machines/torus-tofud.toml")),
+];
+
+/// NICs of a node at most, all rails together.
+const NICS_MAX: u32 = 64;
+/// Virtual channels of a link at most.
+const VCS_MAX: u8 = 16;
+/// Bytes of one packet at most, header included.
+const PACKET_BYTES_MAX: u32 = 1 << 20;
+/// Nanoseconds that any single delay may last: an hour.
+const DELAY_NS_MAX: f64 = 3.6e12;
+
+/// Why a description makes no machine, or not one of that size. One line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MachineError(String);
+
+impl MachineError {
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
+    }
+
+    fn value(key: &str, value: impl std::fmt::Display, allowed: &str) -> Self {
+        Self(format!("{key} = {value}: must be {allowed}"))
+    }
+}
+
+/// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs of every
+/// node on it.
+///
+/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per second, times
+/// to whole picoseconds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) about: String,
+    #[serde(default)]
+    pub(crate) node: NodeSpec,
+    #[serde(default)]
+    pub(crate) choice: Choice,
+    #[serde(rename = "rail")]
+    pub(crate) rails: Vec<RailSpec>,
+}
+
+/// Which NIC performs an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Choice {
+    /// That of the entity's number, modulo how many there are.
+    #[default]
+    Entity,
+    /// One of the first rail whose `operation_bytes_max` is not exceeded; among its NICs as above.
+    Size,
+}
+
+/// What happens within a node.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NodeSpec {
+    pub(crate) copy_ns: f64,
+    pub(crate) copy_gb_per_s: f64,
+}
+
+impl Default for NodeSpec {
+    fn default() -> Self {
+        Self { copy_ns: 0.0, copy_gb_per_s: f64::INFINITY }
+    }
+}
+
+/// A network, and the NICs of each node on it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RailSpec {
+    /// NICs of each node on this network.
+    #[serde(default = "one")]
+    pub(crate) count: u32,
+    pub(crate) kind: Kind,
+    /// Where `choice = "size"`: the largest operation for this rail.
+    #[serde(default)]
+    pub(crate) operation_bytes_max: Option<u64>,
+    pub(crate) nic: NicSpec,
+    #[serde(default)]
+    pub(crate) receive: ReceiveSpec,
+    #[serde(default)]
+    pub(crate) reliability: ReliabilitySpec,
+    pub(crate) link: LinkSpec,
+    /// Links between NICs and routers, where they differ from those between routers.
+    #[serde(default)]
+    pub(crate) host_link: Option<LinkSpec>,
+    pub(crate) router: RouterSpec,
+    pub(crate) topology: TopologySpec,
+}
+
+/// What the network and the NIC do when they have no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// Links wait for credits. A datagram that finds no receive slot is tried again, and fails after so many times.
+    InfinibandRc,
+    /// Links wait for credits. A datagram that finds no receive slot is lost.
+    InfinibandUd,
+    /// Links wait for credits. A datagram that finds no receive slot stays in the buffers of the network.
+    Tofu,
+    /// A packet that finds a buffer full is lost, and so is a datagram that finds no receive slot.
+    Ethernet,
+}
+
+/// A NIC.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NicSpec {
+    /// From posting an operation until the NIC knows of it.
+    pub(crate) overhead_ns: f64,
+    /// The least time between the beginnings of two operations.
+    #[serde(default)]
+    pub(crate) gap_ns: f64,
+    pub(crate) read_gb_per_s: f64,
+    pub(crate) write_gb_per_s: f64,
+    /// How long the atomic unit works on one.
+    #[serde(default)]
+    pub(crate) atomic_ns: f64,
+    /// Payload of a packet at most.
+    pub(crate) packet_bytes: u32,
+    pub(crate) header_bytes: u32,
+    pub(crate) control_bytes: u32,
+    /// Packets read from memory that wait for the link, at most.
+    #[serde(default = "transmit_packets")]
+    pub(crate) transmit_packets: u32,
+    /// Room for packets that wait to be written to memory, per virtual channel.
+    #[serde(default = "receive_bytes")]
+    pub(crate) receive_bytes: u32,
+    #[serde(default)]
+    pub(crate) order: Order,
+}
+
+/// Whose packet a NIC sends next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Order {
+    /// The operation that came first, until it is sent.
+    #[default]
+    Fifo,
+    /// One packet of each operation in turn.
+    RoundRobin,
+}
+
+/// Where datagrams go.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ReceiveSpec {
+    /// Datagrams that have arrived and are not consumed, at most; no limit if absent.
+    pub(crate) slots: Option<u32>,
+    /// How long the host takes to consume one. If absent, the user says when.
+    pub(crate) service_ns: Option<f64>,
+}
+
+/// How often and how long a NIC tries.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ReliabilitySpec {
+    pub(crate) timeout_ns: f64,
+    pub(crate) retries: u8,
+    pub(crate) not_ready_ns: f64,
+    pub(crate) not_ready_retries: u8,
+}
+
+impl Default for ReliabilitySpec {
+    fn default() -> Self {
+        Self { timeout_ns: 1e6, retries: 7, not_ready_ns: 1e5, not_ready_retries: 7 }
+    }
+}
+
+/// A link, each way.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkSpec {
+    pub(crate) gb_per_s: f64,
+    pub(crate) cable_ns: f64,
+    /// How likely a packet is lost on it.
+    #[serde(default)]
+    pub(crate) loss: f64,
+}
+
+/// A router.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RouterSpec {
+    pub(crate) routing_ns: f64,
+    pub(crate) vc_allocation_ns: f64,
+    pub(crate) switch_allocation_ns: f64,
+    /// Through the switch, from the allocation to the cable.
+    pub(crate) switch_ns: f64,
+    /// From the departure of a packet until the sender may know of the room, less the cable.
+    #[serde(default)]
+    pub(crate) credit_ns: f64,
+    #[serde(default = "one_vc")]
+    pub(crate) vcs: u8,
+    /// Room for packets, per link and virtual channel: at the input; at the output of a router of kind `ethernet`.
+    pub(crate) buffer_bytes: u32,
+    #[serde(default)]
+    pub(crate) switching: Switching,
+}
+
+/// When a router sends a packet on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Switching {
+    /// Once its head has come.
+    #[default]
+    CutThrough,
+    /// Once all of it has come.
+    StoreAndForward,
+}
+
+/// How routers are connected.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum TopologySpec {
+    /// One router.
+    Star {},
+    FatTree(FatTreeSpec),
+    Torus(TorusSpec),
+    Mesh(MeshSpec),
+    /// A torus of one dimension.
+    Ring(RingSpec),
+    /// Two rings, with a link between each two routers of one place.
+    DoubleRing(RingSpec),
+    Dragonfly(DragonflySpec),
+    /// Any form.
+    Graph(GraphSpec),
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn one_vc() -> u8 {
+    1
+}
+
+fn transmit_packets() -> u32 {
+    4
+}
+
+fn receive_bytes() -> u32 {
+    1 << 16
+}
+
+impl Machine {
+    /// Reads a description.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the key, the value, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let machine: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            MachineError(format!("line {line}: {}", error.message().replace('\n', " ")))
+        })?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// The text of a description that comes with the simulator.
+    pub fn bundled(name: &str) -> Option<&'static str> {
+        BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
+    }
+
+    /// The names that [`bundled`](Self::bundled) knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUNDLED.iter().map(|(name, _)| *name)
+    }
+
+    /// What the machine calls itself.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line on what it describes; may be empty.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn check(&self) -> Result<(), MachineError> {
+        delay("node.copy_ns", self.node.copy_ns)?;
+        rate("node.copy_gb_per_s", self.node.copy_gb_per_s)?;
+        if self.rails.is_empty() {
+            return Err(MachineError("rail: there must be at least one [[rail]]".into()));
+        }
+        let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
+        if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
+            let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
+            return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {NICS_MAX}")));
+        }
+        self.rails.iter().enumerate().try_for_each(|(number, rail)| {
+            rail.check().map_err(|MachineError(message)| match self.rails.len() {
+                1 => MachineError(format!("rail.{message}")),
+                _ => MachineError(format!("rail {number}: {message}")),
+            })
+        })
+    }
+}
+
+impl RailSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        let nic = &self.nic;
+        delay("nic.overhead_ns", nic.overhead_ns)?;
+        delay("nic.gap_ns", nic.gap_ns)?;
+        delay("nic.atomic_ns", nic.atomic_ns)?;
+        rate("nic.read_gb_per_s", nic.read_gb_per_s)?;
+        rate("nic.write_gb_per_s", nic.write_gb_per_s)?;
+        range("nic.packet_bytes", nic.packet_bytes, 1, PACKET_BYTES_MAX)?;
+        range("nic.header_bytes", nic.header_bytes, 0, PACKET_BYTES_MAX - nic.packet_bytes)?;
+        range("nic.control_bytes", nic.control_bytes, 1, PACKET_BYTES_MAX)?;
+        range("nic.transmit_packets", nic.transmit_packets, 1, 1 << 16)?;
+        let packet = self.packet_bytes_max();
+        range("nic.receive_bytes", nic.receive_bytes, packet, 1 << 30)?;
+        if let Some(slots) = self.receive.slots {
+            range("receive.slots", slots, 1, 1 << 30)?;
+        }
+        if let Some(service) = self.receive.service_ns {
+            delay("receive.service_ns", service)?;
+        }
+        delay("reliability.timeout_ns", self.reliability.timeout_ns)?;
+        if self.reliability.timeout_ns < 1.0 {
+            return Err(MachineError::value("reliability.timeout_ns", self.reliability.timeout_ns, "at least 1"));
+        }
+        delay("reliability.not_ready_ns", self.reliability.not_ready_ns)?;
+        self.link.check("link")?;
+        self.host_link.iter().try_for_each(|link| link.check("host_link"))?;
+        let router = &self.router;
+        delay("router.routing_ns", router.routing_ns)?;
+        delay("router.vc_allocation_ns", router.vc_allocation_ns)?;
+        delay("router.switch_allocation_ns", router.switch_allocation_ns)?;
+        delay("router.switch_ns", router.switch_ns)?;
+        delay("router.credit_ns", router.credit_ns)?;
+        range("router.vcs", u32::from(router.vcs), 1, u32::from(VCS_MAX))?;
+        range("router.buffer_bytes", router.buffer_bytes, packet, 1 << 30)
+    }
+
+    /// The largest packet on the wire.
+    pub(crate) fn packet_bytes_max(&self) -> u32 {
+        (self.nic.packet_bytes + self.nic.header_bytes).max(self.nic.control_bytes)
+    }
+
+    /// Whether a packet can be lost in the network.
+    pub(crate) fn lossy(&self) -> bool {
+        self.kind == Kind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0
+    }
+
+    pub(crate) fn host_link(&self) -> &LinkSpec {
+        self.host_link.as_ref().unwrap_or(&self.link)
+    }
+}
+
+impl LinkSpec {
+    fn check(&self, which: &str) -> Result<(), MachineError> {
+        rate(&format!("{which}.gb_per_s"), self.gb_per_s)?;
+        delay(&format!("{which}.cable_ns"), self.cable_ns)?;
+        if !(0.0..1.0).contains(&self.loss) {
+            return Err(MachineError::value(&format!("{which}.loss"), self.loss, "a probability, from 0 to less than 1"));
+        }
+        Ok(())
+    }
+}
+
+fn delay(key: &str, nanoseconds: f64) -> Result<(), MachineError> {
+    if (0.0..=DELAY_NS_MAX).contains(&nanoseconds) {
+        return Ok(());
+    }
+    Err(MachineError::value(key, nanoseconds, &format!("nanoseconds, from 0 to {DELAY_NS_MAX:e}")))
+}
+
+fn rate(key: &str, gigabytes_per_second: f64) -> Result<(), MachineError> {
+    if gigabytes_per_second == f64::INFINITY || (1e-6..=1e6).contains(&gigabytes_per_second) {
+        return Ok(());
+    }
+    Err(MachineError::value(key, gigabytes_per_second, "gigabytes per second, from 1e-6 to 1e6, or inf"))
+}
+
+fn range(key: &str, value: u32, least: u32, most: u32) -> Result<(), MachineError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(MachineError::value(key, value, &format!("from {least} to {most}")))
+}
+
+/// A checked delay in picoseconds.
+pub(crate) fn picoseconds(nanoseconds: f64) -> u64 {
+    (nanoseconds * 1e3).round() as u64
+}
+
+/// A checked rate.
+pub(crate) fn bytes_per_second(gigabytes_per_second: f64) -> Rate {
+    if gigabytes_per_second == f64::INFINITY {
+        return Rate::INFINITE;
+    }
+    Rate::bytes_per_second((gigabytes_per_second * 1e9).round() as u64)
+}

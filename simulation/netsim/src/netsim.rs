@@ -1,0 +1,355 @@
+//! A machine of so many nodes, in virtual time.
+
+use std::collections::VecDeque;
+
+use pelago_base::{Duration, Instant};
+
+use crate::lists::{NONE, Pool};
+use crate::machine::{Choice, Kind as RailKind, LinkSpec, Machine, MachineError, RailSpec, Switching};
+use crate::machine::{bytes_per_second, picoseconds};
+use crate::message::{Kind, Message, Notice, Operation, Phase, Reason};
+use crate::network::{ENTITIES_MAX, Fabric, Medium, Network, Outcome, class};
+use crate::nic::{Nic, Rail, task};
+use crate::node::Node;
+use crate::queue::{Event, Queue};
+use crate::random;
+use crate::statistics::{End, LinkStatistics, Statistics};
+use crate::topology::Topology;
+
+/// A simulated machine.
+///
+/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) asks to be woken, [`next`](Self::next) moves on to whatever the user
+/// has to know next. The same calls give the same notices at the same times, always.
+///
+/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each), with
+/// packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
+///
+/// ```
+/// use pelago_base::Instant;
+/// use pelago_netsim::{Machine, Netsim, Notice, Operation};
+///
+/// let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap())?;
+/// let mut netsim = Netsim::new(&machine, 16, 1)?;
+/// netsim.post(0, Operation::Put { from: 0, to: 5, bytes: 8 }, 42);
+/// assert_eq!(netsim.next(), Some(Notice::Read { token: 42 }));
+/// assert_eq!(netsim.next(), Some(Notice::Effect { token: 42 }));
+/// assert_eq!(netsim.now(), Instant::from_picoseconds(1_156_414));
+/// # Ok::<(), pelago_netsim::MachineError>(())
+/// ```
+pub struct Netsim {
+    pub(crate) queue: Queue,
+    pub(crate) network: Network,
+    pub(crate) rails: Vec<Rail>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) messages: Pool<Message>,
+    pub(crate) notices: VecDeque<Notice>,
+    /// How many keys each entity has used.
+    sequences: Vec<u32>,
+    choice: Choice,
+    copy: Medium,
+    pub(crate) seed: u64,
+    pub(crate) statistics: Statistics,
+}
+
+impl Netsim {
+    /// A machine of `nodes` nodes. `seed` decides what is left to chance: which packets are lost, and routes that are spread at random.
+    ///
+    /// # Errors
+    ///
+    /// The description does not go with so many nodes.
+    pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
+        if nodes == 0 {
+            return Err(MachineError::new("nodes = 0: must be at least 1".into()));
+        }
+        let mut netsim = Self {
+            queue: Queue::new(),
+            network: Network::new(seed),
+            rails: Vec::new(),
+            nics: Vec::new(),
+            nodes: (0..nodes).map(|_| Node::default()).collect(),
+            messages: Pool::new(),
+            notices: VecDeque::new(),
+            sequences: Vec::new(),
+            choice: machine.choice,
+            copy: Medium {
+                rate: bytes_per_second(machine.node.copy_gb_per_s),
+                cable: picoseconds(machine.node.copy_ns),
+                loss: 0,
+            },
+            seed,
+            statistics: Statistics::default(),
+        };
+        machine.rails.iter().try_for_each(|spec| netsim.add(spec, nodes))?;
+        Ok(netsim)
+    }
+
+    fn add(&mut self, spec: &RailSpec, nodes: u32) -> Result<(), MachineError> {
+        let too_many = || MachineError::new(format!("nodes = {nodes}: too many NICs or links, at most {ENTITIES_MAX}"));
+        let terminals = nodes.checked_mul(spec.count).filter(|&nics| nics < ENTITIES_MAX).ok_or_else(too_many)?;
+        let topology = Topology::new(spec, nodes)?;
+        let router = &spec.router;
+        let medium = |link: &LinkSpec| Medium {
+            rate: bytes_per_second(link.gb_per_s),
+            cable: picoseconds(link.cable_ns),
+            loss: random::probability(link.loss),
+        };
+        let fabric = Fabric {
+            whole: topology.claims_whole_buffers(),
+            topology,
+            terminals,
+            vcs: router.vcs,
+            pipeline: picoseconds(router.routing_ns)
+                + picoseconds(router.vc_allocation_ns)
+                + picoseconds(router.switch_allocation_ns),
+            traversal: picoseconds(router.switch_ns),
+            bubble: picoseconds(router.vc_allocation_ns),
+            credit: picoseconds(router.credit_ns),
+            buffer: router.buffer_bytes,
+            receive: spec.nic.receive_bytes,
+            packet_max: spec.packet_bytes_max(),
+            drops: spec.kind == RailKind::Ethernet,
+            steady: spec.lossy(),
+            store_and_forward: router.switching == Switching::StoreAndForward,
+            host: medium(spec.host_link()),
+            link: medium(&spec.link),
+            first_channel: 0,
+            first_lane: 0,
+        };
+        let first = self.nics.len() as u32;
+        let number = self.rails.len() as u8;
+        self.rails.push(Rail::new(spec, first));
+        self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
+        if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
+            return Err(too_many());
+        }
+        Ok(())
+    }
+
+    /// How many nodes the machine has.
+    pub fn nodes(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The time of the last notice; once there are none left, of the last event.
+    pub fn now(&self) -> Instant {
+        Instant::from_picoseconds(self.queue.now())
+    }
+
+    /// Asks for [`Notice::Wake`] at `at`, or now if that has passed. At one time, entities of lower numbers are woken first, and
+    /// each in the order of its calls.
+    ///
+    /// # Panics
+    ///
+    /// If `entity` is 2²⁹ or more.
+    pub fn wake_at(&mut self, at: Instant, entity: u32, token: u64) {
+        let key = class::WAKE | self.key(entity);
+        self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
+    }
+
+    /// Starts an operation now, on behalf of `entity`: its number orders operations that NICs hear of at the same time, and chooses the NIC.
+    /// Notices of the operation carry `token`.
+    ///
+    /// # Panics
+    ///
+    /// If `entity` is 2²⁹ or more.
+    pub fn post(&mut self, entity: u32, operation: Operation, token: u64) {
+        let now = self.queue.now();
+        let (kind, by, from, to, bytes) = match operation {
+            Operation::Put { from, to, bytes } => (Kind::Put, from, from, to, bytes),
+            Operation::Get { by, at, bytes } => (Kind::Get, by, at, by, bytes),
+            Operation::Atomic { by, at } => (Kind::Atomic, by, at, by, 8),
+            Operation::Copy { by, from, to, bytes } if by == from => (Kind::Put, by, from, to, bytes),
+            Operation::Copy { by, from, to, bytes } if by == to => (Kind::Get, by, from, to, bytes),
+            Operation::Copy { by, from, to, bytes } => (Kind::Copy, by, from, to, bytes),
+            Operation::Datagram { from, to, bytes } => (Kind::Datagram, from, from, to, bytes),
+        };
+        let nodes = self.nodes();
+        if [by, from, to].iter().any(|&node| node >= nodes) {
+            self.notices.push_back(Notice::Failed { token, reason: Reason::NoSuchNode });
+            return;
+        }
+        let (rail, nic) = self.chosen(entity, bytes);
+        let Rail { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
+        let packets = match kind {
+            Kind::Atomic => 0,
+            _ => bytes.div_ceil(u64::from(packet_bytes)).max(1),
+        };
+        let local = by == from && from == to;
+        let Some(packets) = u32::try_from(packets).ok().or(local.then_some(1)) else {
+            self.notices.push_back(Notice::Failed { token, reason: Reason::TooLong });
+            return;
+        };
+        let key = self.key(entity);
+        let place = |node: u32| first + node * count + nic;
+        let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
+        let message = self.messages.insert(Message {
+            token,
+            bytes,
+            deadline: u64::MAX,
+            by: place(by),
+            from: place(from),
+            to: place(to),
+            packets,
+            sent: 0,
+            received: 0,
+            under_way: 0,
+            salt: choice as u32,
+            via: (choice >> 32) as u32,
+            next: NONE,
+            pending: 0,
+            watched: false,
+            acknowledged: false,
+            kind,
+            phase: Phase::Requesting,
+            retries: 0,
+            not_ready: 0,
+            listed: false,
+            read: false,
+            told: false,
+            slot: false,
+            lost: false,
+        });
+        let time = if local { now } else { now.saturating_add(overhead) };
+        self.queue.push(Event { time, key: class::START | key, payload: u64::from(message) });
+    }
+
+    /// Moves to the next thing that the user has to know. `None` if nothing is left.
+    #[expect(clippy::should_implement_trait, reason = "whoever takes notices also posts in between, which an iterator would forbid")]
+    pub fn next(&mut self) -> Option<Notice> {
+        while self.notices.is_empty() {
+            let event = self.queue.pop()?;
+            self.statistics.events += 1;
+            self.happen(event);
+        }
+        self.notices.pop_front()
+    }
+
+    /// What has been counted since the start. Takes time and memory for each link.
+    pub fn statistics(&self) -> Statistics {
+        let end = |rail: u8, terminal: u32| {
+            let count = self.rails[usize::from(rail)].count;
+            End::Nic { node: terminal / count, nic: terminal % count }
+        };
+        let froms: Vec<Vec<u32>> =
+            self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
+        let mut statistics = self.statistics.clone();
+        statistics.drops += self.network.drops;
+        for count in self.network.counts() {
+            let fabric = &self.network.fabrics[usize::from(count.rail)];
+            let terminals = fabric.terminals;
+            let (from, to) = if count.number < terminals {
+                statistics.packets += count.packets;
+                (end(count.rail, count.number), End::Router(count.to))
+            } else if count.number < 2 * terminals {
+                (End::Router(fabric.topology.router(count.to)), end(count.rail, count.to))
+            } else {
+                let link = (count.number - 2 * terminals) as usize;
+                (End::Router(froms[usize::from(count.rail)][link]), End::Router(count.to))
+            };
+            statistics.packet_hops += count.packets;
+            statistics.links.push(LinkStatistics {
+                rail: count.rail,
+                from,
+                to,
+                bytes: count.bytes,
+                busy: Duration::from_picoseconds(count.busy),
+                queue_max: count.waiting_max,
+            });
+        }
+        statistics
+    }
+
+    /// The next key of an entity.
+    fn key(&mut self, entity: u32) -> u64 {
+        assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
+        let index = entity as usize;
+        if index >= self.sequences.len() {
+            self.sequences.resize(index + 1, 0);
+        }
+        let sequence = self.sequences[index];
+        self.sequences[index] = sequence.wrapping_add(1);
+        u64::from(entity) << 32 | u64::from(sequence)
+    }
+
+    /// The rail that performs an operation, and which NIC of its nodes.
+    fn chosen(&self, entity: u32, bytes: u64) -> (u8, u32) {
+        if self.choice == Choice::Size {
+            let fits = |rail: &Rail| rail.operation_bytes_max.is_none_or(|most| bytes <= most);
+            let rail = self.rails.iter().position(fits).unwrap_or(self.rails.len() - 1);
+            return (rail as u8, entity % self.rails[rail].count);
+        }
+        let all: u32 = self.rails.iter().map(|rail| rail.count).sum();
+        let mut nic = entity % all;
+        for (number, rail) in self.rails.iter().enumerate() {
+            if nic < rail.count {
+                return (number as u8, nic);
+            }
+            nic -= rail.count;
+        }
+        (0, 0)
+    }
+
+    fn happen(&mut self, event: Event) {
+        let index = event.payload as u32;
+        match event.key & class::MASK {
+            class::WAKE => self.notices.push_back(Notice::Wake { token: event.payload }),
+            class::START => self.start(index),
+            class::LINK => self.network.wake(&mut self.queue, index),
+            class::READY => self.network.ready(&mut self.queue, index),
+            _ => self.perform(event.payload),
+        }
+        while let Some(outcome) = self.network.outcomes.pop_front() {
+            match outcome {
+                Outcome::Left(packet) => self.left(packet),
+                Outcome::Arrives { packet, tail } => self.arrives(packet, tail),
+                Outcome::Lost(packet) => self.lost(packet),
+            }
+        }
+    }
+
+    /// The NIC hears of an operation.
+    fn start(&mut self, index: u32) {
+        let message = &self.messages[index];
+        if message.by == message.from && message.from == message.to {
+            let by = message.by;
+            let done = self.copy_within(by, index);
+            return self.at(by, done, task::COPIED, index);
+        }
+        match message.kind {
+            Kind::Put | Kind::Datagram => self.send(index),
+            Kind::Get | Kind::Atomic | Kind::Copy => self.request(index),
+        }
+    }
+
+    /// Copies the bytes of an operation within the node of a NIC; says until when.
+    pub(crate) fn copy_within(&mut self, nic: u32, index: u32) -> u64 {
+        let node = self.node_of(nic);
+        self.nodes[node as usize].copy(self.queue.now(), self.copy, self.messages[index].bytes)
+    }
+
+    /// Bytes were copied within a node.
+    pub(crate) fn copied(&mut self, index: u32) {
+        let message = &self.messages[index];
+        let (token, bytes, kind) = (message.token, message.bytes, message.kind);
+        if kind != Kind::Atomic {
+            self.notices.push_back(Notice::Read { token });
+        }
+        self.statistics.bytes += bytes;
+        self.notices.extend([Notice::Effect { token }, Notice::Done { token }]);
+        self.messages.remove(index);
+    }
+
+    pub(crate) fn node_of(&self, nic: u32) -> u32 {
+        let Nic { rail, terminal, .. } = self.nics[nic as usize];
+        terminal / self.rails[usize::from(rail)].count
+    }
+
+    /// Has a NIC do something at a time.
+    pub(crate) fn at(&mut self, nic: u32, time: u64, task: u64, index: u32) {
+        let state = &mut self.nics[nic as usize];
+        let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);
+        state.sequence = state.sequence.wrapping_add(1);
+        self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
+    }
+}

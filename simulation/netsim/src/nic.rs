@@ -1,0 +1,483 @@
+//! NICs: what they read, send, receive and write.
+//!
+//! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them. Packets that
+//! come are written to memory one after another, and give their room back when they are written. Control packets go past both.
+
+use crate::lists::List;
+use crate::machine::{Kind as RailKind, Order, RailSpec, bytes_per_second, picoseconds};
+use crate::message::{Kind, Message, Notice, Phase, role};
+use crate::netsim::Netsim;
+use crate::rate::Rate;
+use crate::topology::Way;
+
+/// What a NIC does at a time that was fixed before.
+pub(crate) mod task {
+    /// Bytes were copied within the node (message).
+    pub(crate) const COPIED: u64 = 0;
+    /// A packet was read from memory.
+    pub(crate) const READ: u64 = 1;
+    /// The tail of a packet has come, which is not written to memory or needs a receive slot.
+    pub(crate) const ARRIVED: u64 = 2;
+    /// A packet was written to memory.
+    pub(crate) const WRITTEN: u64 = 3;
+    /// A request is sent (message).
+    pub(crate) const ASK: u64 = 4;
+    /// The atomic unit has done its work (message).
+    pub(crate) const WORKED: u64 = 5;
+    /// The host has consumed a datagram (node).
+    pub(crate) const CONSUMED: u64 = 6;
+    /// It is time to see whether something was lost (message).
+    pub(crate) const TIMEOUT: u64 = 7;
+    /// A datagram is tried again (message).
+    pub(crate) const RESUME: u64 = 8;
+}
+
+/// What all NICs of a rail have in common. Times in picoseconds.
+#[derive(Clone)]
+pub(crate) struct Rail {
+    /// The first of its NICs, and how many each node has.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) kind: RailKind,
+    pub(crate) operation_bytes_max: Option<u64>,
+    pub(crate) packet_bytes: u32,
+    header_bytes: u32,
+    control_bytes: u32,
+    pub(crate) overhead: u64,
+    gap: u64,
+    read: Rate,
+    write: Rate,
+    receive_bytes: u32,
+    atomic: u64,
+    transmit_packets: u32,
+    order: Order,
+    /// Whether packets can be lost, so that what is not answered is repeated.
+    pub(crate) lossy: bool,
+    pub(crate) slots: Option<u32>,
+    pub(crate) service: Option<u64>,
+    pub(crate) timeout: u64,
+    pub(crate) retries: u8,
+    pub(crate) not_ready: u64,
+    pub(crate) not_ready_retries: u8,
+}
+
+impl Rail {
+    pub(crate) fn new(spec: &RailSpec, first: u32) -> Self {
+        let nic = &spec.nic;
+        Self {
+            first,
+            count: spec.count,
+            kind: spec.kind,
+            operation_bytes_max: spec.operation_bytes_max,
+            packet_bytes: nic.packet_bytes,
+            header_bytes: nic.header_bytes,
+            control_bytes: nic.control_bytes,
+            overhead: picoseconds(nic.overhead_ns),
+            gap: picoseconds(nic.gap_ns),
+            read: bytes_per_second(nic.read_gb_per_s),
+            write: bytes_per_second(nic.write_gb_per_s),
+            receive_bytes: nic.receive_bytes,
+            atomic: picoseconds(nic.atomic_ns),
+            transmit_packets: nic.transmit_packets,
+            order: nic.order,
+            lossy: spec.lossy(),
+            slots: spec.receive.slots,
+            service: spec.receive.service_ns.map(picoseconds),
+            timeout: picoseconds(spec.reliability.timeout_ns),
+            retries: spec.reliability.retries,
+            not_ready: picoseconds(spec.reliability.not_ready_ns),
+            not_ready_retries: spec.reliability.not_ready_retries,
+        }
+    }
+
+    /// Whether the receiver of a datagram says that it has come.
+    pub(crate) fn acknowledges_datagrams(&self) -> bool {
+        matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
+    }
+
+    fn payload(&self, message: &Message, sequence: u32) -> u64 {
+        let before = u64::from(sequence) * u64::from(self.packet_bytes);
+        (message.bytes - before).min(u64::from(self.packet_bytes))
+    }
+}
+
+/// A NIC of a node.
+pub(crate) struct Nic {
+    pub(crate) rail: u8,
+    /// Whether a packet is being read.
+    reading: bool,
+    /// Packets that were or are being read, and that the link has not taken.
+    buffered: u32,
+    /// Its number on the rail.
+    pub(crate) terminal: u32,
+    /// How many keys it has used.
+    pub(crate) sequence: u32,
+    /// When the next operation may begin, the next packet be written, the next atomic be worked on.
+    begin_free: u64,
+    write_free: u64,
+    atomic_free: u64,
+    /// Operations with packets to send.
+    sending: List,
+    /// Packets that wait for a receive slot.
+    pub(crate) held: List,
+}
+
+impl Nic {
+    pub(crate) fn new(rail: u8, terminal: u32) -> Self {
+        Self {
+            rail,
+            reading: false,
+            buffered: 0,
+            terminal,
+            sequence: 0,
+            begin_free: 0,
+            write_free: 0,
+            atomic_free: 0,
+            sending: List::EMPTY,
+            held: List::EMPTY,
+        }
+    }
+
+    /// The time at which an operation begins that may begin at `now`.
+    fn begin(&mut self, now: u64, gap: u64) -> u64 {
+        let begin = self.begin_free.max(now);
+        self.begin_free = begin + gap;
+        begin
+    }
+}
+
+impl Netsim {
+    /// A NIC does what was arranged.
+    pub(crate) fn perform(&mut self, payload: u64) {
+        let index = payload as u32;
+        match payload >> 56 {
+            task::COPIED => self.copied(index),
+            task::READ => self.read(index),
+            task::ARRIVED => self.arrived(index),
+            task::WRITTEN => self.written(index),
+            task::ASK => self.ask(index),
+            task::WORKED => self.worked(index),
+            task::CONSUMED => self.consume(index),
+            task::TIMEOUT => self.timeout(index),
+            _ => self.resume(index),
+        }
+    }
+
+    pub(crate) fn rail(&self, nic: u32) -> &Rail {
+        &self.rails[usize::from(self.nics[nic as usize].rail)]
+    }
+
+    /// Asks the owner, once the NIC may begin.
+    pub(crate) fn request(&mut self, index: u32) {
+        let (by, now) = (self.messages[index].by, self.queue.now());
+        let gap = self.rail(by).gap;
+        let begin = self.nics[by as usize].begin(now, gap);
+        if begin > now { self.at(by, begin, task::ASK, index) } else { self.ask(index) }
+    }
+
+    /// Asks the owner now.
+    pub(crate) fn ask(&mut self, index: u32) {
+        let Message { by, from, .. } = self.messages[index];
+        self.control(by, from, index, role::REQUEST);
+        self.watch(index);
+    }
+
+    /// The bytes of an operation are to be sent, from where its owner has come.
+    pub(crate) fn send(&mut self, index: u32) {
+        self.messages[index].phase = Phase::Sending;
+        self.list(index);
+    }
+
+    /// An operation has packets to send.
+    pub(crate) fn list(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        let from = message.from;
+        if !message.listed {
+            message.listed = true;
+            self.nics[from as usize].sending.push(&mut self.messages, index);
+        }
+        self.transmit(from);
+    }
+
+    /// Reads packets as long as there are some, and room for them.
+    pub(crate) fn transmit(&mut self, nic: u32) {
+        let now = self.queue.now();
+        loop {
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            let state = &mut self.nics[nic as usize];
+            if state.reading || state.buffered >= rail.transmit_packets {
+                return;
+            }
+            let Some(index) = state.sending.first() else { return };
+            let message = &mut self.messages[index];
+            if message.phase == Phase::Ended || message.sent == message.packets {
+                state.sending.pop(&mut self.messages);
+                self.messages[index].listed = false;
+                self.forget(index);
+                continue;
+            }
+            let sequence = message.sent;
+            message.sent += 1;
+            message.under_way += 1;
+            let payload = rail.payload(message, sequence);
+            let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
+            let done = begin + rail.read.time(payload);
+            let way = Way { to: self.nics[message.to as usize].terminal, salt: message.salt, via: message.via, stage: 0 };
+            let bytes = payload as u32 + rail.header_bytes;
+            let (all, turns) = (message.sent == message.packets, rail.order == Order::RoundRobin);
+            let state = &mut self.nics[nic as usize];
+            if all || turns {
+                state.sending.pop(&mut self.messages);
+                self.messages[index].listed = !all;
+                if !all {
+                    state.sending.push(&mut self.messages, index);
+                }
+            }
+            state.buffered += 1;
+            let packet = self.network.packet(state.rail, state.terminal, way, bytes, index, sequence, role::DATA);
+            if done > now {
+                self.nics[nic as usize].reading = true;
+                return self.at(nic, done, task::READ, packet);
+            }
+            self.put_on(packet);
+        }
+    }
+
+    /// A packet was read.
+    fn read(&mut self, packet: u32) {
+        let nic = self.messages[self.network.packets[packet].message].from;
+        self.nics[nic as usize].reading = false;
+        self.put_on(packet);
+        self.transmit(nic);
+    }
+
+    /// Hands a packet that was read to the link.
+    fn put_on(&mut self, packet: u32) {
+        let (index, sequence) = (self.network.packets[packet].message, self.network.packets[packet].sequence);
+        let message = &mut self.messages[index];
+        if sequence + 1 == message.packets && !message.read {
+            message.read = true;
+            let (token, kind, from) = (message.token, message.kind, message.from);
+            self.notices.push_back(Notice::Read { token });
+            if kind == Kind::Datagram && !self.rail(from).acknowledges_datagrams() {
+                self.notices.push_back(Notice::Done { token });
+            }
+        }
+        self.watch(index);
+        self.network.inject(&mut self.queue, packet);
+    }
+
+    /// The link has taken a packet.
+    pub(crate) fn left(&mut self, packet: u32) {
+        let state = &self.network.packets[packet];
+        if state.role == role::DATA {
+            let nic = self.messages[state.message].from;
+            self.nics[nic as usize].buffered -= 1;
+            self.transmit(nic);
+        }
+    }
+
+    /// Sends a control packet from a NIC to another.
+    pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
+        let bytes = self.rail(from).control_bytes;
+        let message = &mut self.messages[index];
+        message.under_way += 1;
+        let way = Way { to: self.nics[to as usize].terminal, salt: message.salt, via: message.via, stage: 0 };
+        let nic = &self.nics[from as usize];
+        let packet = self.network.packet(nic.rail, nic.terminal, way, bytes, index, 0, role);
+        self.network.inject(&mut self.queue, packet);
+    }
+
+    /// The tail of a packet is going to reach its last NIC.
+    pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
+        let state = &self.network.packets[packet];
+        let (role, index) = (state.role, state.message);
+        let nic = self.destination(packet);
+        let rail = self.rail(nic);
+        if role != role::DATA {
+            self.network.free(&mut self.queue, packet, tail);
+            self.at(nic, tail, task::ARRIVED, packet);
+        } else if rail.slots.is_some() && self.messages[index].kind == Kind::Datagram {
+            self.at(nic, tail, task::ARRIVED, packet);
+        } else {
+            self.write(nic, packet, tail);
+        }
+    }
+
+    /// Writes a packet to memory, from a time that may lie ahead.
+    pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
+        let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+        let state = &self.network.packets[packet];
+        let payload = rail.payload(&self.messages[state.message], state.sequence);
+        let nic_state = &mut self.nics[nic as usize];
+        let behind = nic_state.write_free.saturating_sub(from);
+        if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
+            self.network.drops += 1;
+            return self.lost(packet);
+        }
+        let done = nic_state.write_free.max(from) + rail.write.time(payload);
+        nic_state.write_free = done;
+        self.network.free(&mut self.queue, packet, done);
+        self.at(nic, done, task::WRITTEN, packet);
+    }
+
+    /// A packet that is not written to memory, or that may need a receive slot, has come.
+    fn arrived(&mut self, packet: u32) {
+        let state = &self.network.packets[packet];
+        let (index, role) = (state.message, state.role);
+        if role == role::DATA {
+            return self.admit(packet);
+        }
+        self.discard(packet);
+        if self.messages[index].phase != Phase::Ended {
+            match role {
+                role::REQUEST => self.requested(index),
+                role::ACKNOWLEDGE => self.acknowledged(index),
+                role::REPLY => self.done(index),
+                role::MISSING => self.rewind(index),
+                _ => self.not_ready(index),
+            }
+        }
+        self.forget(index);
+    }
+
+    /// The owner hears of an operation.
+    fn requested(&mut self, index: u32) {
+        let Message { kind, phase, from, to, .. } = self.messages[index];
+        match (kind, phase) {
+            (Kind::Atomic, Phase::Requesting) => {
+                self.messages[index].phase = Phase::Sending;
+                let (atomic, now) = (self.rail(from).atomic, self.queue.now());
+                let state = &mut self.nics[from as usize];
+                state.atomic_free = state.atomic_free.max(now) + atomic;
+                let done = state.atomic_free;
+                if done > now { self.at(from, done, task::WORKED, index) } else { self.worked(index) }
+            }
+            (Kind::Copy, Phase::Requesting) if self.node_of(from) == self.node_of(to) => {
+                self.messages[index].phase = Phase::Sending;
+                let done = self.copy_within(from, index);
+                self.at(from, done, task::WORKED, index);
+            }
+            (_, Phase::Requesting) => self.send(index),
+            (Kind::Get, Phase::Sending) => self.rewind(index),
+            (Kind::Atomic | Kind::Copy, Phase::Returning) => self.reply(index),
+            _ => {}
+        }
+    }
+
+    /// What was asked for has happened at its owner.
+    fn worked(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        message.phase = Phase::Returning;
+        let (token, kind, bytes) = (message.token, message.kind, message.bytes);
+        if kind == Kind::Copy {
+            self.notices.push_back(Notice::Read { token });
+        }
+        self.statistics.bytes += bytes;
+        self.notices.push_back(Notice::Effect { token });
+        self.messages[index].acknowledged = true;
+        self.reply(index);
+    }
+
+    /// Tells who asked, if the owner knows, that it has happened.
+    fn reply(&mut self, index: u32) {
+        let Message { by, from, acknowledged, .. } = self.messages[index];
+        if acknowledged {
+            self.control(from, by, index, role::REPLY);
+            self.watch(index);
+        }
+    }
+
+    /// A packet is in memory.
+    fn written(&mut self, packet: u32) {
+        let state = &self.network.packets[packet];
+        let (index, sequence) = (state.message, state.sequence);
+        let lossy = self.rail(self.messages[index].to).lossy;
+        self.discard(packet);
+        if !lossy {
+            self.messages[index].received += 1;
+            self.completed(index);
+        } else if self.in_order(index, sequence) {
+            self.completed(index);
+        }
+        self.forget(index);
+    }
+
+    /// Looks whether all packets of an operation have come.
+    fn completed(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        if message.received < message.packets || message.phase != Phase::Sending {
+            return;
+        }
+        let Message { token, kind, from, to, bytes, .. } = *message;
+        message.phase = Phase::Returning;
+        self.statistics.bytes += bytes;
+        self.notices.push_back(Notice::Effect { token });
+        match kind {
+            Kind::Get => self.done(index),
+            Kind::Datagram => {
+                self.serve_datagram(index);
+                if self.rail(to).acknowledges_datagrams() {
+                    self.control(to, from, index, role::ACKNOWLEDGE);
+                    self.watch(index);
+                } else {
+                    self.messages[index].phase = Phase::Ended;
+                }
+            }
+            _ => {
+                self.control(to, from, index, role::ACKNOWLEDGE);
+                self.watch(index);
+            }
+        }
+    }
+
+    /// The owner of the bytes hears that they are written.
+    fn acknowledged(&mut self, index: u32) {
+        match self.messages[index].kind {
+            Kind::Copy => {
+                self.messages[index].acknowledged = true;
+                self.reply(index);
+            }
+            _ => self.done(index),
+        }
+    }
+
+    /// Who asked hears that it has happened.
+    fn done(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        message.phase = Phase::Ended;
+        self.notices.push_back(Notice::Done { token: message.token });
+    }
+
+    /// Frees a packet that has come to its end.
+    pub(crate) fn discard(&mut self, packet: u32) {
+        let index = self.network.packets[packet].message;
+        self.messages[index].under_way -= 1;
+        self.network.packets.remove(packet);
+    }
+
+    /// Frees an operation of which nothing is left.
+    pub(crate) fn forget(&mut self, index: u32) {
+        let message = &self.messages[index];
+        if message.under_way > 0 || message.listed || message.pending > 0 {
+            return;
+        }
+        if message.phase == Phase::Sending && message.sent == message.packets && self.is_unanswered(index) {
+            self.give_up(index);
+        }
+        if self.messages[index].phase == Phase::Ended {
+            self.messages.remove(index);
+        }
+    }
+
+    /// The NIC to which a packet goes.
+    pub(crate) fn destination(&self, packet: u32) -> u32 {
+        let state = &self.network.packets[packet];
+        let message = &self.messages[state.message];
+        match state.role {
+            role::DATA => message.to,
+            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => message.from,
+            _ => message.by,
+        }
+    }
+}

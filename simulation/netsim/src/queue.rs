@@ -1,0 +1,146 @@
+//! What happens next: a monotone radix heap.
+//!
+//! Events come out by time, then by key, whatever order they went in. Those of one time are sorted together, once; those that
+//! are added for the present join them through a small heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    /// When, in picoseconds.
+    pub(crate) time: u64,
+    /// Orders events of one time: the kind and number of an entity, then a number that this entity gave.
+    pub(crate) key: u64,
+    /// What.
+    pub(crate) payload: u64,
+}
+
+/// Events that have not happened. Grows with their largest number, and does not shrink.
+pub(crate) struct Queue {
+    now: u64,
+    /// Events of `now`, the first one last.
+    present: Vec<Event>,
+    /// Events of `now` that were added since.
+    joined: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Bucket `i` holds events whose time differs from `now` in bit `i` and in no higher one.
+    buckets: [Vec<Event>; 64],
+    /// Bit `i` is set if bucket `i` is not empty.
+    occupied: u64,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        let buckets = [const { Vec::new() }; 64];
+        Self { now: 0, present: Vec::new(), joined: BinaryHeap::new(), buckets, occupied: 0 }
+    }
+
+    /// The time of the last event that was taken out.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Adds an event; one of the past happens now.
+    #[inline]
+    pub(crate) fn push(&mut self, mut event: Event) {
+        event.time = event.time.max(self.now);
+        let difference = event.time ^ self.now;
+        if difference == 0 {
+            self.joined.push(Reverse((event.key, event.payload)));
+        } else {
+            let bucket = difference.ilog2();
+            self.buckets[bucket as usize].push(event);
+            self.occupied |= 1 << bucket;
+        }
+    }
+
+    /// Takes the first event out.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        if self.present.is_empty() && self.joined.is_empty() {
+            self.advance()?;
+        }
+        let joined = self.joined.peek().map(|&Reverse(event)| event);
+        match (self.present.last(), joined) {
+            (Some(event), Some(first)) if first < (event.key, event.payload) => {}
+            (Some(_), _) => return self.present.pop(),
+            (None, _) => {}
+        }
+        let Reverse((key, payload)) = self.joined.pop()?;
+        Some(Event { time: self.now, key, payload })
+    }
+
+    /// Moves to the next time that has events.
+    fn advance(&mut self) -> Option<()> {
+        if self.occupied == 0 {
+            return None;
+        }
+        let lowest = self.occupied.trailing_zeros() as usize;
+        self.occupied &= self.occupied - 1;
+        let mut bucket = std::mem::take(&mut self.buckets[lowest]);
+        self.now = bucket.iter().map(|event| event.time).min()?;
+        for event in bucket.drain(..) {
+            let difference = event.time ^ self.now;
+            if difference == 0 {
+                self.present.push(event);
+            } else {
+                let lower = difference.ilog2();
+                self.buckets[lower as usize].push(event);
+                self.occupied |= 1 << lower;
+            }
+        }
+        self.buckets[lowest] = bucket;
+        if self.present.len() > 1 {
+            self.present.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Either an event so much later than now, or a look at the first.
+    fn steps() -> impl Strategy<Value = Vec<Option<(u64, u64)>>> {
+        let later = prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..1 << 40];
+        prop::collection::vec(prop_oneof![3 => (later, 0u64..6).prop_map(Some), 2 => Just(None)], 1..400)
+    }
+
+    proptest! {
+        #[test]
+        fn order_is_that_of_a_binary_heap(steps in steps()) {
+            let (mut queue, mut oracle) = (Queue::new(), BinaryHeap::new());
+            let check = |queue: &mut Queue, oracle: &mut BinaryHeap<Reverse<Event>>| {
+                let expected = oracle.pop().map(|Reverse(event)| event);
+                assert_eq!(queue.pop(), expected);
+                expected.is_some()
+            };
+            for (number, step) in steps.into_iter().enumerate() {
+                if let Some((later, key)) = step {
+                    let event = Event { time: queue.now() + later, key, payload: number as u64 };
+                    queue.push(event);
+                    oracle.push(Reverse(event));
+                } else {
+                    check(&mut queue, &mut oracle);
+                }
+            }
+            while check(&mut queue, &mut oracle) {}
+        }
+
+        #[test]
+        fn order_does_not_depend_on_insertion(mut events in prop::collection::vec((0u64..50, 0u64..50), 1..100), turn in 0usize..100) {
+            events.sort_unstable();
+            events.dedup();
+            let mut turned = events.clone();
+            turned.rotate_left(turn % events.len());
+            let mut queue = Queue::new();
+            turned.iter().for_each(|&(time, key)| queue.push(Event { time, key, payload: 0 }));
+            let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|event| (event.time, event.key)).collect();
+            prop_assert_eq!(order, events);
+        }
+    }
+}

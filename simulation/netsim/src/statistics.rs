@@ -1,0 +1,53 @@
+//! What a simulation has counted.
+
+use pelago_base::Duration;
+
+/// What has been counted since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Events that have happened.
+    pub events: u64,
+    /// Packets that were put on the network, control packets and repetitions included.
+    pub packets: u64,
+    /// Packets that crossed a link, counted at each link.
+    pub packet_hops: u64,
+    /// Bytes of operations whose effect has happened.
+    pub bytes: u64,
+    /// Packets and datagrams that were lost.
+    pub drops: u64,
+    /// How often a NIC tried again.
+    pub retries: u64,
+    /// Every link, each direction for itself.
+    pub links: Vec<LinkStatistics>,
+}
+
+/// What has been counted at one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Which rail it belongs to.
+    pub rail: u8,
+    /// Where it begins.
+    pub from: End,
+    /// Where it ends.
+    pub to: End,
+    /// Bytes that were sent over it, headers included.
+    pub bytes: u64,
+    /// How long it was sending.
+    pub busy: Duration,
+    /// How many packets waited for it at most.
+    pub queue_max: u32,
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A NIC of a node, counted from zero on each rail.
+    Nic {
+        /// The node.
+        node: u32,
+        /// Which of its NICs.
+        nic: u32,
+    },
+    /// A router, by its number on its rail.
+    Router(u32),
+}

@@ -1,0 +1,134 @@
+//! Dragonflies: groups of routers that are all linked with each other, and links between all groups.
+//!
+//! A minimal route has at most one link within the first group, one to another group, one within that. Valiant's goes by a third group, chosen at random
+//! per operation, which spreads traffic that would crowd on few links.
+//!
+//! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes are ordered by
+//! that number, those within groups before those between them; a packet takes at most one of each kind for each number.
+
+use serde::Deserialize;
+
+use super::{Hop, Link, Way, bounded, routers_for};
+use crate::machine::{MachineError, RailSpec};
+
+/// What a description says of a dragonfly.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DragonflySpec {
+    nodes_per_router: u32,
+    routers_per_group: u32,
+    /// Links of each router to other groups.
+    global_links_per_router: u32,
+    /// How many groups; as many as the nodes need if absent.
+    #[serde(default)]
+    groups: Option<u32>,
+    #[serde(default)]
+    routes: Routes,
+}
+
+/// Which way a packet takes to another group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Routes {
+    #[default]
+    Minimal,
+    Valiant,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Dragonfly {
+    terminals_per_router: u32,
+    /// Routers of a group.
+    routers: u32,
+    /// Links between groups of a router.
+    globals: u32,
+    groups: u32,
+    /// Links between each two groups.
+    copies: u32,
+    routes: Routes,
+}
+
+impl Dragonfly {
+    pub(crate) fn new(spec: &DragonflySpec, rail: &RailSpec, nodes: u32) -> Result<Self, MachineError> {
+        let &DragonflySpec { nodes_per_router, routers_per_group: routers, global_links_per_router: globals, routes, .. } = spec;
+        if routers == 0 || globals == 0 {
+            return Err(MachineError::new(format!(
+                "rail.topology: routers_per_group = {routers}, global_links_per_router = {globals}: each must be at least 1"
+            )));
+        }
+        let needed = routers_for(nodes, nodes_per_router)?.div_ceil(routers);
+        let most = u64::from(routers) * u64::from(globals) + 1;
+        let groups = spec.groups.unwrap_or(needed);
+        if groups < needed || u64::from(groups) > most {
+            return Err(MachineError::new(format!(
+                "rail.topology.groups = {groups}: {nodes} nodes need at least {needed}, the links between groups allow {most}"
+            )));
+        }
+        bounded((u64::from(groups) * u64::from(routers)).checked_mul(u64::from(routers) + u64::from(globals)))?;
+        let copies = if groups > 1 { ((most - 1) / u64::from(groups - 1)) as u32 } else { 0 };
+        Ok(Self { terminals_per_router: nodes_per_router * rail.count, routers, globals, groups, copies, routes })
+    }
+
+    pub(crate) fn vcs_min(&self) -> u8 {
+        match self.routes {
+            _ if self.groups == 1 => 1,
+            Routes::Minimal => 2,
+            Routes::Valiant if self.groups == 2 => 2,
+            Routes::Valiant => 3,
+        }
+    }
+
+    pub(crate) fn router(&self, terminal: u32) -> u32 {
+        terminal / self.terminals_per_router
+    }
+
+    pub(crate) fn links(&self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for from in 0..self.groups * self.routers {
+            let (group, place) = (from / self.routers, from % self.routers);
+            let others = (0..self.routers).filter(|&other| other != place);
+            links.extend(others.map(|other| Link { from, to: group * self.routers + other }));
+            links.extend((0..self.globals).map(|port| {
+                let global = place * self.globals + port;
+                if global >= self.copies * self.groups.saturating_sub(1) {
+                    return Link { from, to: from };
+                }
+                let (copy, index) = (global / (self.groups - 1), global % (self.groups - 1));
+                let there = index + u32::from(index >= group);
+                Link { from, to: there * self.routers + self.global(there, group, copy) / self.globals }
+            }));
+        }
+        links
+    }
+
+    /// Which of its links between groups a group has to another one.
+    fn global(&self, group: u32, to: u32, copy: u32) -> u32 {
+        copy * (self.groups - 1) + to - u32::from(to > group)
+    }
+
+    #[inline]
+    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+        let to = way.to / self.terminals_per_router;
+        if at == to {
+            return Hop::out(vcs);
+        }
+        let (group, place) = (at / self.routers, at % self.routers);
+        let first_link = at * (self.routers - 1 + self.globals);
+        let each = vcs / self.vcs_min();
+        let vc = way.stage * each;
+        let local = |other: u32| Hop::over(first_link + other - u32::from(other > place), vc, each);
+        let home = to / self.routers;
+        if group == home {
+            return local(to % self.routers);
+        }
+        let detour = way.via % self.groups;
+        let goal = if self.routes == Routes::Valiant && way.stage == 0 && detour != group { detour } else { home };
+        let global = self.global(group, goal, way.salt % self.copies);
+        let exit = global / self.globals;
+        if exit != place {
+            return local(exit);
+        }
+        way.stage += 1;
+        Hop::over(first_link + self.routers - 1 + global % self.globals, vc, each)
+    }
+}

@@ -1,0 +1,153 @@
+//! Fat trees: every level has routers with so many links down and so many up.
+//!
+//! A packet goes up until its destination is below, then down. Which link it takes up is given by its destination (d-mod-k: packets to
+//! one terminal meet as late as possible and packets to different ones use different links), or at random, per operation.
+//!
+//! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet never goes
+//! up after it went down.
+
+use serde::Deserialize;
+
+use super::{Hop, Link, Way, bounded};
+use crate::machine::MachineError;
+use crate::random::mix;
+
+/// Levels at most.
+const LEVELS_MAX: usize = 8;
+
+/// What a description says of a fat tree.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FatTreeSpec {
+    /// Links down of a router of each level, the lowest first; at the top at most so many.
+    down: Vec<u32>,
+    /// Links up of a router of each level but the top.
+    up: Vec<u32>,
+    #[serde(default)]
+    routes: Routes,
+}
+
+/// Which link a packet takes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Routes {
+    #[default]
+    Destination,
+    Random,
+}
+
+/// One level. A router is the `copy`-th of those that reach the same block of terminals: its number is `block * copies + copy`.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// The number of its first router.
+    first: u32,
+    /// The number of its first link.
+    link: u32,
+    /// Terminals that each router reaches downward.
+    reach: u32,
+    copies: u32,
+    down: u32,
+    up: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FatTree {
+    levels: Vec<Level>,
+    terminals: u32,
+    routes: Routes,
+}
+
+impl FatTree {
+    pub(crate) fn new(spec: &FatTreeSpec, terminals: u32) -> Result<Self, MachineError> {
+        let (down, up) = (&spec.down, &spec.up);
+        if down.is_empty() || down.len() > LEVELS_MAX || up.len() + 1 != down.len() || down.iter().chain(up).any(|&links| links == 0) {
+            return Err(MachineError::new(format!(
+                "rail.topology: down = {down:?}, up = {up:?}: must be 1 to {LEVELS_MAX} and one less numbers, each at least 1"
+            )));
+        }
+        let (mut levels, mut reach, mut copies): (Vec<Level>, u64, u64) = (Vec::new(), 1, 1);
+        let (mut first, mut link) = (0u64, 0u64);
+        for (number, &most) in down.iter().enumerate() {
+            let top = number + 1 == down.len();
+            let below = reach;
+            let down = if top { u64::from(terminals).div_ceil(below) } else { u64::from(most) };
+            if down > u64::from(most) {
+                let reach = below * u64::from(most);
+                return Err(MachineError::new(format!("nodes: {terminals} terminals do not fit in a fat tree of {reach}")));
+            }
+            let up = if top { 0 } else { u64::from(up[number]) };
+            reach = reach.saturating_mul(down);
+            let routers = u64::from(terminals).div_ceil(reach).checked_mul(copies);
+            let links = routers.and_then(|routers| routers.checked_mul(up + if number > 0 { down } else { 0 }));
+            levels.push(Level {
+                first: bounded(Some(first))?,
+                link: bounded(Some(link))?,
+                reach: bounded(Some(reach.min(u64::from(terminals).max(below))))?,
+                copies: bounded(Some(copies))?,
+                down: down as u32,
+                up: up as u32,
+            });
+            first += u64::from(bounded(routers)?);
+            link += u64::from(bounded(links)?);
+            copies = copies.saturating_mul(up.max(1));
+        }
+        bounded(Some(link))?;
+        // The top reaches everything, also what would lie behind the last terminal.
+        if let Some(top) = levels.last_mut() {
+            top.reach = terminals;
+        }
+        Ok(Self { levels, terminals, routes: spec.routes })
+    }
+
+    pub(crate) fn router(&self, terminal: u32) -> u32 {
+        terminal / self.levels[0].reach
+    }
+
+    pub(crate) fn links(&self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for (number, level) in self.levels.iter().enumerate() {
+            for block in 0..self.terminals.div_ceil(level.reach) {
+                for copy in 0..level.copies {
+                    let from = level.first + block * level.copies + copy;
+                    if number > 0 {
+                        let below = self.levels[number - 1];
+                        let exists = |block| if block < self.terminals.div_ceil(below.reach) { Some(block) } else { None };
+                        links.extend((0..level.down).map(|port| {
+                            let child = exists(block * level.down + port);
+                            Link { from, to: child.map_or(from, |child| below.first + child * below.copies + copy % below.copies) }
+                        }));
+                    }
+                    if let Some(above) = self.levels.get(number + 1) {
+                        links.extend((0..level.up).map(|port| {
+                            let parent = block / above.down;
+                            Link { from, to: above.first + parent * above.copies + port * level.copies + copy }
+                        }));
+                    }
+                }
+            }
+        }
+        links
+    }
+
+    #[inline]
+    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+        let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);
+        let level = &self.levels[number];
+        let router = at - level.first;
+        let block = router / level.copies;
+        let ports = level.up + if number > 0 { level.down } else { 0 };
+        let link = level.link + router * ports;
+        if way.to / level.reach == block {
+            if number == 0 {
+                return Hop::out(vcs);
+            }
+            let port = way.to / self.levels[number - 1].reach - block * level.down;
+            return Hop::over(link + port, 0, vcs);
+        }
+        let port = match self.routes {
+            Routes::Destination => way.to / level.copies % level.up,
+            Routes::Random => (mix(u64::from(way.salt) << 8 | number as u64) >> 32) as u32 % level.up,
+        };
+        Hop::over(link + if number > 0 { level.down } else { 0 } + port, 0, vcs)
+    }
+}

@@ -1,0 +1,167 @@
+//! Networks that a description lists link by link. Routes are shortest; among equal ones the destination decides.
+//!
+//! No deadlock: routers have an order (breadth first from router 0). A packet goes on to the next virtual channel whenever it turns from going up in that
+//! order to going down. Within one virtual channel it therefore goes down first and then up: lanes that go down are ordered by where they
+//! lead, lanes that go up come after them. A tree needs one virtual channel; how many others need is found when the network is made.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use super::{Hop, Link, Way, routers_for};
+use crate::machine::{MachineError, RailSpec};
+
+/// Routers at most; the table of routes has an entry for each two.
+const ROUTERS_MAX: u32 = 4096;
+
+/// What a description says of a network of any form.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GraphSpec {
+    /// Pairs of routers, each linked both ways.
+    links: Vec<(u32, u32)>,
+    /// The router of each node, or else `nodes_per_router` in order.
+    #[serde(default)]
+    attach: Option<Vec<u32>>,
+    #[serde(default = "one")]
+    nodes_per_router: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Where a way leads that is not there.
+const NOWHERE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    links: Vec<Link>,
+    /// The router of each terminal.
+    attach: Vec<u32>,
+    /// The link from each router (row) to each other.
+    next: Vec<u32>,
+    /// The place of each router in the order.
+    order: Vec<u32>,
+    layers: u8,
+}
+
+impl Graph {
+    pub(crate) fn new(spec: &GraphSpec, rail: &RailSpec, nodes: u32) -> Result<Self, MachineError> {
+        let error = |message: String| Err(MachineError::new(message));
+        let routers_per_node = match &spec.attach {
+            Some(attach) if attach.len() < nodes as usize => {
+                return error(format!("nodes = {nodes}: rail.topology.attach names routers for {} only", attach.len()));
+            }
+            Some(attach) => attach[..nodes as usize].to_vec(),
+            None => {
+                routers_for(nodes, spec.nodes_per_router)?;
+                (0..nodes).map(|node| node / spec.nodes_per_router).collect()
+            }
+        };
+        let ends = spec.links.iter().flat_map(|&(a, b)| [a, b]);
+        let largest = ends.chain(routers_per_node.iter().copied()).max().unwrap_or(0);
+        if largest >= ROUTERS_MAX {
+            return error(format!("rail.topology: router {largest}: must be less than {ROUTERS_MAX}"));
+        }
+        if let Some((a, _)) = spec.links.iter().find(|(a, b)| a == b) {
+            return error(format!("rail.topology.links: [{a}, {a}]: must name two routers"));
+        }
+        let routers = largest as usize + 1;
+        let links: Vec<Link> =
+            spec.links.iter().flat_map(|&(a, b)| [Link { from: a, to: b }, Link { from: b, to: a }]).collect();
+        let attach = routers_per_node.iter().flat_map(|&router| vec![router; rail.count as usize]).collect();
+        let mut graph = Self { links, attach, next: vec![NOWHERE; routers * routers], order: vec![0; routers], layers: 1 };
+        graph.find_routes(routers);
+        graph.check(routers)?;
+        Ok(graph)
+    }
+
+    /// Finds the shortest routes to each router, and the order of routers.
+    fn find_routes(&mut self, routers: usize) {
+        let mut into: Vec<Vec<u32>> = vec![Vec::new(); routers];
+        for (number, link) in self.links.iter().enumerate() {
+            into[link.to as usize].push(number as u32);
+        }
+        for to in 0..routers {
+            let mut distance = vec![u32::MAX; routers];
+            distance[to] = 0;
+            let mut reached = VecDeque::from([to]);
+            let mut candidates: Vec<Vec<u32>> = vec![Vec::new(); routers];
+            let mut place = 0;
+            while let Some(router) = reached.pop_front() {
+                if to == 0 {
+                    self.order[router] = place;
+                    place += 1;
+                }
+                for &link in &into[router] {
+                    let from = self.links[link as usize].from as usize;
+                    if distance[from] == u32::MAX {
+                        distance[from] = distance[router] + 1;
+                        reached.push_back(from);
+                    }
+                    if distance[from] == distance[router] + 1 {
+                        candidates[from].push(link);
+                    }
+                }
+            }
+            for (from, candidates) in candidates.iter().enumerate().filter(|(_, candidates)| !candidates.is_empty()) {
+                self.next[from * routers + to] = candidates[to % candidates.len()];
+            }
+        }
+    }
+
+    /// Walks all routes that packets can take; counts the virtual channels that they need.
+    fn check(&mut self, routers: usize) -> Result<(), MachineError> {
+        let mut used: Vec<u32> = self.attach.clone();
+        used.sort_unstable();
+        used.dedup();
+        for &from in &used {
+            for &to in &used {
+                let (mut at, mut stage, mut steps) = (from, 0, 0);
+                while at != to {
+                    let link = self.next[at as usize * routers + to as usize];
+                    if link == NOWHERE {
+                        return Err(MachineError::new(format!("rail.topology.links: no way leads from router {from} to router {to}")));
+                    }
+                    stage = self.turned(stage, self.links[link as usize]);
+                    at = self.links[link as usize].to;
+                    steps += 1;
+                    debug_assert!(steps < routers);
+                }
+                self.layers = self.layers.max((stage >> 1) + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The stage of a packet that takes a link: twice the virtual channel, plus one if it goes up.
+    fn turned(&self, stage: u8, link: Link) -> u8 {
+        let up = self.order[link.to as usize] > self.order[link.from as usize];
+        let turns = stage & 1 == 1 && !up;
+        ((stage >> 1).saturating_add(u8::from(turns))).min(126) << 1 | u8::from(up)
+    }
+
+    pub(crate) fn vcs_min(&self) -> u8 {
+        self.layers
+    }
+
+    pub(crate) fn router(&self, terminal: u32) -> u32 {
+        self.attach[terminal as usize]
+    }
+
+    pub(crate) fn links(&self) -> Vec<Link> {
+        self.links.clone()
+    }
+
+    #[inline]
+    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+        let to = self.attach[way.to as usize];
+        if at == to {
+            return Hop::out(vcs);
+        }
+        let link = self.next[at as usize * self.order.len() + to as usize];
+        way.stage = self.turned(way.stage, self.links[link as usize]);
+        Hop::over(link, way.stage >> 1, 1)
+    }
+}

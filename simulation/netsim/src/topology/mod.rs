@@ -1,0 +1,170 @@
+//! How routers are connected, and which way packets go.
+//!
+//! Routes are static: they follow from the source, the destination and a number that is the same for all packets of an operation. None
+//! deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever greater ones,
+//! or, with bubbles, because a ring never fills. Each file says why; the tests walk all routes of small networks and look for
+//! a cycle.
+
+mod dragonfly;
+mod fat_tree;
+mod graph;
+mod grid;
+#[cfg(test)]
+mod tests;
+
+use crate::machine::{MachineError, RailSpec, TopologySpec};
+
+pub(crate) use dragonfly::DragonflySpec;
+pub(crate) use fat_tree::FatTreeSpec;
+pub(crate) use graph::GraphSpec;
+pub(crate) use grid::{MeshSpec, RingSpec, TorusSpec};
+
+use dragonfly::Dragonfly;
+use fat_tree::FatTree;
+use graph::Graph;
+use grid::Grid;
+
+/// What a packet carries for those who route it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The terminal it goes to.
+    pub(crate) to: u32,
+    /// A random number that is the same for all packets of an operation.
+    pub(crate) salt: u32,
+    /// Another, for detours.
+    pub(crate) via: u32,
+    /// What the topology notes from router to router; zero at first.
+    pub(crate) stage: u8,
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hop {
+    /// A link by its number within the topology, or none where the packet leaves to its terminal.
+    pub(crate) link: Option<u32>,
+    /// The first virtual channel it may take, and how many.
+    pub(crate) vc: u8,
+    pub(crate) vcs: u8,
+    /// Whether it enters a ring in which the last free buffer must not be taken.
+    pub(crate) enters: bool,
+}
+
+impl Hop {
+    /// To the terminal, over any virtual channel.
+    fn out(vcs: u8) -> Self {
+        Self { link: None, vc: 0, vcs, enters: false }
+    }
+
+    fn over(link: u32, vc: u8, vcs: u8) -> Self {
+        Self { link: Some(link), vc, vcs, enters: false }
+    }
+}
+
+/// A link from one router to another. One that leads back to its router is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+/// Routers, links, and the choice of links.
+#[derive(Clone, Debug)]
+pub(crate) enum Topology {
+    /// One router; no packet goes from router to router.
+    Star,
+    FatTree(FatTree),
+    Grid(Grid),
+    Dragonfly(Dragonfly),
+    Graph(Graph),
+}
+
+impl Topology {
+    /// The topology of a rail, large enough for `nodes` nodes.
+    pub(crate) fn new(rail: &RailSpec, nodes: u32) -> Result<Self, MachineError> {
+        let terminals = nodes * rail.count;
+        let topology = match &rail.topology {
+            TopologySpec::Star {} => Self::Star,
+            TopologySpec::FatTree(spec) => Self::FatTree(FatTree::new(spec, terminals)?),
+            TopologySpec::Torus(spec) => Self::Grid(Grid::torus(spec, rail, nodes)?),
+            TopologySpec::Mesh(spec) => Self::Grid(Grid::mesh(spec, rail, nodes)?),
+            TopologySpec::Ring(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 1)?),
+            TopologySpec::DoubleRing(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 2)?),
+            TopologySpec::Dragonfly(spec) => Self::Dragonfly(Dragonfly::new(spec, rail, nodes)?),
+            TopologySpec::Graph(spec) => Self::Graph(Graph::new(spec, rail, nodes)?),
+        };
+        let least = topology.vcs_min();
+        if rail.router.vcs < least {
+            let vcs = rail.router.vcs;
+            return Err(MachineError::new(format!("rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock")));
+        }
+        Ok(topology)
+    }
+
+    /// Virtual channels without which packets could wait for each other in a circle.
+    fn vcs_min(&self) -> u8 {
+        match self {
+            Self::Star | Self::FatTree(_) => 1,
+            Self::Grid(grid) => grid.vcs_min(),
+            Self::Dragonfly(dragonfly) => dragonfly.vcs_min(),
+            Self::Graph(graph) => graph.vcs_min(),
+        }
+    }
+
+    /// Whether packets claim buffers as if all were of the largest size, which bubbles need.
+    pub(crate) fn claims_whole_buffers(&self) -> bool {
+        matches!(self, Self::Grid(grid) if grid.has_bubbles())
+    }
+
+    /// The router of a terminal.
+    pub(crate) fn router(&self, terminal: u32) -> u32 {
+        match self {
+            Self::Star => 0,
+            Self::FatTree(tree) => tree.router(terminal),
+            Self::Grid(grid) => grid.router(terminal),
+            Self::Dragonfly(dragonfly) => dragonfly.router(terminal),
+            Self::Graph(graph) => graph.router(terminal),
+        }
+    }
+
+    /// All links, in the order of their numbers.
+    pub(crate) fn links(&self) -> Vec<Link> {
+        match self {
+            Self::Star => Vec::new(),
+            Self::FatTree(tree) => tree.links(),
+            Self::Grid(grid) => grid.links(),
+            Self::Dragonfly(dragonfly) => dragonfly.links(),
+            Self::Graph(graph) => graph.links(),
+        }
+    }
+
+    /// The next hop of a packet that is at a router of `vcs` virtual channels.
+    #[inline]
+    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+        match self {
+            Self::Star => Hop::out(vcs),
+            Self::FatTree(tree) => tree.route(at, way, vcs),
+            Self::Grid(grid) => grid.route(at, way, vcs),
+            Self::Dragonfly(dragonfly) => dragonfly.route(at, way, vcs),
+            Self::Graph(graph) => graph.route(at, way, vcs),
+        }
+    }
+}
+
+/// Routers that are needed so that each has the NICs of `per_router` nodes.
+fn routers_for(nodes: u32, per_router: u32) -> Result<u32, MachineError> {
+    if per_router == 0 {
+        return Err(MachineError::new("rail.topology.nodes_per_router = 0: must be at least 1".into()));
+    }
+    Ok(nodes.div_ceil(per_router))
+}
+
+/// Routers or links of a topology at most.
+const PARTS_MAX: u64 = 1 << 28;
+
+/// `parts`, if a topology may have so many.
+fn bounded(parts: Option<u64>) -> Result<u32, MachineError> {
+    match parts {
+        Some(parts) if parts < PARTS_MAX => Ok(parts as u32),
+        _ => Err(MachineError::new(format!("rail.topology: too many links; at most {PARTS_MAX} are possible"))),
+    }
+}

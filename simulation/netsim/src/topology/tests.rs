@@ -1,0 +1,145 @@
+//! Every route arrives, and no lane waits for itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::machine::Machine;
+
+const REST: &str = r#"
+name = "test"
+[[rail]]
+kind = "infiniband-rc"
+nic = { overhead_ns = 0, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 64, header_bytes = 0, control_bytes = 8 }
+link = { gb_per_s = 1.0, cable_ns = 1.0 }
+"#;
+
+fn rail(vcs: u8, topology: &str) -> Result<Machine, MachineError> {
+    let router = format!(
+        "router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 1, buffer_bytes = 256, vcs = {vcs} }}\n"
+    );
+    Machine::parse(&format!("{REST}{router}topology = {{ {topology} }}\n"))
+}
+
+fn topology(nodes: u32, vcs: u8, text: &str) -> Result<Topology, MachineError> {
+    Topology::new(&rail(vcs, text)?.rails[0], nodes)
+}
+
+type Lane = (u32, u8);
+
+/// Walks all routes under several random numbers; returns which lane a packet asks for while it holds which, and the longest route.
+fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSet<Lane>>, usize) {
+    let links = topology.links();
+    let (mut waits, mut longest) = (BTreeMap::<Lane, BTreeSet<Lane>>::new(), 0);
+    for from in 0..terminals {
+        for to in 0..terminals {
+            for random in 0..16u32 {
+                let mut way = Way { to, salt: random.wrapping_mul(0x9e37_79b9), via: random, stage: 0 };
+                let (mut at, mut held, mut steps) = (topology.router(from), Vec::<Lane>::new(), 0);
+                while let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut way, vcs) {
+                    assert!(count > 0 && vc + count <= vcs, "lanes {vc}+{count} of {vcs}");
+                    assert_eq!(links[link as usize].from, at);
+                    assert_ne!(links[link as usize].to, at, "a link that is not there");
+                    let asked: Vec<Lane> = (vc..vc + count).map(|vc| (link, vc)).collect();
+                    held.iter().for_each(|&lane| waits.entry(lane).or_default().extend(&asked));
+                    (at, held, steps) = (links[link as usize].to, asked, steps + 1);
+                    assert!(steps < 100, "{from} to {to} goes round");
+                }
+                assert_eq!(at, topology.router(to));
+                longest = longest.max(steps);
+            }
+        }
+    }
+    (waits, longest)
+}
+
+fn has_cycle(waits: &BTreeMap<Lane, BTreeSet<Lane>>) -> bool {
+    // Lanes that nothing more waits for are taken away until none is left, or none can be.
+    let mut left = waits.clone();
+    loop {
+        let ends: Vec<Lane> =
+            left.iter().filter(|(_, asked)| !asked.iter().any(|lane| left.contains_key(lane))).map(|(&lane, _)| lane).collect();
+        if ends.is_empty() {
+            return !left.is_empty();
+        }
+        ends.iter().for_each(|lane| {
+            left.remove(lane);
+        });
+    }
+}
+
+/// The longest of all routes, which must be free of cycles.
+fn sound(nodes: u32, vcs: u8, text: &str) -> usize {
+    let topology = topology(nodes, vcs, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let (waits, longest) = walk(&topology, nodes, vcs);
+    assert!(!has_cycle(&waits), "{text} with {nodes} nodes can deadlock");
+    longest
+}
+
+#[test]
+fn fat_trees() {
+    assert_eq!(sound(64, 1, r#"type = "fat-tree", down = [4, 4, 4], up = [4, 4]"#), 4);
+    assert_eq!(sound(64, 2, r#"type = "fat-tree", down = [4, 4, 4], up = [4, 4], routes = "random""#), 4);
+    assert_eq!(sound(50, 1, r#"type = "fat-tree", down = [6, 12], up = [3]"#), 2);
+    assert_eq!(sound(37, 1, r#"type = "fat-tree", down = [4, 3, 8], up = [2, 3], routes = "random""#), 4);
+    assert_eq!(sound(3, 1, r#"type = "fat-tree", down = [4, 4, 4], up = [2, 2]"#), 0);
+}
+
+#[test]
+fn a_full_tree_has_a_way_of_its_own_for_every_shift() {
+    let topology = topology(64, 1, r#"type = "fat-tree", down = [4, 4, 4], up = [4, 4]"#).unwrap();
+    let links = topology.links();
+    for shift in 1..64 {
+        let mut used = BTreeSet::new();
+        for from in 0..64 {
+            let mut way = Way { to: (from + shift) % 64, salt: 0, via: 0, stage: 0 };
+            let mut at = topology.router(from);
+            while let Some(link) = topology.route(at, &mut way, 1).link {
+                assert!(used.insert(link), "shift by {shift}: two packets on link {link}");
+                at = links[link as usize].to;
+            }
+        }
+    }
+}
+
+#[test]
+fn meshes_and_tori() {
+    assert_eq!(sound(20, 1, r#"type = "mesh", dimensions = [5, 4]"#), 7);
+    assert_eq!(sound(64, 2, r#"type = "torus", dimensions = [8, 8]"#), 8);
+    assert_eq!(sound(60, 4, r#"type = "torus", dimensions = [5, 4, 3]"#), 5);
+    assert_eq!(sound(48, 2, r#"type = "torus", dimensions = [2, 3, 2, 0, 0, 0], rings = [false, true, false, true, true, true]"#), 5);
+    assert_eq!(sound(50, 2, r#"type = "torus", dimensions = [0, 0], nodes_per_router = 3"#), 4);
+    assert_eq!(sound(9, 2, r#"type = "ring""#), 4);
+    assert_eq!(sound(16, 2, r#"type = "double-ring""#), 5);
+}
+
+#[test]
+fn a_ring_without_datelines_can_deadlock() {
+    let bubble = topology(9, 1, r#"type = "ring", deadlock = "bubble""#).unwrap();
+    assert!(has_cycle(&walk(&bubble, 9, 1).0));
+    assert!(bubble.claims_whole_buffers());
+    let error = topology(9, 1, r#"type = "ring""#).unwrap_err().to_string();
+    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock");
+}
+
+#[test]
+fn dragonflies() {
+    let shape = "type = \"dragonfly\", nodes_per_router = 2, routers_per_group = 4, global_links_per_router = 2";
+    assert_eq!(sound(72, 2, shape), 3);
+    assert_eq!(sound(72, 3, &format!("{shape}, routes = \"valiant\"")), 5);
+    assert_eq!(sound(30, 6, &format!("{shape}, routes = \"valiant\"")), 5);
+    assert_eq!(sound(16, 2, &format!("{shape}, groups = 9")), 3);
+    assert_eq!(sound(8, 1, shape), 1);
+    let error = topology(73, 2, shape).unwrap_err().to_string();
+    assert_eq!(error, "rail.topology.groups = 10: 73 nodes need at least 10, the links between groups allow 9");
+}
+
+#[test]
+fn graphs() {
+    assert_eq!(sound(7, 1, r#"type = "graph", links = [[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]]"#), 4);
+    assert_eq!(sound(5, 2, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#), 2);
+    assert_eq!(sound(6, 1, r#"type = "graph", links = [[0, 1], [1, 2]], attach = [0, 0, 1, 2, 2, 2]"#), 2);
+    let error = topology(5, 1, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#).unwrap_err().to_string();
+    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock");
+    let error = topology(3, 1, r#"type = "graph", links = [[0, 1]]"#).unwrap_err().to_string();
+    assert_eq!(error, "rail.topology.links: no way leads from router 0 to router 2");
+}

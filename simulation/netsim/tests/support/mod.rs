@@ -1,0 +1,149 @@
+//! Open-loop traffic: every node sends packets at random times, whatever has become of earlier ones.
+
+use pelago_base::Instant;
+use pelago_netsim::{Machine, Netsim, Notice, Operation};
+
+/// One flit is a byte, one cycle a nanosecond.
+pub const CYCLE: u64 = 1_000;
+
+/// A machine whose NICs cost nothing.
+pub fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
+    Machine::parse(&format!(
+        r#"
+name = "flits"
+[[rail]]
+kind = "infiniband-ud"
+[rail.nic]
+overhead_ns = 0
+read_gb_per_s = inf
+write_gb_per_s = inf
+packet_bytes = {packet}
+header_bytes = 0
+control_bytes = 1
+transmit_packets = 1
+[rail.link]
+gb_per_s = 1.0
+cable_ns = {cable_ns}
+[rail.host_link]
+gb_per_s = 1.0
+cable_ns = 1
+[rail.router]
+routing_ns = 0
+vc_allocation_ns = 1
+switch_allocation_ns = 1
+switch_ns = 1
+credit_ns = 2
+vcs = {vcs}
+buffer_bytes = {buffer}
+[rail.topology]
+{topology}
+"#
+    ))
+    .unwrap()
+}
+
+/// Random numbers (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, limit: u32) -> u32 {
+        (self.unit() * f64::from(limit)) as u32
+    }
+}
+
+/// Every node sends packets of so many flits, at random times.
+pub struct Traffic {
+    random: Random,
+    chance: f64,
+    packet: u32,
+}
+
+impl Traffic {
+    /// `load` flits per node and cycle.
+    pub fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
+        let mut traffic = Self { random: Random(7), chance: load / f64::from(packet), packet };
+        (0..netsim.nodes()).for_each(|node| traffic.wake(netsim, node));
+        traffic
+    }
+
+    fn wake(&mut self, netsim: &mut Netsim, node: u32) {
+        let pause = 1 + (self.random.unit().ln() / (1.0 - self.chance).ln()) as u64;
+        let at = netsim.now().as_picoseconds() + pause * CYCLE;
+        netsim.wake_at(Instant::from_picoseconds(at), node, u64::from(node));
+    }
+
+    /// Goes on until `cycles`. `target` says where a node's packet goes; `seen` is told when a packet was generated, and of its arrival.
+    pub fn run(
+        &mut self,
+        netsim: &mut Netsim,
+        cycles: u64,
+        mut target: impl FnMut(u32, &mut Random) -> u32,
+        mut seen: impl FnMut(u64, Option<u64>),
+    ) {
+        while let Some(notice) = netsim.next() {
+            let now = netsim.now().as_picoseconds();
+            match notice {
+                Notice::Wake { token } => {
+                    let from = token as u32;
+                    let to = target(from, &mut self.random);
+                    netsim.post(from, Operation::Datagram { from, to, bytes: u64::from(self.packet) }, now);
+                    seen(now, None);
+                    self.wake(netsim, from);
+                }
+                Notice::Effect { token } => seen(token, Some(now)),
+                _ => {}
+            }
+            if now >= cycles * CYCLE {
+                break;
+            }
+        }
+    }
+}
+
+/// What was measured, in cycles and flits.
+#[derive(Debug)]
+pub struct Measured {
+    /// From generation to the last flit, on average.
+    pub latency: f64,
+    /// Flits that arrived per node and cycle.
+    pub throughput: f64,
+}
+
+/// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated from `warm`
+/// cycles on for `cycles`, and waits as long again for them to arrive.
+pub fn measure(
+    machine: &Machine,
+    nodes: u32,
+    load: f64,
+    packet: u32,
+    (warm, cycles): (u64, u64),
+    target: impl FnMut(u32, &mut Random) -> u32,
+) -> Measured {
+    let mut netsim = Netsim::new(machine, nodes, 1).unwrap();
+    let window = warm * CYCLE..(warm + cycles) * CYCLE;
+    let (mut sum, mut measured, mut arrived) = (0u64, 0u64, 0u64);
+    Traffic::new(&mut netsim, load, packet).run(&mut netsim, warm + 2 * cycles, target, |generated, arrival| {
+        let Some(now) = arrival else { return };
+        arrived += u64::from(window.contains(&now));
+        if window.contains(&generated) {
+            sum += now - generated;
+            measured += 1;
+        }
+    });
+    Measured {
+        latency: sum as f64 / measured as f64 / CYCLE as f64,
+        throughput: (arrived * u64::from(packet)) as f64 / (cycles * u64::from(nodes)) as f64,
+    }
+}

@@ -1,0 +1,29 @@
+//! Every bound, with its unit and its reason.
+
+/// How much of the time line is kept. Totals, latencies and the times of ranks cover everything, whatever is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Spans kept, and messages kept, each: 24 and 64 bytes of memory. The first to end and the first to be posted are kept.
+    pub records_max: usize,
+    /// Ranks of which any are kept: those with the lowest numbers. A message needs both its ends among them.
+    pub ranks_max: u32,
+}
+
+impl Default for Limits {
+    /// A million of each, of [`RANK_ROWS_MAX`] ranks: as much as viewers of traces open with ease.
+    fn default() -> Self {
+        Self { records_max: 1_000_000, ranks_max: RANK_ROWS_MAX as u32 }
+    }
+}
+
+/// Ranks that a report lists one by one; of more it lists the slowest and the fastest half of so many.
+pub const RANK_ROWS_MAX: usize = 4096;
+
+/// Links that a report lists one by one: as many as anyone reads.
+pub const LINK_ROWS_MAX: usize = 50;
+
+/// Cells of the strip that shows all links: as many as a wide screen has pixels, so that more would not be seen.
+pub const STRIP_CELLS_MAX: usize = 2048;
+
+/// Spans on a page, and messages, each; a page of a few megabytes opens without delay.
+pub const PAGE_RECORDS_MAX: usize = 50_000;

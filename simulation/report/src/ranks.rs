@@ -1,0 +1,119 @@
+//! What each rank did with its time.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::RANK_ROWS_MAX;
+
+/// All ranks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranks {
+    /// How many there are.
+    pub count: u64,
+    /// How many of them had not ended when the job did.
+    pub unfinished: u64,
+    /// How long they computed.
+    pub computing: Spread,
+    /// How long they waited.
+    pub waiting: Spread,
+    /// Each of them by number; of more than 4,096, the slowest and the fastest 2,048.
+    pub rows: Vec<RankRow>,
+    /// Ranks that are not listed: those between the slowest and the fastest.
+    pub left_out: u64,
+}
+
+/// The least, the mean (rounded down) and the largest time of all ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The least.
+    pub min_ps: u64,
+    /// The mean.
+    pub mean_ps: u64,
+    /// The largest.
+    pub max_ps: u64,
+}
+
+/// One rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankRow {
+    /// Its number.
+    pub rank: u32,
+    /// How long it computed.
+    pub computing_ps: u64,
+    /// How long it waited.
+    pub waiting_ps: u64,
+    /// When it ended; `None` if it had not when the job did.
+    pub ended_ps: Option<u64>,
+    /// Operations that it posted.
+    pub operations: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// Bytes that they were to move.
+    pub bytes: u64,
+}
+
+impl Ranks {
+    /// Cost: sorts the ranks if they are many.
+    pub(crate) fn new(mut rows: Vec<RankRow>) -> Self {
+        let (count, unfinished) = (rows.len(), rows.iter().filter(|row| row.ended_ps.is_none()).count());
+        let computing = Spread::of(rows.iter().map(|row| row.computing_ps));
+        let waiting = Spread::of(rows.iter().map(|row| row.waiting_ps));
+        if count > RANK_ROWS_MAX {
+            rows.sort_by_key(|row| Reverse(row.slowness()));
+            rows.drain(RANK_ROWS_MAX / 2..count - RANK_ROWS_MAX / 2);
+            rows.sort_by_key(|row| row.rank);
+        }
+        let left_out = (count - rows.len()) as u64;
+        Self { count: count as u64, unfinished: unfinished as u64, computing, waiting, rows, left_out }
+    }
+}
+
+impl RankRow {
+    /// The larger, the slower: the longer it computes, the longer others wait for it; of equals, the later it ends.
+    fn slowness(&self) -> (u64, u64) {
+        (self.computing_ps, self.ended_ps.unwrap_or(u64::MAX))
+    }
+}
+
+impl Spread {
+    fn of(times: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
+        let (count, sum) = (times.len() as u128, times.clone().map(u128::from).sum::<u128>());
+        let (min_ps, max_ps) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+        Self { min_ps, mean_ps: sum.checked_div(count).unwrap_or(0) as u64, max_ps }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rank: u32, computing_ps: u64, ended_ps: Option<u64>) -> RankRow {
+        RankRow { rank, computing_ps, waiting_ps: 2, ended_ps, operations: 0, failed: 0, bytes: 0 }
+    }
+
+    #[test]
+    fn few_ranks_are_all_listed() {
+        let ranks = Ranks::new(vec![row(0, 10, Some(1)), row(1, 21, None)]);
+        assert_eq!((ranks.count, ranks.unfinished, ranks.left_out, ranks.rows.len()), (2, 1, 0, 2));
+        assert_eq!(ranks.computing, Spread { min_ps: 10, mean_ps: 15, max_ps: 21 });
+        assert_eq!(ranks.waiting, Spread { min_ps: 2, mean_ps: 2, max_ps: 2 });
+        assert_eq!(Ranks::new(Vec::new()).computing, Spread::default());
+    }
+
+    #[test]
+    fn of_many_ranks_the_slowest_and_the_fastest_are_listed() {
+        let half = RANK_ROWS_MAX as u32 / 2;
+        let ranks = Ranks::new((0..2 * half + 10).map(|rank| row(rank, 7, Some(u64::from(rank)))).collect());
+        let listed: Vec<u32> = ranks.rows.iter().map(|row| row.rank).collect();
+        let expected: Vec<u32> = (0..half).chain(half + 10..2 * half + 10).collect();
+        assert_eq!(listed, expected);
+        assert_eq!((ranks.count, ranks.left_out), (2 * u64::from(half) + 10, 10));
+    }
+
+    #[test]
+    fn computing_and_never_ending_make_slow() {
+        assert!(row(0, 2, Some(1)).slowness() > row(0, 1, None).slowness());
+        assert!(row(0, 1, None).slowness() > row(0, 1, Some(9)).slowness());
+    }
+}

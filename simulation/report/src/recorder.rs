@@ -1,0 +1,237 @@
+//! Hears of each thing as it happens, and counts.
+
+use pelago_base::{Instant, Rank};
+
+use crate::facts::Facts;
+use crate::latencies::{Kind, Tally};
+use crate::limits::Limits;
+use crate::ranks::RankRow;
+use crate::report::Report;
+use crate::timeline::{Message, Span, State, Timeline};
+
+/// What happens in a job, in the order of time.
+///
+/// A rank is known from the first call that names it. Memory: 88 bytes for each rank, 32 for each message number, and what [`Limits`]
+/// lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    limits: Limits,
+    ranks: Vec<RankState>,
+    /// Operations that have been posted and have not completed, by their number.
+    under_way: Vec<Option<UnderWay>>,
+    under_way_now: u64,
+    under_way_max: u64,
+    /// In the order of [`Kind::ALL`].
+    tallies: [Tally; 4],
+    timeline: Timeline,
+}
+
+/// Why a rank stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It waits for something to happen.
+    Waiting,
+    /// It computes.
+    Computing,
+    /// It is done.
+    Ended,
+}
+
+#[derive(Clone, Debug, Default)]
+struct RankState {
+    /// What it does since when; `None` before it is first heard of, and after it has ended.
+    doing: Option<(State, Instant)>,
+    computing_ps: u64,
+    waiting_ps: u64,
+    ended: Option<Instant>,
+    operations: u64,
+    failed: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    kind: Kind,
+    effective: bool,
+    from: Rank,
+    posted: Instant,
+    /// Its place in the time line, if it has one.
+    kept: Option<u32>,
+}
+
+impl Recorder {
+    /// Has heard of nothing.
+    pub fn new(limits: Limits) -> Self {
+        let limits = Limits { records_max: limits.records_max.min(u32::MAX as usize), ..limits };
+        Self {
+            limits,
+            ranks: Vec::new(),
+            under_way: Vec::new(),
+            under_way_now: 0,
+            under_way_max: 0,
+            tallies: Default::default(),
+            timeline: Timeline::new(limits),
+        }
+    }
+
+    /// A rank goes on. Should time pass before it stops, it has computed.
+    pub fn resumed(&mut self, rank: Rank, now: Instant) {
+        self.change(rank, now, Some(State::Computing));
+    }
+
+    /// A rank stops: until it goes on it waits, or computes, or is no more.
+    pub fn stopped(&mut self, rank: Rank, now: Instant, why: Why) {
+        let next = match why {
+            Why::Waiting => Some(State::Waiting),
+            Why::Computing => Some(State::Computing),
+            Why::Ended => None,
+        };
+        self.change(rank, now, next);
+        self.rank(rank).ended = next.is_none().then_some(now);
+    }
+
+    /// A rank posts an operation. `message` is its number until it completes, `to` the rank at its other end: the one whose memory a put
+    /// or an atomic changes, a get reads, and a copy reads or changes.
+    ///
+    /// # Panics
+    /// An operation of this number is under way.
+    // The seven facts of a message; a struct for them would have this one use.
+    #[allow(clippy::too_many_arguments)]
+    pub fn posted(&mut self, message: u32, kind: Kind, from: Rank, to: Rank, bytes: u64, now: Instant) {
+        let state = self.rank(from);
+        state.operations += 1;
+        state.bytes = state.bytes.saturating_add(bytes);
+        self.tallies[kind as usize].post(bytes);
+        self.under_way_now += 1;
+        self.under_way_max = self.under_way_max.max(self.under_way_now);
+        let record = Message {
+            kind,
+            from: from.number(),
+            to: to.number(),
+            bytes,
+            posted_ps: now.as_picoseconds(),
+            effective_ps: None,
+            completed_ps: None,
+            failed: false,
+        };
+        let kept = self.timeline.add_message(record, self.limits).map(|place| place as u32);
+        let place = place_of(&mut self.under_way, message as usize);
+        let before = place.replace(UnderWay { kind, effective: false, from, posted: now, kept });
+        assert!(before.is_none(), "message {message} is posted while it is under way");
+    }
+
+    /// An operation takes effect. Of several effects of one operation the first counts.
+    ///
+    /// # Panics
+    /// No operation of this number is under way.
+    pub fn effective(&mut self, message: u32, now: Instant) {
+        let under_way = self.under_way.get_mut(message as usize).and_then(Option::as_mut);
+        let under_way = under_way.unwrap_or_else(|| panic!("message {message} takes effect and is not under way"));
+        if !std::mem::replace(&mut under_way.effective, true) {
+            let UnderWay { kind, posted, kept, .. } = *under_way;
+            self.tallies[kind as usize].take_effect(now - posted);
+            if let Some(place) = kept {
+                self.timeline.messages[place as usize].effective_ps = Some(now.as_picoseconds());
+            }
+        }
+    }
+
+    /// An operation is over, and its number free.
+    ///
+    /// # Panics
+    /// No operation of this number is under way.
+    pub fn completed(&mut self, message: u32, failed: bool, now: Instant) {
+        let under_way = self.under_way.get_mut(message as usize).and_then(Option::take);
+        let UnderWay { kind, from, posted, kept, .. } =
+            under_way.unwrap_or_else(|| panic!("message {message} completes and is not under way"));
+        self.under_way_now -= 1;
+        let tally = &mut self.tallies[kind as usize];
+        if failed {
+            tally.fail();
+            self.rank(from).failed += 1;
+        } else {
+            tally.complete(now - posted);
+        }
+        if let Some(place) = kept {
+            let record = &mut self.timeline.messages[place as usize];
+            (record.completed_ps, record.failed) = (Some(now.as_picoseconds()), failed);
+        }
+    }
+
+    /// The job is over: what ranks do lasts to its end. Cost: sorts spans, ranks and links.
+    pub fn finish(mut self, facts: Facts) -> Report {
+        if let Some(last) = facts.ranks.checked_sub(1) {
+            self.rank(Rank::new(last));
+        }
+        for number in 0..self.ranks.len() as u32 {
+            self.change(Rank::new(number), facts.end, None);
+        }
+        self.timeline.finish(self.ranks.len() as u32);
+        let rows = (0..).zip(&self.ranks).map(|(rank, state)| state.row(rank)).collect();
+        let latencies = Kind::ALL.into_iter().filter_map(|kind| self.tallies[kind as usize].report(kind)).collect();
+        Report::new(facts, rows, latencies, self.under_way_max, self.timeline)
+    }
+
+    /// What the rank did until now is over.
+    fn change(&mut self, rank: Rank, now: Instant, next: Option<State>) {
+        let state = self.rank(rank);
+        if let Some((done, since)) = std::mem::replace(&mut state.doing, next.map(|next| (next, now)))
+            && since < now
+        {
+            let time = match done {
+                State::Waiting => &mut state.waiting_ps,
+                State::Computing => &mut state.computing_ps,
+            };
+            *time += (now - since).as_picoseconds();
+            let (from_ps, to_ps) = (since.as_picoseconds(), now.as_picoseconds());
+            self.timeline.add_span(Span { rank: rank.number(), state: done, from_ps, to_ps }, self.limits);
+        }
+    }
+
+    fn rank(&mut self, rank: Rank) -> &mut RankState {
+        place_of(&mut self.ranks, rank.index())
+    }
+}
+
+impl RankState {
+    fn row(&self, rank: u32) -> RankRow {
+        let Self { computing_ps, waiting_ps, operations, failed, bytes, .. } = *self;
+        let ended_ps = self.ended.map(Instant::as_picoseconds);
+        RankRow { rank, computing_ps, waiting_ps, ended_ps, operations, failed, bytes }
+    }
+}
+
+/// The place at `index`; those before it are there too.
+fn place_of<T: Default>(places: &mut Vec<T>, index: usize) -> &mut T {
+    if places.len() <= index {
+        places.resize_with(index + 1, T::default);
+    }
+    &mut places[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_as_large_as_they_say() {
+        assert_eq!(size_of::<RankState>(), 88);
+        assert_eq!(size_of::<Option<UnderWay>>(), 32);
+        assert_eq!((size_of::<Span>(), size_of::<Message>()), (24, 64));
+    }
+
+    #[test]
+    #[should_panic(expected = "message 3 is posted while it is under way")]
+    fn a_number_is_used_once_at_a_time() {
+        let mut recorder = Recorder::new(Limits::default());
+        let (rank, now) = (Rank::new(0), Instant::ZERO);
+        recorder.posted(3, Kind::Put, rank, rank, 8, now);
+        recorder.posted(3, Kind::Get, rank, rank, 8, now);
+    }
+
+    #[test]
+    #[should_panic(expected = "message 0 completes and is not under way")]
+    fn what_was_not_posted_does_not_complete() {
+        Recorder::new(Limits::default()).completed(0, false, Instant::ZERO);
+    }
+}

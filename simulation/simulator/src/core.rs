@@ -1,0 +1,729 @@
+//! What is known of the simulated job: its ranks, its operations and its network, moved by one event after another.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
+
+use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
+use pelago_memory::Cells;
+use pelago_netsim::{Netsim, Notice, Operation as Message};
+use pelago_platform::{Completion, Failure, Fault, Operation, PostError, Token};
+
+use crate::memory::Memory;
+use crate::stations::{Ask, Stations};
+
+/// Operations of one rank that have not completed.
+const IN_FLIGHT_MAX: u32 = 4096;
+
+/// How often a rank may look in vain, or ask for the time, without waiting before time begins to pass for it.
+const LOOKS_FREE: u32 = 64;
+
+/// The time that each further look takes.
+const LOOK: Duration = Duration::from_nanoseconds(100);
+
+/// Bytes of a write that are kept without an allocation.
+const SHORT: usize = 16;
+
+/// What a wake-up is for, in the upper half of its token; the rest of it counts.
+const FOR_STATION: u64 = 1 << 63;
+const FOR_DATAGRAM: u64 = 1 << 62;
+const FOR_DEATH: u64 = 1 << 61;
+const COUNT_MASK: u32 = (1 << 29) - 1;
+
+pub(crate) struct Core {
+    pub(crate) network: Netsim,
+    pub(crate) memory: Memory,
+    /// Where ranks speak by the library's own protocol: it moves their operations.
+    pub(crate) stations: Option<Stations>,
+    /// How many consecutive ranks share a node.
+    per_node: u32,
+    ranks: Vec<RankState>,
+    /// Ranks that go on before time does, in their order.
+    pub(crate) ready: VecDeque<u32>,
+    operations: Operations,
+    /// What fences hold up, for each pair that has used one and is not at rest.
+    order: BTreeMap<(u32, u32), Order>,
+    /// Ranks that stand at the meeting of the job's bootstrap, and how many meetings there have been.
+    arrived: u32,
+    pub(crate) meetings: u64,
+    pub(crate) published: BTreeMap<(Rank, String), Vec<u8>>,
+    lost: BTreeSet<Rank>,
+    pub(crate) running: Option<Rank>,
+    pub(crate) ended: u32,
+    pub(crate) fault: Option<Fault>,
+    /// Whether the job goes on when ranks are lost, and those that were.
+    pub(crate) survives: bool,
+    pub(crate) losses: Vec<Rank>,
+}
+
+/// How far a rank is.
+#[derive(Default)]
+struct RankState {
+    state: State,
+    /// Told apart from earlier sleeps, whose time may still come.
+    sleep: u32,
+    looks: u32,
+    in_flight: u32,
+    /// The latest of its operations; each knows the one before.
+    latest: Link,
+    completed: Vec<Completion>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It runs or stands in the queue of those that do.
+    #[default]
+    Ready,
+    /// Until something happens to its memory or its operations, or the time comes.
+    Parked,
+    /// Until the time comes.
+    Asleep,
+    Ended,
+}
+
+/// The number of an operation in a list of one rank's.
+type Link = Option<NonZeroU32>;
+
+/// An operation that is under way.
+struct Pending {
+    earlier: Link,
+    later: Link,
+    rank: Rank,
+    token: Token,
+    work: Work,
+    /// The fences before it, between its rank and its target; 0 for most.
+    epoch: u32,
+    result: Result<u64, Failure>,
+    stage: Stage,
+    /// Whether it stands in the list of those that wait for a fence.
+    postponed: bool,
+    /// Whether it has taken effect, and whether its initiator may know.
+    effective: bool,
+    done: bool,
+}
+
+/// How far the network has brought an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    OnItsWay,
+    AtSource,
+    AtTarget,
+}
+
+enum Work {
+    Write { to: GlobalAddress, bytes: Bytes },
+    Put { from: Cells<'static>, to: GlobalAddress },
+    Get { from: GlobalAddress, to: Cells<'static>, read: Option<Box<[u8]>> },
+    Copy { from: GlobalAddress, to: GlobalAddress, bytes: u64, read: Option<Box<[u8]>> },
+    Atomic { at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
+}
+
+enum Bytes {
+    Short([u8; SHORT], u8),
+    Long(Box<[u8]>),
+}
+
+/// Fences between two ranks.
+#[derive(Default)]
+struct Order {
+    epoch: u32,
+    /// For each epoch from `first` on, how many of its operations have not taken effect, and those that came too early.
+    first: u32,
+    epochs: VecDeque<(u32, Vec<u32>)>,
+}
+
+/// Operations by the number that the network calls them.
+#[derive(Default)]
+struct Operations {
+    places: Vec<Option<Pending>>,
+    free: Vec<u32>,
+}
+
+impl Core {
+    pub(crate) fn new(mut network: Netsim, memory: Memory, stations: Option<Stations>, ranks: u32, per_node: u32) -> Self {
+        for &(rank, at) in stations.iter().flat_map(|stations| &stations.faults().deaths) {
+            network.wake_at(at, rank.number(), FOR_DEATH | u64::from(rank.number()));
+        }
+        Self {
+            network,
+            memory,
+            stations,
+            per_node,
+            ranks: (0..ranks).map(|_| RankState::default()).collect(),
+            ready: (0..ranks).collect(),
+            operations: Operations::default(),
+            order: BTreeMap::new(),
+            arrived: 0,
+            meetings: 0,
+            published: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            running: None,
+            ended: 0,
+            fault: None,
+            survives: false,
+            losses: Vec::new(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.network.now()
+    }
+
+    /// Time goes on to the next event; `false` if there is none.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(notice) = self.network.next() else { return false };
+        match notice {
+            Notice::Wake { token } => self.wake(token),
+            Notice::Read { .. } if self.stations.is_some() => {}
+            Notice::Read { token } => self.come_to_source(token as u32),
+            Notice::Effect { token } if self.stations.is_some() => self.arrive(token as u32),
+            Notice::Effect { token } => self.come_to_target(token as u32),
+            Notice::Done { .. } | Notice::Failed { .. } if self.stations.is_some() => {}
+            Notice::Done { token } => self.end(token as u32, None),
+            Notice::Failed { token, .. } => {
+                let lost = self.operations.get(token as u32).work.target(&self.memory);
+                self.end(token as u32, Some(Failure::PeerLost(lost)));
+            }
+        }
+        true
+    }
+
+    /// Starts an operation of `rank`.
+    pub(crate) fn post(&mut self, rank: Rank, to: Rank, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if let Some(stations) = &mut self.stations {
+            stations.post(self.network.now(), rank, to, operation, token)?;
+            self.settle(rank);
+            return Ok(());
+        }
+        let state = &mut self.ranks[u32::from(rank) as usize];
+        if state.in_flight == IN_FLIGHT_MAX {
+            return Err(PostError::Full);
+        }
+        state.in_flight += 1;
+        let work = Work::new(operation);
+        let (target, me) = (work.target(&self.memory), u32::from(rank));
+        let message = self.message(me, &work);
+        let epoch = self.order.get_mut(&(me, target.number())).map_or(0, Order::admit);
+        let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(work.address())) };
+        let result = self.lost_end(&work).map_or(result, |lost| Err(Failure::PeerLost(lost)));
+        let earlier = self.ranks[me as usize].latest;
+        let (later, stage, postponed, effective, done) = (None, Stage::OnItsWay, false, false, false);
+        let pending = Pending { earlier, later, rank, token, work, epoch, result, stage, postponed, effective, done };
+        let number = self.operations.insert(pending);
+        self.ranks[me as usize].latest = link(number);
+        if let Some(earlier) = earlier {
+            self.operations.get_mut(earlier.get() - 1).later = link(number);
+        }
+        self.network.post(me, message, u64::from(number));
+        Ok(())
+    }
+
+    /// `rank` is gone, as `me` knows: what needs it and has not taken effect never will. A rank that loses itself falls silent.
+    pub(crate) fn lose(&mut self, me: Rank, rank: Rank) {
+        if let Some(stations) = &mut self.stations {
+            if me == rank {
+                return stations.kill(rank);
+            }
+            stations.lose(self.network.now(), me, rank);
+            return self.settle(me);
+        }
+        if !self.lost.insert(rank) {
+            return;
+        }
+        for number in 0..self.operations.places.len() as u32 {
+            let Some(pending) = &self.operations.places[number as usize] else { continue };
+            let doomed = !pending.effective && self.lost_end(&pending.work) == Some(rank);
+            if doomed {
+                self.operations.get_mut(number).result = Err(Failure::PeerLost(rank));
+            }
+        }
+    }
+
+    /// A lost rank that an operation needs.
+    fn lost_end(&self, work: &Work) -> Option<Rank> {
+        if self.lost.is_empty() {
+            return None;
+        }
+        let needed = [Some(work.target(&self.memory)), work.written(&self.memory)];
+        needed.into_iter().flatten().find(|rank| self.lost.contains(rank))
+    }
+
+    /// What is posted from now on by `rank` for `target` takes effect after what was before.
+    pub(crate) fn fence(&mut self, rank: Rank, target: Rank) {
+        if let Some(stations) = &mut self.stations {
+            return stations.fence(rank, target);
+        }
+        let pair = (u32::from(rank), u32::from(target));
+        if let Some(order) = self.order.get_mut(&pair) {
+            order.epoch += 1;
+            return;
+        }
+        let (mut next, mut left) = (self.ranks[u32::from(rank) as usize].latest, 0);
+        while let Some(number) = next {
+            let pending = self.operations.get(number.get() - 1);
+            left += u32::from(!pending.effective && pending.work.target(&self.memory) == target);
+            next = pending.earlier;
+        }
+        if left > 0 {
+            self.order.insert(pair, Order { epoch: 1, first: 0, epochs: VecDeque::from([(left, Vec::new())]) });
+        }
+    }
+
+    /// Moves what has completed to its owner; returns whether anything had.
+    pub(crate) fn take_completed(&mut self, rank: Rank, into: &mut Vec<Completion>) -> bool {
+        if let Some(stations) = &mut self.stations {
+            return stations.completed(rank, into);
+        }
+        let state = &mut self.ranks[u32::from(rank) as usize];
+        let any = !state.completed.is_empty();
+        into.append(&mut state.completed);
+        any
+    }
+
+    /// Counts a look that found nothing, or a question for the time; returns how long it takes.
+    pub(crate) fn look_in_vain(&mut self, rank: Rank) -> Option<Duration> {
+        let state = &mut self.ranks[u32::from(rank) as usize];
+        state.looks += 1;
+        (state.looks > LOOKS_FREE).then_some(LOOK)
+    }
+
+    /// `rank` is about to stop until something happens, and goes on at `until` at the latest.
+    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>) {
+        self.stop(rank, State::Parked, until);
+    }
+
+    /// `rank` is about to stop for so long.
+    pub(crate) fn sleep(&mut self, rank: Rank, duration: Duration) {
+        let until = self.now() + duration;
+        self.stop(rank, State::Asleep, Some(until));
+    }
+
+    /// `rank` has come to the meeting; returns whether it was the last, which has the others go on.
+    pub(crate) fn meet(&mut self) -> bool {
+        self.arrived += 1;
+        self.may_part()
+    }
+
+    /// Has those that stand at the meeting go on if everybody has come who can.
+    fn may_part(&mut self) -> bool {
+        if self.arrived == 0 || self.arrived < self.size() - self.ended {
+            return false;
+        }
+        self.arrived = 0;
+        self.meetings += 1;
+        self.rouse_all();
+        true
+    }
+
+    /// A rank dies where it stands.
+    fn kill(&mut self, rank: Rank) {
+        if self.is_ended(rank) {
+            return;
+        }
+        self.end_rank(rank);
+        if let Some(stations) = &mut self.stations {
+            stations.kill(rank);
+        }
+        self.may_part();
+    }
+
+    /// A datagram reaches its rank.
+    fn arrive(&mut self, number: u32) {
+        let Some(stations) = &mut self.stations else { return };
+        let rank = stations.arrive(self.network.now(), number);
+        self.settle(rank);
+    }
+
+    /// Lets a rank's station send what it has to send, and tells the rank what is new.
+    fn settle(&mut self, rank: Rank) {
+        let Some(stations) = &mut self.stations else { return };
+        let (mut asks, now) = (Vec::new(), self.network.now());
+        let shown = stations.settle(now, rank, self.per_node, &mut asks);
+        for ask in asks {
+            match ask {
+                Ask::Send { number, message, from, later } if later == Duration::ZERO => {
+                    self.network.post(from.number(), message, u64::from(number));
+                }
+                Ask::Send { number, from, later, .. } => {
+                    self.network.wake_at(now + later, from.number(), FOR_DATAGRAM | u64::from(number));
+                }
+                Ask::Look { rank, at, asked } => {
+                    let token = FOR_STATION | u64::from(asked & COUNT_MASK) << 32 | u64::from(rank.number());
+                    self.network.wake_at(at, rank.number(), token);
+                }
+            }
+        }
+        if shown.news {
+            self.rouse(rank.number(), false);
+        }
+        for lost in shown.lost {
+            self.fail(Fault::PeerLost(lost));
+        }
+    }
+
+    /// The body of a rank has ended, or never will.
+    pub(crate) fn end_rank(&mut self, rank: Rank) {
+        let state = &mut self.ranks[u32::from(rank) as usize].state;
+        if *state != State::Ended {
+            *state = State::Ended;
+            self.ended += 1;
+        }
+    }
+
+    /// Something is wrong with the job: whoever waits hears of it.
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        match fault {
+            Fault::PeerLost(rank) if self.survives => {
+                if !self.losses.contains(&rank) {
+                    self.losses.push(rank);
+                }
+            }
+            _ => drop(self.fault.get_or_insert(fault)),
+        }
+        self.rouse_all();
+    }
+
+    /// Whether a rank has died.
+    pub(crate) fn is_ended(&self, rank: Rank) -> bool {
+        self.ranks[u32::from(rank) as usize].state == State::Ended
+    }
+
+    /// Ranks that wait for something without an end.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
+        let ranks = (0..).map(Rank::new).zip(&self.ranks);
+        ranks.filter(|(_, state)| state.state == State::Parked).map(|(rank, state)| (rank, state.in_flight))
+    }
+
+    fn stop(&mut self, rank: Rank, state: State, until: Option<Instant>) {
+        let number = u32::from(rank);
+        let known = &mut self.ranks[number as usize];
+        known.state = state;
+        known.sleep = known.sleep.wrapping_add(1);
+        if state == State::Parked {
+            known.looks = 0;
+        }
+        if let Some(until) = until {
+            let token = u64::from(known.sleep & COUNT_MASK) << 32 | u64::from(number);
+            let now = self.network.now();
+            self.network.wake_at(until.max(now), number, token);
+        }
+    }
+
+    fn wake(&mut self, token: u64) {
+        let (number, count) = (token as u32, (token >> 32) as u32 & COUNT_MASK);
+        let rank = Rank::new(number);
+        if token & FOR_DATAGRAM != 0 {
+            let message = self.stations.as_ref().map(|stations| stations.message(number, self.per_node));
+            if let Some((message, from)) = message {
+                self.network.post(from.number(), message, u64::from(number));
+            }
+        } else if token & FOR_STATION != 0 {
+            let now = self.network.now();
+            if self.stations.as_mut().is_some_and(|stations| stations.look(now, rank, count)) {
+                self.settle(rank);
+            }
+        } else if token & FOR_DEATH != 0 {
+            self.kill(rank);
+        } else if self.ranks[number as usize].sleep & COUNT_MASK == count {
+            self.rouse(number, true);
+        }
+    }
+
+    /// Has a rank go on that has stopped; one that sleeps only if its time has come.
+    fn rouse(&mut self, number: u32, in_time: bool) {
+        let state = &mut self.ranks[number as usize].state;
+        if *state == State::Parked || (in_time && *state == State::Asleep) {
+            *state = State::Ready;
+            self.ready.push_back(number);
+        }
+    }
+
+    fn rouse_all(&mut self) {
+        (0..self.size()).for_each(|number| self.rouse(number, false));
+    }
+
+    /// The same operation, as the network sees it.
+    fn message(&self, me: u32, work: &Work) -> Message {
+        let node = |address| self.memory.addresses().rank(address).number().min(self.size() - 1) / self.per_node;
+        // What is longer than a segment fails where it arrives.
+        let most = self.memory.addresses().segment_bytes();
+        let by = me / self.per_node;
+        match work {
+            Work::Write { to, bytes } => Message::Put { from: by, to: node(*to), bytes: bytes.as_slice().len() as u64 },
+            Work::Put { from, to } => Message::Put { from: by, to: node(*to), bytes: from.bytes() as u64 },
+            Work::Get { from, to, .. } => Message::Get { by, at: node(*from), bytes: to.bytes() as u64 },
+            Work::Copy { from, to, bytes, .. } => Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) },
+            Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
+        }
+    }
+
+    /// An operation has come to where it reads.
+    fn come_to_source(&mut self, number: u32) {
+        self.operations.get_mut(number).stage = Stage::AtSource;
+        self.proceed_all(number);
+    }
+
+    /// An operation has come to where it takes effect.
+    fn come_to_target(&mut self, number: u32) {
+        self.operations.get_mut(number).stage = Stage::AtTarget;
+        self.proceed_all(number);
+    }
+
+    /// Does what an operation may do by now, and then what others waited for.
+    fn proceed_all(&mut self, number: u32) {
+        let mut due = vec![number];
+        while let Some(number) = due.pop() {
+            let pending = self.operations.get(number);
+            let (epoch, pair) = (pending.epoch, self.pair(pending));
+            if self.proceed(number, epoch, pair) {
+                due.extend(self.release(pair, epoch));
+            }
+        }
+    }
+
+    /// Does what an operation may do by now; returns whether it has taken effect.
+    fn proceed(&mut self, number: u32, epoch: u32, pair: (u32, u32)) -> bool {
+        if let Some(order) = self.order.get_mut(&pair)
+            && !order.may(epoch)
+        {
+            if !std::mem::replace(&mut self.operations.get_mut(number).postponed, true) {
+                order.postpone(epoch, number);
+            }
+            return false;
+        }
+        let pending = self.operations.get_mut(number);
+        pending.postponed = false;
+        if pending.work.needs_read() && pending.result.is_ok() {
+            pending.result = pending.work.read(&self.memory).map(|()| 0);
+        }
+        let arrived = pending.stage == Stage::AtTarget;
+        if arrived {
+            self.take_effect(number);
+        }
+        arrived
+    }
+
+    /// An operation of `epoch` between these two is over: returns those that need wait no longer.
+    fn release(&mut self, pair: (u32, u32), epoch: u32) -> Vec<u32> {
+        let Some(order) = self.order.get_mut(&pair) else { return Vec::new() };
+        let released = order.ended(epoch);
+        if order.is_at_rest() {
+            self.order.remove(&pair);
+        }
+        released
+    }
+
+    fn take_effect(&mut self, number: u32) {
+        let pending = self.operations.get_mut(number);
+        if pending.result.is_ok() {
+            pending.result = pending.work.perform(&self.memory);
+        }
+        pending.effective = true;
+        let (done, touched) = (pending.done, pending.work.written(&self.memory));
+        if done {
+            self.complete(number);
+        }
+        if let Some(rank) = touched.filter(|rank| rank.number() < self.size()) {
+            self.rouse(rank.number(), false);
+        }
+    }
+
+    /// The initiator of an operation may know that it has ended.
+    fn end(&mut self, number: u32, failure: Option<Failure>) {
+        let pending = self.operations.get_mut(number);
+        pending.done = true;
+        let mut over = None;
+        if let Some(failure) = failure {
+            pending.result = Err(failure);
+            if !std::mem::replace(&mut pending.effective, true) {
+                over = Some(pending.epoch);
+            }
+        }
+        let effective = pending.effective;
+        let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
+        if effective {
+            self.complete(number);
+        }
+        if let Some((pair, epoch)) = over {
+            for number in self.release(pair, epoch) {
+                self.proceed_all(number);
+            }
+        }
+    }
+
+    fn complete(&mut self, number: u32) {
+        let Pending { rank, token, result, earlier, later, .. } = self.operations.remove(number);
+        if let Some(earlier) = earlier {
+            self.operations.get_mut(earlier.get() - 1).later = later;
+        }
+        let state = &mut self.ranks[u32::from(rank) as usize];
+        match later {
+            Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
+            None => state.latest = earlier,
+        }
+        state.in_flight -= 1;
+        state.completed.push(Completion { token, result });
+        self.rouse(u32::from(rank), false);
+    }
+
+    fn pair(&self, pending: &Pending) -> (u32, u32) {
+        (u32::from(pending.rank), pending.work.target(&self.memory).number())
+    }
+}
+
+impl Work {
+    fn new(operation: Operation<'_>) -> Self {
+        match operation {
+            Operation::Write { to, bytes } => Self::Write { to, bytes: Bytes::new(bytes) },
+            Operation::Put { from, to } => Self::Put { from, to },
+            Operation::Get { from, to } => Self::Get { from, to, read: None },
+            Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
+            Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
+        }
+    }
+
+    /// The address whose owner it is posted to.
+    fn address(&self) -> GlobalAddress {
+        match *self {
+            Self::Write { to, .. } | Self::Put { to, .. } => to,
+            Self::Get { from, .. } | Self::Copy { from, .. } => from,
+            Self::Atomic { at, .. } => at,
+        }
+    }
+
+    fn target(&self, memory: &Memory) -> Rank {
+        memory.addresses().rank(self.address())
+    }
+
+    /// The rank whose memory it writes to for all to see.
+    fn written(&self, memory: &Memory) -> Option<Rank> {
+        match *self {
+            Self::Write { to, .. } | Self::Put { to, .. } | Self::Copy { to, .. } => Some(memory.addresses().rank(to)),
+            Self::Atomic { at, .. } => Some(memory.addresses().rank(at)),
+            Self::Get { .. } => None,
+        }
+    }
+
+    /// Whether bytes have to be read before it takes effect, and have not been.
+    fn needs_read(&self) -> bool {
+        matches!(self, Self::Get { read: None, .. } | Self::Copy { read: None, .. })
+    }
+
+    /// The bytes of a get or a copy leave their memory.
+    fn read(&mut self, memory: &Memory) -> Result<(), Failure> {
+        let (from, bytes, read) = match self {
+            Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
+            Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
+            _ => return Ok(()),
+        };
+        let cells = memory.cells(from, bytes)?;
+        cells.read(read.insert(vec![0; bytes as usize].into()));
+        Ok(())
+    }
+
+    /// Takes effect; returns the word that an atomic found.
+    fn perform(&self, memory: &Memory) -> Result<u64, Failure> {
+        match self {
+            Self::Write { to, bytes } => memory.cells(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()),
+            Self::Put { from, to } => memory.cells(*to, from.bytes() as u64)?.copy_from(*from),
+            Self::Get { to, read, .. } => to.write(read.as_deref().unwrap_or_default()),
+            Self::Copy { to, bytes, read, .. } => memory.cells(*to, *bytes)?.write(read.as_deref().unwrap_or_default()),
+            Self::Atomic { at, width, operator, operand } => {
+                let word = memory.cells(*at, width.bytes())?;
+                return word.atomic(*width, *operator, *operand).ok_or(Failure::Misaligned(*at));
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl Bytes {
+    fn new(bytes: &[u8]) -> Self {
+        if bytes.len() > SHORT {
+            return Self::Long(bytes.into());
+        }
+        let mut short = [0; SHORT];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Self::Short(short, bytes.len() as u8)
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Short(bytes, length) => &bytes[..usize::from(*length)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl Order {
+    /// Counts an operation of the present epoch, and returns which it is.
+    fn admit(&mut self) -> u32 {
+        let index = (self.epoch - self.first) as usize;
+        if self.epochs.len() <= index {
+            self.epochs.resize_with(index + 1, Default::default);
+        }
+        self.epochs[index].0 += 1;
+        self.epoch
+    }
+
+    /// Whether everything before `epoch` has taken effect.
+    fn may(&self, epoch: u32) -> bool {
+        epoch == self.first || self.epochs.iter().take((epoch - self.first) as usize).all(|(left, _)| *left == 0)
+    }
+
+    fn postpone(&mut self, epoch: u32, number: u32) {
+        self.epochs[(epoch - self.first) as usize].1.push(number);
+    }
+
+    /// An operation of `epoch` has taken effect; returns those that may now.
+    fn ended(&mut self, epoch: u32) -> Vec<u32> {
+        self.epochs[(epoch - self.first) as usize].0 -= 1;
+        let mut released = Vec::new();
+        while self.epochs.len() > 1 && self.epochs[0].0 == 0 {
+            self.epochs.pop_front();
+            self.first += 1;
+            released.append(&mut self.epochs[0].1);
+        }
+        released
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.epochs.iter().all(|(left, _)| *left == 0)
+    }
+}
+
+impl Operations {
+    fn insert(&mut self, pending: Pending) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.places[number as usize] = Some(pending);
+                number
+            }
+            None => {
+                self.places.push(Some(pending));
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    fn get(&self, number: u32) -> &Pending {
+        self.places[number as usize].as_ref().expect("the network names operations that it has")
+    }
+
+    fn get_mut(&mut self, number: u32) -> &mut Pending {
+        self.places[number as usize].as_mut().expect("the network names operations that it has")
+    }
+
+    fn remove(&mut self, number: u32) -> Pending {
+        self.free.push(number);
+        self.places[number as usize].take().expect("the network names operations that it has")
+    }
+}
+
+fn link(number: u32) -> Link {
+    NonZeroU32::new(number + 1)
+}

@@ -1,0 +1,89 @@
+//! How `pelago sim` tells a program that its ranks are to be simulated: one variable of the environment.
+
+use pelago_netsim::{Machine, MachineError};
+use serde::{Deserialize, Serialize};
+
+use crate::Settings;
+
+/// The name of the variable.
+pub const VARIABLE: &str = "PELAGO_SIM";
+
+/// What to simulate, as text. Paths are absolute or relative to where the program runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The machine, in TOML.
+    pub machine: String,
+    /// How many ranks.
+    pub ranks: u32,
+    /// How many consecutive ranks share a node.
+    pub per_node: u32,
+    /// What chance depends on.
+    pub seed: u64,
+    /// Bytes of each heap of a rank; `None` is what so many ranks leave.
+    pub heap_bytes: Option<u64>,
+    /// Bytes of the stack of a rank; `None` is what so many ranks leave.
+    pub stack_bytes: Option<u64>,
+    /// Whether the program ends with a line on standard error that says what was simulated.
+    pub summary: bool,
+}
+
+/// The variable does not hold a request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It is no request.
+    #[error("the environment variable {VARIABLE} is no simulation that pelago sim would ask for: {0}")]
+    Malformed(String),
+    /// Its machine is none.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+/// Virtual memory for the heaps of all ranks, far below what a process may map.
+const HEAPS_BYTES: u64 = 2 << 40;
+
+/// The least heap: room for the scratch memory of the largest job.
+const HEAP_BYTES_MIN: u64 = 512 << 10;
+const HEAP_BYTES_MAX: u64 = 4 << 30;
+
+/// Up to so many ranks have large stacks; more have small ones, so that their page tables stay small.
+const LARGE_STACKS_MAX: u32 = 16_384;
+const LARGE_STACK_BYTES: usize = 256 << 10;
+const SMALL_STACK_BYTES: usize = 64 << 10;
+
+impl Request {
+    /// What the environment of this process asks for; `None` if it asks for no simulation.
+    ///
+    /// # Errors
+    /// The variable holds something else.
+    pub fn from_environment() -> Result<Option<Self>, RequestError> {
+        let Some(text) = std::env::var_os(VARIABLE) else { return Ok(None) };
+        let malformed = |why: &dyn std::fmt::Display| RequestError::Malformed(why.to_string());
+        let text = text.to_str().ok_or_else(|| malformed(&"it is not UTF-8"))?;
+        serde_json::from_str(text).map(Some).map_err(|error| malformed(&error))
+    }
+
+    /// The value of the variable.
+    pub fn to_variable(&self) -> String {
+        serde_json::to_string(self).expect("numbers and text have a JSON form")
+    }
+
+    /// What to simulate.
+    ///
+    /// # Errors
+    /// The machine is none.
+    pub fn settings(&self) -> Result<Settings, RequestError> {
+        let heap_bytes = (HEAPS_BYTES / 2 / u64::from(self.ranks.max(1))).clamp(HEAP_BYTES_MIN, HEAP_BYTES_MAX);
+        let stack_bytes = if self.ranks > LARGE_STACKS_MAX { SMALL_STACK_BYTES } else { LARGE_STACK_BYTES };
+        Ok(Settings {
+            machine: Machine::parse(&self.machine)?,
+            ranks: self.ranks,
+            per_node: self.per_node,
+            seed: self.seed,
+            heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
+            stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            protocol: None,
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! The ranks of a job as coroutines of one process, on a simulated machine in virtual time.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
+//! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Park`, `Bootstrap` |
+//! | `core` | ranks that wait, operations that are under way, and the order that fences ask for |
+//! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
+//! | `memory` | the heaps of all ranks, of which only touched pages exist |
+//! | `fiber`, `stacks` | a rank as a coroutine, on a stack of its own |
+//!
+//! Exactly one rank runs at any time, and only while time stands still: from one event to the next, in an order that the events alone
+//! determine. The same program, machine and seed give the same events.
+//!
+//! Absent on purpose: how long anything takes (the network below knows), and what a program computes.
+
+mod core;
+mod environment;
+mod faults;
+mod fiber;
+mod memory;
+mod rank;
+mod stacks;
+mod stations;
+
+use std::cell::{Cell, RefCell};
+
+use pelago_base::{Counters, Instant, Rank};
+use pelago_netsim::{Machine, MachineError, Netsim, Statistics};
+use pelago_platform::Fault;
+
+use crate::core::Core;
+pub use crate::environment::{Request, RequestError, VARIABLE};
+pub use crate::faults::{Faults, Partition};
+use crate::fiber::Fiber;
+use crate::memory::Memory;
+pub use crate::rank::Parts;
+use crate::rank::Shared;
+use crate::stacks::Stacks;
+pub use crate::stations::Protocol;
+use crate::stations::Stations;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The machine.
+    pub machine: Machine,
+    /// How many ranks, at least one.
+    pub ranks: u32,
+    /// How many consecutive ranks share a node.
+    pub per_node: u32,
+    /// What chance depends on.
+    pub seed: u64,
+    /// Bytes of each heap of a rank; only touched pages exist.
+    pub heap_bytes: u64,
+    /// Bytes of the stack of a rank, with its guard; only touched pages exist.
+    pub stack_bytes: usize,
+    /// The library's own protocol, if it is to carry what ranks send, over datagrams that may be lost. Without it the NICs of the machine
+    /// put, get and work on words by themselves.
+    pub protocol: Option<Protocol>,
+}
+
+/// What a simulation has brought.
+#[derive(Debug)]
+pub struct Outcome<R> {
+    /// What the bodies returned, by rank; `None` for those that never ended.
+    pub results: Vec<Option<R>>,
+    /// The first rank whose body failed.
+    pub failed: Option<Rank>,
+    /// The virtual time at the end.
+    pub end: Instant,
+    /// What passed over the network.
+    pub statistics: Statistics,
+    /// What passed over the library's own protocol, for each rank, if that was simulated.
+    pub counters: Vec<Counters>,
+    /// What was wrong with the job, if anything.
+    pub fault: Option<Fault>,
+    /// Ranks that waited when nothing could happen any more, with how many operations each had under way: the first few.
+    pub stuck: Vec<(Rank, u32)>,
+}
+
+/// A simulation cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulationError {
+    /// The machine does not fit.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// There is no room for the stacks.
+    #[error("no room for {count} stacks of {bytes} bytes: {source}")]
+    Stacks {
+        /// How many.
+        count: u32,
+        /// How large each.
+        bytes: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is no room for the memory of the ranks.
+    #[error("no room for the memory of the ranks: {0}")]
+    Memory(String),
+    /// There are no ranks, or none on a node.
+    #[error("a simulation needs at least one rank, and one rank on a node")]
+    Empty,
+}
+
+/// Stuck ranks that are named.
+const STUCK_MAX: usize = 16;
+
+/// Runs `body` as every rank, each with its own parts, until all have ended.
+///
+/// A rank whose body fails counts as lost, and a rank that waits for ever is a deadlock: all hear of either. Cost: a switch of stacks for each time that a rank goes on, and the events of
+/// the network.
+///
+/// # Errors
+/// The simulation cannot begin.
+///
+/// # Panics
+/// A body panics; the other ranks are dropped where they stand.
+pub fn simulate<R, E>(
+    settings: &Settings,
+    body: impl Fn(Parts) -> Result<R, E>,
+) -> Result<Outcome<Result<R, E>>, SimulationError> {
+    let shared = Shared::new(core(settings)?);
+    let stacks = Stacks::new(settings.ranks, settings.stack_bytes)?;
+    let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
+    let failed = Cell::new(None);
+    let stuck = run(&shared, &stacks, |rank| {
+        let result = body(shared.parts(rank));
+        if result.is_err() {
+            failed.set(failed.get().or(Some(rank)));
+            shared.core().fail(Fault::PeerLost(rank));
+        }
+        let results: &mut Vec<Option<Result<R, E>>> = &mut results.borrow_mut();
+        results[u32::from(rank) as usize] = Some(result);
+    });
+    let mut core = shared.core();
+    let (end, statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
+    let counters = core.stations.as_ref().map(Stations::counters).unwrap_or_default();
+    Ok(Outcome { results: results.into_inner(), failed: failed.get(), end, statistics, counters, fault, stuck })
+}
+
+/// The parts of all ranks of a job that nobody runs: whoever makes progress with a transport moves the network.
+///
+/// # Errors
+/// The simulation cannot begin.
+pub fn ends(settings: &Settings) -> Result<Vec<Parts>, SimulationError> {
+    let shared = Shared::new(core(settings)?);
+    Ok((0..settings.ranks).map(|rank| shared.parts(Rank::new(rank))).collect())
+}
+
+fn core(settings: &Settings) -> Result<Core, SimulationError> {
+    let Settings { ranks, per_node, .. } = *settings;
+    if ranks == 0 || per_node == 0 {
+        return Err(SimulationError::Empty);
+    }
+    let network = Netsim::new(&settings.machine, ranks.div_ceil(per_node), settings.seed)?;
+    let memory = Memory::new(ranks, settings.heap_bytes)?;
+    let layout = memory.addresses();
+    let stations = settings.protocol.clone().map(|protocol| Stations::new(protocol, layout, ranks, settings.seed));
+    Ok(Core::new(network, memory, stations, ranks, per_node))
+}
+
+/// Moves ranks and network until all ranks have ended; returns who was stuck.
+#[allow(unsafe_code)]
+fn run(shared: &Shared, stacks: &Stacks, body: impl Fn(Rank)) -> Vec<(Rank, u32)> {
+    let (size, body) = (shared.core().size(), &body);
+    let fiber = |rank| {
+        // SAFETY: F1: the fibers are dropped at the end of this function, which borrows what they do.
+        Some(unsafe { Fiber::new(stacks.of(rank), move || body(Rank::new(rank))) })
+    };
+    let mut fibers: Vec<Option<Fiber>> = (0..size).map(fiber).collect();
+    let mut stuck = Vec::new();
+    loop {
+        let mut core = shared.core();
+        while let Some(number) = core.ready.pop_front() {
+            let rank = Rank::new(number);
+            core.running = Some(rank);
+            let is_dead = core.is_ended(rank);
+            drop(core);
+            // A rank that has died never goes on.
+            let ended = is_dead || fibers[number as usize].as_mut().is_none_or(Fiber::resume);
+            core = shared.core();
+            core.running = None;
+            if ended && !is_dead {
+                core.end_rank(rank);
+                drop(core);
+                fibers[number as usize] = None;
+                core = shared.core();
+            }
+        }
+        if core.ended == size {
+            return stuck;
+        }
+        if !core.step() {
+            if core.fault.is_some() {
+                // They were told and wait again: nothing will ever come.
+                return stuck;
+            }
+            stuck = core.waiting().take(STUCK_MAX).collect();
+            core.fail(Fault::Deadlock);
+        }
+    }
+}

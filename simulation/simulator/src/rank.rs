@@ -1,0 +1,301 @@
+//! The platform as a simulated rank sees it: a transport, a clock, waiting and a bootstrap.
+#![allow(unsafe_code)]
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
+use pelago_base::{Duration, Instant, Rank, SegmentId};
+use pelago_memory::{Cells, Reach};
+use pelago_platform::{
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park, PostError,
+    RegisterError, Token, Transport, Woken,
+};
+
+use crate::core::Core;
+use crate::fiber;
+
+const NAME: &str = "simulated";
+
+const BY_NIC: Capabilities = Capabilities {
+    name: NAME,
+    write_bytes_max: WRITE_BYTES_MAX,
+    latency: Duration::from_microseconds(1),
+    bytes_per_second: 4e9,
+    atomics_by_agent: false,
+};
+
+const BY_PROTOCOL: Capabilities =
+    Capabilities { write_bytes_max: pelago_protocol::WRITE_BYTES_MAX, atomics_by_agent: true, ..BY_NIC };
+
+/// What a rank is made of.
+pub struct Parts {
+    /// Its own memory.
+    pub reach: Reach,
+    /// Virtual time.
+    pub clock: Arc<dyn Clock>,
+    /// Waiting hands over to the next event.
+    pub park: Arc<dyn Park>,
+    /// Who takes part.
+    pub bootstrap: Box<dyn Bootstrap>,
+    /// The way to all others.
+    pub transport: Box<dyn Transport>,
+}
+
+/// The job, as its ranks share it. Only one of them runs at any time, so that the lock is never waited for; it is never held where a rank
+/// stops.
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+}
+
+impl Shared {
+    pub(crate) fn new(core: Core) -> Arc<Self> {
+        Arc::new(Self { core: Mutex::new(core) })
+    }
+
+    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn parts(self: &Arc<Self>, rank: Rank) -> Parts {
+        let reach = self.core().memory.reach_of(rank);
+        let capabilities = if self.core().stations.is_some() { &BY_PROTOCOL } else { &BY_NIC };
+        let bootstrap = Box::new(Member { rank, shared: self.clone() });
+        let transport = Box::new(End { rank, capabilities, shared: self.clone() });
+        Parts { reach, clock: self.clone(), park: self.clone(), bootstrap, transport }
+    }
+
+    /// Lets time pass for the rank that runs.
+    fn pass(&self, duration: Duration) {
+        let mut core = self.core();
+        if let Some(rank) = core.running {
+            core.sleep(rank, duration);
+            drop(core);
+            fiber::suspend();
+        }
+    }
+
+    /// A rank that only looks and never waits would stop time.
+    fn look_in_vain(&self) {
+        let mut core = self.core();
+        let lasts = core.running.and_then(|rank| core.look_in_vain(rank));
+        drop(core);
+        if let Some(duration) = lasts {
+            self.pass(duration);
+        }
+    }
+}
+
+impl Clock for Shared {
+    fn now(&self) -> Instant {
+        self.core().now()
+    }
+}
+
+impl Park for Shared {
+    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        if ready() {
+            return Woken::Look;
+        }
+        let mut core = self.core();
+        let Some(rank) = core.running else { return Woken::Look };
+        core.park(rank, until);
+        drop(core);
+        fiber::suspend();
+        self.fault().map_or(Woken::Look, Woken::Fault)
+    }
+
+    fn spins(&self) -> u32 {
+        0
+    }
+
+    fn yields(&self) -> u32 {
+        0
+    }
+
+    fn give_way(&self) {
+        self.look_in_vain();
+    }
+
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    fn join(&self) {}
+
+    fn leave(&self) {}
+
+    fn fault(&self) -> Option<Fault> {
+        self.core().fault
+    }
+
+    fn survive(&self) {
+        self.core().survives = true;
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.core().losses.get(known).copied()
+    }
+
+    fn compute(&self, duration: Duration) {
+        self.pass(duration);
+    }
+}
+
+/// Who takes part, to one rank.
+struct Member {
+    rank: Rank,
+    shared: Arc<Shared>,
+}
+
+impl Bootstrap for Member {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.shared.core().size()
+    }
+
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        if key == NAME {
+            // Addresses are computed, so that none is kept.
+            return Ok(());
+        }
+        let mut core = self.shared.core();
+        let of_rank = core.published.range((self.rank, String::new())..).take_while(|((rank, _), _)| *rank == self.rank);
+        let bytes = of_rank.map(|((_, key), value)| key.len() + value.len()).sum::<usize>() + key.len() + value.len();
+        if bytes > PUBLISHED_BYTES_MAX {
+            return Err(BootstrapError::TooLong(bytes));
+        }
+        core.published.insert((self.rank, key.into()), value.into());
+        Ok(())
+    }
+
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+        let core = self.shared.core();
+        let missing = || BootstrapError::Missing(rank, key.into());
+        match key {
+            NAME if rank.number() < core.size() => Ok(address_of(rank).0),
+            _ => core.published.get(&(rank, key.into())).cloned().ok_or_else(missing),
+        }
+    }
+
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        let mut core = self.shared.core();
+        let meetings = core.meetings;
+        if core.meet() {
+            return Ok(());
+        }
+        drop(core);
+        loop {
+            let core = self.shared.core();
+            if core.meetings > meetings {
+                return Ok(());
+            }
+            if let Some(fault) = core.fault {
+                return Err(fault.into());
+            }
+            drop(core);
+            if !meanwhile() {
+                let mut core = self.shared.core();
+                if core.meetings == meetings {
+                    core.park(self.rank, None);
+                    drop(core);
+                    fiber::suspend();
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// One rank's end of the simulated network.
+struct End {
+    rank: Rank,
+    capabilities: &'static Capabilities,
+    shared: Arc<Shared>,
+}
+
+impl Transport for End {
+    fn capabilities(&self) -> &Capabilities {
+        self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        address_of(self.rank)
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if peer.number() >= self.shared.core().size() {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        if *address != address_of(peer) {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        Ok(Endpoint(peer.number()))
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let mut core = self.shared.core();
+        if let Some(stations) = &mut core.stations {
+            return stations.register(self.rank, id, memory);
+        }
+        core.memory.register(self.rank, id, memory)
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        let mut core = self.shared.core();
+        if let Some(stations) = &mut core.stations {
+            return stations.deregister(self.rank, id);
+        }
+        core.memory.deregister(self.rank, id);
+        true
+    }
+
+    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if let Operation::Write { bytes, .. } = operation
+            && bytes.len() > self.capabilities.write_bytes_max
+        {
+            return Err(PostError::TooLong(bytes.len()));
+        }
+        let mut core = self.shared.core();
+        if to.0 >= core.size() {
+            return Err(PostError::Unknown(to));
+        }
+        core.post(self.rank, Rank::new(to.0), operation, token)
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.shared.core().fence(self.rank, Rank::new(to.0));
+    }
+
+    /// Outside of a rank whoever looks moves the network by one event.
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut core = self.shared.core();
+        if core.take_completed(self.rank, completed) {
+            return true;
+        }
+        if core.running.is_none() {
+            return core.step() | core.take_completed(self.rank, completed);
+        }
+        drop(core);
+        self.shared.look_in_vain();
+        self.shared.core().take_completed(self.rank, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn lose(&mut self, _now: Instant, rank: Rank) {
+        self.shared.core().lose(self.rank, rank);
+    }
+}
+
+fn address_of(rank: Rank) -> Address {
+    Address(rank.number().to_le_bytes().into())
+}

@@ -1,0 +1,85 @@
+//! The contract of a transport, between ranks of a simulated machine.
+
+use std::collections::BTreeMap;
+
+use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
+use pelago_kit::conformance::Fixture;
+use pelago_memory::Cells;
+use pelago_netsim::Machine;
+use pelago_platform::Transport;
+use pelago_simulator::{Faults, Parts, Protocol, Settings, ends};
+
+const HEAP_BYTES: u64 = 128 * 1024;
+const PART_BYTES: usize = 72_008;
+
+/// Ranks of which none runs.
+struct Ranks {
+    parts: Vec<Parts>,
+    /// What does not lie in the memory of the simulation.
+    registered: BTreeMap<(Rank, SegmentId), Cells<'static>>,
+}
+
+impl Fixture for Ranks {
+    fn layout(&self) -> AddressLayout {
+        self.parts[0].reach.addresses()
+    }
+
+    fn segments(&self) -> Vec<SegmentId> {
+        vec![SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST]
+    }
+
+    fn memory(&self, rank: Rank, segment: SegmentId) -> Cells<'_> {
+        if let Some(&cells) = self.registered.get(&(rank, segment)) {
+            return cells;
+        }
+        let reach = &self.parts[rank.index()].reach;
+        reach.cells(reach.addresses().encode(rank, segment, 0).unwrap(), HEAP_BYTES).unwrap()
+    }
+
+    fn transport(&mut self, rank: Rank) -> &mut dyn Transport {
+        self.parts[rank.index()].transport.as_mut()
+    }
+
+    fn lose(&mut self, rank: Rank) -> bool {
+        self.parts[rank.index()].transport.lose(Instant::ZERO, rank);
+        true
+    }
+}
+
+fn job(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> Ranks {
+    let machine = Machine::parse(Machine::bundled(machine).unwrap()).unwrap();
+    let settings = Settings { machine, ranks, per_node, seed: 1, heap_bytes: HEAP_BYTES, stack_bytes: 64 << 10, protocol };
+    let mut parts = ends(&settings).unwrap();
+    let mut registered = BTreeMap::new();
+    for (rank, parts) in (0..).map(Rank::new).zip(&mut parts) {
+        let sizes = [HEAP_BYTES as usize, HEAP_BYTES as usize, PART_BYTES];
+        for (segment, bytes) in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST].into_iter().zip(sizes) {
+            let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
+            parts.transport.register(segment, cells).unwrap();
+            // NICs know where the heaps are.
+            if segment == SegmentId::REGISTERED_FIRST || settings.protocol.is_some() {
+                registered.insert((rank, segment), cells);
+            }
+        }
+    }
+    Ranks { parts, registered }
+}
+
+fn a_rank_per_node(ranks: u32) -> Ranks {
+    job("rx200-qdr", ranks, 1, None)
+}
+
+fn two_ranks_per_node(ranks: u32) -> Ranks {
+    job("rx200-qdr", ranks, 2, None)
+}
+
+/// The library's own protocol, over a network on which much goes wrong.
+fn by_protocol(ranks: u32) -> Ranks {
+    let delay_max = Duration::from_microseconds(50);
+    let faults = Faults { loss: 50, duplication: 30, delay: 100, delay_max, ..Faults::default() };
+    job("rx200-qdr", ranks, 1, Some(Protocol { faults, ..Protocol::default() }))
+}
+
+pelago_kit::conformance!(apart, a_rank_per_node);
+pelago_kit::conformance!(together, two_ranks_per_node);
+pelago_kit::conformance!(protocol, by_protocol);
