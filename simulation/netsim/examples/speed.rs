@@ -3,10 +3,14 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::time::Instant;
-
 use pelago_netsim::Netsim;
 use support::{Traffic, machine};
+
+/// Seconds that this process has computed, so that others on the machine disturb less.
+fn busy() -> f64 {
+    let schedstat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells how long a process has run");
+    schedstat.split(' ').next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).expect("it is a number") / 1e9
+}
 
 fn main() {
     let cases = [
@@ -15,17 +19,17 @@ fn main() {
         ("torus 16x16x16", "type = \"torus\"\ndimensions = [16, 16, 16]", 2, 4_096, 0.2, 10_000),
         ("fat tree 16, 3 levels", "type = \"fat-tree\"\ndown = [16, 16, 16]\nup = [16, 16]", 1, 4_096, 0.3, 10_000),
     ];
-    println!("{:22} {:>6} {:>5} {:>12} {:>12} {:>10} {:>12}", "network", "nodes", "load", "router Mhop/s", "link Mhop/s", "Mevent/s", "events/hop");
+    println!("network                 nodes  load  router Mhop/s  link Mhop/s  Mevent/s  events per router hop");
     for (name, topology, vcs, nodes, load, cycles) in cases {
         let mut netsim = Netsim::new(&machine(topology, 1, vcs, 64, 16), nodes, 1).expect("the case is sound");
         let mut traffic = Traffic::new(&mut netsim, load, 16);
-        let start = Instant::now();
+        let start = busy();
         traffic.run(&mut netsim, cycles, |_, random| random.below(nodes), |_, _| {});
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = busy() - start;
         let counted = netsim.statistics();
         let crossed = counted.packet_hops - counted.packets;
         println!(
-            "{name:22} {nodes:6} {load:5} {:12.2} {:12.2} {:10.2} {:12.2}",
+            "{name:22} {nodes:6} {load:5} {:14.2} {:12.2} {:9.2} {:22.2}",
             crossed as f64 / seconds / 1e6,
             counted.packet_hops as f64 / seconds / 1e6,
             counted.events as f64 / seconds / 1e6,

@@ -220,6 +220,7 @@ impl Netsim {
         while self.notices.is_empty() {
             let event = self.queue.pop()?;
             self.statistics.events += 1;
+            self.prepare();
             self.happen(event);
         }
         self.notices.pop_front()
@@ -288,6 +289,18 @@ impl Netsim {
             nic -= rail.count;
         }
         (0, 0)
+    }
+
+    /// Loads what the next events need, so that the processor waits for several of them at once.
+    #[inline]
+    fn prepare(&self) {
+        let packet = |event: &&Event| event.key & class::MASK == class::READY;
+        if let Some(event) = self.queue.ahead(4).filter(packet) {
+            self.network.touch(event.payload as u32);
+        }
+        if let Some(event) = self.queue.ahead(1).filter(packet) {
+            self.network.touch_way(event.payload as u32, (event.key & u64::from(u32::MAX)) as u32);
+        }
     }
 
     fn happen(&mut self, event: Event) {

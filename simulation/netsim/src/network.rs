@@ -39,7 +39,8 @@ pub(crate) mod class {
 /// Entities of one class at most: what the key of an event has room for.
 pub(crate) const ENTITIES_MAX: u32 = 1 << 29;
 
-/// A packet on its way.
+/// A packet on its way. One line of cache.
+#[repr(align(64))]
 pub(crate) struct Packet {
     /// From when on its head may ask for the next link.
     ready: u64,
@@ -86,7 +87,8 @@ impl Linked for Release {
     }
 }
 
-/// One direction of a link.
+/// One direction of a link; what changes with every packet. Half a line of cache.
+#[repr(align(32))]
 struct Channel {
     /// When it can send the next packet.
     free: u64,
@@ -94,18 +96,24 @@ struct Channel {
     port_free: u64,
     /// When it is going to be looked at; `u64::MAX` if never.
     wake: u64,
-    bytes: u64,
-    packets: u64,
-    /// The router at its far end, or the terminal.
-    to: u32,
     /// Packets in line for it.
     waiting: u32,
-    waiting_max: u32,
-    medium: u16,
+    /// Bit `i` is set if somebody stands in line for virtual channel `i`.
+    lines: u16,
+    medium: u8,
     rail: u8,
 }
 
-/// One virtual channel of a channel.
+/// What a channel has counted.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    bytes: u64,
+    packets: u64,
+    waiting_max: u32,
+}
+
+/// One virtual channel of a channel. One line of cache.
+#[repr(align(64))]
 struct Lane {
     /// When it can be allocated again.
     free: u64,
@@ -113,6 +121,9 @@ struct Lane {
     drained: u64,
     /// Bytes of room at the far end; of a channel that drops, bytes of room in line.
     room: u32,
+    /// Room that comes back: how much, and when; none if that is 0. More of it, later, is in `releases`.
+    back: u32,
+    back_at: u64,
     releases: List,
     /// Packets in line for it.
     line: List,
@@ -185,6 +196,9 @@ pub(crate) enum Outcome {
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
+    /// The router at the far end of each channel, or the terminal.
+    to: Vec<u32>,
+    tallies: Vec<Tally>,
     lanes: Vec<Lane>,
     media: Vec<Medium>,
     pub(crate) packets: Pool<Packet>,
@@ -199,6 +213,8 @@ impl Network {
         Self {
             fabrics: Vec::new(),
             channels: Vec::new(),
+            to: Vec::new(),
+            tallies: Vec::new(),
             lanes: Vec::new(),
             media: Vec::new(),
             packets: Pool::new(),
@@ -220,7 +236,7 @@ impl Network {
         }
         fabric.first_channel = self.channels.len() as u32;
         fabric.first_lane = self.lanes.len() as u32;
-        let medium = self.media.len() as u16;
+        let medium = self.media.len() as u8;
         self.media.extend([fabric.host, fabric.link]);
         self.channels.reserve_exact(channels - self.channels.len());
         self.lanes.reserve_exact(lanes - self.lanes.len());
@@ -238,24 +254,25 @@ impl Network {
         true
     }
 
-    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u16, to: u32, room: u32) {
+    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, room: u32) {
         self.channels.push(Channel {
             free: 0,
             port_free: 0,
             wake: u64::MAX,
-            bytes: 0,
-            packets: 0,
-            to,
             waiting: 0,
-            waiting_max: 0,
+            lines: 0,
             medium,
             rail,
         });
+        self.to.push(to);
+        self.tallies.push(Tally::default());
         for _ in 0..fabric.vcs {
             self.lanes.push(Lane {
                 free: 0,
                 drained: 0,
                 room,
+                back: 0,
+                back_at: 0,
                 releases: List::EMPTY,
                 line: List::EMPTY,
                 buffer: List::EMPTY,
@@ -296,6 +313,22 @@ impl Network {
         self.ask(queue, packet);
     }
 
+    /// Loads a packet.
+    #[inline]
+    pub(crate) fn touch(&self, packet: u32) {
+        std::hint::black_box(self.packets[packet].channel);
+    }
+
+    /// Loads what a packet needs that asks from a lane.
+    #[inline]
+    pub(crate) fn touch_way(&self, packet: u32, lane: u32) {
+        let Packet { channel, vc, .. } = self.packets[packet];
+        let state = &self.channels[channel as usize];
+        let fabric = &self.fabrics[usize::from(state.rail)];
+        let out = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs) + u32::from(vc);
+        std::hint::black_box((self.lanes[out as usize].waiting, self.lanes[lane as usize].waiting));
+    }
+
     /// A channel is to be looked at.
     #[inline]
     pub(crate) fn wake(&mut self, queue: &mut Queue, channel: u32) {
@@ -320,10 +353,23 @@ impl Network {
 
     /// Gives room of a lane back, at a time that may lie ahead.
     pub(crate) fn release(&mut self, queue: &mut Queue, rail: u8, lane: u32, at: u64, bytes: u32) {
+        let now = queue.now();
         let state = &mut self.lanes[lane as usize];
-        let at = state.releases.last().map_or(at, |last| at.max(self.releases[last].at));
-        let release = self.releases.insert(Release { at, bytes, next: NONE });
-        state.releases.push(&mut self.releases, release);
+        let spare = state.back_at <= now;
+        if spare {
+            state.room += std::mem::take(&mut state.back);
+            if let Some(first) = state.releases.pop(&mut self.releases) {
+                (state.back, state.back_at) = (self.releases[first].bytes, self.releases[first].at);
+                self.releases.remove(first);
+            }
+        }
+        if spare && state.back == 0 {
+            (state.back, state.back_at) = (bytes, at);
+        } else {
+            let last = state.releases.last().map_or(state.back_at, |last| self.releases[last].at);
+            let release = self.releases.insert(Release { at: at.max(last), bytes, next: NONE });
+            state.releases.push(&mut self.releases, release);
+        }
         if state.starved {
             state.starved = false;
             let channel = self.channel_of(rail, lane);
@@ -360,12 +406,19 @@ impl Network {
             state.room -= bytes;
         }
         let state = &mut self.lanes[lane as usize];
+        let alone = state.line.first().is_none();
         state.line.push(&mut self.packets, packet);
         state.waiting = state.waiting.saturating_add(1);
         let state = &mut self.channels[channel as usize];
         state.waiting += 1;
-        state.waiting_max = state.waiting_max.max(state.waiting);
-        self.serve(queue, channel);
+        state.lines |= 1 << (lane - first + u32::from(vc));
+        let waiting = state.waiting;
+        let tally = &mut self.tallies[channel as usize];
+        tally.waiting_max = tally.waiting_max.max(waiting);
+        // Nobody but the first in line can be served.
+        if alone {
+            self.serve(queue, channel);
+        }
     }
 
     /// Lanes with the shortest lines come first, those that were used longest ago before others.
@@ -377,7 +430,7 @@ impl Network {
     /// Grants a channel to who may have it, or arranges to look again when somebody may.
     fn serve(&mut self, queue: &mut Queue, channel: u32) {
         let now = queue.now();
-        while self.channels[channel as usize].waiting > 0 {
+        while self.channels[channel as usize].lines != 0 {
             let from = now.max(self.channels[channel as usize].free);
             let (lane, at) = self.choose(channel, from, now);
             if at > now {
@@ -401,13 +454,15 @@ impl Network {
     /// The lane whose first packet may go at `from`, oldest first, or else the time at which one may.
     fn choose(&mut self, channel: u32, from: u64, now: u64) -> (u32, u64) {
         let rail = self.channels[channel as usize].rail;
-        let (vcs, first, drops) = {
+        let (first, drops) = {
             let fabric = &self.fabrics[usize::from(rail)];
-            let vcs = u32::from(fabric.vcs);
-            (vcs, fabric.first_lane + (channel - fabric.first_channel) * vcs, fabric.drops)
+            (fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs), fabric.drops)
         };
         let (mut chosen, mut oldest, mut earliest) = (first, u64::MAX, u64::MAX);
-        for lane in first..first + vcs {
+        let mut lines = self.channels[channel as usize].lines;
+        while lines != 0 {
+            let lane = first + lines.trailing_zeros();
+            lines &= lines - 1;
             let Some(packet) = self.lanes[lane as usize].line.first() else { continue };
             let Packet { input, bytes, ready, enters, .. } = self.packets[packet];
             let mut at = from.max(self.lanes[lane as usize].free);
@@ -433,9 +488,9 @@ impl Network {
         }
         self.collect(lane, now);
         let state = &mut self.lanes[lane as usize];
-        let mut room = state.room;
+        let mut room = state.room + state.back;
         let mut release = state.releases.first();
-        let mut at = 0;
+        let mut at = state.back_at;
         while room < bytes {
             let Some(index) = release else {
                 state.starved = true;
@@ -451,6 +506,10 @@ impl Network {
     /// Adds the room that has come back to a lane.
     fn collect(&mut self, lane: u32, now: u64) {
         let state = &mut self.lanes[lane as usize];
+        if state.back_at > now {
+            return;
+        }
+        state.room += std::mem::take(&mut state.back);
         while let Some(first) = state.releases.first().filter(|&first| self.releases[first].at <= now) {
             state.releases.pop(&mut self.releases);
             state.room += self.releases[first].bytes;
@@ -464,15 +523,18 @@ impl Network {
         let Some(packet) = self.lanes[lane as usize].line.pop(&mut self.packets) else { return };
         let Packet { bytes, input, .. } = self.packets[packet];
         let state = &mut self.channels[channel as usize];
-        let (rail, to) = (state.rail, state.to);
+        let rail = state.rail;
+        let to = self.to[channel as usize];
         let fabric = &self.fabrics[usize::from(rail)];
+        let first = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs);
         let medium = self.media[usize::from(state.medium)];
         let time = medium.rate.time(u64::from(bytes));
         state.waiting -= 1;
         state.free = now + time;
-        state.bytes += u64::from(bytes);
-        let number = state.packets;
-        state.packets += 1;
+        let tally = &mut self.tallies[channel as usize];
+        tally.bytes += u64::from(bytes);
+        let number = tally.packets;
+        tally.packets += 1;
         let mut head = now + medium.cable;
         let mut lane_free = now + time;
         if input != NONE {
@@ -484,6 +546,9 @@ impl Network {
         let state = &mut self.lanes[lane as usize];
         state.free = lane_free;
         state.waiting = if state.line.first().is_some() { state.waiting.saturating_sub(1).max(1) } else { 0 };
+        if state.waiting == 0 {
+            self.channels[channel as usize].lines &= !(1 << (lane - first));
+        }
         if !drops {
             state.room -= claim;
         }
@@ -564,14 +629,14 @@ impl Network {
 
     /// For every channel: its rail, its number on the rail, and what it has counted.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
-        self.channels.iter().enumerate().map(|(number, channel)| Count {
+        self.channels.iter().zip(&self.tallies).enumerate().map(|(number, (channel, tally))| Count {
             rail: channel.rail,
             number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
-            to: channel.to,
-            bytes: channel.bytes,
-            packets: channel.packets,
-            busy: self.media[usize::from(channel.medium)].rate.time(channel.bytes),
-            waiting_max: channel.waiting_max,
+            to: self.to[number],
+            bytes: tally.bytes,
+            packets: tally.packets,
+            busy: self.media[usize::from(channel.medium)].rate.time(tally.bytes),
+            waiting_max: tally.waiting_max,
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::timeline::{Message, Span, State, Timeline};
 
 /// What happens in a job, in the order of time.
 ///
-/// A rank is known from the first call that names it. Memory: 88 bytes for each rank, 32 for each message number, and what [`Limits`]
+/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 32 for each message number, and what [`Limits`]
 /// lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn tables_are_as_large_as_they_say() {
-        assert_eq!(size_of::<RankState>(), 88);
+        assert_eq!(size_of::<RankState>(), 72);
         assert_eq!(size_of::<Option<UnderWay>>(), 32);
         assert_eq!((size_of::<Span>(), size_of::<Message>()), (24, 64));
     }

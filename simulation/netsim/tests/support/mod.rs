@@ -4,10 +4,10 @@ use pelago_base::Instant;
 use pelago_netsim::{Machine, Netsim, Notice, Operation};
 
 /// One flit is a byte, one cycle a nanosecond.
-pub const CYCLE: u64 = 1_000;
+pub(crate) const CYCLE: u64 = 1_000;
 
 /// A machine whose NICs cost nothing.
-pub fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
+pub(crate) fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
     Machine::parse(&format!(
         r#"
 name = "flits"
@@ -43,10 +43,10 @@ buffer_bytes = {buffer}
 }
 
 /// Random numbers (SplitMix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -54,17 +54,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    pub fn below(&mut self, limit: u32) -> u32 {
+    pub(crate) fn below(&mut self, limit: u32) -> u32 {
         (self.unit() * f64::from(limit)) as u32
     }
 }
 
 /// Every node sends packets of so many flits, at random times.
-pub struct Traffic {
+pub(crate) struct Traffic {
     random: Random,
     chance: f64,
     packet: u32,
@@ -72,7 +72,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// `load` flits per node and cycle.
-    pub fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
+    pub(crate) fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
         let mut traffic = Self { random: Random(7), chance: load / f64::from(packet), packet };
         (0..netsim.nodes()).for_each(|node| traffic.wake(netsim, node));
         traffic
@@ -85,7 +85,7 @@ impl Traffic {
     }
 
     /// Goes on until `cycles`. `target` says where a node's packet goes; `seen` is told when a packet was generated, and of its arrival.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         netsim: &mut Netsim,
         cycles: u64,
@@ -114,16 +114,16 @@ impl Traffic {
 
 /// What was measured, in cycles and flits.
 #[derive(Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// From generation to the last flit, on average.
-    pub latency: f64,
+    pub(crate) latency: f64,
     /// Flits that arrived per node and cycle.
-    pub throughput: f64,
+    pub(crate) throughput: f64,
 }
 
 /// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated from `warm`
 /// cycles on for `cycles`, and waits as long again for them to arrive.
-pub fn measure(
+pub(crate) fn measure(
     machine: &Machine,
     nodes: u32,
     load: f64,
