@@ -25,8 +25,9 @@ struct Arguments {
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let result = pelago::run(|world| match parse::<Arguments>(&arguments) {
-        Ok(arguments) => measure(world, &arguments).map(|()| ExitCode::SUCCESS),
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => measure(world, arguments).map(|()| ExitCode::SUCCESS),
         Err(stop) => Ok(stop.tell("barrier", world)),
     });
     exit("barrier", result)

@@ -41,9 +41,6 @@ fn take_part<R, E: From<Error>>(world: World, body: &impl Fn(&World) -> Result<R
 /// Runs all ranks of a simulated job.
 fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     let outcome = wiring::simulate(simulation, |world| take_part(world, &body))?;
-    if simulation.summary {
-        eprintln!("pelago: {}", simulation.summarize(&outcome));
-    }
     let first = outcome.failed.unwrap_or(Rank::new(0));
     let mut results = outcome.results;
     match results.swap_remove(u32::from(first) as usize) {

@@ -1,5 +1,8 @@
 //! The only file that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use pelago_base::Counters;
@@ -29,8 +32,7 @@ pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
 /// A job that is to be simulated.
 pub(crate) struct Simulation {
     settings: pelago_simulator::Settings,
-    /// Whether the user wants to know what was simulated.
-    pub(crate) summary: bool,
+    request: Request,
 }
 
 /// The simulation that the environment asks for, if it does.
@@ -38,7 +40,7 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = Request::from_environment().map_err(|error| start(&error))? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
-    Ok(Some(Simulation { settings, summary: request.summary }))
+    Ok(Some(Simulation { settings, request }))
 }
 
 /// Runs `body` as every rank of a simulated job.
@@ -51,12 +53,30 @@ pub(crate) fn simulate<R, E: From<Error>>(
         body(World::new(Parts { reach, clock, park, bootstrap, transport })?)
     };
     let outcome = pelago_simulator::simulate(&simulation.settings, as_rank);
-    Ok(outcome.map_err(|error| BootstrapError::Start(error.to_string()))?)
+    let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
+    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    Ok(outcome)
 }
 
 impl Simulation {
+    /// Says and writes what the user wants to know.
+    fn tell<R>(&self, outcome: &Outcome<R>) -> Result<(), String> {
+        if self.request.summary {
+            eprintln!("pelago: {}", self.summarize(outcome));
+        }
+        let Some(report) = &outcome.report else { return Ok(()) };
+        if let Some(path) = &self.request.report {
+            let page = path.extension().is_some_and(|extension| extension == "html");
+            write(path, |file| file.write_all(if page { report.to_html() } else { report.to_json() }.as_bytes()))?;
+        }
+        if let Some(path) = &self.request.trace {
+            write(path, |file| report.trace(file))?;
+        }
+        Ok(())
+    }
+
     /// One line on what was simulated.
-    pub(crate) fn summarize<R>(&self, outcome: &Outcome<R>) -> String {
+    fn summarize<R>(&self, outcome: &Outcome<R>) -> String {
         let pelago_simulator::Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
@@ -73,6 +93,15 @@ impl Simulation {
         }
         line
     }
+}
+
+/// Writes a file, or says in one line why not.
+fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), String> {
+    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
+        contents(&mut file)?;
+        file.flush()
+    });
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// Becomes the rank that the environment names, or the only rank of a job of its own.

@@ -69,8 +69,9 @@ struct Arguments {
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let result = pelago::run(|world| match parse::<Arguments>(&arguments) {
-        Ok(arguments) => run(world, &arguments),
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => run(world, arguments),
         Err(stop) => Ok(stop.tell("particles", world)),
     });
     exit("particles", result)

@@ -17,7 +17,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::group::{ARRIVED, MET, Meeting, RELEASED, RING, rounds};
+use crate::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
 use crate::handle::Handle;
 use crate::segment::ALIGN_BYTES;
 use crate::{Context, Result};
@@ -25,9 +25,6 @@ use crate::{Context, Result};
 /// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has
 /// ended on every network where the way back takes no longer than the way there; twice as many, so that nobody waits for it.
 const RING_PLACES: usize = 4;
-
-/// Bytes of a word.
-const WORD_BYTES: u64 = size_of::<u64>() as u64;
 
 /// Bits of a word of the ring for the step; the number of the meeting stands above.
 const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();

@@ -27,7 +27,8 @@ const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
 /// makes more for other threads.
 pub struct Context {
     /// First, so that a transport is dropped before the memory that it was lent (R2).
-    engine: RefCell<Engine>,
+    /// Apart, as a context may be moved and stands on its thread's stack, which can be small.
+    engine: Box<RefCell<Engine>>,
     pub(crate) reach: Reach,
     shared: Arc<Shared>,
     pub(crate) pace: Pace,
@@ -45,7 +46,7 @@ impl Context {
             shared,
             busy: Cell::new(false),
             losses: Losses::default(),
-            engine: RefCell::new(Engine::new(port)),
+            engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }
 

@@ -27,6 +27,9 @@ pub(crate) const RING: u64 = REDUCED + ROUNDS_MAX * ALIGN_BYTES;
 /// Then the buffers, one for a broadcast and one for each round of a reduction.
 const BUFFERS: u64 = RING + ALIGN_BYTES;
 
+/// Bytes of the word at the start of a line.
+pub(crate) const WORD_BYTES: u64 = size_of::<u64>() as u64;
+
 /// Bytes of the scratch memory of a team of `size` members.
 pub(crate) fn scratch_bytes(size: u32) -> u64 {
     BUFFERS + (1 + u64::from(rounds(size))) * COLLECTIVE_CHUNK_BYTES as u64
@@ -110,7 +113,7 @@ impl Meeting {
         let relative = (self.position + size - root) % size;
         if relative != 0 {
             self.wait(context, BROUGHT, step)?;
-            self.buffer(context, 0).range(0..values.len()).read(0, values);
+            self.told(context, 0, BROUGHT, values.len()).read(0, values);
         }
         let below = if relative == 0 { rounds(size) } else { relative.trailing_zeros() };
         for round in (0..below).rev().filter(|round| relative + (1 << round) < size) {
@@ -130,7 +133,7 @@ impl Meeting {
             }
             if self.position + (1 << round) < size {
                 self.wait(context, line, step)?;
-                let heard = self.buffer::<T>(context, buffer);
+                let heard = self.told::<T>(context, buffer, line, values.len());
                 for (index, value) in values.iter_mut().enumerate() {
                     *value = combine(*value, heard.load(index));
                 }
@@ -139,10 +142,10 @@ impl Meeting {
         Ok(())
     }
 
-    /// Writes values to a buffer of a member, then the step to a line.
+    /// Writes values to a buffer of a member, or beside the word if they fit its line, then the step to the line.
     fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
         let rank = self.member(member);
-        let to = known(self.address(context, rank, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64));
+        let to = known(self.address(context, rank, place::<T>(buffer, line, values.len())));
         let data = context.put(to, values)?;
         context.after(&data).put(self.word(context, member, line), &[step])?;
         Ok(())
@@ -158,8 +161,9 @@ impl Meeting {
         })
     }
 
-    fn buffer<'c, T: Pod>(&self, context: &'c Context, buffer: u64) -> CellSlice<'c, T> {
-        self.local(context, BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64, chunk_length::<T>())
+    /// The values that this member was told.
+    fn told<'c, T: Pod>(&self, context: &'c Context, buffer: u64, line: u64, length: usize) -> CellSlice<'c, T> {
+        self.local(context, place::<T>(buffer, line, length), length)
     }
 
     /// The word of a member at `offset`.
@@ -195,6 +199,15 @@ const _: () = {
     assert!(BUFFERS <= 4096, "the lines of the largest job are one page");
     assert!(MET.is_multiple_of(2 * ALIGN_BYTES), "the two lines of a round are a pair");
 };
+
+/// Where so many values are put: into the line of their word, if they fit beside it, so that they touch no other page; else into a buffer.
+const fn place<T>(buffer: u64, line: u64, length: usize) -> u64 {
+    let beside = if align_of::<T>() > WORD_BYTES as usize { align_of::<T>() as u64 } else { WORD_BYTES };
+    if beside + (length * size_of::<T>()) as u64 <= ALIGN_BYTES {
+        return line + beside;
+    }
+    BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64
+}
 
 /// Values that a buffer holds.
 const fn chunk_length<T>() -> usize {

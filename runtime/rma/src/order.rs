@@ -97,7 +97,7 @@ impl Order {
     /// Whether the next operation needs more places.
     #[inline]
     pub(crate) fn is_tight(&self) -> bool {
-        2 * self.live >= self.places.len() && self.places.len() < OPERATION_PLACES
+        4 * self.live >= 3 * self.places.len() && self.places.len() < OPERATION_PLACES
     }
 
     /// Doubles the places. Live numbers that differ modulo a power of two differ modulo its double.
@@ -269,7 +269,7 @@ mod tests {
         while live.len() < OPERATIONS_IN_FLIGHT_MAX {
             let (id, _) = order.admit(After::Nothing).unwrap();
             live.push(id);
-            assert!(order.places() <= (4 * live.len()).max(OPERATION_PLACES_FIRST) && live.iter().all(|&id| order.is_live(id)));
+            assert!(order.places() <= (3 * live.len()).max(OPERATION_PLACES_FIRST) && live.iter().all(|&id| order.is_live(id)));
         }
         assert_eq!(order.places(), OPERATION_PLACES);
         let mut known: Vec<_> = order.live_ids().collect();

@@ -81,6 +81,10 @@ impl Peers {
     fn look_up(&mut self, rank: Rank) -> PeerNumber {
         let entries = &mut self.entries;
         self.latest = *self.numbers.entry(rank).or_insert_with(|| {
+            if entries.len() == entries.capacity() {
+                // By half as much again, as most ranks talk to few.
+                entries.reserve_exact(2 + entries.len() / 2);
+            }
             entries.push(Peer::new(rank));
             entries.len() as PeerNumber - 1
         });

@@ -24,7 +24,7 @@ const BARRIER_KEY: &str = "barrier";
 pub struct World {
     context: Context,
     meeting: Meeting,
-    symmetric: RefCell<SymmetricHeap>,
+    symmetric: Box<RefCell<SymmetricHeap>>,
 }
 
 /// Which symmetric memory is in use; the same on every rank, but for what this one alone has dropped.
@@ -44,11 +44,12 @@ impl World {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         register_heaps(&reach, rank, transport.as_mut())?;
         bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
-        // Ranks may see different numbers of processors, so that one decides for all.
-        bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;
-        bootstrap.barrier(&mut || false)?;
-        // What rank 0 says is found on its own host only, and matters only where all ranks are on one.
+        // Where all ranks are on one host they may see different numbers of processors, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
+        if mapped {
+            bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;
+        }
+        bootstrap.barrier(&mut || false)?;
         let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
         let kind = if crowded { BarrierAlgorithm::Central } else { BarrierAlgorithm::Dissemination };
         let heap_bytes = reach.addresses().segment_bytes();
@@ -59,11 +60,11 @@ impl World {
         Ok(Self {
             context: Context::new(shared, Port::Own(transport)),
             meeting: Meeting::new(Team::all(size), rank.number(), kind, scratch),
-            symmetric: RefCell::new(SymmetricHeap {
+            symmetric: Box::new(RefCell::new(SymmetricHeap {
                 heap,
                 slots: Vec::new(),
                 dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64],
-            }),
+            })),
         })
     }
 
@@ -72,14 +73,13 @@ impl World {
     /// # Errors
     /// An operation whose handle nobody waited for has failed, or the job is at fault.
     pub fn finish(self) -> Result<()> {
-        let survives = self.shared().survives();
-        if !survives {
+        let alone = !self.shared().survives() && self.shared().is_all_mapped();
+        if alone {
             self.barrier()?;
         }
-        // The last messages of the barrier are still on their way.
         self.quiet()?;
         self.context.drain(None)?;
-        if survives || !self.shared().is_all_mapped() {
+        if !alone {
             self.leave_together()?;
         }
         self.context.shared().bootstrap().finish();

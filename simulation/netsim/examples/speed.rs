@@ -1,5 +1,7 @@
 //! How fast the simulator is under random traffic: `cargo run --release -p pelago-netsim --example speed`.
 
+// What measures latencies is of no use here.
+#[expect(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -24,7 +26,7 @@ fn main() {
         let mut netsim = Netsim::new(&machine(topology, 1, vcs, 64, 16), nodes, 1).expect("the case is sound");
         let mut traffic = Traffic::new(&mut netsim, load, 16);
         let start = busy();
-        traffic.run(&mut netsim, cycles, |_, random| random.below(nodes), |_, _| {});
+        traffic.run(&mut netsim, cycles, |_, random| random.below(nodes), |_, _, _| {});
         let seconds = busy() - start;
         let counted = netsim.statistics();
         let crossed = counted.packet_hops - counted.packets;

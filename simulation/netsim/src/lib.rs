@@ -29,6 +29,8 @@ mod random;
 mod rate;
 mod reliable;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod topology;
 
 pub use machine::{Machine, MachineError};

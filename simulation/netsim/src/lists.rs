@@ -40,6 +40,15 @@ impl<T: Linked> Pool<T> {
     }
 }
 
+#[cfg(test)]
+impl<T: Linked> Pool<T> {
+    /// How many records are in use.
+    pub(crate) fn used(&self) -> usize {
+        let some = |index: u32| Some(index).filter(|&index| index != NONE);
+        self.records.len() - std::iter::successors(some(self.free), |&index| some(self[index].next())).count()
+    }
+}
+
 impl<T> std::ops::Index<u32> for Pool<T> {
     type Output = T;
     #[inline]
@@ -84,6 +93,15 @@ impl List {
             pool[self.last].link(index);
         }
         self.last = index;
+    }
+
+    /// Puts a record before all others.
+    pub(crate) fn push_first<T: Linked>(&mut self, pool: &mut Pool<T>, index: u32) {
+        pool[index].link(self.first);
+        if self.first == NONE {
+            self.last = index;
+        }
+        self.first = index;
     }
 
     #[inline]

@@ -343,6 +343,9 @@ impl RailSpec {
         delay("reliability.not_ready_ns", self.reliability.not_ready_ns)?;
         self.link.check("link")?;
         self.host_link.iter().try_for_each(|link| link.check("host_link"))?;
+        if self.kind == Kind::Tofu && self.lossy() {
+            return Err(MachineError("link.loss: must be 0 where kind = \"tofu\", whose links repeat what is lost themselves".into()));
+        }
         let router = &self.router;
         delay("router.routing_ns", router.routing_ns)?;
         delay("router.vc_allocation_ns", router.vc_allocation_ns)?;

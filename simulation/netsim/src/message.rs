@@ -149,6 +149,8 @@ pub(crate) struct Message {
     pub(crate) packets: u32,
     pub(crate) sent: u32,
     pub(crate) received: u32,
+    /// Packets of a datagram that needed no slot.
+    pub(crate) admitted: u32,
     /// Packets of any role that are in the network or in a NIC.
     pub(crate) under_way: u32,
     pub(crate) salt: u32,

@@ -16,6 +16,9 @@ use crate::random;
 use crate::statistics::{End, LinkStatistics, Statistics};
 use crate::topology::Topology;
 
+/// Nodes of a machine at most; each needs some hundred bytes.
+const NODES_MAX: u32 = 1 << 24;
+
 /// A simulated machine.
 ///
 /// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) asks to be woken, [`next`](Self::next) moves on to whatever the user
@@ -59,8 +62,8 @@ impl Netsim {
     ///
     /// The description does not go with so many nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
-        if nodes == 0 {
-            return Err(MachineError::new("nodes = 0: must be at least 1".into()));
+        if nodes == 0 || nodes > NODES_MAX {
+            return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
         }
         let mut netsim = Self {
             queue: Queue::new(),
@@ -193,6 +196,7 @@ impl Netsim {
             packets,
             sent: 0,
             received: 0,
+            admitted: 0,
             under_way: 0,
             salt: choice as u32,
             via: (choice >> 32) as u32,
@@ -220,7 +224,6 @@ impl Netsim {
         while self.notices.is_empty() {
             let event = self.queue.pop()?;
             self.statistics.events += 1;
-            self.prepare();
             self.happen(event);
         }
         self.notices.pop_front()
@@ -289,18 +292,6 @@ impl Netsim {
             nic -= rail.count;
         }
         (0, 0)
-    }
-
-    /// Loads what the next events need, so that the processor waits for several of them at once.
-    #[inline]
-    fn prepare(&self) {
-        let packet = |event: &&Event| event.key & class::MASK == class::READY;
-        if let Some(event) = self.queue.ahead(4).filter(packet) {
-            self.network.touch(event.payload as u32);
-        }
-        if let Some(event) = self.queue.ahead(1).filter(packet) {
-            self.network.touch_way(event.payload as u32, (event.key & u64::from(u32::MAX)) as u32);
-        }
     }
 
     fn happen(&mut self, event: Event) {

@@ -24,7 +24,7 @@ use crate::lists::{Linked, List, NONE, Pool};
 use crate::queue::{Event, Queue};
 use crate::random::happens;
 use crate::rate::Rate;
-use crate::topology::{Topology, Way};
+use crate::topology::{Ring, Topology, Way};
 
 /// Orders what happens at one time: users first, then links that become free, then packets that ask, then NICs.
 pub(crate) mod class {
@@ -44,9 +44,7 @@ pub(crate) const ENTITIES_MAX: u32 = 1 << 29;
 pub(crate) struct Packet {
     /// From when on its head may ask for the next link.
     ready: u64,
-    pub(crate) message: u32,
-    /// Its number within the message.
-    pub(crate) sequence: u32,
+    pub(crate) part: Part,
     next: u32,
     /// The lane in whose far buffer it lies, or `NONE` in its first NIC.
     input: u32,
@@ -57,8 +55,15 @@ pub(crate) struct Packet {
     /// The lanes of the channel that it may take.
     vc: u8,
     vcs: u8,
-    /// Whether it must leave room for another.
-    enters: bool,
+    ring: Ring,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) message: u32,
+    /// Its number within the message.
+    pub(crate) sequence: u32,
     pub(crate) role: u8,
 }
 
@@ -289,12 +294,11 @@ impl Network {
     }
 
     /// A packet of `bytes` that is to leave from a terminal.
-    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, way: Way, bytes: u32, message: u32, sequence: u32, role: u8) -> u32 {
+    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, way: Way, bytes: u32, part: Part) -> u32 {
         let fabric = &self.fabrics[usize::from(rail)];
         self.packets.insert(Packet {
             ready: 0,
-            message,
-            sequence,
+            part,
             next: NONE,
             input: NONE,
             channel: fabric.first_channel + terminal,
@@ -302,8 +306,7 @@ impl Network {
             way,
             vc: 0,
             vcs: fabric.vcs,
-            enters: false,
-            role,
+            ring: Ring::None,
         })
     }
 
@@ -311,22 +314,6 @@ impl Network {
     #[inline]
     pub(crate) fn ready(&mut self, queue: &mut Queue, packet: u32) {
         self.ask(queue, packet);
-    }
-
-    /// Loads a packet.
-    #[inline]
-    pub(crate) fn touch(&self, packet: u32) {
-        std::hint::black_box(self.packets[packet].channel);
-    }
-
-    /// Loads what a packet needs that asks from a lane.
-    #[inline]
-    pub(crate) fn touch_way(&self, packet: u32, lane: u32) {
-        let Packet { channel, vc, .. } = self.packets[packet];
-        let state = &self.channels[channel as usize];
-        let fabric = &self.fabrics[usize::from(state.rail)];
-        let out = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs) + u32::from(vc);
-        std::hint::black_box((self.lanes[out as usize].waiting, self.lanes[lane as usize].waiting));
     }
 
     /// A channel is to be looked at.
@@ -385,7 +372,7 @@ impl Network {
 
     /// Puts a packet in line for one of the lanes it may take.
     fn ask(&mut self, queue: &mut Queue, packet: u32) {
-        let Packet { channel, vc, vcs, bytes, input, .. } = self.packets[packet];
+        let Packet { channel, vc, vcs, bytes, input, ring, .. } = self.packets[packet];
         let rail = self.channels[channel as usize].rail;
         let fabric = &self.fabrics[usize::from(rail)];
         let first = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs) + u32::from(vc);
@@ -406,8 +393,14 @@ impl Network {
             state.room -= bytes;
         }
         let state = &mut self.lanes[lane as usize];
-        let alone = state.line.first().is_none();
-        state.line.push(&mut self.packets, packet);
+        if ring == Ring::Stays {
+            // Who goes round a ring may take room that those who enter must leave, so it must not stand behind them.
+            // There is one at most: only one lane leads on to this one.
+            state.line.push_first(&mut self.packets, packet);
+        } else {
+            state.line.push(&mut self.packets, packet);
+        }
+        let first_in_line = state.line.first() == Some(packet);
         state.waiting = state.waiting.saturating_add(1);
         let state = &mut self.channels[channel as usize];
         state.waiting += 1;
@@ -415,8 +408,8 @@ impl Network {
         let waiting = state.waiting;
         let tally = &mut self.tallies[channel as usize];
         tally.waiting_max = tally.waiting_max.max(waiting);
-        // Nobody but the first in line can be served.
-        if alone {
+        // Nobody else in line can be served.
+        if first_in_line {
             self.serve(queue, channel);
         }
     }
@@ -464,14 +457,14 @@ impl Network {
             let lane = first + lines.trailing_zeros();
             lines &= lines - 1;
             let Some(packet) = self.lanes[lane as usize].line.first() else { continue };
-            let Packet { input, bytes, ready, enters, .. } = self.packets[packet];
+            let Packet { input, bytes, ready, ring, .. } = self.packets[packet];
             let mut at = from.max(self.lanes[lane as usize].free);
             if !drops {
                 if input != NONE {
                     at = at.max(self.channels[self.channel_of(rail, input) as usize].port_free);
                 }
                 let fabric = &self.fabrics[usize::from(rail)];
-                let need = fabric.claim(bytes) + if enters { fabric.packet_max } else { 0 };
+                let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
                 at = at.max(self.room_at(lane, need, now));
             }
             if at < earliest || (at == earliest && ready < oldest) {
@@ -606,7 +599,7 @@ impl Network {
         state.ready = head + fabric.pipeline + slower;
         state.input = lane;
         state.channel = fabric.first_channel + next;
-        (state.vc, state.vcs, state.enters) = (hop.vc, hop.vcs, hop.enters);
+        (state.vc, state.vcs, state.ring) = (hop.vc, hop.vcs, hop.ring);
         let (drops, channel) = (fabric.drops, self.channel_of(rail, lane));
         let state = &mut self.lanes[lane as usize];
         if drops {
@@ -650,4 +643,28 @@ pub(crate) struct Count {
     pub(crate) packets: u64,
     pub(crate) busy: u64,
     pub(crate) waiting_max: u32,
+}
+
+#[cfg(test)]
+impl Network {
+    /// Checks that no packet is left and all room has come back.
+    pub(crate) fn assert_empty(&mut self) {
+        assert_eq!(self.packets.used(), 0, "packets are left");
+        let mut lane = 0;
+        for channel in 0..self.channels.len() {
+            let state = &self.channels[channel];
+            assert_eq!((state.waiting, state.lines), (0, 0));
+            let fabric = &self.fabrics[usize::from(state.rail)];
+            let number = channel as u32 - fabric.first_channel;
+            let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
+            let (vcs, room) = (u32::from(fabric.vcs), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });
+            for lane in lane..lane + vcs {
+                self.collect(lane, u64::MAX);
+                let state = &self.lanes[lane as usize];
+                assert_eq!((state.room, state.waiting, state.asked), (room, 0, false), "lane {lane}");
+            }
+            lane += vcs;
+        }
+        assert_eq!(self.releases.used(), 0, "room is left");
+    }
 }

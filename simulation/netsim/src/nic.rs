@@ -7,6 +7,7 @@ use crate::lists::List;
 use crate::machine::{Kind as RailKind, Order, RailSpec, bytes_per_second, picoseconds};
 use crate::message::{Kind, Message, Notice, Phase, role};
 use crate::netsim::Netsim;
+use crate::network::Part;
 use crate::rate::Rate;
 use crate::topology::Way;
 
@@ -234,7 +235,8 @@ impl Netsim {
                 }
             }
             state.buffered += 1;
-            let packet = self.network.packet(state.rail, state.terminal, way, bytes, index, sequence, role::DATA);
+            let part = Part { message: index, sequence, role: role::DATA };
+            let packet = self.network.packet(state.rail, state.terminal, way, bytes, part);
             if done > now {
                 self.nics[nic as usize].reading = true;
                 return self.at(nic, done, task::READ, packet);
@@ -245,7 +247,7 @@ impl Netsim {
 
     /// A packet was read.
     fn read(&mut self, packet: u32) {
-        let nic = self.messages[self.network.packets[packet].message].from;
+        let nic = self.messages[self.network.packets[packet].part.message].from;
         self.nics[nic as usize].reading = false;
         self.put_on(packet);
         self.transmit(nic);
@@ -253,7 +255,7 @@ impl Netsim {
 
     /// Hands a packet that was read to the link.
     fn put_on(&mut self, packet: u32) {
-        let (index, sequence) = (self.network.packets[packet].message, self.network.packets[packet].sequence);
+        let Part { message: index, sequence, .. } = self.network.packets[packet].part;
         let message = &mut self.messages[index];
         if sequence + 1 == message.packets && !message.read {
             message.read = true;
@@ -269,9 +271,9 @@ impl Netsim {
 
     /// The link has taken a packet.
     pub(crate) fn left(&mut self, packet: u32) {
-        let state = &self.network.packets[packet];
-        if state.role == role::DATA {
-            let nic = self.messages[state.message].from;
+        let part = self.network.packets[packet].part;
+        if part.role == role::DATA {
+            let nic = self.messages[part.message].from;
             self.nics[nic as usize].buffered -= 1;
             self.transmit(nic);
         }
@@ -284,14 +286,13 @@ impl Netsim {
         message.under_way += 1;
         let way = Way { to: self.nics[to as usize].terminal, salt: message.salt, via: message.via, stage: 0 };
         let nic = &self.nics[from as usize];
-        let packet = self.network.packet(nic.rail, nic.terminal, way, bytes, index, 0, role);
+        let packet = self.network.packet(nic.rail, nic.terminal, way, bytes, Part { message: index, sequence: 0, role });
         self.network.inject(&mut self.queue, packet);
     }
 
     /// The tail of a packet is going to reach its last NIC.
     pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
-        let state = &self.network.packets[packet];
-        let (role, index) = (state.role, state.message);
+        let Part { message: index, role, .. } = self.network.packets[packet].part;
         let nic = self.destination(packet);
         let rail = self.rail(nic);
         if role != role::DATA {
@@ -307,8 +308,8 @@ impl Netsim {
     /// Writes a packet to memory, from a time that may lie ahead.
     pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-        let state = &self.network.packets[packet];
-        let payload = rail.payload(&self.messages[state.message], state.sequence);
+        let Part { message, sequence, .. } = self.network.packets[packet].part;
+        let payload = rail.payload(&self.messages[message], sequence);
         let nic_state = &mut self.nics[nic as usize];
         let behind = nic_state.write_free.saturating_sub(from);
         if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
@@ -323,8 +324,7 @@ impl Netsim {
 
     /// A packet that is not written to memory, or that may need a receive slot, has come.
     fn arrived(&mut self, packet: u32) {
-        let state = &self.network.packets[packet];
-        let (index, role) = (state.message, state.role);
+        let Part { message: index, role, .. } = self.network.packets[packet].part;
         if role == role::DATA {
             return self.admit(packet);
         }
@@ -390,8 +390,7 @@ impl Netsim {
 
     /// A packet is in memory.
     fn written(&mut self, packet: u32) {
-        let state = &self.network.packets[packet];
-        let (index, sequence) = (state.message, state.sequence);
+        let Part { message: index, sequence, .. } = self.network.packets[packet].part;
         let lossy = self.rail(self.messages[index].to).lossy;
         self.discard(packet);
         if !lossy {
@@ -451,7 +450,7 @@ impl Netsim {
 
     /// Frees a packet that has come to its end.
     pub(crate) fn discard(&mut self, packet: u32) {
-        let index = self.network.packets[packet].message;
+        let index = self.network.packets[packet].part.message;
         self.messages[index].under_way -= 1;
         self.network.packets.remove(packet);
     }
@@ -472,9 +471,9 @@ impl Netsim {
 
     /// The NIC to which a packet goes.
     pub(crate) fn destination(&self, packet: u32) -> u32 {
-        let state = &self.network.packets[packet];
-        let message = &self.messages[state.message];
-        match state.role {
+        let part = self.network.packets[packet].part;
+        let message = &self.messages[part.message];
+        match part.role {
             role::DATA => message.to,
             role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => message.from,
             _ => message.by,

@@ -72,12 +72,6 @@ impl Queue {
         Some(Event { time: self.now, key, payload })
     }
 
-    /// An event that will come out soon, so many after the next one, if that is known.
-    #[inline]
-    pub(crate) fn ahead(&self, distance: usize) -> Option<&Event> {
-        self.present.len().checked_sub(distance + 1).map(|index| &self.present[index])
-    }
-
     /// Moves to the next time that has events.
     fn advance(&mut self) -> Option<()> {
         if self.occupied == 0 {

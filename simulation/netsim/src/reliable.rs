@@ -10,6 +10,7 @@ use crate::lists::List;
 use crate::machine::Kind as RailKind;
 use crate::message::{Kind, Notice, Phase, Reason, role};
 use crate::netsim::Netsim;
+use crate::network::Part;
 use crate::nic::{Rail, task};
 
 impl Netsim {
@@ -28,16 +29,23 @@ impl Netsim {
 
     /// A packet of a datagram has come where receive slots are limited.
     pub(crate) fn admit(&mut self, packet: u32) {
-        let (index, now) = (self.network.packets[packet].message, self.queue.now());
+        let (index, now) = (self.network.packets[packet].part.message, self.queue.now());
         let nic = self.messages[index].to;
         if self.messages[index].phase != Phase::Sending {
             // It ended, or has come before: no slot is needed for what is thrown away.
             return self.write(nic, packet, now);
         }
+        let kind = self.rail(nic).kind;
+        let message = &mut self.messages[index];
+        if kind == RailKind::Tofu && message.admitted + 1 < message.packets {
+            // Only the packet that completes a datagram takes the slot: one that waits for packets behind it must not hold any.
+            message.admitted += 1;
+            return self.write(nic, packet, now);
+        }
         if self.take_slot(nic, index) {
             return self.write(nic, packet, now);
         }
-        match self.rail(nic).kind {
+        match kind {
             RailKind::Tofu => self.nics[nic as usize].held.push(&mut self.network.packets, packet),
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
@@ -94,10 +102,10 @@ impl Netsim {
 
     /// A packet is lost.
     pub(crate) fn lost(&mut self, packet: u32) {
-        let (index, data) = (self.network.packets[packet].message, self.network.packets[packet].role == role::DATA);
+        let Part { message: index, role, .. } = self.network.packets[packet].part;
         self.discard(packet);
         let message = &self.messages[index];
-        if data && message.kind == Kind::Datagram && !self.rail(message.to).acknowledges_datagrams() {
+        if role == role::DATA && message.kind == Kind::Datagram && !self.rail(message.to).acknowledges_datagrams() {
             self.messages[index].lost = true;
         }
         self.forget(index);

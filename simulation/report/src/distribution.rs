@@ -1,7 +1,8 @@
 //! How often which length of time occurred: exact counts in buckets whose width grows with the length.
 //!
-//! A bucket holds the lengths that agree in their leading bit and the three bits after it; below 16 ps each length has its own. So a
-//! bucket is at most an eighth as wide as the least length in it, and 496 buckets hold all of 64 bits (as in HDR histograms).
+//! A bucket holds the lengths that agree in their leading bit and the three bits after it; below 16 ps each length has its own.
+//! So a bucket is at most an eighth as wide as the least length in it, and 496 buckets hold all of 64 bits (as in HDR
+//! histograms).
 
 use pelago_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,8 @@ const BITS: u32 = 3;
 
 /// A distribution of lengths of time.
 ///
-/// Counts, mean (rounded down), minimum and maximum are exact. A percentile is the upper end of the bucket that holds it, but no more
-/// than the maximum: at least the true one, and larger by an eighth at most.
+/// Counts, mean (rounded down), minimum and maximum are exact. A percentile is the upper end of the bucket that holds it, but no
+/// more than the maximum: at least the true one, and larger by an eighth at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many lengths; all else is zero if there are none.

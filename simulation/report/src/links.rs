@@ -123,7 +123,8 @@ mod tests {
         assert_eq!((counts[0], counts[5], counts[19], counts.iter().sum::<u64>()), (1, 1, 1, 3));
         let names: Vec<&str> = links.busiest.iter().map(|row| row.from.as_str()).collect();
         assert_eq!(names, ["nic 2", "nic 1", "nic 0"]);
-        assert_eq!(links.busiest[1].utilization_ppm, 250_000);
+        let LinkRow { bytes, busy_ps, utilization_ppm, longest_queue, .. } = links.busiest[1];
+        assert_eq!((bytes, busy_ps, utilization_ppm, longest_queue), (9, 250, 250_000, 3));
     }
 
     #[test]

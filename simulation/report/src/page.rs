@@ -10,7 +10,8 @@ const SCRIPT: &str = include_str!("templates/page.js");
 impl Report {
     /// A page that needs nothing else: a browser shows it from a file, without a network.
     ///
-    /// Of the time line it has the first [`PAGE_RECORDS_MAX`] spans and messages, and says so. Cost: a copy of those and their text.
+    /// Of the time line it has the first [`PAGE_RECORDS_MAX`] spans and messages, and says so. Cost: a copy of those and their
+    /// text.
     pub fn to_html(&self) -> String {
         let report = Self { timeline: self.timeline.first(PAGE_RECORDS_MAX), ..self.without_timeline() };
         // In JSON this character stands within texts only, so that none of them can end the element or open another.

@@ -11,8 +11,8 @@ use crate::timeline::{Message, Span, State, Timeline};
 
 /// What happens in a job, in the order of time.
 ///
-/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 32 for each message number, and what [`Limits`]
-/// lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
+/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, and what
+/// [`Limits`] lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     limits: Limits,
@@ -90,12 +90,12 @@ impl Recorder {
         self.rank(rank).ended = next.is_none().then_some(now);
     }
 
-    /// A rank posts an operation. `message` is its number until it completes, `to` the rank at its other end: the one whose memory a put
-    /// or an atomic changes, a get reads, and a copy reads or changes.
+    /// A rank posts an operation. `message` is its number until it completes, `to` the rank at its other end: the one whose
+    /// memory a put or an atomic changes, a get reads, and a copy reads or changes.
     ///
     /// # Panics
     /// An operation of this number is under way.
-    // The seven facts of a message; a struct for them would have this one use.
+    // The six facts of a message; a struct for them would have this one use.
     #[allow(clippy::too_many_arguments)]
     pub fn posted(&mut self, message: u32, kind: Kind, from: Rank, to: Rank, bytes: u64, now: Instant) {
         let state = self.rank(from);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn tables_are_as_large_as_they_say() {
         assert_eq!(size_of::<RankState>(), 72);
-        assert_eq!(size_of::<Option<UnderWay>>(), 32);
+        assert_eq!(size_of::<Option<UnderWay>>(), 24);
         assert_eq!((size_of::<Span>(), size_of::<Message>()), (24, 64));
     }
 

@@ -7,8 +7,8 @@ use crate::limits::Limits;
 
 /// Spans and messages, as many as the limits let it keep.
 ///
-/// In JSON, a span is a list of `rank`, `state`, `from_ps`, `to_ps`, and a message one of `kind`, `from`, `to`, `bytes`, `posted_ps`,
-/// `effective_ps`, `completed_ps`, `failed`: a tenth of the size that names in each of a million would have.
+/// In JSON, a span is a list of `rank`, `state`, `from_ps`, `to_ps`, and a message one of `kind`, `from`, `to`, `bytes`,
+/// `posted_ps`, `effective_ps`, `completed_ps`, `failed`: a tenth of the size that names in each of a million would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Ranks from this one on are not in the time line.

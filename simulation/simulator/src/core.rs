@@ -7,6 +7,7 @@ use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width}
 use pelago_memory::Cells;
 use pelago_netsim::{Netsim, Notice, Operation as Message};
 use pelago_platform::{Completion, Failure, Fault, Operation, PostError, Token};
+use pelago_report::{Kind, Recorder, Why};
 
 use crate::memory::Memory;
 use crate::stations::{Ask, Stations};
@@ -34,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) memory: Memory,
     /// Where ranks speak by the library's own protocol: it moves their operations.
     pub(crate) stations: Option<Stations>,
+    /// Who writes down what happens, if anybody wants to know.
+    pub(crate) recorder: Option<Recorder>,
     /// How many consecutive ranks share a node.
     per_node: u32,
     ranks: Vec<RankState>,
@@ -141,13 +144,19 @@ struct Operations {
 
 impl Core {
     pub(crate) fn new(mut network: Netsim, memory: Memory, stations: Option<Stations>, ranks: u32, per_node: u32) -> Self {
-        for &(rank, at) in stations.iter().flat_map(|stations| &stations.faults().deaths) {
-            network.wake_at(at, rank.number(), FOR_DEATH | u64::from(rank.number()));
+        for faults in stations.iter().map(Stations::faults) {
+            for &(rank, at) in &faults.deaths {
+                let news = faults.told_after.map(|told_after| at + told_after);
+                for at in [Some(at), news].into_iter().flatten() {
+                    network.wake_at(at, rank.number(), FOR_DEATH | u64::from(rank.number()));
+                }
+            }
         }
         Self {
             network,
             memory,
             stations,
+            recorder: None,
             per_node,
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: (0..ranks).collect(),
@@ -215,6 +224,10 @@ impl Core {
         let pending = Pending { earlier, later, rank, token, work, epoch, result, stage, postponed, effective, done };
         let number = self.operations.insert(pending);
         self.ranks[me as usize].latest = link(number);
+        if let Some(recorder) = &mut self.recorder {
+            let (kind, bytes) = self.operations.get(number).work.kind();
+            recorder.posted(number, kind, rank, target, bytes, self.network.now());
+        }
         if let Some(earlier) = earlier {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
@@ -371,6 +384,9 @@ impl Core {
         if *state != State::Ended {
             *state = State::Ended;
             self.ended += 1;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.stopped(rank, self.network.now(), Why::Ended);
+            }
         }
     }
 
@@ -392,6 +408,14 @@ impl Core {
         self.ranks[u32::from(rank) as usize].state == State::Ended
     }
 
+    /// A rank is about to go on.
+    pub(crate) fn go_on(&mut self, rank: Rank) {
+        self.running = Some(rank);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.resumed(rank, self.network.now());
+        }
+    }
+
     /// Ranks that wait for something without an end.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
         let ranks = (0..).map(Rank::new).zip(&self.ranks);
@@ -403,6 +427,10 @@ impl Core {
         let known = &mut self.ranks[number as usize];
         known.state = state;
         known.sleep = known.sleep.wrapping_add(1);
+        if let Some(recorder) = &mut self.recorder {
+            let why = if state == State::Asleep { Why::Computing } else { Why::Waiting };
+            recorder.stopped(rank, self.network.now(), why);
+        }
         if state == State::Parked {
             known.looks = 0;
         }
@@ -427,7 +455,10 @@ impl Core {
                 self.settle(rank);
             }
         } else if token & FOR_DEATH != 0 {
-            self.kill(rank);
+            match self.stations.as_ref().is_some_and(|stations| stations.is_dead(rank)) {
+                false => self.kill(rank),
+                true => self.fail(Fault::PeerLost(rank)),
+            }
         } else if self.ranks[number as usize].sleep & COUNT_MASK == count {
             self.rouse(number, true);
         }
@@ -523,6 +554,9 @@ impl Core {
             pending.result = pending.work.perform(&self.memory);
         }
         pending.effective = true;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effective(number, self.network.now());
+        }
         let (done, touched) = (pending.done, pending.work.written(&self.memory));
         if done {
             self.complete(number);
@@ -557,6 +591,9 @@ impl Core {
 
     fn complete(&mut self, number: u32) {
         let Pending { rank, token, result, earlier, later, .. } = self.operations.remove(number);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(number, result.is_err(), self.network.now());
+        }
         if let Some(earlier) = earlier {
             self.operations.get_mut(earlier.get() - 1).later = later;
         }
@@ -583,6 +620,17 @@ impl Work {
             Operation::Get { from, to } => Self::Get { from, to, read: None },
             Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
             Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
+        }
+    }
+
+    /// What it is, and how many bytes it moves.
+    fn kind(&self) -> (Kind, u64) {
+        match self {
+            Self::Write { bytes, .. } => (Kind::Put, bytes.as_slice().len() as u64),
+            Self::Put { from, .. } => (Kind::Put, from.bytes() as u64),
+            Self::Get { to, .. } => (Kind::Get, to.bytes() as u64),
+            Self::Copy { bytes, .. } => (Kind::Copy, *bytes),
+            Self::Atomic { width, .. } => (Kind::Atomic, width.bytes()),
         }
     }
 

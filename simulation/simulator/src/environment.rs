@@ -1,5 +1,7 @@
 //! How `pelago sim` tells a program that its ranks are to be simulated: one variable of the environment.
 
+use std::path::PathBuf;
+
 use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,12 @@ pub struct Request {
     pub stack_bytes: Option<u64>,
     /// Whether the program ends with a line on standard error that says what was simulated.
     pub summary: bool,
+    /// What to call the program in a report.
+    pub program: String,
+    /// Where to write a report: a page if it ends in `.html`, else JSON.
+    pub report: Option<PathBuf>,
+    /// Where to write a trace, in the format of Chrome and Perfetto.
+    pub trace: Option<PathBuf>,
 }
 
 /// The variable does not hold a request.
@@ -40,12 +48,12 @@ pub enum RequestError {
     Machine(#[from] MachineError),
 }
 
-/// Virtual memory for the heaps of all ranks, far below what a process may map.
-const HEAPS_BYTES: u64 = 2 << 40;
+/// Virtual memory for the heaps of all ranks: close together, so that their page tables stay small.
+const HEAPS_BYTES: u64 = 64 << 30;
 
 /// The least heap: room for the scratch memory of the largest job.
 const HEAP_BYTES_MIN: u64 = 512 << 10;
-const HEAP_BYTES_MAX: u64 = 4 << 30;
+const HEAP_BYTES_MAX: u64 = 1 << 30;
 
 /// Up to so many ranks have large stacks; more have small ones, so that their page tables stay small.
 const LARGE_STACKS_MAX: u32 = 16_384;
@@ -84,6 +92,7 @@ impl Request {
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             protocol: None,
+            report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
         })
     }
 }

@@ -17,6 +17,9 @@ pub struct Faults {
     pub partitions: Vec<Partition>,
     /// Ranks that die, and when.
     pub deaths: Vec<(Rank, Instant)>,
+    /// How long after a death all ranks are told of it, as a launcher does that watches them; otherwise they find out by themselves, if
+    /// they wait for an answer of the dead.
+    pub told_after: Option<Duration>,
     /// Ranks that datagrams reach so much later.
     pub slow: Vec<(Rank, Duration)>,
 }

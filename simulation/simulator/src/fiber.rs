@@ -45,6 +45,23 @@ impl Fiber {
 }
 
 
+/// What a closure borrows, on its way to the other stack of the same thread.
+struct SameThread<T>(T);
+
+// SAFETY: F2: it is used on the thread that made it.
+unsafe impl<T> Send for SameThread<T> {}
+
+/// Runs `f` on the stack of whoever resumed the fiber, so that fibers need little of their own; outside of fibers, at once.
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let Some(current) = CURRENT.get() else { return f() };
+    let f = SameThread(f);
+    // SAFETY: F2: the yielder of the fiber that runs now.
+    unsafe { current.as_ref() }.on_parent_stack(move || {
+        let SameThread(f) = { f };
+        f()
+    })
+}
+
 /// Stops the running fiber until it is resumed.
 ///
 /// # Panics

@@ -26,8 +26,9 @@ mod stations;
 use std::cell::{Cell, RefCell};
 
 use pelago_base::{Counters, Instant, Rank};
-use pelago_netsim::{Machine, MachineError, Netsim, Statistics};
+use pelago_netsim::{End, LinkStatistics, Machine, MachineError, Netsim, Statistics};
 use pelago_platform::Fault;
+use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
 
 use crate::core::Core;
 pub use crate::environment::{Request, RequestError, VARIABLE};
@@ -58,6 +59,8 @@ pub struct Settings {
     /// The library's own protocol, if it is to carry what ranks send, over datagrams that may be lost. Without it the NICs of the machine
     /// put, get and work on words by themselves.
     pub protocol: Option<Protocol>,
+    /// What to call the program in a report, if one is wanted.
+    pub report: Option<String>,
 }
 
 /// What a simulation has brought.
@@ -73,6 +76,8 @@ pub struct Outcome<R> {
     pub statistics: Statistics,
     /// What passed over the library's own protocol, for each rank, if that was simulated.
     pub counters: Vec<Counters>,
+    /// What happened, if a report was wanted.
+    pub report: Option<Report>,
     /// What was wrong with the job, if anything.
     pub fault: Option<Fault>,
     /// Ranks that waited when nothing could happen any more, with how many operations each had under way: the first few.
@@ -121,7 +126,9 @@ pub fn simulate<R, E>(
     settings: &Settings,
     body: impl Fn(Parts) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, SimulationError> {
-    let shared = Shared::new(core(settings)?);
+    let mut core = core(settings)?;
+    core.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
+    let shared = Shared::new(core);
     let stacks = Stacks::new(settings.ranks, settings.stack_bytes)?;
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
@@ -135,9 +142,13 @@ pub fn simulate<R, E>(
         results[u32::from(rank) as usize] = Some(result);
     });
     let mut core = shared.core();
-    let (end, statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
+    let (end, mut statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
+    statistics.drops += core.stations.as_ref().map_or(0, Stations::lost);
     let counters = core.stations.as_ref().map(Stations::counters).unwrap_or_default();
-    Ok(Outcome { results: results.into_inner(), failed: failed.get(), end, statistics, counters, fault, stuck })
+    let facts = || facts(settings, &statistics, end, fault);
+    let report = core.recorder.take().map(|recorder| recorder.finish(facts()));
+    let (results, failed) = (results.into_inner(), failed.get());
+    Ok(Outcome { results, failed, end, statistics, counters, report, fault, stuck })
 }
 
 /// The parts of all ranks of a job that nobody runs: whoever makes progress with a transport moves the network.
@@ -147,6 +158,36 @@ pub fn simulate<R, E>(
 pub fn ends(settings: &Settings) -> Result<Vec<Parts>, SimulationError> {
     let shared = Shared::new(core(settings)?);
     Ok((0..settings.ranks).map(|rank| shared.parts(Rank::new(rank))).collect())
+}
+
+/// What a report begins with.
+fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Option<Fault>) -> Facts {
+    let name = |end: &End| match end {
+        End::Nic { node, nic } => format!("node {node} nic {nic}"),
+        End::Router(router) => format!("router {router}"),
+    };
+    let link = |link: &LinkStatistics| LinkUse {
+        from: name(&link.from),
+        to: name(&link.to),
+        bytes: link.bytes,
+        busy: link.busy,
+        longest_queue: link.queue_max,
+    };
+    Facts {
+        program: settings.report.clone().unwrap_or_default(),
+        machine: settings.machine.name().into(),
+        machine_source: settings.machine.about().into(),
+        ranks: settings.ranks,
+        nodes: settings.ranks.div_ceil(settings.per_node),
+        per_node: settings.per_node,
+        seed: settings.seed,
+        end,
+        events: statistics.events,
+        packets: statistics.packets,
+        packet_hops: statistics.packet_hops,
+        links: statistics.links.iter().map(link).collect(),
+        fault: fault.map(|fault| fault.to_string()),
+    }
 }
 
 fn core(settings: &Settings) -> Result<Core, SimulationError> {
@@ -175,8 +216,10 @@ fn run(shared: &Shared, stacks: &Stacks, body: impl Fn(Rank)) -> Vec<(Rank, u32)
         let mut core = shared.core();
         while let Some(number) = core.ready.pop_front() {
             let rank = Rank::new(number);
-            core.running = Some(rank);
             let is_dead = core.is_ended(rank);
+            if !is_dead {
+                core.go_on(rank);
+            }
             drop(core);
             // A rank that has died never goes on.
             let ended = is_dead || fibers[number as usize].as_mut().is_none_or(Fiber::resume);

@@ -266,17 +266,18 @@ impl Transport for End {
         if to.0 >= core.size() {
             return Err(PostError::Unknown(to));
         }
-        core.post(self.rank, Rank::new(to.0), operation, token)
+        fiber::outside(|| core.post(self.rank, Rank::new(to.0), operation, token))
     }
 
     fn fence(&mut self, to: Endpoint) {
-        self.shared.core().fence(self.rank, Rank::new(to.0));
+        let mut core = self.shared.core();
+        fiber::outside(|| core.fence(self.rank, Rank::new(to.0)));
     }
 
     /// Outside of a rank whoever looks moves the network by one event.
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut core = self.shared.core();
-        if core.take_completed(self.rank, completed) {
+        if fiber::outside(|| core.take_completed(self.rank, completed)) {
             return true;
         }
         if core.running.is_none() {

@@ -45,6 +45,8 @@ pub(crate) struct Stations {
     /// Datagrams that are on their way.
     datagrams: Vec<Option<Datagram>>,
     free: Vec<u32>,
+    /// Datagrams that were lost on purpose.
+    lost: u64,
     buffer: Box<[u8]>,
 }
 
@@ -97,6 +99,7 @@ impl Stations {
             protocol,
             datagrams: Vec::new(),
             free: Vec::new(),
+            lost: 0,
             buffer: vec![0; DATAGRAM_BYTES].into(),
         }
     }
@@ -136,6 +139,16 @@ impl Stations {
     /// A rank dies: it neither sends nor receives any more.
     pub(crate) fn kill(&mut self, rank: Rank) {
         self.end(rank).dead = true;
+    }
+
+    /// Whether a rank has died.
+    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
+        self.ranks[rank.index()].dead
+    }
+
+    /// How many datagrams were lost on purpose.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// A datagram arrives; returns at whom.
@@ -183,7 +196,9 @@ impl Stations {
             }
             let Some(transmit) = end.station.transmit(now, None, &mut self.buffer, false) else { break };
             let bytes = &self.buffer[..transmit.bytes];
-            for later in self.protocol.faults.deliveries(&mut end.dice, now, rank, transmit.to) {
+            let mut deliveries = self.protocol.faults.deliveries(&mut end.dice, now, rank, transmit.to).peekable();
+            self.lost += u64::from(deliveries.peek().is_none());
+            for later in deliveries {
                 let datagram = Datagram { from: rank, to: transmit.to, bytes: bytes.into() };
                 let message = datagram.message(per_node);
                 let number = self.free.pop().unwrap_or(self.datagrams.len() as u32);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
@@ -37,6 +37,12 @@ pub(crate) struct Sim {
     /// The stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
     #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
     stack: Option<u64>,
+    /// Write what happened to a file: a page that a browser shows if its name ends in .html, else JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write a trace for chrome://tracing or Perfetto to a file
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// End without the line that says what was simulated
     #[arg(long)]
     quiet: bool,
@@ -83,6 +89,9 @@ impl Sim {
             heap_bytes: self.heap,
             stack_bytes: self.stack,
             summary: !self.quiet,
+            program: self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            report: self.report.clone(),
+            trace: self.trace.clone(),
         };
         for (value, option) in [(ranks, "-n"), (self.per_node, "--per-node")] {
             if value == 0 || value > pelago_base::limits::RANKS_MAX {

@@ -1,6 +1,7 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest.
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, which takes longer.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};
 
@@ -32,15 +33,34 @@ const CHECKS: &[Check] = &[
     Check { name: "tests", arguments: &["test", "--workspace", "--all-features"], environment: &[] },
 ];
 
+/// Whole jobs on networks that lose, double and delay, from seeds.
+const SWEEP: &[&str] = &["run", "--quiet", "--release", "--package", "pelago-sweep", "--"];
+
 fn main() -> ExitCode {
     let chosen = std::env::args().nth(1).unwrap_or_default();
+    if chosen == "sweep" {
+        return run(SWEEP, std::env::args_os().skip(2));
+    }
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| chosen == "ci" || chosen == check.name).collect();
     if checks.is_empty() {
-        eprintln!("cargo xtask ci runs everything; cargo xtask NAME one of:");
+        eprintln!(
+            "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask ci runs everything; cargo xtask NAME one of:"
+        );
         CHECKS.iter().for_each(|check| eprintln!("    {:?}: cargo {}", check.name, check.arguments.join(" ")));
         return ExitCode::from(2);
     }
     if checks.into_iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a program of the workspace with arguments of its own, and ends as it does.
+fn run(cargo: &[&str], arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match Command::new(env!("CARGO")).args(cargo).args(arguments).status() {
+        Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn passes(check: &Check) -> bool {

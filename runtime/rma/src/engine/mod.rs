@@ -354,15 +354,13 @@ impl Engine {
 
     #[cold]
     fn grow(&mut self) {
-        let before: Vec<(u64, Record)> = self
-            .order
-            .live_ids()
-            .map(|id| (id, std::mem::take(&mut self.records[self.order.place_of(id)])))
-            .collect();
+        let mut before = std::mem::take(&mut self.records);
         self.order.grow();
-        self.records = (0..self.order.places()).map(|_| Record::default()).collect();
-        for (id, record) in before {
-            self.records[self.order.place_of(id)] = record;
+        self.records.resize_with(self.order.places(), Record::default);
+        for id in self.order.live_ids() {
+            // Each was found by its number modulo the count of places, which is a power of two.
+            let place = id as usize & (before.len() - 1);
+            self.records[self.order.place_of(id)] = std::mem::take(&mut before[place]);
         }
     }
 

@@ -13,7 +13,7 @@
 
 use serde::Deserialize;
 
-use super::{Hop, Link, Way, bounded, routers_for};
+use super::{Hop, Link, Ring, Way, bounded, routers_for};
 use crate::machine::{MachineError, RailSpec};
 
 /// Dimensions at most; a packet notes in 8 bits along which it goes.
@@ -196,7 +196,7 @@ impl Grid {
                 Deadlock::Dateline => Hop::over(link, 0, vcs - vcs / 2),
                 Deadlock::Bubble => {
                     let vc = (way.salt >> 8) % u32::from(vcs);
-                    Hop { link: Some(link), vc: vc as u8, vcs: 1, enters: !begun }
+                    Hop { link: Some(link), vc: vc as u8, vcs: 1, ring: if begun { Ring::Stays } else { Ring::Enters } }
                 }
             };
         }

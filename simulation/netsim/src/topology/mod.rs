@@ -45,18 +45,28 @@ pub(crate) struct Hop {
     /// The first virtual channel it may take, and how many.
     pub(crate) vc: u8,
     pub(crate) vcs: u8,
-    /// Whether it enters a ring in which the last free buffer must not be taken.
-    pub(crate) enters: bool,
+    pub(crate) ring: Ring,
+}
+
+/// What a packet does about a ring that must not fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ring {
+    /// There is none.
+    None,
+    /// It enters, and leaves room for another.
+    Enters,
+    /// It goes on, and takes what room there is.
+    Stays,
 }
 
 impl Hop {
     /// To the terminal, over any virtual channel.
     fn out(vcs: u8) -> Self {
-        Self { link: None, vc: 0, vcs, enters: false }
+        Self { link: None, vc: 0, vcs, ring: Ring::None }
     }
 
     fn over(link: u32, vc: u8, vcs: u8) -> Self {
-        Self { link: Some(link), vc, vcs, enters: false }
+        Self { link: Some(link), vc, vcs, ring: Ring::None }
     }
 }
 

@@ -116,7 +116,7 @@
       count("Ranks", "rank-count", job.ranks, `${grouped(job.per_node)} per node, ${counted(job.nodes, "node")}`),
       count("Operations", "operations", totals.operations,
         troubles.join(", ") || `${grouped(totals.operations_under_way_max)} under way at most`),
-      tile("To be moved", "operations-bytes", { "data-bytes": totals.operations_bytes,
+      tile("Bytes to move", "operations-bytes", { "data-bytes": totals.operations_bytes,
         "data-tip": `${grouped(totals.operations_bytes)} B` }, bytes(totals.operations_bytes)),
       count("Events", "events", totals.events),
       count("Packets", "packets", totals.packets),
@@ -181,7 +181,8 @@
       const share = ((bucket.count / count) * 100).toFixed(1);
       plot.append(make("div", {
         class: "bar", "data-from-ps": bucket.from_ps, "data-to-ps": bucket.to_ps, "data-count": bucket.count,
-        "data-tip": `${time(bucket.from_ps)} to ${time(bucket.to_ps)}\n${grouped(bucket.count)} of ${counted(count, kind)}, ${share} %`,
+        "data-tip": `${time(bucket.from_ps)} to ${time(bucket.to_ps)}\n` +
+          `${grouped(bucket.count)} of ${counted(count, kind)}, ${share} %`,
         style: `left: ${left}%; width: calc(${right - left}% - 1px); height: ${(bucket.count / most) * 84}%`,
       }));
     }
@@ -191,7 +192,8 @@
       const side = at(ps) > 80 ? "mark left" : "mark";
       plot.append(make("div", { class: side, style: `left: ${at(ps)}%` }, make("span", {}, name)));
     }
-    for (const ps of ticks(from, to)) plot.append(make("div", { class: "tick", style: `left: ${at(ps)}%` }, short(ps)));
+    const shown = ticks(from, to).filter((ps) => at(ps) > 2 && at(ps) < 98);
+    for (const ps of shown) plot.append(make("div", { class: "tick", style: `left: ${at(ps)}%` }, short(ps)));
     figure.append(plot);
     return figure;
   }
@@ -199,12 +201,14 @@
   function latency() {
     for (const entry of latencies) {
       const more = [[entry.failed, "failed"], [entry.unfinished, "not completed"]].filter(([number]) => number > 0);
-      const detail = [grouped(entry.operations), bytes(entry.bytes), ...more.map(([number, what]) => `${grouped(number)} ${what}`)];
+      const troubles = more.map(([number, what]) => `${grouped(number)} ${what}`);
+      const detail = [grouped(entry.operations), bytes(entry.bytes), ...troubles];
       const title = make("h3", { style: color(entry.kind) }, make("i"), entry.kind, make("span", {}, detail.join(" · ")));
       const pair = make("div", { class: "pair" },
         chart(entry.kind, "effect", "effect", entry.to_effect),
         chart(entry.kind, "completion", "completion", entry.to_completion));
-      byId("latency").append(make("div", { class: "kind", "data-kind": entry.kind, "data-operations": entry.operations }, title, pair));
+      const attributes = { class: "kind", "data-kind": entry.kind, "data-operations": entry.operations };
+      byId("latency").append(make("div", attributes, title, pair));
     }
     if (latencies.length === 0) byId("latency").append(make("p", { class: "note" }, "No operation was posted."));
   }
@@ -290,6 +294,7 @@
       return;
     }
     const most = Math.max(...links.strip_utilization_ppm);
+    byId("links-scale").textContent = `(a full bar: ${percent(most)} of the time)`;
     strip(most);
     shareChart();
     linkTable(most);
@@ -304,6 +309,7 @@
       (ranks.unfinished ? `; ${counted(ranks.unfinished, "rank")} did not end` : "");
     const end = Math.max(1, job.end_ps);
     const late = Number.MAX_VALUE;
+    const ended = (row) => (row.ended_ps === null ? "never" : time(row.ended_ps));
     const columns = [
       { title: "Rank", value: (row) => row.rank, cell: (row) => grouped(row.rank) },
       { title: "Computing, waiting", class: "left wide", value: (row) => row.computing_ps + row.waiting_ps,
@@ -311,7 +317,7 @@
           `computing ${time(row.computing_ps)}\nwaiting ${time(row.waiting_ps)}`) },
       { title: "Computing", value: (row) => row.computing_ps, cell: (row) => time(row.computing_ps) },
       { title: "Waiting", value: (row) => row.waiting_ps, cell: (row) => time(row.waiting_ps) },
-      { title: "Ended", value: (row) => row.ended_ps ?? late, cell: (row) => (row.ended_ps === null ? "never" : time(row.ended_ps)) },
+      { title: "Ended", value: (row) => row.ended_ps ?? late, cell: ended },
       { title: "Operations", value: (row) => row.operations, cell: (row) => grouped(row.operations) },
       { title: "Bytes", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
     ];
@@ -344,7 +350,9 @@
     }
     const notes = [];
     if (timeline.ranks < ranks.count) notes.push(`It shows the first ${shown}.`);
-    if (timeline.complete_until_ps !== null) notes.push(`It is complete until ${time(timeline.complete_until_ps)}.`);
+    if (timeline.complete_until_ps !== null) {
+      notes.push(`It is complete until ${time(timeline.complete_until_ps)}; from there on, hatched, parts are missing.`);
+    }
     if (notes.length) show("timeline-note", notes.join(" "));
   }
 
@@ -385,7 +393,7 @@
     for (const [rank, state, from, to] of timeline.spans) if (spans[rank]) spans[rank].push({ rank, state, from, to });
     const messages = timeline.messages.map(([kind, from, to, size, posted, effective, completed, failed]) =>
       ({ kind, from, to, size, posted, effective, completed, failed, until: effective ?? completed ?? posted }));
-    const kinds = [...new Set(messages.map((message) => message.kind))];
+    const kinds = ["put", "get", "atomic", "copy"].filter((kind) => messages.some((message) => message.kind === kind));
     const view = { from: 0, to: end, top: 0, row: 0 };
 
     canvas.dataset.spans = timeline.spans.length;
@@ -473,7 +481,7 @@
       context.textAlign = "right";
       context.fillStyle = style.getPropertyValue("--muted");
       for (let rank = Math.ceil(first / every) * every; rank < last; rank += every) {
-        if (middle(rank) > AXIS + 3) context.fillText(`rank ${rank}`, GUTTER - 10, middle(rank) + 4);
+        if (middle(rank) > AXIS - 2) context.fillText(`rank ${rank}`, GUTTER - 10, middle(rank) + 4);
       }
     }
 
@@ -495,10 +503,33 @@
       }
     }
 
+    // From here on something is missing: hatched, over what is there.
+    function drawMissing(context, width, height, style) {
+      if (timeline.complete_until_ps === null) return;
+      const [left, right] = [Math.max(GUTTER, x(timeline.complete_until_ps)), Math.min(width, x(end))];
+      if (left >= right) return;
+      context.save();
+      context.beginPath();
+      context.rect(left, AXIS, right - left, height - AXIS);
+      context.clip();
+      context.globalAlpha = 0.35;
+      context.strokeStyle = style.getPropertyValue("--muted");
+      context.lineWidth = 1;
+      context.beginPath();
+      for (let start = left - height; start < right; start += 9) {
+        context.moveTo(start, height);
+        context.lineTo(start + height, 0);
+      }
+      context.stroke();
+      context.restore();
+      context.fillStyle = style.getPropertyValue("--put");
+      context.fillRect(left, AXIS, 2, height - AXIS);
+    }
+
     const inView = (message) => {
       if (message.until < view.from || message.posted > view.to) return false;
-      const [low, high] = [Math.min(middle(message.from), middle(message.to)), Math.max(middle(message.from), middle(message.to))];
-      return high >= AXIS && low <= canvas.clientHeight;
+      const [low, high] = [Math.min(message.from, message.to), Math.max(message.from, message.to)];
+      return middle(high) >= AXIS && middle(low) <= canvas.clientHeight;
     };
 
     function drawMessages(context, style) {
@@ -549,6 +580,7 @@
       context.clip();
       drawSpans(context, style);
       drawMessages(context, style);
+      drawMissing(context, width, height, style);
       context.restore();
       drawRanks(context, height, style);
       if (rows * view.row > bodyHeight() + 1) {

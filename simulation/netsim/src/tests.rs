@@ -1,0 +1,117 @@
+//! Whatever was done, in the end everything is free again.
+
+use proptest::prelude::*;
+
+use crate::machine::Machine;
+use crate::message::{Notice, Operation};
+use crate::netsim::Netsim;
+
+const TOPOLOGIES: [&str; 11] = [
+    r#"type = "star""#,
+    r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2]"#,
+    r#"type = "fat-tree", down = [4, 16], up = [3], routes = "random""#,
+    r#"type = "torus", dimensions = [5, 0], nodes_per_router = 2"#,
+    r#"type = "torus", dimensions = [4, 3, 0], rings = [true, false, true]"#,
+    r#"type = "torus", dimensions = [0, 0], deadlock = "bubble""#,
+    r#"type = "ring""#,
+    r#"type = "double-ring", deadlock = "bubble""#,
+    r#"type = "mesh", dimensions = [0, 0]"#,
+    r#"type = "dragonfly", nodes_per_router = 1, routers_per_group = 3, global_links_per_router = 3, routes = "valiant""#,
+    r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 0], [1, 5], [2, 6]], nodes_per_router = 4"#,
+];
+
+const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
+
+fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, host: f64, count: u32, write: f64) -> Machine {
+    Machine::parse(&format!(
+        r#"
+name = "small buffers"
+about = """{topology}"""
+[[rail]]
+kind = "{kind}"
+count = {count}
+nic = {{ overhead_ns = 100, gap_ns = 5, read_gb_per_s = 3.3, write_gb_per_s = {write}, atomic_ns = 7, packet_bytes = 256,
+        header_bytes = 20, control_bytes = 16, receive_bytes = 300 }}
+receive = {{ slots = 2, service_ns = 100 }}
+reliability = {{ timeout_ns = 50000, retries = 200, not_ready_ns = 3000, not_ready_retries = 200 }}
+link = {{ gb_per_s = 2.1, cable_ns = 10, loss = {loss} }}
+host_link = {{ gb_per_s = {host}, cable_ns = 3 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs}, buffer_bytes = 552 }}
+topology = {{ {topology} }}
+"#
+    ))
+    .unwrap()
+}
+
+fn operation(nodes: u32) -> impl Strategy<Value = (u32, Operation)> {
+    let node = 0..nodes;
+    let bytes = prop_oneof![Just(0u64), 1u64..300, 1u64..4_000];
+    (0u8..8, node.clone(), node.clone(), node, bytes).prop_map(|(kind, a, b, c, bytes)| {
+        let operation = match kind {
+            0..3 => Operation::Put { from: a, to: b, bytes },
+            3 | 4 => Operation::Get { by: a, at: b, bytes },
+            5 => Operation::Atomic { by: a, at: b },
+            6 => Operation::Copy { by: a, from: b, to: c, bytes },
+            _ => Operation::Datagram { from: a, to: b, bytes },
+        };
+        (a, operation)
+    })
+}
+
+/// Posts everything at once and waits for the end.
+fn run(machine: &Machine, nodes: u32, operations: &[(u32, Operation)], answered: bool) {
+    let mut netsim = Netsim::new(machine, nodes, 5).unwrap();
+    for (token, &(entity, operation)) in operations.iter().enumerate() {
+        netsim.post(entity, operation, token as u64);
+    }
+    let (mut effects, mut ends) = (vec![0; operations.len()], vec![0; operations.len()]);
+    while let Some(notice) = netsim.next() {
+        match notice {
+            Notice::Effect { token } => effects[token as usize] += 1,
+            Notice::Done { token } => ends[token as usize] += 1,
+            Notice::Failed { token, reason } => panic!("{:?} failed: {reason:?}", operations[token as usize]),
+            Notice::Read { .. } | Notice::Wake { .. } => {}
+        }
+    }
+    for (number, (_, operation)) in operations.iter().enumerate() {
+        let lost = !answered && matches!(operation, Operation::Datagram { .. });
+        assert_eq!(ends[number], 1, "{operation:?} of {}", machine.about);
+        assert!(effects[number] == 1 || (lost && effects[number] == 0), "{operation:?}");
+    }
+    netsim.network.assert_empty();
+    assert_eq!(netsim.messages.used(), 0);
+    assert!(netsim.nodes.iter().all(|node| node.slots == 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn all_that_is_posted_ends_and_leaves_nothing(
+        operations in prop::collection::vec(operation(24), 1..200),
+        topology in 0..TOPOLOGIES.len(),
+        kind in 0..KINDS.len(),
+        more_vcs in 0u8..3,
+        loss in prop_oneof![3 => Just(0.0), 1 => Just(0.02)],
+        host in prop_oneof![Just(2.1), Just(1.0), Just(5.0)],
+        write in prop_oneof![Just(f64::INFINITY), Just(1.1)],
+        count in 1u32..3,
+    ) {
+        let vcs = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3][topology] + more_vcs;
+        let kind = KINDS[kind];
+        let loss = if kind == "tofu" { 0.0 } else { loss };
+        let machine = machine(TOPOLOGIES[topology], kind, vcs, loss, host, count, write);
+        run(&machine, 24, &operations, kind == "infiniband-rc" || kind == "tofu");
+    }
+}
+
+/// Everybody sends to everybody: no network locks up, though its buffers hold one or two packets.
+#[test]
+fn networks_drain() {
+    for (number, topology) in TOPOLOGIES.iter().enumerate() {
+        let vcs = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3][number];
+        let machine = machine(topology, "infiniband-rc", vcs, 0.0, 2.1, 1, 2.0);
+        let operations: Vec<_> =
+            (0..24 * 24).map(|pair| (pair / 24, Operation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 })).collect();
+        run(&machine, 24, &operations, true);
+    }
+}

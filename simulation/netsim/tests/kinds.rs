@@ -1,0 +1,222 @@
+//! What each kind of rail does when there is no room, and what NICs do about lost packets.
+
+use std::collections::BTreeMap;
+
+use pelago_netsim::{Machine, Netsim, Notice, Operation, Reason};
+
+/// Sixteen nodes on a switch; `extra` goes before the topology.
+fn machine(kind: &str, nic: &str, loss: f64, extra: &str) -> Machine {
+    Machine::parse(&format!(
+        r#"
+name = "kinds"
+[[rail]]
+kind = "{kind}"
+[rail.nic]
+overhead_ns = 100
+read_gb_per_s = inf
+write_gb_per_s = inf
+packet_bytes = 1000
+header_bytes = 0
+control_bytes = 10
+{nic}
+[rail.link]
+gb_per_s = 1
+cable_ns = 10
+loss = {loss}
+[rail.router]
+routing_ns = 1
+vc_allocation_ns = 1
+switch_allocation_ns = 1
+switch_ns = 10
+buffer_bytes = 4000
+{extra}
+[rail.topology]
+type = "star"
+"#
+    ))
+    .unwrap()
+}
+
+/// What became of each operation: effects, and how it ended.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Fate {
+    reads: u32,
+    effects: Vec<u64>,
+    done: Vec<u64>,
+    failed: Vec<Reason>,
+}
+
+fn fates(netsim: &mut Netsim) -> BTreeMap<u64, Fate> {
+    let mut fates = BTreeMap::<u64, Fate>::new();
+    while let Some(notice) = netsim.next() {
+        let now = netsim.now().as_picoseconds();
+        match notice {
+            Notice::Wake { .. } => {}
+            Notice::Read { token } => fates.entry(token).or_default().reads += 1,
+            Notice::Effect { token } => fates.entry(token).or_default().effects.push(now),
+            Notice::Done { token } => fates.entry(token).or_default().done.push(now),
+            Notice::Failed { token, reason } => fates.entry(token).or_default().failed.push(reason),
+        }
+    }
+    fates
+}
+
+/// Fifteen nodes send four datagrams each to node 0.
+fn incast(machine: &Machine) -> (BTreeMap<u64, Fate>, Netsim) {
+    let mut netsim = Netsim::new(machine, 16, 1).unwrap();
+    for from in 1..16 {
+        for number in 0..4 {
+            netsim.post(from, Operation::Datagram { from, to: 0, bytes: 1000 }, u64::from(from * 4 + number));
+        }
+    }
+    (fates(&mut netsim), netsim)
+}
+
+const SLOTS: &str = "[rail.receive]\nslots = 4\nservice_ns = 5000\n";
+
+#[test]
+fn datagrams_without_a_slot_are_lost_on_ud() {
+    let (fates, netsim) = incast(&machine("infiniband-ud", "", 0.0, SLOTS));
+    let arrived: usize = fates.values().map(|fate| fate.effects.len()).sum();
+    assert!(fates.values().all(|fate| fate.done.len() == 1 && fate.failed.is_empty()));
+    // One arrives every microsecond for a minute's worth of 60, four fit, and one is consumed every five.
+    assert!((14..=17).contains(&arrived), "{arrived} arrived");
+    assert_eq!(netsim.statistics().drops, 60 - arrived as u64);
+}
+
+#[test]
+fn datagrams_without_a_slot_wait_in_the_network_of_tofu() {
+    let (fates, netsim) = incast(&machine("tofu", "receive_bytes = 4000", 0.0, SLOTS));
+    assert_eq!(netsim.statistics().drops, 0);
+    let mut effects: Vec<u64> = fates.values().flat_map(|fate| fate.effects.clone()).collect();
+    effects.sort_unstable();
+    assert_eq!(effects.len(), 60);
+    assert!(fates.values().all(|fate| fate.done.len() == 1));
+    // Consumed every five microseconds: so they come in, once the slots are full.
+    assert!(effects[59] - effects[10] >= 48 * 5_000_000, "{}", effects[59] - effects[10]);
+    // What the buffers of the NIC and the switch do not hold stays where it came from.
+    let waiting = netsim.statistics().links.iter().map(|link| link.queue_max).max().unwrap();
+    assert!(waiting >= 14, "{waiting} waited for the last link");
+}
+
+#[test]
+fn back_pressure_lasts_until_the_user_consumes() {
+    let mut netsim = Netsim::new(&machine("tofu", "receive_bytes = 4000", 0.0, "[rail.receive]\nslots = 2\n"), 4, 1).unwrap();
+    (0..5).for_each(|token| netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 10 }, token));
+    let count = |fates: BTreeMap<u64, Fate>| fates.values().map(|fate| fate.effects.len()).sum::<usize>();
+    assert_eq!(count(fates(&mut netsim)), 2);
+    netsim.consume(0);
+    assert_eq!(count(fates(&mut netsim)), 1);
+    netsim.consume(0);
+    netsim.consume(0);
+    assert_eq!(count(fates(&mut netsim)), 2);
+}
+
+#[test]
+fn datagrams_without_a_slot_are_tried_again_on_rc() {
+    let reliability = "[rail.reliability]\nnot_ready_ns = 20000\nnot_ready_retries = 40\n";
+    let (fates, netsim) = incast(&machine("infiniband-rc", "", 0.0, &format!("{SLOTS}{reliability}")));
+    assert!(fates.values().all(|fate| fate.effects.len() == 1 && fate.done.len() == 1 && fate.reads == 1), "{fates:?}");
+    assert!(netsim.statistics().retries > 40);
+    assert_eq!(netsim.statistics().drops, 0);
+}
+
+#[test]
+fn a_receiver_that_is_never_ready_is_an_error_on_rc() {
+    let extra = "[rail.receive]\nslots = 1\n[rail.reliability]\nnot_ready_ns = 1000\nnot_ready_retries = 3\n";
+    let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.0, extra), 4, 1).unwrap();
+    netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 10 }, 0);
+    netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 5_000 }, 1);
+    let fates = fates(&mut netsim);
+    assert_eq!((fates[&0].effects.len(), fates[&0].done.len()), (1, 1));
+    assert_eq!((fates[&1].effects.len(), &fates[&1].failed[..]), (0, &[Reason::ReceiverNotReady][..]));
+    assert_eq!(netsim.statistics().retries, 3);
+}
+
+#[test]
+fn ethernet_drops_at_full_buffers() {
+    let (fates, netsim) = incast(&machine("ethernet", "", 0.0, ""));
+    let arrived: u64 = fates.values().map(|fate| fate.effects.len() as u64).sum();
+    assert!(netsim.statistics().drops > 20);
+    assert_eq!(arrived + netsim.statistics().drops, 60);
+    // The buffer of the full link holds four packets beside the one that is sent.
+    let longest = netsim.statistics().links.iter().map(|link| link.queue_max).max();
+    assert_eq!(longest, Some(4));
+}
+
+#[test]
+fn what_ethernet_drops_is_repeated_where_it_is_answered() {
+    let machine = machine("ethernet", "", 0.0, "[rail.reliability]\ntimeout_ns = 200000\nretries = 50\n");
+    let mut netsim = Netsim::new(&machine, 16, 1).unwrap();
+    (1..16).for_each(|from| netsim.post(from, Operation::Put { from, to: 0, bytes: 10_000 }, u64::from(from)));
+    let fates = fates(&mut netsim);
+    assert!(netsim.statistics().drops > 0 && netsim.statistics().retries > 0);
+    assert!(fates.values().all(|fate| fate.effects.len() == 1 && fate.done.len() == 1 && fate.failed.is_empty()), "{fates:?}");
+}
+
+#[test]
+fn operations_take_effect_once_whatever_is_lost() {
+    let machine = machine("infiniband-rc", "", 0.05, "[rail.reliability]\ntimeout_ns = 100000\nretries = 30\n");
+    for seed in 0..50 {
+        let mut netsim = Netsim::new(&machine, 8, seed).unwrap();
+        for number in 0..40u32 {
+            let (a, b, c) = (number % 8, (number + 1 + number / 8 % 7) % 8, (number + 3) % 8);
+            let bytes = u64::from(number * number * 10);
+            let operation = match number % 5 {
+                0 => Operation::Put { from: a, to: b, bytes },
+                1 => Operation::Get { by: a, at: b, bytes },
+                2 => Operation::Atomic { by: a, at: b },
+                3 => Operation::Copy { by: a, from: b, to: c, bytes },
+                _ => Operation::Datagram { from: a, to: b, bytes },
+            };
+            netsim.post(a, operation, u64::from(number));
+        }
+        let fates = fates(&mut netsim);
+        assert_eq!(fates.len(), 40);
+        for (number, fate) in fates {
+            assert_eq!((fate.effects.len(), fate.done.len(), fate.failed.len()), (1, 1, 0), "seed {seed}, operation {number}: {fate:?}");
+            assert!(fate.effects[0] <= fate.done[0]);
+            assert_eq!(fate.reads, u32::from(number % 5 != 2), "seed {seed}, operation {number}");
+        }
+        assert!(netsim.statistics().drops > 0 && netsim.statistics().retries > 0);
+    }
+}
+
+#[test]
+fn a_link_that_loses_nearly_everything_fails() {
+    let machine = machine("infiniband-rc", "", 0.999, "[rail.reliability]\ntimeout_ns = 1000\nretries = 3\n");
+    let mut netsim = Netsim::new(&machine, 4, 1).unwrap();
+    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 10 }, 7);
+    let fates = fates(&mut netsim);
+    assert_eq!((fates[&7].effects.len(), &fates[&7].failed[..]), (0, &[Reason::RetriesExhausted][..]));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.02, ""), 16, seed).unwrap();
+        (0..64u32).for_each(|number| {
+            let (from, to) = (number % 16, number * 7 % 16);
+            netsim.post(from, Operation::Put { from, to, bytes: 4_000 }, number.into());
+        });
+        (fates(&mut netsim), netsim.statistics())
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3).0, run(4).0);
+}
+
+#[test]
+fn the_order_of_calls_does_not_matter_between_entities() {
+    let run = |backwards: bool| {
+        let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.0, ""), 16, 1).unwrap();
+        let mut numbers: Vec<u32> = (0..16).collect();
+        if backwards {
+            numbers.reverse();
+        }
+        for from in numbers {
+            netsim.post(from, Operation::Put { from, to: (from + 5) % 3, bytes: 3_000 }, from.into());
+        }
+        (fates(&mut netsim), netsim.statistics())
+    };
+    assert_eq!(run(false), run(true));
+}

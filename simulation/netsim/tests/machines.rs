@@ -1,0 +1,117 @@
+//! The descriptions that come with the simulator do what their comments say, and wrong ones are explained.
+
+use pelago_base::Instant;
+use pelago_netsim::{Machine, Netsim, Notice, Operation};
+
+fn bundled(name: &str) -> Machine {
+    Machine::parse(Machine::bundled(name).unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// When all effects have happened.
+fn finish(netsim: &mut Netsim) -> Instant {
+    let mut last = Instant::ZERO;
+    while let Some(notice) = netsim.next() {
+        if let Notice::Effect { .. } = notice {
+            last = netsim.now();
+        }
+    }
+    last
+}
+
+/// An 8-byte put from node 0 to its neighbour, in microseconds.
+fn latency_us(name: &str) -> f64 {
+    let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
+    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 8 }, 0);
+    finish(&mut netsim).as_picoseconds() as f64 / 1e6
+}
+
+/// What one node sends to `nics` neighbours at once, in gigabytes per second.
+fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
+    let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
+    let bytes = 8 << 20;
+    for (entity, &to) in neighbours.iter().enumerate() {
+        netsim.post(entity as u32, Operation::Put { from: 0, to, bytes }, 0);
+    }
+    let seconds = finish(&mut netsim).since(Instant::ZERO).as_seconds();
+    (bytes * neighbours.len() as u64) as f64 / seconds / 1e9
+}
+
+#[test]
+fn all_can_be_read_and_run() {
+    assert_eq!(Machine::names().count(), 5);
+    for name in Machine::names() {
+        let machine = bundled(name);
+        assert_eq!(machine.name(), name);
+        for nodes in [1, 2, 16, 300] {
+            let mut netsim = Netsim::new(&machine, nodes, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+            (0..nodes).for_each(|from| netsim.post(from, Operation::Put { from, to: (from + 1) % nodes, bytes: 5_000 }, 0));
+            finish(&mut netsim);
+            assert_eq!(netsim.statistics().bytes, u64::from(nodes) * 5_000, "{name}");
+        }
+    }
+    assert_eq!(Machine::bundled("abacus"), None);
+}
+
+#[test]
+fn every_value_says_where_it_comes_from() {
+    for name in Machine::names() {
+        for line in Machine::bundled(name).unwrap().lines() {
+            let value = line.contains(" = ") && !line.starts_with('#');
+            let exempt = ["name", "about", "kind = \"tofu\"", "kind = \"infiniband-rc\"", "type"].iter().any(|key| line.starts_with(key));
+            let told = ["# published", "# fitted", "# assumed"].iter().any(|mark| line.contains(mark));
+            assert!(!value || exempt || told, "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn tofu_has_the_published_latency_and_rate() {
+    let close = |here: f64, published: f64| {
+        println!("{here:.4}, published {published}");
+        assert!((here / published - 1.0).abs() < 0.002, "{here}, published {published}")
+    };
+    // Node 0 has neighbours along a, along b both ways, along c, and along x both ways.
+    let neighbours = [1, 2, 4, 6, 12, 24];
+    close(latency_us("torus-tofud"), 0.49);
+    close(injection_gb_per_s("torus-tofud", &neighbours), 38.1);
+    close(latency_us("tofu2"), 0.71);
+    close(injection_gb_per_s("tofu2", &neighbours[..4]), 45.9);
+}
+
+fn error(change: impl Fn(&str) -> String) -> String {
+    let error = Machine::parse(&change(Machine::bundled("rx200-qdr").unwrap())).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "{error}");
+    error
+}
+
+#[test]
+fn wrong_descriptions_are_explained_in_a_line() {
+    let replaced = |from: &'static str, to: &'static str| {
+        error(|text| {
+            assert!(text.contains(from));
+            text.replace(from, to)
+        })
+    };
+    let expected = "rail.link.gb_per_s = -4: must be gigabytes per second, from 1e-6 to 1e6, or inf";
+    assert_eq!(replaced("\ngb_per_s = 4.0", "\ngb_per_s = -4.0"), expected);
+    assert_eq!(replaced("gap_ns = 0.0", "gap_ns = nan"), "rail.nic.gap_ns = NaN: must be nanoseconds, from 0 to 3.6e12");
+    assert_eq!(replaced("vcs = 1 ", "vcs = 17 "), "rail.router.vcs = 17: must be from 1 to 16");
+    assert_eq!(replaced("buffer_bytes = 16384", "buffer_bytes = 100"), "rail.router.buffer_bytes = 100: must be from 2078 to 1073741824");
+    assert_eq!(replaced("count = 1 ", "count = 0 "), "rail.count = [0]: each must be at least 1, their sum at most 64");
+    assert!(replaced("gap_ns", "gape_ns").contains("unknown field `gape_ns`, expected one of"));
+    assert!(replaced("\"star\"", "\"knot\"").contains("unknown variant `knot`, expected one of"));
+    assert!(replaced("kind = \"infiniband-rc\"", "kind = \"token-ring\"").contains("unknown variant `token-ring`"));
+    assert!(replaced("cable_ns = 0.6", "cable_ns = \"short\"").contains("invalid type: string"));
+    assert!(error(|_| "name = [".into()).starts_with("line 1: "));
+    assert!(error(|_| "name = \"empty\"".into()).contains("missing field `rail`"));
+}
+
+#[test]
+fn machines_have_their_limits() {
+    let nodes = |name: &str, nodes: u32| Netsim::new(&bundled(name), nodes, 1).map(|netsim| netsim.nodes()).map_err(|error| error.to_string());
+    assert_eq!(nodes("rx200-qdr", 0), Err("nodes = 0: must be from 1 to 16777216".into()));
+    assert_eq!(nodes("fat-tree-ndr", 65_537), Err("nodes: 65537 terminals do not fit in a fat tree of 65536".into()));
+    let expected = "rail.topology.groups = 546: 279041 nodes need at least 546, the links between groups allow 545";
+    assert_eq!(nodes("dragonfly-slingshot", 279_041), Err(expected.into()));
+    assert_eq!(nodes("rx200-qdr", u32::MAX), Err("nodes = 4294967295: must be from 1 to 16777216".into()));
+}

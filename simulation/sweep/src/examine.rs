@@ -1,0 +1,313 @@
+//! Runs a scenario and judges it.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use pelago_base::{Duration, Event, Instant, Rank};
+use pelago_netsim::Machine;
+use pelago_platform::{BootstrapError, Failure, Fault, Transport};
+use pelago_rma::{Error, World};
+use pelago_simulator::{Outcome, Parts, Settings, simulate};
+
+use crate::crew::Stage;
+use crate::limit::Limit;
+use crate::programs::Trouble;
+use crate::scenario::{Brief, Death, Scenario};
+
+/// The machine of all scenarios.
+const MACHINE: &str = "rx200-qdr";
+
+/// Bytes of each heap: room for scratch memory of two teams and for the programs.
+const HEAP_BYTES: u64 = 1 << 20;
+
+const STACK_BYTES: usize = 256 << 10;
+
+/// The end of time: more than ten times what the slowest job takes.
+const LIMIT: Duration = Duration::from_milliseconds(300_000);
+
+/// How long after it was told of a death a rank may take to end, besides what it computes.
+const MARGIN: Duration = Duration::from_milliseconds(100);
+
+/// One of so many scenarios runs twice.
+const REPEATED: u64 = 50;
+
+/// What passed in scenarios.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many there were, and how many runs they took.
+    pub scenarios: u64,
+    /// Runs: those with a death take one without it first.
+    pub runs: u64,
+    /// Ranks of all runs.
+    pub ranks: u64,
+    /// Deaths that came before the end of the job, and how many of those jobs went on.
+    pub deaths: u64,
+    /// Jobs that went on after a death.
+    pub survived: u64,
+    /// Datagrams that left.
+    pub sent: u64,
+    /// Datagrams that the network lost.
+    pub lost: u64,
+    /// Datagrams that left again.
+    pub repeated: u64,
+    /// Virtual time of all runs, in nanoseconds.
+    pub virtual_ns: u64,
+    /// The longest virtual time of a run, in nanoseconds.
+    pub virtual_ns_max: u64,
+}
+
+impl Tally {
+    /// Adds what passed in others.
+    pub fn add(&mut self, other: &Self) {
+        self.scenarios += other.scenarios;
+        self.runs += other.runs;
+        self.ranks += other.ranks;
+        self.deaths += other.deaths;
+        self.survived += other.survived;
+        self.sent += other.sent;
+        self.lost += other.lost;
+        self.repeated += other.repeated;
+        self.virtual_ns += other.virtual_ns;
+        self.virtual_ns_max = self.virtual_ns_max.max(other.virtual_ns_max);
+    }
+}
+
+/// A scenario in which something is not as it must be. Its text is one line, with the way to run it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The seed of the scenario.
+    pub seed: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, what } = self;
+        write!(f, "seed {seed}: {what}; {}; again: cargo xtask sweep --seed {seed}", Scenario::new(*seed))
+    }
+}
+
+/// Runs the scenario of a seed, and judges it.
+///
+/// Cost: up to three simulations of some thousand datagrams.
+///
+/// # Errors
+/// Something is not as it must be; a panic is told as such.
+pub fn examine(seed: u64) -> Result<Tally, Violation> {
+    examine_through(seed, &|transport| transport)
+}
+
+/// As [`examine`], with the transport of each rank inside of another: tests show that what that does wrong is found.
+///
+/// # Errors
+/// As [`examine`].
+pub fn examine_through(seed: u64, around: &Around<'_>) -> Result<Tally, Violation> {
+    let scenario = Scenario::new(seed);
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(&scenario, around)));
+    let judged = judged.unwrap_or_else(|panic| Err(format!("panic: {}", message(panic.as_ref()))));
+    judged.map_err(|what| Violation { seed, what: what.replace('\n', " ") })
+}
+
+/// Puts a transport inside of another.
+type Around<'a> = dyn Fn(Box<dyn Transport>) -> Box<dyn Transport> + 'a;
+
+/// A simulation that has ended.
+struct Run<'s> {
+    stage: Stage<'s>,
+    outcome: Outcome<Result<Instant, (Instant, Trouble)>>,
+    late: bool,
+}
+
+fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
+    let mut tally = Tally { scenarios: 1, ..Tally::default() };
+    let peaceful = run(scenario, None, around)?;
+    tally.count(&peaceful);
+    check_peaceful(&peaceful)?;
+    if scenario.seed.is_multiple_of(REPEATED) {
+        let again = run(scenario, None, around)?;
+        tally.count(&again);
+        check_same(&peaceful, &again)?;
+    }
+    let Some(death) = scenario.death else { return Ok(tally) };
+    let dies = moment(&death, &peaceful);
+    let run = run(scenario, Some(dies), around)?;
+    tally.count(&run);
+    check_mourning(&run, &death, dies).map_err(|what| format!("{what} (death at {})", Brief(dies.since(Instant::ZERO))))?;
+    let came = run.outcome.results[death.rank.index()].is_none();
+    tally.deaths += u64::from(came);
+    tally.survived += u64::from(came && death.survival);
+    Ok(tally)
+}
+
+/// When a rank dies, given the same job without a death. Those that are to survive it have begun.
+fn moment(death: &Death, peaceful: &Run<'_>) -> Instant {
+    let first = if death.survival { peaceful.stage.ready.get() } else { Instant::ZERO };
+    let span = peaceful.outcome.end.since(first).as_picoseconds();
+    first + Duration::from_picoseconds(span / 1000 * death.per_mille + 1)
+}
+
+fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -> Result<Run<'s>, String> {
+    static PARSED: LazyLock<Machine> =
+        LazyLock::new(|| Machine::bundled(MACHINE).and_then(|text| Machine::parse(text).ok()).expect("a bundled machine"));
+    let Scenario { seed, ranks, per_node, .. } = *scenario;
+    let settings = Settings {
+        machine: PARSED.clone(),
+        ranks,
+        per_node,
+        seed,
+        heap_bytes: HEAP_BYTES,
+        stack_bytes: STACK_BYTES,
+        protocol: Some(scenario.protocol(dies)),
+    };
+    let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
+    let until = Instant::ZERO + LIMIT;
+    let outcome = simulate(&settings, |Parts { reach, clock, park, bootstrap, transport }| {
+        let limit = Arc::new(Limit { inner: park, clock: clock.clone(), until, late: late.clone() });
+        let parts = pelago_rma::Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport: around(transport) };
+        let play = || {
+            let world = World::new(parts)?;
+            stage.play(&world)?;
+            Ok(world.finish()?)
+        };
+        let result: Result<(), Trouble> = play();
+        let now = clock.now();
+        result.map(|()| now).map_err(|trouble| (now, trouble))
+    });
+    let outcome = outcome.map_err(|error| format!("it cannot begin: {error}"))?;
+    Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed) })
+}
+
+/// While nobody dies all must end well.
+fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
+    check_violations(run)?;
+    check_end(run)?;
+    for (rank, result) in ranks(run) {
+        match result {
+            Some(Ok(_)) => {}
+            Some(Err((at, trouble))) => return Err(format!("{rank} failed after {}, though nobody died: {trouble}", since(at))),
+            None => return Err(format!("{rank} never ended")),
+        }
+    }
+    match run.outcome.fault {
+        None => Ok(()),
+        Some(fault) => Err(format!("the job is at fault, though nobody died: {fault}")),
+    }
+}
+
+/// After a death the others end well or know why not.
+fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), String> {
+    check_violations(run)?;
+    check_end(run)?;
+    // Whoever computes when it is told hears of it afterwards.
+    let computes = if run.stage.scenario.rests { Scenario::REST_MAX } else { run.stage.scenario.pause_max };
+    let told = dies + death.told_after + computes + MARGIN;
+    for (rank, result) in ranks(run) {
+        match result {
+            None if rank == death.rank => {}
+            None => return Err(format!("{rank} never ended")),
+            Some(Ok(_)) => {}
+            Some(Err((at, trouble))) if rank == death.rank || death.survival => {
+                return Err(format!("{rank} failed after {}, though it did not need the dead one: {trouble}", since(at)));
+            }
+            Some(Err((at, trouble))) => {
+                if lost_by(trouble) != Some(death.rank) {
+                    return Err(format!("{rank} failed after {}, not because {} died: {trouble}", since(at), death.rank));
+                }
+                if !(dies..=told).contains(at) {
+                    return Err(format!("{rank} learned after {} that {} was lost", since(at), death.rank));
+                }
+            }
+        }
+    }
+    let allowed = if death.survival { None } else { Some(Fault::PeerLost(death.rank)) };
+    if run.outcome.fault.is_some() && run.outcome.fault != allowed {
+        return Err(format!("the job is at fault: {:?}", run.outcome.fault));
+    }
+    Ok(())
+}
+
+/// No program has found anything wrong.
+fn check_violations(run: &Run<'_>) -> Result<(), String> {
+    let violated = ranks(run).filter_map(|(rank, result)| match result {
+        Some(Err((at, Trouble::Violated(what)))) => Some((at, rank, what)),
+        _ => None,
+    });
+    match violated.min() {
+        None => Ok(()),
+        Some((at, rank, what)) => Err(format!("{rank} after {}: {what}", since(at))),
+    }
+}
+
+/// Everything has ended, and in time.
+fn check_end(run: &Run<'_>) -> Result<(), String> {
+    let Outcome { stuck, fault, .. } = &run.outcome;
+    if !stuck.is_empty() || *fault == Some(Fault::Deadlock) {
+        let stuck: Vec<String> = stuck.iter().map(|(rank, _)| rank.to_string()).collect();
+        return Err(format!("deadlock: {} wait and nothing is under way", stuck.join(", ")));
+    }
+    if run.late {
+        let waiting =
+            ranks(run).filter(|(_, result)| matches!(result, Some(Err((_, Trouble::Library(Error::Fault(Fault::Aborted)))))));
+        let waiting: Vec<String> = waiting.map(|(rank, _)| rank.to_string()).collect();
+        return Err(format!("{} still waited after {}", waiting.join(", "), Brief(LIMIT)));
+    }
+    Ok(())
+}
+
+fn check_same(one: &Run<'_>, other: &Run<'_>) -> Result<(), String> {
+    let (one, other) = (&one.outcome, &other.outcome);
+    if one.end != other.end {
+        return Err(format!("it ended after {} and then after {}", since(&one.end), since(&other.end)));
+    }
+    if one.counters != other.counters || one.statistics != other.statistics {
+        return Err("two runs ended at the same time and counted differently".into());
+    }
+    Ok(())
+}
+
+/// The rank whose loss ended a program.
+fn lost_by(trouble: &Trouble) -> Option<Rank> {
+    match trouble {
+        Trouble::Library(
+            Error::Failed(Failure::PeerLost(rank))
+            | Error::Fault(Fault::PeerLost(rank))
+            | Error::Bootstrap(BootstrapError::Fault(Fault::PeerLost(rank))),
+        ) => Some(*rank),
+        _ => None,
+    }
+}
+
+/// What became of each rank.
+type Ended = Result<Instant, (Instant, Trouble)>;
+
+fn ranks<'r>(run: &'r Run<'_>) -> impl Iterator<Item = (Rank, Option<&'r Ended>)> {
+    (0..).map(Rank::new).zip(run.outcome.results.iter().map(Option::as_ref))
+}
+
+fn since(at: &Instant) -> Brief {
+    Brief(at.since(Instant::ZERO))
+}
+
+impl Tally {
+    fn count(&mut self, run: &Run<'_>) {
+        let Outcome { counters, statistics, end, results, .. } = &run.outcome;
+        let sum = |event| counters.iter().map(|counters| counters.of(event)).sum::<u64>();
+        let virtual_ns = end.since(Instant::ZERO).as_nanoseconds();
+        self.runs += 1;
+        self.ranks += results.len() as u64;
+        self.sent += sum(Event::DatagramSent);
+        self.repeated += sum(Event::DatagramRepeated);
+        self.lost += statistics.drops;
+        self.virtual_ns += virtual_ns;
+        self.virtual_ns_max = self.virtual_ns_max.max(virtual_ns);
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of unknown kind").to_owned()
+}

@@ -1,0 +1,38 @@
+//! Whole jobs on networks that lose, double and delay, by the thousand, each from a seed.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Scenario`] | what a seed says: the job, its programs, what goes wrong |
+//! | `programs` | what ranks do, and what must come of it |
+//! | `crew` | the ranks that run a program together, and how they treat one that may die |
+//! | [`examine`] | runs a scenario and judges it |
+//! | [`sweep()`] | many seeds on several threads, in order |
+//! | `limit` | the end of time for ranks that would wait for ever |
+//!
+//! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in virtual time.
+//!
+//! # What must hold
+//!
+//! - While nobody dies, whatever the network does, no rank sees an error and every program comes out exactly right.
+//! - All ranks end within a limit of virtual time; nobody waits for ever.
+//! - When a rank dies, each other one ends well or learns that this rank was lost, within the failure limit and some margin.
+//! - In a job that survives losses the others finish exactly what does not need the dead rank.
+//! - The same seed gives the same events: now and then a scenario runs twice and is compared.
+//!
+//! Absent on purpose: chance that does not follow from the seed, real time (but for the last line), and any knowledge of how the library
+//! reaches what it promises.
+
+#![forbid(unsafe_code)]
+
+mod crew;
+mod examine;
+mod limit;
+mod programs;
+mod random;
+mod scenario;
+mod sweep;
+
+pub use examine::{Tally, Violation, examine, examine_through};
+pub use programs::{Program, Trouble};
+pub use scenario::{Death, Scenario};
+pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -1,0 +1,80 @@
+//! `pelago-sweep`: runs whole jobs on networks that lose, double and delay, from one seed after another.
+#![forbid(unsafe_code)]
+
+use std::io::{IsTerminal, stderr};
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use clap::Parser;
+use pelago_sweep::{FAILURES_MAX, Plan, Progress, Scenario, Tally, sweep};
+
+/// Runs whole jobs on a simulated network where datagrams are lost, late and doubled, ranks are parted, slow or die; all from a seed.
+#[derive(Parser)]
+#[command(name = "cargo xtask sweep")]
+struct Arguments {
+    /// How many seeds
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    first: u64,
+    /// Only this seed, and what it says
+    #[arg(long, value_name = "S", conflicts_with_all = ["seeds", "first"])]
+    seed: Option<u64>,
+    /// On how many threads; otherwise as many as the machine has
+    #[arg(long, value_name = "T")]
+    threads: Option<NonZeroUsize>,
+}
+
+/// How often progress is shown on a terminal, in seeds.
+const SHOWN: u64 = 50;
+
+fn main() -> ExitCode {
+    let Arguments { seeds, first, seed, threads } = Arguments::parse();
+    let threads = threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let plan = match seed {
+        Some(seed) => Plan { first: seed, seeds: 1, threads: 1 },
+        None => Plan { first, seeds, threads },
+    };
+    let Some(_) = plan.first.checked_add(plan.seeds) else {
+        eprintln!("pelago-sweep: {} seeds from {} on pass the last one, {}", plan.seeds, plan.first, u64::MAX);
+        return ExitCode::from(2);
+    };
+    if let Some(seed) = seed {
+        println!("seed {seed}: {}", Scenario::new(seed));
+    }
+    // A violation says what the panic said.
+    std::panic::set_hook(Box::new(|_| {}));
+    let begin = Instant::now();
+    let (tally, failures) = sweep(plan, |progress| match progress {
+        Progress::Violated(violation) => println!("{violation}"),
+        Progress::Done(done) => show(done, plan.seeds),
+    });
+    println!("{}", summary(&tally, failures, begin.elapsed().as_secs_f64()));
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {
+    let Tally { scenarios, runs, ranks, deaths, survived, sent, lost, repeated, virtual_ns, virtual_ns_max } = *tally;
+    let outcome = match failures {
+        0 => String::new(),
+        FAILURES_MAX.. => format!("{failures} VIOLATED, ended there; "),
+        _ => format!("{failures} VIOLATED; "),
+    };
+    format!(
+        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks; {deaths} deaths, {survived} survived; {sent} datagrams sent, \
+         {lost} lost, {repeated} repeated; {:.1} s of virtual time, {:.1} s the longest run; {seconds:.1} s, {:.0} seeds/s",
+        virtual_ns as f64 / 1e9,
+        virtual_ns_max as f64 / 1e9,
+        scenarios as f64 / seconds,
+    )
+}
+
+/// A line that is written over, on a terminal.
+fn show(done: u64, seeds: u64) {
+    if stderr().is_terminal() && (done.is_multiple_of(SHOWN) || done == seeds) {
+        eprint!("\r{done} of {seeds}{}", if done == seeds { "\r\x1b[K" } else { "" });
+    }
+}

@@ -1,0 +1,103 @@
+//! Each rank counts up words of any rank: each value comes to somebody exactly once, and the sums are exact.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use pelago_rma::Fetch;
+
+use super::{Act, Memory, Trouble, demand};
+use crate::crew::Crew;
+use crate::random::Random;
+
+/// What happens to a word; each rank has so many of each kind as the parameters say.
+const KINDS: usize = 3;
+const COUNTED: usize = 0;
+const SUMMED: usize = 1;
+const MIXED: usize = 2;
+
+pub(super) struct Atomics {
+    seed: u64,
+    steps: u64,
+    /// Words of each kind on each rank.
+    words: usize,
+    /// Operations that a rank has under way at most.
+    depth: usize,
+    /// What each word must hold in the end, by position and word.
+    expected: Vec<Cell<u64>>,
+    /// Which values have come, by position and word.
+    found: RefCell<BTreeSet<(usize, u64)>>,
+}
+
+impl Atomics {
+    pub(super) fn new(random: &mut Random, size: u32) -> Self {
+        let words = random.within(1, 3) as usize;
+        Self {
+            seed: random.draw(),
+            steps: random.within(5, 50),
+            words,
+            depth: random.spread(16) as usize,
+            expected: vec![Cell::new(0); KINDS * words * size as usize],
+            found: RefCell::default(),
+        }
+    }
+
+    fn expected(&self, position: u32, word: usize) -> &Cell<u64> {
+        &self.expected[self.place(position, word)]
+    }
+
+    fn place(&self, position: u32, word: usize) -> usize {
+        position as usize * KINDS * self.words + word
+    }
+
+    /// A value has come.
+    fn note(&self, (position, word, fetch): (u32, usize, Fetch<'_, u64>)) -> Result<(), Trouble> {
+        let value = fetch.wait()?;
+        let is_new = self.found.borrow_mut().insert((self.place(position, word), value));
+        demand!(is_new, "value {value} of word {word} at position {position} came twice");
+        let so_far = self.expected(position, word).get();
+        demand!(value < so_far, "value {value} of word {word} at position {position} came, but it was counted up {so_far} times");
+        Ok(())
+    }
+}
+
+impl Act for Atomics {
+    fn memory(&self) -> Memory {
+        Memory { words: KINDS * self.words, bytes: 0 }
+    }
+
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
+        let mut random = Random::of(self.seed, crew.position().into());
+        let mut under_way = Vec::new();
+        for _ in 0..self.steps {
+            let (position, operand) = (random.below(crew.size().into()) as u32, random.draw());
+            let kind = *random.pick(&[COUNTED, COUNTED, SUMMED, MIXED]);
+            let word = kind * self.words + random.below(self.words as u64) as usize;
+            let (to, expected) = (crew.word(position, word), self.expected(position, word));
+            match kind {
+                COUNTED => {
+                    expected.set(expected.get() + 1);
+                    under_way.push((position, word, crew.world().fetch_add(to, 1)?));
+                }
+                SUMMED => {
+                    expected.set(expected.get().wrapping_add(operand));
+                    crew.world().add(to, operand)?;
+                }
+                _ => {
+                    expected.set(expected.get() ^ operand);
+                    crew.world().xor(to, operand)?;
+                }
+            }
+            if under_way.len() >= self.depth {
+                self.note(under_way.swap_remove(random.below(under_way.len() as u64) as usize))?;
+                crew.pause();
+            }
+        }
+        under_way.into_iter().try_for_each(|fetch| self.note(fetch))?;
+        crew.meet(None)?;
+        for word in 0..KINDS * self.words {
+            let (found, expected) = (crew.own_word(word), self.expected(crew.position(), word).get());
+            demand!(found == expected, "word {word} is {found:#x}, not {expected:#x}");
+        }
+        Ok(())
+    }
+}

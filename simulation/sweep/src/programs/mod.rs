@@ -1,0 +1,106 @@
+//! What ranks do, written as a user of the library would, and what must come of it.
+//!
+//! Each file has one program: its parameters, which all ranks draw from the seed alike, what ranks write down outside of the simulated
+//! memory, and what each checks.
+
+mod atomics;
+mod barriers;
+mod chains;
+mod collectives;
+mod copies;
+mod locks;
+mod ring;
+
+use crate::crew::Crew;
+use crate::random::Random;
+
+/// What the ranks of a scenario do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Each puts to its right neighbour, then counts up a word there.
+    Ring,
+    /// They meet by all algorithms, in any order.
+    Barriers,
+    /// Each counts up words of any rank.
+    Atomics,
+    /// They take a lock by turns.
+    Locks,
+    /// They put, get and copy between all of them.
+    Copies,
+    /// Each orders operations on several ranks behind each other.
+    Chains,
+    /// They combine and distribute values.
+    Collectives,
+}
+
+impl Program {
+    /// Every program.
+    pub const ALL: [Self; 7] =
+        [Self::Ring, Self::Barriers, Self::Atomics, Self::Locks, Self::Copies, Self::Chains, Self::Collectives];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Barriers => "barriers",
+            Self::Atomics => "atomics",
+            Self::Locks => "locks",
+            Self::Copies => "copies",
+            Self::Chains => "chains",
+            Self::Collectives => "collectives",
+        }
+    }
+
+    /// A performance by `size` ranks, with its parameters.
+    pub(crate) fn stage(self, random: &mut Random, size: u32) -> Box<dyn Act> {
+        match self {
+            Self::Ring => Box::new(ring::Ring::new(random)),
+            Self::Barriers => Box::new(barriers::Barriers::new(random, size)),
+            Self::Atomics => Box::new(atomics::Atomics::new(random, size)),
+            Self::Locks => Box::new(locks::Locks::new(random, size)),
+            Self::Copies => Box::new(copies::Copies::new(random, size)),
+            Self::Chains => Box::new(chains::Chains::new(random, size)),
+            Self::Collectives => Box::new(collectives::Collectives::new(random)),
+        }
+    }
+}
+
+/// A program on the stage, the same for all its ranks.
+pub(crate) trait Act {
+    /// Words and bytes that each rank needs, all zero at first.
+    fn memory(&self) -> Memory;
+
+    /// What one rank does.
+    ///
+    /// # Errors
+    /// The library reports something, or something is not as it must be.
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
+}
+
+/// What a program needs of each rank.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Memory {
+    pub(crate) words: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Why a rank did not come to the end of its program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The library reported something.
+    #[error(transparent)]
+    Library(#[from] pelago_rma::Error),
+    /// Something is not as it must be.
+    #[error("{0}")]
+    Violated(String),
+}
+
+/// Fails with a message unless a condition holds.
+macro_rules! demand {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err($crate::programs::Trouble::Violated(format!($($message)+)));
+        }
+    };
+}
+pub(crate) use demand;

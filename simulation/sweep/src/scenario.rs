@@ -1,0 +1,220 @@
+//! What a seed says: the job, its programs, and what goes wrong.
+
+use std::fmt;
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_simulator::{Faults, Partition, Protocol};
+
+use crate::programs::Program;
+use crate::random::Random;
+
+/// Datagrams of a thousand that are lost at most, and that come twice at most.
+const LOSS_MAX: u64 = 400;
+const DUPLICATION_MAX: u64 = 300;
+
+/// Datagrams of a thousand that are late at most, and how late: a hundred times as long as the machine takes for there and back.
+const DELAY_CHANCE_MAX: u64 = 500;
+const DELAY_MAX_NS: u64 = 300_000;
+
+/// How late datagrams reach a slow rank at most.
+const SLOW_MAX_NS: u64 = 1_000_000;
+
+/// When partitions begin at most, and how long they last at most: much shorter than the shortest failure limit.
+const PARTITION_BEGIN_MAX_NS: u64 = 200_000_000;
+const PARTITION_MAX_NS: u64 = 400_000_000;
+
+/// The failure limit where up to four of ten datagrams are lost, and where it is one of ten at most.
+const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+const FAILURE_LIMIT_SHORT: Duration = Duration::from_milliseconds(2_000);
+const LOSS_SHORT_MAX: u32 = 100;
+
+/// How soon a launcher tells of a death in some scenarios. In the others it waits for twice the failure limit, so that ranks find out by
+/// themselves as far as they can.
+const TOLD_SOON_MAX_NS: u64 = 10_000_000;
+
+/// A job and what goes wrong in it; a seed determines it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The seed.
+    pub seed: u64,
+    /// How many ranks, at least two.
+    pub ranks: u32,
+    /// How many consecutive ranks share a node.
+    pub per_node: u32,
+    /// What the ranks do, one after another.
+    pub programs: Vec<Program>,
+    /// What happens to datagrams; no deaths yet.
+    pub faults: Faults,
+    /// Whether datagrams are encrypted.
+    pub encrypt: bool,
+    /// After how long without an answer a peer is lost.
+    pub failure_limit: Duration,
+    /// How long a rank computes between two steps at most.
+    pub pause_max: Duration,
+    /// Whether it sometimes computes for so long that its peers forget what they need not know.
+    pub rests: bool,
+    /// The rank that dies, if one does.
+    pub death: Option<Death>,
+}
+
+/// A rank that dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Which.
+    pub rank: Rank,
+    /// When, in thousandths of the time that the job takes otherwise.
+    pub per_mille: u64,
+    /// Whether the others go on without it.
+    pub survival: bool,
+    /// After how long all ranks are told.
+    pub told_after: Duration,
+}
+
+impl Scenario {
+    /// The longest computing of a rank that rests.
+    pub const REST_MAX: Duration = Duration::from_milliseconds(3_000);
+
+    /// What `seed` says.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::of(seed, 0);
+        let ranks = if random.one_in(32) { 16 } else { random.within(2, 9) as u32 };
+        let per_node = random.within(1, 3) as u32;
+        let count = if random.one_in(4) { 2 } else { 1 };
+        let programs = (0..count).map(|_| *random.pick(&Program::ALL)).collect();
+        let faults = if random.one_in(16) { Faults::default() } else { faults(&mut random, ranks) };
+        let is_clear = faults.loss <= LOSS_SHORT_MAX && random.one_in(2);
+        let failure_limit = if is_clear { FAILURE_LIMIT_SHORT } else { FAILURE_LIMIT };
+        let pause_max = Duration::from_nanoseconds(if random.one_in(3) { 0 } else { random.spread(100_000) });
+        let rests = random.one_in(12);
+        let encrypt = random.one_in(4);
+        let death = random.one_in(4).then(|| death(&mut random, ranks, failure_limit));
+        Self { seed, ranks, per_node, programs, faults, encrypt, failure_limit, pause_max, rests, death }
+    }
+
+    /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
+    pub(crate) fn protocol(&self, death: Option<Instant>) -> Protocol {
+        let mut faults = self.faults.clone();
+        if let (Some(Death { rank, told_after, .. }), Some(at)) = (self.death, death) {
+            faults.deaths = vec![(rank, at)];
+            faults.told_after = Some(told_after);
+        }
+        Protocol { faults, encrypt: self.encrypt, failure_limit: self.failure_limit }
+    }
+}
+
+fn faults(random: &mut Random, ranks: u32) -> Faults {
+    // Little goes wrong as often as much.
+    let mut chance = |most: u64| match random.below(4) {
+        0 => 0,
+        1 => random.below(most / 8 + 1) as u32,
+        _ => random.below(most + 1) as u32,
+    };
+    let (loss, duplication, delay) = (chance(LOSS_MAX), chance(DUPLICATION_MAX), chance(DELAY_CHANCE_MAX));
+    let delay_max = Duration::from_nanoseconds(random.spread(DELAY_MAX_NS));
+    let partitions = if random.one_in(4) { random.within(1, 3) } else { 0 };
+    let slow = if random.one_in(4) { random.within(1, 2) } else { 0 };
+    Faults {
+        loss,
+        duplication,
+        delay,
+        delay_max,
+        partitions: (0..partitions).map(|_| partition(random, ranks)).collect(),
+        slow: (0..slow).map(|_| (rank(random, ranks), Duration::from_nanoseconds(random.spread(SLOW_MAX_NS)))).collect(),
+        ..Faults::default()
+    }
+}
+
+fn partition(random: &mut Random, ranks: u32) -> Partition {
+    let first = Rank::new(random.within(1, u64::from(ranks) - 1) as u32);
+    let from = Instant::ZERO + Duration::from_nanoseconds(random.spread(PARTITION_BEGIN_MAX_NS));
+    Partition { first, from, until: from + Duration::from_nanoseconds(random.spread(PARTITION_MAX_NS)) }
+}
+
+fn death(random: &mut Random, ranks: u32, failure_limit: Duration) -> Death {
+    let survival = ranks > 2 && random.one_in(2);
+    let told_after = match random.below(4) {
+        0 => Duration::from_nanoseconds(random.spread(TOLD_SOON_MAX_NS)),
+        _ => Duration::from_picoseconds(2 * failure_limit.as_picoseconds()),
+    };
+    Death { rank: rank(random, ranks), per_mille: random.below(1100), survival, told_after }
+}
+
+fn rank(random: &mut Random, ranks: u32) -> Rank {
+    Rank::new(random.below(u64::from(ranks)) as u32)
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let programs: Vec<_> = self.programs.iter().map(|program| program.name()).collect();
+        write!(f, "{} on {} ranks, {} per node", programs.join(" then "), self.ranks, self.per_node)?;
+        let Faults { loss, duplication, delay, delay_max, partitions, slow, .. } = &self.faults;
+        let percent = |chance: u32| f64::from(chance) / 10.0;
+        if *loss > 0 {
+            write!(f, ", {} % lost", percent(*loss))?;
+        }
+        if *duplication > 0 {
+            write!(f, ", {} % twice", percent(*duplication))?;
+        }
+        if *delay > 0 {
+            write!(f, ", {} % up to {} late", percent(*delay), Brief(*delay_max))?;
+        }
+        for Partition { first, from, until } in partitions {
+            let (from, lasts) = (from.since(Instant::ZERO), until.since(*from));
+            write!(f, ", below {first} parted from the others after {} for {}", Brief(from), Brief(lasts))?;
+        }
+        for (rank, late) in slow {
+            write!(f, ", {rank} slow by {}", Brief(*late))?;
+        }
+        if self.pause_max > Duration::ZERO {
+            write!(f, ", pauses up to {}", Brief(self.pause_max))?;
+        }
+        f.write_str(if self.rests { ", rests" } else { "" })?;
+        f.write_str(if self.encrypt { ", encrypted" } else { "" })?;
+        if let Some(Death { rank, per_mille, survival, told_after }) = self.death {
+            let others = if survival { "the others go on" } else { "the job ends" };
+            write!(f, ", {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
+            write!(f, ", told within {}", Brief(told_after))?;
+        }
+        Ok(())
+    }
+}
+
+/// A duration with three digits or so.
+pub(crate) struct Brief(pub(crate) Duration);
+
+impl fmt::Display for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_seconds();
+        match self.0.as_nanoseconds() {
+            0..1_000 => write!(f, "{:.1} ns", seconds * 1e9),
+            1_000..1_000_000 => write!(f, "{:.1} µs", seconds * 1e6),
+            1_000_000..1_000_000_000 => write!(f, "{:.1} ms", seconds * 1e3),
+            _ => write!(f, "{seconds:.1} s"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_reach_every_kind_of_scenario() {
+        let all: Vec<Scenario> = (0..4000).map(Scenario::new).collect();
+        let some = |what: &dyn Fn(&Scenario) -> bool| all.iter().filter(|scenario| what(scenario)).count() >= 20;
+        for ranks in (2..=9).chain([16]) {
+            assert!(some(&|scenario| scenario.ranks == ranks), "{ranks} ranks");
+        }
+        for program in Program::ALL {
+            assert!(some(&|scenario| scenario.programs.contains(&program)), "{program:?}");
+        }
+        assert!(some(&|scenario| scenario.faults == Faults::default()));
+        assert!(some(&|scenario| scenario.faults.loss > 350) && some(&|scenario| scenario.faults.duplication > 250));
+        assert!(some(&|scenario| scenario.faults.delay > 0 && scenario.faults.delay_max > Duration::from_microseconds(200)));
+        assert!(some(&|scenario| scenario.faults.partitions.len() > 1) && some(&|scenario| !scenario.faults.slow.is_empty()));
+        assert!(some(&|scenario| scenario.encrypt) && some(&|scenario| scenario.rests));
+        assert!(some(&|scenario| scenario.death.is_some_and(|death| death.survival)));
+        assert!(some(&|scenario| scenario.death.is_some_and(|death| !death.survival)));
+        assert!(all.iter().all(|scenario| scenario.faults.loss <= 400 && scenario.faults.duplication <= 300));
+    }
+}

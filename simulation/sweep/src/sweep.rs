@@ -1,0 +1,117 @@
+//! Many seeds on several threads, told in their order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use crate::examine::{Tally, Violation, examine};
+
+/// After so many violations a sweep ends.
+pub const FAILURES_MAX: usize = 10;
+
+/// A scenario takes a small part of a second; one that takes so long will not end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How far threads may be ahead of what has been told.
+const AHEAD_MAX: u64 = 256;
+
+/// Which seeds, and on how many threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The first seed.
+    pub first: u64,
+    /// How many.
+    pub seeds: u64,
+    /// How many threads, at least one.
+    pub threads: usize,
+}
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'p> {
+    /// So many seeds have been examined.
+    Done(u64),
+    /// One of them was violated.
+    Violated(&'p Violation),
+}
+
+type News = (u64, Result<Tally, Violation>);
+
+/// Examines all seeds of a plan; `tell` hears of them in their order, which is the same for any number of threads.
+///
+/// Returns what passed, and how many were violated: at [`FAILURES_MAX`] it ends. A scenario that does not end counts as violated and ends
+/// the sweep; its thread goes on.
+pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
+    let shared = Arc::new(Shared { plan, next: AtomicU64::new(0), told: AtomicU64::new(0) });
+    let (sender, news) = sync_channel(AHEAD_MAX as usize);
+    for _ in 0..plan.threads.max(1) {
+        let (shared, sender) = (shared.clone(), sender.clone());
+        std::thread::spawn(move || shared.work(&sender));
+    }
+    drop(sender);
+    let (mut all, mut failures, mut early) = (Tally::default(), 0, BTreeMap::new());
+    for number in 0..plan.seeds {
+        let ended = match await_seed(&news, &mut early, number) {
+            Some(ended) => ended,
+            None => Err(Violation { seed: plan.first + number, what: format!("it has not ended in {PATIENCE:?}") }),
+        };
+        let endless = ended.as_ref().is_err_and(|violation| violation.what.starts_with("it has not ended in"));
+        match ended {
+            Ok(tally) => all.add(&tally),
+            Err(violation) => {
+                failures += 1;
+                tell(Progress::Violated(&violation));
+            }
+        }
+        shared.told.store(number + 1, Ordering::Relaxed);
+        tell(Progress::Done(number + 1));
+        if endless || failures == FAILURES_MAX {
+            break;
+        }
+    }
+    (all, failures)
+}
+
+/// The end of the scenario of a number; `None` if it does not come.
+fn await_seed(
+    news: &Receiver<News>,
+    early: &mut BTreeMap<u64, Result<Tally, Violation>>,
+    number: u64,
+) -> Option<Result<Tally, Violation>> {
+    let since = Instant::now();
+    loop {
+        if let Some(ended) = early.remove(&number) {
+            return Some(ended);
+        }
+        match news.recv_timeout(PATIENCE.saturating_sub(since.elapsed())) {
+            Ok((number, ended)) => drop(early.insert(number, ended)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// What all threads know.
+struct Shared {
+    plan: Plan,
+    next: AtomicU64,
+    told: AtomicU64,
+}
+
+impl Shared {
+    fn work(&self, news: &SyncSender<News>) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.plan.seeds {
+                return;
+            }
+            while number > self.told.load(Ordering::Relaxed) + AHEAD_MAX {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if news.send((number, examine(self.plan.first + number))).is_err() {
+                return;
+            }
+        }
+    }
+}

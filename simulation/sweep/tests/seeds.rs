@@ -1,0 +1,195 @@
+//! Seeds hold, on any number of threads, and a library that breaks its promises is found out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelago_base::{Instant, Rank, SegmentId};
+use pelago_memory::Cells;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+};
+use pelago_sweep::{Plan, Progress, Tally, examine, examine_through, sweep};
+
+fn swept(plan: Plan) -> (Tally, Vec<String>) {
+    let mut told = Vec::new();
+    let (tally, failures) = sweep(plan, |progress| match progress {
+        Progress::Violated(violation) => told.push(violation.to_string()),
+        Progress::Done(_) => {}
+    });
+    assert_eq!(told.len(), failures);
+    (tally, told)
+}
+
+#[test]
+fn three_hundred_seeds_hold() {
+    let (tally, violations) = swept(Plan { first: 0, seeds: 300, threads: 2 });
+    assert_eq!(violations, [""; 0]);
+    assert_eq!(tally.scenarios, 300);
+    assert!(tally.runs > 300 && tally.deaths > 30 && tally.survived > 10, "{tally:?}");
+    assert!(tally.sent > 100_000 && tally.lost > 10_000 && tally.repeated > 10_000, "{tally:?}");
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_threads() {
+    let with = |threads| swept(Plan { first: 1_000_000, seeds: 40, threads });
+    let one = with(1);
+    assert_eq!((one.0.scenarios, one.1.len()), (40, 0));
+    assert!([2, 3, 7].into_iter().all(|threads| with(threads) == one));
+}
+
+#[test]
+fn a_seed_says_the_same_each_time() {
+    for seed in [0, 7, 50, u64::MAX] {
+        assert_eq!(examine(seed), examine(seed));
+    }
+}
+
+/// The lock lies in the memory of a rank that spins, and its holder dies: only the fault of the job ends that.
+#[test]
+fn seed_11417_who_spins_on_its_own_memory_learns_of_a_death() {
+    assert_eq!(examine(11_417).map(|tally| (tally.deaths, tally.survived)), Ok((1, 0)));
+}
+
+/// A promise that a transport breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// None, to see that the rest changes nothing.
+    Nothing,
+    /// It does one of fifty atomics twice.
+    Repeats,
+    /// It forgets one of a hundred writes, and says that it was done.
+    Forgets,
+    /// It never says that one of a hundred operations was done.
+    KeepsSilent,
+    /// It says that writes were done as soon as they are posted.
+    Hurries,
+    /// It does not order anything.
+    Disorders,
+}
+
+/// A transport that breaks a promise.
+struct Saboteur {
+    inner: Box<dyn Transport>,
+    wrong: Wrong,
+    posted: u64,
+    /// Completions that it makes up.
+    early: Vec<Completion>,
+}
+
+/// What it posts itself; nobody hears of its end.
+const OWN: Token = Token(u64::MAX);
+
+impl Transport for Saboteur {
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn address(&self) -> Address {
+        self.inner.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        self.inner.connect(peer, address)
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.inner.register(id, memory)
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        self.inner.deregister(id)
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        self.posted += 1;
+        let is_turn = |every| self.posted.is_multiple_of(every);
+        match (self.wrong, operation) {
+            (Wrong::Repeats, Operation::Atomic { .. }) if is_turn(50) => self.inner.post(now, to, operation, OWN)?,
+            (Wrong::Forgets, Operation::Write { .. }) if is_turn(100) => {
+                self.early.push(Completion { token, result: Ok(0) });
+                return Ok(());
+            }
+            (Wrong::KeepsSilent, _) if is_turn(100) => return self.inner.post(now, to, operation, OWN),
+            (Wrong::Hurries, Operation::Write { .. }) => {
+                self.inner.post(now, to, operation, OWN)?;
+                self.early.push(Completion { token, result: Ok(0) });
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.inner.post(now, to, operation, token)
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        if self.wrong != Wrong::Disorders {
+            self.inner.fence(to);
+        }
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let moved = self.inner.progress(now, completed);
+        completed.retain(|completion| completion.token != OWN);
+        let any = !self.early.is_empty();
+        completed.append(&mut self.early);
+        moved || any
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
+    }
+
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        self.inner.lose(now, rank);
+    }
+}
+
+/// How many of the first seeds are violated over transports that do something wrong.
+fn violated(wrong: Wrong, seeds: u64) -> u64 {
+    let violated = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let violated = &violated;
+            scope.spawn(move || {
+                for seed in (0..seeds).filter(|seed| seed % 2 == half) {
+                    let around =
+                        |inner| -> Box<dyn Transport> { Box::new(Saboteur { inner, wrong, posted: 0, early: Vec::new() }) };
+                    violated.fetch_add(u64::from(examine_through(seed, &around).is_err()), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    violated.into_inner()
+}
+
+#[test]
+fn a_transport_that_does_nothing_wrong_is_not_suspected() {
+    assert_eq!(violated(Wrong::Nothing, 30), 0);
+}
+
+#[test]
+fn what_is_done_twice_is_found() {
+    assert!(violated(Wrong::Repeats, 60) >= 3);
+}
+
+#[test]
+fn what_is_forgotten_is_found() {
+    assert!(violated(Wrong::Forgets, 60) >= 10);
+}
+
+#[test]
+fn what_never_ends_is_found() {
+    assert!(violated(Wrong::KeepsSilent, 60) >= 10);
+}
+
+#[test]
+fn what_is_acknowledged_early_is_found() {
+    assert!(violated(Wrong::Hurries, 60) >= 3);
+}
+
+#[test]
+fn what_is_out_of_order_is_found() {
+    assert!(violated(Wrong::Disorders, 60) >= 5);
+}
