@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
 //! | [`barrier`] | the time of a barrier, by each algorithm |
+//! | [`alltoall`] | the time of an exchange in which every rank puts to every other at once |
 //! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
 //! | [`himeno`] | a stencil on a grid split in three directions: strided puts, ordered flags, waiting, reductions |
 
 #![forbid(unsafe_code)]
 
+pub mod alltoall;
 pub mod barrier;
 pub mod himeno;
 pub mod particles;
@@ -22,6 +24,12 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "ring", summary: "every rank writes to its right neighbour", check: ring::check, main: ring::main },
     Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
     Program { name: "barrier", summary: "the time of a barrier, by each algorithm", check: barrier::check, main: barrier::main },
+    Program {
+        name: "alltoall",
+        summary: "the time until every rank has put to every other",
+        check: alltoall::check,
+        main: alltoall::main,
+    },
     Program {
         name: "particles",
         summary: "particles go to the ranks that own their places",

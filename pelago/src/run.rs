@@ -41,11 +41,14 @@ fn take_part<R, E: From<Error>>(world: World, body: &impl Fn(&World) -> Result<R
 /// Runs all ranks of a simulated job.
 fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     let outcome = wiring::simulate(simulation, |world| take_part(world, &body))?;
+    if let Some(fault) = wiring::job_fault(&outcome) {
+        leave(fault);
+    }
     let first = outcome.failed.unwrap_or(Rank::new(0));
     let mut results = outcome.results;
     match results.swap_remove(u32::from(first) as usize) {
         Some(result) => result,
-        None => Err(Error::Fault(outcome.fault.unwrap_or(Fault::Deadlock)).into()),
+        None => Err(Error::Fault(Fault::PeerLost(first)).into()),
     }
 }
 

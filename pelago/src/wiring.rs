@@ -5,10 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use pelago_base::Counters;
+use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Split, Trace};
 use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice, names};
-use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Transport};
+use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_simulator::{Outcome, Request};
 use pelago_shm::{CopyBy, Shm};
@@ -80,19 +80,29 @@ impl Simulation {
         let pelago_simulator::Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
-        let mut line = format!(
+        format!(
             "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets",
             machine.name(),
             outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3,
             statistics.events,
             statistics.packets,
-        );
-        if !outcome.stuck.is_empty() {
-            let who: Vec<String> = outcome.stuck.iter().map(|(rank, left)| format!("{rank} ({left} operations under way)")).collect();
-            line += &format!("; waiting for ever: {}", who.join(", "));
-        }
-        line
+        )
     }
+}
+
+/// What was wrong with a job as a whole, which is told in one line: the errors of its ranks say no more.
+pub(crate) fn job_fault<R>(outcome: &Outcome<R>) -> Option<Fault> {
+    // A rank that failed by itself tells why.
+    let fault = outcome.fault.filter(|fault| outcome.failed.is_none_or(|rank| *fault != Fault::PeerLost(rank)))?;
+    let when = outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3;
+    let waiting = |(rank, left): &(Rank, u32)| match left {
+        0 => rank.to_string(),
+        _ => format!("{rank} with {left} operations under way"),
+    };
+    let stuck: Vec<String> = outcome.stuck.iter().map(waiting).collect();
+    let who = if stuck.is_empty() { String::new() } else { format!(": {}", stuck.join(", ")) };
+    eprintln!("pelago: {fault}, after {when:.3} ms{who}");
+    Some(fault)
 }
 
 /// Writes a file, or says in one line why not.

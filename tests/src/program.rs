@@ -15,6 +15,10 @@ fn main() -> pelago::Result<()> {
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
         "lost" => lost(world),
+        "deep" => {
+            assert!(world.rank() != Rank::new(1) || deep(1000) == 0);
+            world.barrier()
+        }
         "survive" => survive(world),
         "late" if world.rank() == Rank::new(1) => {
             // The others are in the barrier by which all ends.
@@ -254,4 +258,11 @@ fn beset(world: &World) -> pelago::Result<()> {
         }
     }
     Ok(())
+}
+
+/// As many calls inside each other, with some hundred bytes of the stack each.
+#[inline(never)]
+fn deep(calls: u64) -> u64 {
+    let room = std::hint::black_box([calls; 64]);
+    if calls == 0 { 0 } else { deep(calls - 1) + room[7] / (calls + 1) }
 }

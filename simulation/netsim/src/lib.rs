@@ -1,7 +1,9 @@
-//! A packet-level simulator of interconnects: what the NICs, links and routers of a machine do with one-sided operations, and when.
+//! A packet-level simulator of interconnects: what the NICs, links and routers of a machine do with one-sided operations, and
+//! when.
 //!
-//! A [`Machine`] is read from its description; a [`Netsim`] is a machine of so many nodes in virtual time. Its user posts [`Operation`]s and
-//! is told [`Notice`]s. Only sizes travel: the user moves bytes when it is told that they are read and that they have arrived.
+//! A [`Machine`] is read from its description; a [`Netsim`] is a machine of so many nodes in virtual time. Its user posts
+//! [`Operation`]s and is told [`Notice`]s. Only sizes travel: the user moves bytes when it is told that they are read and that
+//! they have arrived.
 //!
 //! | part | for |
 //! |---|---|

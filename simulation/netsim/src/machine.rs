@@ -38,11 +38,11 @@ impl MachineError {
     }
 }
 
-/// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs of every
-/// node on it.
+/// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs
+/// of every node on it.
 ///
-/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per second, times
-/// to whole picoseconds.
+/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per
+/// second, times to whole picoseconds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -344,7 +344,9 @@ impl RailSpec {
         self.link.check("link")?;
         self.host_link.iter().try_for_each(|link| link.check("host_link"))?;
         if self.kind == Kind::Tofu && self.lossy() {
-            return Err(MachineError("link.loss: must be 0 where kind = \"tofu\", whose links repeat what is lost themselves".into()));
+            return Err(MachineError(
+                "link.loss: must be 0 where kind = \"tofu\", whose links repeat what is lost themselves".into(),
+            ));
         }
         let router = &self.router;
         delay("router.routing_ns", router.routing_ns)?;

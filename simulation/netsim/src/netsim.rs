@@ -21,11 +21,11 @@ const NODES_MAX: u32 = 1 << 24;
 
 /// A simulated machine.
 ///
-/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) asks to be woken, [`next`](Self::next) moves on to whatever the user
-/// has to know next. The same calls give the same notices at the same times, always.
+/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) asks to be woken, [`next`](Self::next) moves on to whatever
+/// the user has to know next. The same calls give the same notices at the same times, always.
 ///
-/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each), with
-/// packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
+/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each),
+/// with packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
 ///
 /// ```
 /// use pelago_base::Instant;
@@ -56,7 +56,8 @@ pub struct Netsim {
 }
 
 impl Netsim {
-    /// A machine of `nodes` nodes. `seed` decides what is left to chance: which packets are lost, and routes that are spread at random.
+    /// A machine of `nodes` nodes. `seed` decides what is left to chance: which packets are lost, and routes that are spread at
+    /// random.
     ///
     /// # Errors
     ///
@@ -150,8 +151,8 @@ impl Netsim {
         self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
     }
 
-    /// Starts an operation now, on behalf of `entity`: its number orders operations that NICs hear of at the same time, and chooses the NIC.
-    /// Notices of the operation carry `token`.
+    /// Starts an operation now, on behalf of `entity`: its number orders operations that NICs hear of at the same time, and
+    /// chooses the NIC. Notices of the operation carry `token`.
     ///
     /// # Panics
     ///
@@ -219,7 +220,10 @@ impl Netsim {
     }
 
     /// Moves to the next thing that the user has to know. `None` if nothing is left.
-    #[expect(clippy::should_implement_trait, reason = "whoever takes notices also posts in between, which an iterator would forbid")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "whoever takes notices also posts in between, which an iterator would forbid"
+    )]
     pub fn next(&mut self) -> Option<Notice> {
         while self.notices.is_empty() {
             let event = self.queue.pop()?;

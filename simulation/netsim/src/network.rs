@@ -1,22 +1,22 @@
 //! Links and routers: which packet crosses which link when.
 //!
-//! Virtual cut-through with credits, packet by packet. A packet is timed at its head; what its tail needs follows from its length. Each
-//! direction of a link is a *channel*, each virtual channel of it a *lane*. One event per packet and router, [`Network::ready`], says that a
-//! head has passed the stages before the switch; the packet then stands in line for a lane, and the first in line is granted the link
-//! once all of these hold:
+//! Virtual cut-through with credits, packet by packet. A packet is timed at its head; what its tail needs follows from its
+//! length. Each direction of a link is a *channel*, each virtual channel of it a *lane*. One event per packet and router,
+//! [`Network::ready`], says that a head has passed the stages before the switch; the packet then stands in line for a lane, and
+//! the first in line is granted the link once all of these hold:
 //!
 //! - the link is free,
 //! - the input port that holds the packet is free (one packet at a time leaves it),
 //! - the lane has been free for the time that allocating it takes,
 //! - the buffer at the far end has room for the whole packet.
 //!
-//! Being the first in line is holding the lane: others wait although the holder may wait for its port or for room. A grant fixes when
-//! the head reaches the next router, so nothing further happens on the way. Room in a buffer comes back at a time known when the packet leaves it;
-//! it is noted beside the lane, and is an event only if somebody waits for it. So it is with links: an event at the time that a link becomes
-//! free exists only while packets stand in line.
+//! Being the first in line is holding the lane: others wait although the holder may wait for its port or for room. A grant fixes
+//! when the head reaches the next router, so nothing further happens on the way. Room in a buffer comes back at a time known when
+//! the packet leaves it; it is noted beside the lane, and is an event only if somebody waits for it. So it is with links: an
+//! event at the time that a link becomes free exists only while packets stand in line.
 //!
-//! Where the way out is faster than the way in, the head waits until the tail can follow without a gap. Where it is slower, room comes
-//! back later by the difference.
+//! Where the way out is faster than the way in, the head waits until the tail can follow without a gap. Where it is slower, room
+//! comes back later by the difference.
 
 use std::collections::VecDeque;
 
@@ -260,15 +260,7 @@ impl Network {
     }
 
     fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, room: u32) {
-        self.channels.push(Channel {
-            free: 0,
-            port_free: 0,
-            wake: u64::MAX,
-            waiting: 0,
-            lines: 0,
-            medium,
-            rail,
-        });
+        self.channels.push(Channel { free: 0, port_free: 0, wake: u64::MAX, waiting: 0, lines: 0, medium, rail });
         self.to.push(to);
         self.tallies.push(Tally::default());
         for _ in 0..fabric.vcs {

@@ -1,7 +1,8 @@
 //! NICs: what they read, send, receive and write.
 //!
-//! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them. Packets that
-//! come are written to memory one after another, and give their room back when they are written. Control packets go past both.
+//! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them.
+//! Packets that come are written to memory one after another, and give their room back when they are written. Control packets go
+//! past both.
 
 use crate::lists::List;
 use crate::machine::{Kind as RailKind, Order, RailSpec, bytes_per_second, picoseconds};

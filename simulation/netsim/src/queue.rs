@@ -132,7 +132,10 @@ mod tests {
         }
 
         #[test]
-        fn order_does_not_depend_on_insertion(mut events in prop::collection::vec((0u64..50, 0u64..50), 1..100), turn in 0usize..100) {
+        fn order_does_not_depend_on_insertion(
+            mut events in prop::collection::vec((0u64..50, 0u64..50), 1..100),
+            turn in 0usize..100,
+        ) {
             events.sort_unstable();
             events.dedup();
             let mut turned = events.clone();

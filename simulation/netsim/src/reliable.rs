@@ -1,10 +1,11 @@
 //! What NICs do about what is lost, and about receivers that are not ready.
 //!
-//! Where packets can be lost, those of an operation keep to one path, so that one that comes out of order tells of a loss: the receiver
-//! says so, and the sender goes back to the first that is missing. What nobody answers is repeated after a time, so many times. What was
-//! done once is not done again, only told again.
+//! Where packets can be lost, those of an operation keep to one path, so that one that comes out of order tells of a loss: the
+//! receiver says so, and the sender goes back to the first that is missing. What nobody answers is repeated after a time, so many
+//! times. What was done once is not done again, only told again.
 //!
-//! When the sender goes back, it goes to what the receiver has: acknowledgements on the way, which tell it in a real NIC, are not simulated.
+//! When the sender goes back, it goes to what the receiver has: acknowledgements on the way, which tell it in a real NIC, are not
+//! simulated.
 
 use crate::lists::List;
 use crate::machine::Kind as RailKind;
@@ -139,8 +140,9 @@ impl Netsim {
     pub(crate) fn rewind(&mut self, index: u32) {
         let message = &mut self.messages[index];
         if message.phase == Phase::Sending && message.sent > message.received {
+            // The receiver does not tell again until that packet has come, or the time is up: others of the first try are on
+            // their way.
             message.sent = message.received;
-            message.told = false;
             self.statistics.retries += 1;
             self.send(index);
         }

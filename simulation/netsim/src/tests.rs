@@ -36,7 +36,8 @@ receive = {{ slots = 2, service_ns = 100 }}
 reliability = {{ timeout_ns = 50000, retries = 200, not_ready_ns = 3000, not_ready_retries = 200 }}
 link = {{ gb_per_s = 2.1, cable_ns = 10, loss = {loss} }}
 host_link = {{ gb_per_s = {host}, cable_ns = 3 }}
-router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs}, buffer_bytes = 552 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs},
+            buffer_bytes = 552 }}
 topology = {{ {topology} }}
 "#
     ))
@@ -84,7 +85,7 @@ fn run(machine: &Machine, nodes: u32, operations: &[(u32, Operation)], answered:
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, max_shrink_iters: 300, ..Default::default() })]
     #[test]
     fn all_that_is_posted_ends_and_leaves_nothing(
         operations in prop::collection::vec(operation(24), 1..200),
@@ -114,4 +115,15 @@ fn networks_drain() {
             (0..24 * 24).map(|pair| (pair / 24, Operation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 })).collect();
         run(&machine, 24, &operations, true);
     }
+}
+
+/// Where packets can be lost, each is taken in its turn, and once.
+#[test]
+fn packets_are_taken_in_order_and_once() {
+    let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0);
+    let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
+    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 700 }, 0);
+    netsim.messages[0].phase = crate::message::Phase::Sending;
+    let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.in_order(0, sequence));
+    assert_eq!(taken, [false, true, false, false, true, false, true]);
 }

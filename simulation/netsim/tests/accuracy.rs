@@ -1,10 +1,11 @@
 //! Latency and throughput against a flit-level simulator, and against queueing theory.
 //!
 //! The flit-level figures were made with BookSim 2 (commit 28f4329): input-queued routers that hold the switch for a packet
-//! (`hold_switch_for_packet = 1`, `wait_for_tail_credit = 0`), one cycle each for allocating a virtual channel, for allocating the switch and for
-//! passing it, `credit_delay = 2`, no speed-up; links of two cycles in the torus and of one in the tree; 32 flits of buffer per virtual channel, packets of
-//! eight flits. Latency is from generation to the arrival of the last flit, in cycles; load and throughput are in flits per node and cycle.
-//! All cases are simulated with the same parameters, which are those of the routers.
+//! (`hold_switch_for_packet = 1`, `wait_for_tail_credit = 0`), one cycle each for allocating a virtual channel, for allocating
+//! the switch and for passing it, `credit_delay = 2`, no speed-up; links of two cycles in the torus and of one in the tree; 32
+//! flits of buffer per virtual channel, packets of eight flits. Latency is from generation to the arrival of the last flit, in
+//! cycles; load and throughput are in flits per node and cycle. All cases are simulated with the same parameters, which are those
+//! of the routers.
 
 mod support;
 

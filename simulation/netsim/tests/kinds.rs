@@ -174,7 +174,11 @@ fn operations_take_effect_once_whatever_is_lost() {
         let fates = fates(&mut netsim);
         assert_eq!(fates.len(), 40);
         for (number, fate) in fates {
-            assert_eq!((fate.effects.len(), fate.done.len(), fate.failed.len()), (1, 1, 0), "seed {seed}, operation {number}: {fate:?}");
+            assert_eq!(
+                (fate.effects.len(), fate.done.len(), fate.failed.len()),
+                (1, 1, 0),
+                "seed {seed}, operation {number}: {fate:?}"
+            );
             assert!(fate.effects[0] <= fate.done[0]);
             assert_eq!(fate.reads, u32::from(number % 5 != 2), "seed {seed}, operation {number}");
         }

@@ -57,7 +57,8 @@ fn every_value_says_where_it_comes_from() {
     for name in Machine::names() {
         for line in Machine::bundled(name).unwrap().lines() {
             let value = line.contains(" = ") && !line.starts_with('#');
-            let exempt = ["name", "about", "kind = \"tofu\"", "kind = \"infiniband-rc\"", "type"].iter().any(|key| line.starts_with(key));
+            let exempt =
+                ["name", "about", "kind = \"tofu\"", "kind = \"infiniband-rc\"", "type"].iter().any(|key| line.starts_with(key));
             let told = ["# published", "# fitted", "# assumed"].iter().any(|mark| line.contains(mark));
             assert!(!value || exempt || told, "{name}: {line}");
         }
@@ -96,7 +97,10 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert_eq!(replaced("\ngb_per_s = 4.0", "\ngb_per_s = -4.0"), expected);
     assert_eq!(replaced("gap_ns = 0.0", "gap_ns = nan"), "rail.nic.gap_ns = NaN: must be nanoseconds, from 0 to 3.6e12");
     assert_eq!(replaced("vcs = 1 ", "vcs = 17 "), "rail.router.vcs = 17: must be from 1 to 16");
-    assert_eq!(replaced("buffer_bytes = 16384", "buffer_bytes = 100"), "rail.router.buffer_bytes = 100: must be from 2078 to 1073741824");
+    assert_eq!(
+        replaced("buffer_bytes = 16384", "buffer_bytes = 100"),
+        "rail.router.buffer_bytes = 100: must be from 2078 to 1073741824"
+    );
     assert_eq!(replaced("count = 1 ", "count = 0 "), "rail.count = [0]: each must be at least 1, their sum at most 64");
     assert!(replaced("gap_ns", "gape_ns").contains("unknown field `gape_ns`, expected one of"));
     assert!(replaced("\"star\"", "\"knot\"").contains("unknown variant `knot`, expected one of"));
@@ -108,7 +112,9 @@ fn wrong_descriptions_are_explained_in_a_line() {
 
 #[test]
 fn machines_have_their_limits() {
-    let nodes = |name: &str, nodes: u32| Netsim::new(&bundled(name), nodes, 1).map(|netsim| netsim.nodes()).map_err(|error| error.to_string());
+    let nodes = |name: &str, nodes: u32| {
+        Netsim::new(&bundled(name), nodes, 1).map(|netsim| netsim.nodes()).map_err(|error| error.to_string())
+    };
     assert_eq!(nodes("rx200-qdr", 0), Err("nodes = 0: must be from 1 to 16777216".into()));
     assert_eq!(nodes("fat-tree-ndr", 65_537), Err("nodes: 65537 terminals do not fit in a fat tree of 65536".into()));
     let expected = "rail.topology.groups = 546: 279041 nodes need at least 546, the links between groups allow 545";

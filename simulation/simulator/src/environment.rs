@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 
-use crate::Settings;
+use crate::{ProtocolError, Settings};
 
 /// The name of the variable.
 pub const VARIABLE: &str = "PELAGO_SIM";
@@ -26,6 +26,8 @@ pub struct Request {
     pub heap_bytes: Option<u64>,
     /// Bytes of the stack of a rank; `None` is what so many ranks leave.
     pub stack_bytes: Option<u64>,
+    /// How the library's own protocol is to carry what ranks send, as text; `None`: it is not to.
+    pub protocol: Option<String>,
     /// Whether the program ends with a line on standard error that says what was simulated.
     pub summary: bool,
     /// What to call the program in a report.
@@ -46,6 +48,9 @@ pub enum RequestError {
     /// Its machine is none.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// Its faults are none.
+    #[error(transparent)]
+    Protocol(ProtocolError),
 }
 
 /// Virtual memory for the heaps of all ranks: close together, so that their page tables stay small.
@@ -91,7 +96,7 @@ impl Request {
             seed: self.seed,
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
-            protocol: None,
+            protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
             report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
         })
     }

@@ -19,6 +19,7 @@ mod environment;
 mod faults;
 mod fiber;
 mod memory;
+mod protocol;
 mod rank;
 mod stacks;
 mod stations;
@@ -38,7 +39,7 @@ use crate::memory::Memory;
 pub use crate::rank::Parts;
 use crate::rank::Shared;
 use crate::stacks::Stacks;
-pub use crate::stations::Protocol;
+pub use crate::protocol::{Protocol, ProtocolError};
 use crate::stations::Stations;
 
 /// What to simulate.

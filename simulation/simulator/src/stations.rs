@@ -10,6 +10,7 @@ use pelago_netsim::Operation as Message;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Config, Key, PeerIndex};
 
+use crate::Protocol;
 use crate::faults::{Dice, Faults};
 
 /// The payload of a datagram on Ethernet.
@@ -20,23 +21,6 @@ const ROOM_BYTES: u64 = 1 << 20;
 
 /// What of a count comes back with a wake-up.
 const ASKED_MASK: u32 = (1 << 29) - 1;
-
-/// How ranks speak to each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Protocol {
-    /// What goes wrong.
-    pub faults: Faults,
-    /// Whether datagrams are encrypted.
-    pub encrypt: bool,
-    /// After how long without an answer a peer is lost.
-    pub failure_limit: Duration,
-}
-
-impl Default for Protocol {
-    fn default() -> Self {
-        Self { faults: Faults::default(), encrypt: false, failure_limit: Duration::from_milliseconds(5_000) }
-    }
-}
 
 /// The ends of all conversations.
 pub(crate) struct Stations {

@@ -162,6 +162,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         heap_bytes: HEAP_BYTES,
         stack_bytes: STACK_BYTES,
         protocol: Some(scenario.protocol(dies)),
+        report: None,
     };
     let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
@@ -281,11 +282,14 @@ fn lost_by(trouble: &Trouble) -> Option<Rank> {
     }
 }
 
-/// What became of each rank.
+/// How a rank has ended, and when.
 type Ended = Result<Instant, (Instant, Trouble)>;
 
+/// What became of all ranks, of the one first that failed first: others may have failed because of it.
 fn ranks<'r>(run: &'r Run<'_>) -> impl Iterator<Item = (Rank, Option<&'r Ended>)> {
-    (0..).map(Rank::new).zip(run.outcome.results.iter().map(Option::as_ref))
+    let all = || (0..).map(Rank::new).zip(run.outcome.results.iter().map(Option::as_ref));
+    let is_first = |rank: Rank| run.outcome.failed == Some(rank);
+    all().filter(move |(rank, _)| is_first(*rank)).chain(all().filter(move |(rank, _)| !is_first(*rank)))
 }
 
 fn since(at: &Instant) -> Brief {

@@ -88,6 +88,27 @@ fn barriers_are_timed_by_every_algorithm() {
     assert!(ended.code == Some(0) && ended.output.starts_with("recursive-doubling ranks 2 us "), "{ended:?}");
 }
 
+#[test]
+fn every_rank_puts_to_every_other() {
+    for (ranks, transport, options, bytes) in [
+        (1, "shm", &[][..], "4096"),
+        (2, "shm", &["--bytes", "1"], "1"),
+        (5, "shm", &["--bytes", "70001", "--repeat", "3"], "70001"),
+        (8, "shm", &["--repeat", "20"], "4096"),
+        (2, "udp", &["--repeat", "3"], "4096"),
+        (5, "udp", &["--bytes", "20000", "--repeat", "2"], "20000"),
+    ] {
+        let ranks = ranks.to_string();
+        let ended = run(&[&["run", "-n", &ranks, "--transport", transport, "alltoall"], options].concat());
+        ended.expect(0, "");
+        let time = ended.output.strip_prefix(&format!("alltoall ranks {ranks} bytes {bytes} us ")).expect("the line");
+        let time = time.strip_suffix('\n').expect("one line");
+        assert!(time.parse::<f64>().is_ok() && time.rsplit('.').next().map(str::len) == Some(3), "{time}");
+    }
+    let ended = run(&["run", "-n", "2", "--heap", "4M", "alltoall", "--bytes", "4000000000"]);
+    assert!(ended.code == Some(1) && ended.error.starts_with("alltoall: no 8000000000 bytes are left"), "{ended:?}");
+}
+
 /// What `particles --side 16` must have in the end, whoever has it.
 const TALLY: &str = "4a8e535186652e28";
 
@@ -167,6 +188,10 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
         (&["barrier", "--repeat", "-1"], "barrier: invalid value '-1'"),
         (&["barrier", "--warm-up", "some"], "barrier: invalid value 'some'"),
         (&["barrier", "8"], "barrier: unexpected argument '8'"),
+        (&["alltoall", "--bytes", "0"], "alltoall: invalid value '0'"),
+        (&["alltoall", "--bytes", "4294967296"], "alltoall: invalid value '4294967296'"),
+        (&["alltoall", "--repeat", "-1"], "alltoall: invalid value '-1'"),
+        (&["alltoall", "4096"], "alltoall: unexpected argument '4096'"),
         (&["particles", "--side", "0"], "particles: invalid value '0'"),
         (&["particles", "--side", "1025"], "particles: invalid value '1025'"),
         (&["particles", "--dt", "inf"], "particles: invalid value 'inf'"),

@@ -7,6 +7,7 @@ mod killed;
 mod network;
 mod output;
 mod programs;
+mod sim;
 mod stranger;
 mod survival;
 mod wrong_input;

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use pelago_launch::names;
 use pelago_netsim::Machine;
-use pelago_simulator::{Request, VARIABLE};
+use pelago_simulator::{Protocol, Request, VARIABLE};
 
 use crate::{Refused, bundled, this};
 
@@ -37,6 +37,13 @@ pub(crate) struct Sim {
     /// The stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
     #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
     stack: Option<u64>,
+    /// Carry what ranks send by the library's own protocol, over datagrams that may be lost, instead of by the NICs of the machine
+    #[arg(long)]
+    protocol: bool,
+    /// What goes wrong with the datagrams: loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,slow=2:10us; also
+    /// told=10ms (when others are told of a killed rank), limit=1s (when a silent rank is lost) and encrypt
+    #[arg(long, value_name = "LIST")]
+    faults: Option<Protocol>,
     /// Write what happened to a file: a page that a browser shows if its name ends in .html, else JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -90,6 +97,7 @@ impl Sim {
             stack_bytes: self.stack,
             summary: !self.quiet,
             program: self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
             report: self.report.clone(),
             trace: self.trace.clone(),
         };

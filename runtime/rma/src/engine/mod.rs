@@ -282,6 +282,8 @@ impl Engine {
         }
         let Record { peers: [at, other], orderly, keep, signal, word, failure, .. } = *record;
         self.signals -= usize::from(signal);
+        // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
+        let failure = failure.filter(|_| !signal);
         let buffer = record.task.take().and_then(Task::into_buffer);
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
@@ -291,8 +293,7 @@ impl Engine {
             self.outcomes.keep(id, Outcome { word, buffer, failure });
         } else {
             self.captured -= buffer.map_or(0, |buffer| buffer.bytes());
-            // Whoever waits in the next meeting learns of it there.
-            if let Some(failure) = failure.filter(|_| !signal) {
+            if let Some(failure) = failure {
                 self.outcomes.remember(id, failure);
             }
         }

@@ -1,10 +1,11 @@
 //! Dragonflies: groups of routers that are all linked with each other, and links between all groups.
 //!
-//! A minimal route has at most one link within the first group, one to another group, one within that. Valiant's goes by a third group, chosen at random
-//! per operation, which spreads traffic that would crowd on few links.
+//! A minimal route has at most one link within the first group, one to another group, one within that. Valiant's goes by a third
+//! group, chosen at random per operation, which spreads traffic that would crowd on few links.
 //!
-//! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes are ordered by
-//! that number, those within groups before those between them; a packet takes at most one of each kind for each number.
+//! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes
+//! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
+//! number.
 
 use serde::Deserialize;
 

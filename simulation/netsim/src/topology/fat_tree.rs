@@ -1,10 +1,11 @@
 //! Fat trees: every level has routers with so many links down and so many up.
 //!
-//! A packet goes up until its destination is below, then down. Which link it takes up is given by its destination (d-mod-k: packets to
-//! one terminal meet as late as possible and packets to different ones use different links), or at random, per operation.
+//! A packet goes up until its destination is below, then down. Which link it takes up is given by its destination (d-mod-k:
+//! packets to one terminal meet as late as possible and packets to different ones use different links), or at random, per
+//! operation.
 //!
-//! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet never goes
-//! up after it went down.
+//! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet
+//! never goes up after it went down.
 
 use serde::Deserialize;
 
@@ -60,7 +61,11 @@ pub(crate) struct FatTree {
 impl FatTree {
     pub(crate) fn new(spec: &FatTreeSpec, terminals: u32) -> Result<Self, MachineError> {
         let (down, up) = (&spec.down, &spec.up);
-        if down.is_empty() || down.len() > LEVELS_MAX || up.len() + 1 != down.len() || down.iter().chain(up).any(|&links| links == 0) {
+        if down.is_empty()
+            || down.len() > LEVELS_MAX
+            || up.len() + 1 != down.len()
+            || down.iter().chain(up).any(|&links| links == 0)
+        {
             return Err(MachineError::new(format!(
                 "rail.topology: down = {down:?}, up = {up:?}: must be 1 to {LEVELS_MAX} and one less numbers, each at least 1"
             )));
@@ -114,7 +119,10 @@ impl FatTree {
                         let exists = |block| if block < self.terminals.div_ceil(below.reach) { Some(block) } else { None };
                         links.extend((0..level.down).map(|port| {
                             let child = exists(block * level.down + port);
-                            Link { from, to: child.map_or(from, |child| below.first + child * below.copies + copy % below.copies) }
+                            Link {
+                                from,
+                                to: child.map_or(from, |child| below.first + child * below.copies + copy % below.copies),
+                            }
                         }));
                     }
                     if let Some(above) = self.levels.get(number + 1) {

@@ -1,8 +1,9 @@
 //! Networks that a description lists link by link. Routes are shortest; among equal ones the destination decides.
 //!
-//! No deadlock: routers have an order (breadth first from router 0). A packet goes on to the next virtual channel whenever it turns from going up in that
-//! order to going down. Within one virtual channel it therefore goes down first and then up: lanes that go down are ordered by where they
-//! lead, lanes that go up come after them. A tree needs one virtual channel; how many others need is found when the network is made.
+//! No deadlock: routers have an order (breadth first from router 0). A packet goes on to the next virtual channel whenever it
+//! turns from going up in that order to going down. Within one virtual channel it therefore goes down first and then up: lanes
+//! that go down are ordered by where they lead, lanes that go up come after them. A tree needs one virtual channel; how many
+//! others need is found when the network is made.
 
 use std::collections::VecDeque;
 
@@ -68,8 +69,7 @@ impl Graph {
             return error(format!("rail.topology.links: [{a}, {a}]: must name two routers"));
         }
         let routers = largest as usize + 1;
-        let links: Vec<Link> =
-            spec.links.iter().flat_map(|&(a, b)| [Link { from: a, to: b }, Link { from: b, to: a }]).collect();
+        let links: Vec<Link> = spec.links.iter().flat_map(|&(a, b)| [Link { from: a, to: b }, Link { from: b, to: a }]).collect();
         let attach = routers_per_node.iter().flat_map(|&router| vec![router; rail.count as usize]).collect();
         let mut graph = Self { links, attach, next: vec![NOWHERE; routers * routers], order: vec![0; routers], layers: 1 };
         graph.find_routes(routers);
@@ -122,7 +122,9 @@ impl Graph {
                 while at != to {
                     let link = self.next[at as usize * routers + to as usize];
                     if link == NOWHERE {
-                        return Err(MachineError::new(format!("rail.topology.links: no way leads from router {from} to router {to}")));
+                        return Err(MachineError::new(format!(
+                            "rail.topology.links: no way leads from router {from} to router {to}"
+                        )));
                     }
                     stage = self.turned(stage, self.links[link as usize]);
                     at = self.links[link as usize].to;

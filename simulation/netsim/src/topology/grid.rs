@@ -1,15 +1,17 @@
 //! Meshes and tori of any dimension, and rings.
 //!
-//! Packets go along the first dimension until they are level with their destination, then along the second, and so on, the shorter way
-//! round; where both are equal, the operation's random number decides.
+//! Packets go along the first dimension until they are level with their destination, then along the second, and so on, the
+//! shorter way round; where both are equal, the operation's random number decides.
 //!
-//! No deadlock: along a line, lanes are ordered in either direction, and no packet returns to an earlier dimension. A ring needs more:
+//! No deadlock: along a line, lanes are ordered in either direction, and no packet returns to an earlier dimension. A ring needs
+//! more:
 //!
-//! - *dateline*: the virtual channels are two halves. A packet whose way leads past the end of the ring takes the second half from
-//!   where it enters, any other the first. The first half is a line. So is the second: a way is at most half a ring long and crosses
-//!   the end, so that no two links about the middle follow each other on it.
+//! - *dateline*: the virtual channels are two halves. A packet whose way leads past the end of the ring takes the second half
+//!   from where it enters, any other the first. The first half is a line. So is the second: a way is at most half a ring long and
+//!   crosses the end, so that no two links about the middle follow each other on it.
 //! - *bubble*: a packet enters a ring only where it leaves room for another in the buffer, and keeps its virtual channel there.
-//!   Each ring therefore keeps room for one packet, wherever it moves. Buffers are claimed in whole packets, lest the room be split.
+//!   Each ring therefore keeps room for one packet, wherever it moves. Buffers are claimed in whole packets, lest the room be
+//!   split.
 
 use serde::Deserialize;
 
@@ -206,7 +208,8 @@ impl Grid {
 
 /// Lengths with those that are 0 made as equal as possible, and large enough.
 fn fitted(lengths: &[u32], needed: u32) -> Result<Vec<u32>, MachineError> {
-    let given = lengths.iter().filter(|&&length| length > 0).try_fold(1u64, |product, &length| product.checked_mul(length.into()));
+    let given =
+        lengths.iter().filter(|&&length| length > 0).try_fold(1u64, |product, &length| product.checked_mul(length.into()));
     let mut rest = needed.div_ceil(bounded(given)?);
     let mut open = lengths.iter().filter(|&&length| length == 0).count() as u32;
     Ok(lengths

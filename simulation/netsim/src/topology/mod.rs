@@ -1,9 +1,9 @@
 //! How routers are connected, and which way packets go.
 //!
-//! Routes are static: they follow from the source, the destination and a number that is the same for all packets of an operation. None
-//! deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever greater ones,
-//! or, with bubbles, because a ring never fills. Each file says why; the tests walk all routes of small networks and look for
-//! a cycle.
+//! Routes are static: they follow from the source, the destination and a number that is the same for all packets of an operation.
+//! None deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever
+//! greater ones, or, with bubbles, because a ring never fills. Each file says why; the tests walk all routes of small networks
+//! and look for a cycle.
 
 mod dragonfly;
 mod fat_tree;
@@ -105,7 +105,9 @@ impl Topology {
         let least = topology.vcs_min();
         if rail.router.vcs < least {
             let vcs = rail.router.vcs;
-            return Err(MachineError::new(format!("rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock")));
+            return Err(MachineError::new(format!(
+                "rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock"
+            )));
         }
         Ok(topology)
     }

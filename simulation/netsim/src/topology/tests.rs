@@ -15,7 +15,8 @@ link = { gb_per_s = 1.0, cable_ns = 1.0 }
 
 fn rail(vcs: u8, topology: &str) -> Result<Machine, MachineError> {
     let router = format!(
-        "router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 1, buffer_bytes = 256, vcs = {vcs} }}\n"
+        "router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 1, \
+         buffer_bytes = 256, vcs = {vcs} }}\n"
     );
     Machine::parse(&format!("{REST}{router}topology = {{ {topology} }}\n"))
 }
@@ -26,7 +27,8 @@ fn topology(nodes: u32, vcs: u8, text: &str) -> Result<Topology, MachineError> {
 
 type Lane = (u32, u8);
 
-/// Walks all routes under several random numbers; returns which lane a packet asks for while it holds which, and the longest route.
+/// Walks all routes under several random numbers; returns which lane a packet asks for while it holds which, and the longest
+/// route.
 fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSet<Lane>>, usize) {
     let links = topology.links();
     let (mut waits, mut longest) = (BTreeMap::<Lane, BTreeSet<Lane>>::new(), 0);
@@ -106,7 +108,10 @@ fn meshes_and_tori() {
     assert_eq!(sound(20, 1, r#"type = "mesh", dimensions = [5, 4]"#), 7);
     assert_eq!(sound(64, 2, r#"type = "torus", dimensions = [8, 8]"#), 8);
     assert_eq!(sound(60, 4, r#"type = "torus", dimensions = [5, 4, 3]"#), 5);
-    assert_eq!(sound(48, 2, r#"type = "torus", dimensions = [2, 3, 2, 0, 0, 0], rings = [false, true, false, true, true, true]"#), 5);
+    assert_eq!(
+        sound(48, 2, r#"type = "torus", dimensions = [2, 3, 2, 0, 0, 0], rings = [false, true, false, true, true, true]"#),
+        5
+    );
     assert_eq!(sound(50, 2, r#"type = "torus", dimensions = [0, 0], nodes_per_router = 3"#), 4);
     assert_eq!(sound(9, 2, r#"type = "ring""#), 4);
     assert_eq!(sound(16, 2, r#"type = "double-ring""#), 5);

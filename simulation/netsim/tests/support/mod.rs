@@ -122,8 +122,9 @@ pub(crate) struct Measured {
     pub(crate) throughput: f64,
 }
 
-/// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated from `warm`
-/// cycles on for `cycles`, and waits as long again for them to arrive. Only nodes that are `counted` enter the figures.
+/// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated
+/// from `warm` cycles on for `cycles`, and waits as long again for them to arrive. Only nodes that are `counted` enter the
+/// figures.
 pub(crate) fn measure(
     machine: &Machine,
     nodes: u32,
@@ -148,6 +149,7 @@ pub(crate) fn measure(
     });
     Measured {
         latency: sum as f64 / measured as f64 / CYCLE as f64,
-        throughput: (arrived * u64::from(packet)) as f64 / (cycles * (0..nodes).filter(|&node| counted(node)).count() as u64) as f64,
+        throughput: (arrived * u64::from(packet)) as f64
+            / (cycles * (0..nodes).filter(|&node| counted(node)).count() as u64) as f64,
     }
 }

@@ -1,0 +1,168 @@
+//! How long it takes until every rank has put a block to every other, all of them at once: a personalized exchange without a schedule.
+//!
+//! Each rank puts to its right neighbour first, then to the next one, and so on, so that no two ranks put to the same one at a time
+//! unless the network makes them. The blocks of a sender are alike; they differ between senders and repetitions.
+
+use std::io::Write;
+use std::ops::Range;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::{Duration, Rank, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Time exchanges: rank 0 prints the ranks, the bytes of a block, and the microseconds of one exchange on the slowest rank
+#[derive(Parser)]
+#[command(name = "alltoall")]
+struct Arguments {
+    /// How much each rank puts to each other
+    #[arg(long, value_name = "B", default_value_t = 4096, allow_negative_numbers = true, value_parser = at_least_one)]
+    bytes: u32,
+    /// How many exchanges follow one another; what arrived is checked after each, while no clock runs
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
+    repeat: u32,
+}
+
+/// Bytes that are checked at each end of a block.
+const CHECKED_BYTES: usize = 8;
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => measure(world, arguments),
+        Err(stop) => Ok(stop.tell("alltoall", world)),
+    });
+    exit("alltoall", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let (rank, size, bytes) = (world.rank(), world.size(), arguments.bytes as usize);
+    let inbox = world.alloc::<u8>(size as usize * bytes)?;
+    let mut block = vec![0; bytes];
+    let (mut picoseconds, mut wrong) = (0, None);
+    for repetition in 0..arguments.repeat {
+        fill(&mut block, rank, repetition);
+        world.barrier()?;
+        let start = world.now();
+        for target in others(rank, size) {
+            world.put(inbox.at(target, rank.index() * bytes), &block)?;
+        }
+        world.quiet()?;
+        world.barrier()?;
+        picoseconds += (world.now() - start).as_picoseconds();
+        wrong = wrong.or_else(|| {
+            let arrived = |sender: Rank| {
+                let begin = sender.index() * bytes;
+                is_block(bytes, sender, repetition, |place, found| inbox.local().read(begin + place, found))
+            };
+            others(rank, size).find(|&sender| !arrived(sender))
+        });
+    }
+    // The rank and the sender of a block that is not what it should be, if there is one; of several, the last.
+    let failure = wrong.map_or(0, |sender: Rank| 1 << 63 | u64::from(rank) << 32 | u64::from(sender));
+    let mut slowest = [picoseconds, failure];
+    world.allreduce(&mut slowest, u64::max)?;
+    if rank.number() == 0 {
+        report(arguments, size, slowest);
+    }
+    Ok(if slowest[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Everybody else, the right neighbour first.
+fn others(rank: Rank, size: u32) -> impl Iterator<Item = Rank> {
+    (1..size).map(move |steps| rank.offset(steps.into(), size))
+}
+
+/// Says how long it took, or what is wrong; where nobody listens any more, nothing is lost.
+fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2]) {
+    if failure == 0 {
+        let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
+        let _ = writeln!(std::io::stdout(), "alltoall ranks {size} bytes {} us {microseconds:.3}", arguments.bytes);
+    } else {
+        let (rank, sender) = (failure << 1 >> 33, failure as u32);
+        let _ = writeln!(std::io::stderr(), "alltoall: what rank {sender} put to rank {rank} is not what arrived");
+    }
+}
+
+/// Makes the block that this rank puts.
+fn fill(block: &mut [u8], sender: Rank, repetition: u32) {
+    let seed = seed(sender, repetition);
+    for (index, place) in block.iter_mut().enumerate() {
+        *place = byte(seed, index);
+    }
+}
+
+/// Whether both ends of what `read` reads, from a place on, are those of a sender's block.
+fn is_block(bytes: usize, sender: Rank, repetition: u32, read: impl Fn(usize, &mut [u8])) -> bool {
+    let seed = seed(sender, repetition);
+    ends(bytes).into_iter().all(|end| {
+        let mut found = [0; CHECKED_BYTES];
+        let found = &mut found[..end.len()];
+        read(end.start, found);
+        end.zip(found).all(|(index, found)| *found == byte(seed, index))
+    })
+}
+
+/// The places at both ends of a block that are looked at; of a short block, all of them twice.
+fn ends(bytes: usize) -> [Range<usize>; 2] {
+    let checked = bytes.min(CHECKED_BYTES);
+    [0..checked, bytes - checked..bytes]
+}
+
+/// What the blocks of one sender in one repetition are made from.
+fn seed(sender: Rank, repetition: u32) -> u64 {
+    (u64::from(sender) << 32 | u64::from(repetition)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+/// The byte at a place of a block.
+fn byte(seed: u64, index: usize) -> u8 {
+    ((seed ^ index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_else_is_put_to_once_from_the_right_neighbour_on() {
+        let numbers = |rank, size| others(Rank::new(rank), size).map(Rank::number).collect::<Vec<_>>();
+        assert_eq!(numbers(2, 5), [3, 4, 0, 1]);
+        assert_eq!(numbers(1, 2), [0]);
+        assert_eq!(numbers(0, 1), []);
+    }
+
+    #[test]
+    fn both_ends_are_looked_at() {
+        assert_eq!(ends(4096), [0..8, 4088..4096]);
+        assert_eq!(ends(9), [0..8, 1..9]);
+        assert_eq!(ends(1), [0..1, 0..1]);
+    }
+
+    #[test]
+    fn what_did_not_arrive_is_found() {
+        for bytes in [1, 7, 8, 100, 4096] {
+            let mut block = vec![0; bytes];
+            fill(&mut block, Rank::new(2), 5);
+            let is_block = |block: &[u8], sender, repetition| {
+                is_block(bytes, Rank::new(sender), repetition, |place, found| found.copy_from_slice(&block[place..][..found.len()]))
+            };
+            assert!(is_block(&block, 2, 5));
+            for place in [0, bytes - 1] {
+                block[place] ^= 1;
+                assert!(!is_block(&block, 2, 5), "{place} of {bytes}");
+                block[place] ^= 1;
+            }
+            assert!(bytes < 7 || !is_block(&block, 2, 4) && !is_block(&block, 1, 5), "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The same programs on simulated machines.
+
+use crate::{Ended, PROGRAM, end, pelago, run};
+
+/// Runs `pelago sim`, which is one process.
+fn sim(arguments: &[&str]) -> Ended {
+    run(&[&["sim", "--machine", "rx200-qdr"], arguments].concat())
+}
+
+/// The number after a word of the output.
+fn number(ended: &Ended, word: &str) -> f64 {
+    let mut words = ended.output.split_whitespace().skip_while(|found| *found != word);
+    words.nth(1).and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no number after {word}: {ended:?}"))
+}
+
+#[test]
+fn programs_compute_the_same_as_on_a_real_machine() {
+    for ranks in [1, 2, 5, 8] {
+        let ranks = ranks.to_string();
+        for program in [&["ring"][..], &["himeno", "XS", "--iterations", "5"], &["particles", "--side", "16"]] {
+            let results = |ended: &Ended| -> Vec<String> {
+                ended.expect(0, "");
+                let kept = |line: &&&str| ["rank", "hash", "gosa"].iter().any(|word| line.starts_with(word));
+                ended.sorted_lines().iter().filter(kept).map(|line| (*line).to_owned()).collect()
+            };
+            let real = results(&run(&[&["run", "-n", &ranks], program].concat()));
+            assert!(!real.is_empty());
+            for per_node in ["1", "2"] {
+                assert_eq!(results(&sim(&[&["--quiet", "-n", &ranks, "--per-node", per_node], program].concat())), real);
+            }
+            let lossy = ["--quiet", "-n", &ranks, "--faults", "loss=0.1,duplicate=0.05,delay=0.1:50us", "--seed", "3"];
+            assert_eq!(results(&sim(&[&lossy, program].concat())), real, "over a network that loses");
+        }
+    }
+}
+
+/// The closed form of `docs/simulator.md`: s steps of o + 156,414 ps, and an acknowledgement of 148,700 ps.
+fn closed_form_us(steps: u32) -> f64 {
+    let picoseconds = u64::from(steps) * (1_000_000 + 156_414) + 148_700;
+    (picoseconds as f64 / 1e3).round() / 1e3
+}
+
+/// Steps of recursive doubling that wait for each other: p = 2ⁿ + r.
+fn doubling_steps(ranks: u32) -> u32 {
+    let n = ranks.ilog2();
+    match ranks - (1 << n) {
+        0 => n,
+        r => n + 1 + u32::from(2 * r > 1 << n),
+    }
+}
+
+#[test]
+fn barriers_take_the_time_of_the_closed_form() {
+    for ranks in 2..=32_u32 {
+        for (algorithm, steps) in [("ring", ranks - 1), ("recursive-doubling", doubling_steps(ranks))] {
+            let ended = sim(&["-n", &ranks.to_string(), "--quiet", "barrier", "--algorithm", algorithm]);
+            ended.expect(0, "");
+            assert!(ended.output.starts_with(&format!("{algorithm} ranks {ranks} us ")));
+            let (time, form) = (number(&ended, "us"), closed_form_us(steps));
+            if algorithm == "ring" || ranks.is_power_of_two() {
+                assert_eq!(time, form, "{algorithm} of {ranks}");
+            } else {
+                // A rank with a surplus partner puts twice, behind an acknowledgement: at most two control packets and their cables.
+                assert!((0.0..0.03).contains(&(time - form)), "{algorithm} of {ranks}: {time} for {form}");
+            }
+        }
+    }
+    assert_eq!([closed_form_us(doubling_steps(16)), closed_form_us(15)], [4.774, 17.495], "16 ranks");
+}
+
+#[test]
+fn two_ranks_of_a_node_share_its_interface() {
+    let time = |ranks: u32, algorithm| {
+        let ended = sim(&["-n", &ranks.to_string(), "--per-node", "2", "--quiet", "barrier", "--algorithm", algorithm]);
+        number(&ended, "us")
+    };
+    for ranks in [8, 16, 32] {
+        let doubling = time(ranks, "recursive-doubling");
+        assert!(doubling < time(ranks, "ring"), "{ranks} ranks: recursive doubling is ahead of the ring");
+        assert!(doubling < time(ranks - 1, "recursive-doubling") && doubling < time(ranks + 1, "recursive-doubling"));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_files() {
+    let directory = std::env::temp_dir().join(format!("pelago-sim-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let files = |run: u32, seed: &str| {
+        let paths = ["json", "html", "trace"].map(|kind| directory.join(format!("{run}.{kind}")));
+        let [json, html, trace] = paths.each_ref().map(|path| path.to_str().unwrap());
+        let faults = ["--faults", "loss=0.05", "--seed", seed, "particles", "--side", "8"];
+        sim(&[&["-n", "6", "--quiet", "--report", json, "--trace", trace], &faults[..]].concat()).expect(0, "");
+        sim(&["-n", "6", "--quiet", "--report", html, "particles", "--side", "8"]).expect(0, "");
+        paths.map(|path| std::fs::read(path).unwrap())
+    };
+    let first = files(1, "7");
+    assert!(first == files(2, "7"), "byte by byte");
+    let other = files(3, "8");
+    assert!(first[0] != other[0] && first[1] == other[1], "losses depend on the seed, and nothing else does");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_deadlock_is_told_with_those_who_wait() {
+    let ended = sim(&["-n", "3", "--quiet", PROGRAM, "deadlock"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.error, "pelago: deadlock: every rank of the job waits and nothing is under way, after 0.003 ms: rank 0, rank 1, rank 2\n");
+    let killed = sim(&["-n", "3", "--faults", "kill=2@1ns,told=1us", "--quiet", PROGRAM, "deadlock"]);
+    killed.expect(3, "rank 2 was lost, after 0.001 ms");
+}
+
+#[test]
+fn an_overflowing_stack_names_its_rank() {
+    let ended = sim(&["-n", "3", "--stack", "64K", PROGRAM, "deep"]);
+    assert_eq!((ended.code, ended.error.as_str()), (
+        Some(1),
+        "pelago: rank 1 overflowed its stack of 64 KiB: give each rank more, with --stack\n"
+    ));
+    sim(&["-n", "3", "--stack", "4M", "--quiet", PROGRAM, "deep"]).expect(0, "");
+}
+
+#[test]
+fn wrong_input_is_one_line() {
+    for (arguments, says) in [
+        (&["-n", "0", "ring"][..], "-n 0: a job has 1 to 1048576 ranks"),
+        (&["-n", "2", "--per-node", "0", "ring"], "--per-node 0"),
+        (&["-n", "2", "--faults", "loss=2", "ring"], "loss"),
+        (&["-n", "2", "--faults", "gremlins=1", "ring"], "gremlins"),
+        (&["-n", "2", "/no/such/program"], "/no/such/program"),
+        (&["-n", "2", "barrier", "--algorithm", "fast"], "barrier:"),
+        (&["-n", "x", "ring"], "'x'"),
+    ] {
+        let ended = sim(arguments);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.error.contains(says) && ended.error.lines().count() == 1 && ended.output.is_empty(), "{ended:?}");
+    }
+    let ended = run(&["sim", "-n", "2", "--machine", "/dev/null", "ring"]);
+    assert_eq!((ended.code, ended.error.lines().count()), (Some(2), 1), "{ended:?}");
+    let ended = sim(&["-n", "2", "--quiet", "--report", "/no/such/folder/page.html", "ring"]);
+    assert!(ended.code == Some(1) && ended.error.contains("cannot write /no/such/folder/page.html"), "{ended:?}");
+    let (mut command, _) = pelago(&["run", "-n", "1", "ring"]);
+    command.env("PELAGO_SIM", "nonsense");
+    let ended = end(command);
+    assert!(ended.code == Some(1) && ended.error.contains("PELAGO_SIM"), "{ended:?}");
+}
