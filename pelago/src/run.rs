@@ -42,6 +42,10 @@ fn take_part<R, E: From<Error>>(world: World, body: &impl Fn(&World) -> Result<R
 fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     let outcome = wiring::simulate(simulation, |world| take_part(world, &body))?;
     if let Some(fault) = wiring::job_fault(&outcome) {
+        // Only an interrupt ends a simulated job from outside.
+        if fault == Fault::Aborted {
+            std::process::exit(130);
+        }
         leave(fault);
     }
     let first = outcome.failed.unwrap_or(Rank::new(0));

@@ -14,6 +14,8 @@ use pelago_simulator::{Outcome, Request};
 use pelago_shm::{CopyBy, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Setup, Socket, Udp};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
 use crate::{Error, World};
 
@@ -40,6 +42,9 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = Request::from_environment().map_err(|error| start(&error))? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
+    // The first interrupt ends the job, with what is known of it until then; the second ends the process.
+    flag::register_conditional_shutdown(SIGINT, 130, settings.stop.clone()).map_err(|error| start(&error))?;
+    flag::register(SIGINT, settings.stop.clone()).map_err(|error| start(&error))?;
     Ok(Some(Simulation { settings, request }))
 }
 

@@ -1,6 +1,7 @@
 //! How `pelago sim` tells a program that its ranks are to be simulated: one variable of the environment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,7 @@ impl Request {
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
+            stop: Arc::default(),
             report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **F1** What a body borrows outlives its fiber: `run` in `lib.rs` drops all fibers before it returns.
+//! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
 #![allow(unsafe_code)]
 
@@ -11,35 +11,43 @@ use std::ptr::NonNull;
 
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use crate::stacks::RankStack;
+use crate::stacks::{RankStack, Stacks};
 
 thread_local! {
     /// How the fiber that runs on this thread stops.
     static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
 }
 
-/// The body of a rank, as far as it has come.
-pub(crate) struct Fiber(Coroutine<(), (), (), RankStack>);
+/// The bodies of all ranks, each as far as it has come; `None` for those that have ended.
+pub(crate) struct Fibers(Vec<Option<Coroutine<(), (), (), RankStack>>>);
 
-impl Fiber {
-    /// A fiber that has not begun.
-    ///
-    /// # Safety
-    /// F1: what `body` borrows lives until the fiber has ended or is dropped.
-    pub(crate) unsafe fn new(stack: RankStack, body: impl FnOnce()) -> Self {
+/// Calls `drive` with so many fibers, none of which has begun: `body`, called with the number of each. Those that have not ended when it
+/// returns are dropped where they stand.
+pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers) -> R) -> R {
+    let body = &body;
+    let fiber = |number| {
         let begin = move |yielder: &Yielder<(), ()>, ()| {
             CURRENT.set(Some(NonNull::from(yielder)));
-            body();
+            body(number);
         };
-        // SAFETY: the caller's promise.
-        Self(unsafe { Coroutine::with_stack_unchecked(stack, begin) })
-    }
+        // SAFETY: F1.
+        Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
+    };
+    let mut fibers = Fibers((0..count).map(fiber).collect());
+    drive(&mut fibers)
+}
 
-    /// Goes on until the body stops or ends; returns whether it has ended.
-    pub(crate) fn resume(&mut self) -> bool {
+impl Fibers {
+    /// Has a fiber go on until its body stops or ends; returns whether it has ended.
+    pub(crate) fn resume(&mut self, number: u32) -> bool {
+        let place = &mut self.0[number as usize];
+        let Some(fiber) = place else { return true };
         let before = CURRENT.take();
-        let ended = matches!(self.0.resume(()), CoroutineResult::Return(()));
+        let ended = matches!(fiber.resume(()), CoroutineResult::Return(()));
         CURRENT.set(before);
+        if ended {
+            *place = None;
+        }
         ended
     }
 }

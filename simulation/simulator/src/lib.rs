@@ -25,6 +25,8 @@ mod stacks;
 mod stations;
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelago_base::{Counters, Instant, Rank};
 use pelago_netsim::{End, LinkStatistics, Machine, MachineError, Netsim, Statistics};
@@ -34,7 +36,7 @@ use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
 use crate::core::Core;
 pub use crate::environment::{Request, RequestError, VARIABLE};
 pub use crate::faults::{Faults, Partition};
-use crate::fiber::Fiber;
+use crate::fiber::{Fibers, with_fibers};
 use crate::memory::Memory;
 pub use crate::rank::Parts;
 use crate::rank::Shared;
@@ -62,6 +64,8 @@ pub struct Settings {
     pub protocol: Option<Protocol>,
     /// What to call the program in a report, if one is wanted.
     pub report: Option<String>,
+    /// Ends the job, as one that was aborted, when somebody sets it.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// What a simulation has brought.
@@ -133,15 +137,17 @@ pub fn simulate<R, E>(
     let stacks = Stacks::new(settings.ranks, settings.stack_bytes)?;
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
-    let stuck = run(&shared, &stacks, |rank| {
+    let take_part = |number| {
+        let rank = Rank::new(number);
         let result = body(shared.parts(rank));
         if result.is_err() {
             failed.set(failed.get().or(Some(rank)));
             shared.core().fail(Fault::PeerLost(rank));
         }
         let results: &mut Vec<Option<Result<R, E>>> = &mut results.borrow_mut();
-        results[u32::from(rank) as usize] = Some(result);
-    });
+        results[number as usize] = Some(result);
+    };
+    let stuck = with_fibers(settings.ranks, &stacks, take_part, |fibers| run(&shared, fibers, &settings.stop));
     let mut core = shared.core();
     let (end, mut statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
     statistics.drops += core.stations.as_ref().map_or(0, Stations::lost);
@@ -204,36 +210,29 @@ fn core(settings: &Settings) -> Result<Core, SimulationError> {
 }
 
 /// Moves ranks and network until all ranks have ended; returns who was stuck.
-#[allow(unsafe_code)]
-fn run(shared: &Shared, stacks: &Stacks, body: impl Fn(Rank)) -> Vec<(Rank, u32)> {
-    let (size, body) = (shared.core().size(), &body);
-    let fiber = |rank| {
-        // SAFETY: F1: the fibers are dropped at the end of this function, which borrows what they do.
-        Some(unsafe { Fiber::new(stacks.of(rank), move || body(Rank::new(rank))) })
-    };
-    let mut fibers: Vec<Option<Fiber>> = (0..size).map(fiber).collect();
+fn run(shared: &Shared, fibers: &mut Fibers, stop: &AtomicBool) -> Vec<(Rank, u32)> {
     let mut stuck = Vec::new();
     loop {
         let mut core = shared.core();
+        if stop.load(Ordering::Relaxed) && core.fault.is_none() {
+            core.fail(Fault::Aborted);
+        }
         while let Some(number) = core.ready.pop_front() {
             let rank = Rank::new(number);
-            let is_dead = core.is_ended(rank);
-            if !is_dead {
-                core.go_on(rank);
-            }
-            drop(core);
             // A rank that has died never goes on.
-            let ended = is_dead || fibers[number as usize].as_mut().is_none_or(Fiber::resume);
+            if core.is_ended(rank) {
+                continue;
+            }
+            core.go_on(rank);
+            drop(core);
+            let ended = fibers.resume(number);
             core = shared.core();
             core.running = None;
-            if ended && !is_dead {
+            if ended {
                 core.end_rank(rank);
-                drop(core);
-                fibers[number as usize] = None;
-                core = shared.core();
             }
         }
-        if core.ended == size {
+        if core.ended == core.size() {
             return stuck;
         }
         if !core.step() {

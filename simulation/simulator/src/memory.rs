@@ -1,5 +1,4 @@
 //! The memory of all ranks: one mapping, of which only pages that are touched exist.
-#![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

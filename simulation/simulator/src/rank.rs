@@ -1,5 +1,4 @@
 //! The platform as a simulated rank sees it: a transport, a clock, waiting and a bootstrap.
-#![allow(unsafe_code)]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -48,7 +48,7 @@ impl Fixture for Ranks {
 
 fn job(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> Ranks {
     let machine = Machine::parse(Machine::bundled(machine).unwrap()).unwrap();
-    let settings = Settings { machine, ranks, per_node, seed: 1, heap_bytes: HEAP_BYTES, stack_bytes: 64 << 10, protocol, report: None };
+    let settings = Settings { machine, ranks, per_node, seed: 1, heap_bytes: HEAP_BYTES, stack_bytes: 64 << 10, protocol, report: None, stop: Default::default() };
     let mut parts = ends(&settings).unwrap();
     let mut registered = BTreeMap::new();
     for (rank, parts) in (0..).map(Rank::new).zip(&mut parts) {

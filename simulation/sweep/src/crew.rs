@@ -1,7 +1,7 @@
 //! The ranks that run a program together, and how they treat one that may die.
 //!
-//! Usually all ranks of the job are the crew. In a job that survives losses the rank that may die is no member: the crew meets as a group of
-//! its own, and each member now and then has to do with the stranger, who does the same until it dies.
+//! Usually all ranks of the job are the crew. In a job that survives losses the rank that may die is no member: the crew meets
+//! as a group of its own, and each member now and then has to do with the stranger, who does the same until it dies.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

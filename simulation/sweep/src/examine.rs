@@ -118,7 +118,7 @@ type Around<'a> = dyn Fn(Box<dyn Transport>) -> Box<dyn Transport> + 'a;
 /// A simulation that has ended.
 struct Run<'s> {
     stage: Stage<'s>,
-    outcome: Outcome<Result<Instant, (Instant, Trouble)>>,
+    outcome: Outcome<Ended>,
     late: bool,
 }
 
@@ -163,6 +163,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         stack_bytes: STACK_BYTES,
         protocol: Some(scenario.protocol(dies)),
         report: None,
+        stop: Arc::default(),
     };
     let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
@@ -176,7 +177,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         };
         let result: Result<(), Trouble> = play();
         let now = clock.now();
-        result.map(|()| now).map_err(|trouble| (now, trouble))
+        result.map(|()| now).map_err(|trouble| Box::new((now, trouble)))
     });
     let outcome = outcome.map_err(|error| format!("it cannot begin: {error}"))?;
     Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed) })
@@ -187,7 +188,7 @@ fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
     check_violations(run)?;
     check_end(run)?;
     for (rank, result) in ranks(run) {
-        match result {
+        match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             Some(Ok(_)) => {}
             Some(Err((at, trouble))) => return Err(format!("{rank} failed after {}, though nobody died: {trouble}", since(at))),
             None => return Err(format!("{rank} never ended")),
@@ -207,7 +208,7 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
     let computes = if run.stage.scenario.rests { Scenario::REST_MAX } else { run.stage.scenario.pause_max };
     let told = dies + death.told_after + computes + MARGIN;
     for (rank, result) in ranks(run) {
-        match result {
+        match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             None if rank == death.rank => {}
             None => return Err(format!("{rank} never ended")),
             Some(Ok(_)) => {}
@@ -233,8 +234,8 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
 
 /// No program has found anything wrong.
 fn check_violations(run: &Run<'_>) -> Result<(), String> {
-    let violated = ranks(run).filter_map(|(rank, result)| match result {
-        Some(Err((at, Trouble::Violated(what)))) => Some((at, rank, what)),
+    let violated = ranks(run).filter_map(|(rank, result)| match result?.as_ref().map_err(Box::as_ref) {
+        Err((at, Trouble::Violated(what))) => Some((at, rank, what)),
         _ => None,
     });
     match violated.min() {
@@ -252,7 +253,7 @@ fn check_end(run: &Run<'_>) -> Result<(), String> {
     }
     if run.late {
         let waiting =
-            ranks(run).filter(|(_, result)| matches!(result, Some(Err((_, Trouble::Library(Error::Fault(Fault::Aborted)))))));
+            ranks(run).filter(|(_, result)| matches!(result, Some(Err(end)) if end.1 == Error::Fault(Fault::Aborted).into()));
         let waiting: Vec<String> = waiting.map(|(rank, _)| rank.to_string()).collect();
         return Err(format!("{} still waited after {}", waiting.join(", "), Brief(LIMIT)));
     }
@@ -283,7 +284,7 @@ fn lost_by(trouble: &Trouble) -> Option<Rank> {
 }
 
 /// How a rank has ended, and when.
-type Ended = Result<Instant, (Instant, Trouble)>;
+type Ended = Result<Instant, Box<(Instant, Trouble)>>;
 
 /// What became of all ranks, of the one first that failed first: others may have failed because of it.
 fn ranks<'r>(run: &'r Run<'_>) -> impl Iterator<Item = (Rank, Option<&'r Ended>)> {

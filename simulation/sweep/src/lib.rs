@@ -9,7 +9,8 @@
 //! | [`sweep()`] | many seeds on several threads, in order |
 //! | `limit` | the end of time for ranks that would wait for ever |
 //!
-//! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in virtual time.
+//! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in
+//! virtual time.
 //!
 //! # What must hold
 //!
@@ -19,8 +20,8 @@
 //! - In a job that survives losses the others finish exactly what does not need the dead rank.
 //! - The same seed gives the same events: now and then a scenario runs twice and is compared.
 //!
-//! Absent on purpose: chance that does not follow from the seed, real time (but for the last line), and any knowledge of how the library
-//! reaches what it promises.
+//! Absent on purpose: chance that does not follow from the seed, real time (but for the last line), and any knowledge of how
+//! the library reaches what it promises.
 
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Parser;
 use pelago_sweep::{FAILURES_MAX, Plan, Progress, Scenario, Tally, sweep};
 
-/// Runs whole jobs on a simulated network where datagrams are lost, late and doubled, ranks are parted, slow or die; all from a seed.
+/// Runs whole jobs on a simulated network where datagrams are lost, late and doubled, ranks are parted, slow or die, from seeds.
 #[derive(Parser)]
 #[command(name = "cargo xtask sweep")]
 struct Arguments {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Some(seed) => Plan { first: seed, seeds: 1, threads: 1 },
         None => Plan { first, seeds, threads },
     };
-    let Some(_) = plan.first.checked_add(plan.seeds) else {
+    let Some(_) = plan.first.checked_add(plan.seeds - 1) else {
         eprintln!("pelago-sweep: {} seeds from {} on pass the last one, {}", plan.seeds, plan.first, u64::MAX);
         return ExitCode::from(2);
     };
@@ -64,8 +64,8 @@ fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {
         _ => format!("{failures} VIOLATED; "),
     };
     format!(
-        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks; {deaths} deaths, {survived} survived; {sent} datagrams sent, \
-         {lost} lost, {repeated} repeated; {:.1} s of virtual time, {:.1} s the longest run; {seconds:.1} s, {:.0} seeds/s",
+        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks; {deaths} deaths, {survived} survived; \
+         {sent} datagrams sent, {lost} lost, {repeated} repeated; {:.1} s of virtual time, {:.1} s the longest run; {seconds:.1} s, {:.0} seeds/s",
         virtual_ns as f64 / 1e9,
         virtual_ns_max as f64 / 1e9,
         scenarios as f64 / seconds,

@@ -28,8 +28,8 @@ const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 const FAILURE_LIMIT_SHORT: Duration = Duration::from_milliseconds(2_000);
 const LOSS_SHORT_MAX: u32 = 100;
 
-/// How soon a launcher tells of a death in some scenarios. In the others it waits for twice the failure limit, so that ranks find out by
-/// themselves as far as they can.
+/// How soon a launcher tells of a death in some scenarios. In the others it waits for twice the failure limit, so that ranks
+/// find out by themselves as far as they can.
 const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 
 /// A job and what goes wrong in it; a seed determines it.

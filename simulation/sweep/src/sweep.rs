@@ -41,8 +41,8 @@ type News = (u64, Result<Tally, Violation>);
 
 /// Examines all seeds of a plan; `tell` hears of them in their order, which is the same for any number of threads.
 ///
-/// Returns what passed, and how many were violated: at [`FAILURES_MAX`] it ends. A scenario that does not end counts as violated and ends
-/// the sweep; its thread goes on.
+/// Returns what passed, and how many were violated: at [`FAILURES_MAX`] it ends. A scenario that does not end counts as
+/// violated and ends the sweep; its thread goes on.
 pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
     let shared = Arc::new(Shared { plan, next: AtomicU64::new(0), told: AtomicU64::new(0) });
     let (sender, news) = sync_channel(AHEAD_MAX as usize);

@@ -110,6 +110,23 @@ fn a_deadlock_is_told_with_those_who_wait() {
 }
 
 #[test]
+fn an_interrupt_ends_the_job_with_a_report_until_then() {
+    let page = std::env::temp_dir().join(format!("pelago-interrupted-{}.json", std::process::id()));
+    let report = page.to_str().unwrap();
+    let options = ["sim", "--machine", "rx200-qdr", "--quiet", "-n", "16", "--report", report];
+    let (mut command, _) = pelago(&[&options[..], &["barrier", "--repeat", "4000000000"]].concat());
+    let process = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&process), rustix::process::Signal::INT).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.starts_with("pelago: the job was aborted, after ") && said.lines().count() == 1, "{said}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("\"fault\":\"the job was aborted\""));
+    std::fs::remove_file(page).unwrap();
+}
+
+#[test]
 fn an_overflowing_stack_names_its_rank() {
     let ended = sim(&["-n", "3", "--stack", "64K", PROGRAM, "deep"]);
     assert_eq!((ended.code, ended.error.as_str()), (

@@ -1,14 +1,13 @@
 /* What pelago's alltoall and barrier do, in MPI, for SimGrid's SMPI: run with
  *   smpirun ... simgrid alltoall BYTES | ring | recursive-doubling
  * Rank 0 prints the microseconds of simulated time that the slowest rank took, as pelago's programs do. Messages are posted all at once
- * in the all-to-all, and one after another in the barriers, whose messages are words of eight bytes. What arrives is checked. */
+ * in the all-to-all, and one after another in the barriers, whose messages are words of eight bytes. What arrives is checked. There are
+ * no variables outside functions, so that ranks need no copy of the program each (smpirun -no-privatize). */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int rank, size;
 
 static void must(int good, const char *what) {
     if (good) return;
@@ -19,7 +18,7 @@ static void must(int good, const char *what) {
 static unsigned char pattern(int sender, long place) { return (uint64_t)(sender * 4096L + place) * 0x9E3779B97F4A7C15u >> 56; }
 
 /* The right neighbour is sent to first. */
-static void alltoall(unsigned char *inbox, const unsigned char *block, long bytes, MPI_Request *requests) {
+static void alltoall(int rank, int size, unsigned char *inbox, const unsigned char *block, long bytes, MPI_Request *requests) {
     for (int step = 1; step < size; step++) {
         int left = (rank - step + size) % size;
         MPI_Irecv(inbox + left * bytes, bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, requests++);
@@ -38,15 +37,16 @@ static void tell_and_hear(int to, int from, uint64_t word) {
     must(heard == word, "a word of a barrier");
 }
 
-static void ring(void) {
+static void ring(int rank, int size) {
     for (int step = 1; step < size; step++) tell_and_hear((rank + 1) % size, (rank - 1 + size) % size, step);
 }
 
-static void recursive_doubling(void) {
+static void recursive_doubling(int rank, int size) {
     for (int bit = 1; bit < size; bit *= 2) tell_and_hear(rank ^ bit, rank ^ bit, bit);
 }
 
 int main(int argc, char **argv) {
+    int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -62,9 +62,9 @@ int main(int argc, char **argv) {
     for (long i = 0; i < bytes; i++) block[i] = pattern(rank, i);
 
     double start = MPI_Wtime();
-    if (exchanging) alltoall(inbox, block, bytes, requests);
-    else if (going_round) ring();
-    else recursive_doubling();
+    if (exchanging) alltoall(rank, size, inbox, block, bytes, requests);
+    else if (going_round) ring(rank, size);
+    else recursive_doubling(rank, size);
     double took = MPI_Wtime() - start, slowest = took;
 
     for (int sender = 0; exchanging && sender < size; sender++)

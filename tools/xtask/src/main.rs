@@ -1,4 +1,5 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, which takes longer.
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, which
+//! takes longer.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;

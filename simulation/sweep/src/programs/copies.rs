@@ -1,5 +1,5 @@
-//! Ranks put, get and copy between regions that do not touch each other, of any length and alignment; in the end each byte is what the
-//! same moves in plain memory make it.
+//! Ranks put, get and copy between regions that do not touch each other, of any length and alignment; in the end each byte is
+//! what the same moves in plain memory make it.
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;

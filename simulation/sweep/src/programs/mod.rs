@@ -1,7 +1,7 @@
 //! What ranks do, written as a user of the library would, and what must come of it.
 //!
-//! Each file has one program: its parameters, which all ranks draw from the seed alike, what ranks write down outside of the simulated
-//! memory, and what each checks.
+//! Each file has one program: its parameters, which all ranks draw from the seed alike, what ranks write down outside of the
+//! simulated memory, and what each checks.
 
 mod atomics;
 mod barriers;
