@@ -16,7 +16,8 @@
 //!
 //! - While nobody dies, whatever the network does, no rank sees an error and every program comes out exactly right.
 //! - All ranks end within a limit of virtual time; nobody waits for ever.
-//! - When a rank dies, each other one ends well or learns that this rank was lost, within the failure limit and some margin.
+//! - When a rank dies, each other one ends well or learns that this rank was lost, within the time after which a launcher tells all of
+//!   them (at most twice the failure limit) and some margin.
 //! - In a job that survives losses the others finish exactly what does not need the dead rank.
 //! - The same seed gives the same events: now and then a scenario runs twice and is compared.
 //!
