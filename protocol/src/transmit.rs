@@ -8,7 +8,9 @@ use crate::operations::{Failure, Operation, Source};
 use crate::receiver::Owed;
 use crate::sender::{Draft, Next, Piece, Transfer};
 use crate::serve::further;
-use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
+use crate::wire::{
+    self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX,
+};
 
 /// Datagrams to one peer after which another has its turn.
 const BURST: u32 = 64;

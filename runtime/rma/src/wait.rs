@@ -170,11 +170,7 @@ impl Context {
 
     /// Looks, and lets others run between two looks; looks at once again while anything moves. Ends with what was waited for, when nothing
     /// has moved for long, or late.
-    fn look_giving_way<T>(
-        &self,
-        ready: &mut dyn FnMut() -> Result<Option<T>>,
-        is_late: &dyn Fn() -> bool,
-    ) -> Result<Option<T>> {
+    fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
         let park = &self.shared().park;
         let mut look = 0;
         while look < park.yields() {

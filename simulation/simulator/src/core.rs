@@ -487,7 +487,9 @@ impl Core {
             Work::Write { to, bytes } => Message::Put { from: by, to: node(*to), bytes: bytes.as_slice().len() as u64 },
             Work::Put { from, to } => Message::Put { from: by, to: node(*to), bytes: from.bytes() as u64 },
             Work::Get { from, to, .. } => Message::Get { by, at: node(*from), bytes: to.bytes() as u64 },
-            Work::Copy { from, to, bytes, .. } => Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) },
+            Work::Copy { from, to, bytes, .. } => {
+                Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            }
             Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
         }
     }

@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn chances_are_those_that_were_asked_for() {
-        let faults = Faults { loss: 100, duplication: 50, delay: 200, delay_max: Duration::from_microseconds(9), ..Faults::default() };
+        let faults =
+            Faults { loss: 100, duplication: 50, delay: 200, delay_max: Duration::from_microseconds(9), ..Faults::default() };
         let (mut dice, mut lost, mut twice, mut late) = (Dice::new(1, 2), 0, 0, 0);
         for _ in 0..100_000 {
-            let deliveries: Vec<_> =
-                faults.deliveries(&mut dice, Instant::ZERO, Rank::new(0), Rank::new(1)).collect();
+            let deliveries: Vec<_> = faults.deliveries(&mut dice, Instant::ZERO, Rank::new(0), Rank::new(1)).collect();
             lost += u32::from(deliveries.is_empty());
             twice += u32::from(deliveries.len() == 2);
             late += u32::from(deliveries.first().is_some_and(|late| *late > Duration::ZERO));
@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn nothing_passes_a_partition_while_it_lasts() {
         let at = Instant::from_picoseconds;
-        let faults = Faults { partitions: vec![Partition { first: Rank::new(2), from: at(10), until: at(20) }], ..Faults::default() };
+        let faults =
+            Faults { partitions: vec![Partition { first: Rank::new(2), from: at(10), until: at(20) }], ..Faults::default() };
         let passes = |now, from, to| faults.deliveries(&mut Dice::new(0, 0), at(now), Rank::new(from), Rank::new(to)).count();
         assert_eq!([9, 10, 19, 20].map(|now| passes(now, 1, 2)), [1, 0, 0, 1]);
         assert_eq!([passes(15, 3, 0), passes(15, 0, 1), passes(15, 2, 3)], [0, 1, 1]);

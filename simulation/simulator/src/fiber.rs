@@ -52,7 +52,6 @@ impl Fibers {
     }
 }
 
-
 /// What a closure borrows, on its way to the other stack of the same thread.
 struct SameThread<T>(T);
 

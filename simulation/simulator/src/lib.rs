@@ -38,10 +38,10 @@ pub use crate::environment::{Request, RequestError, VARIABLE};
 pub use crate::faults::{Faults, Partition};
 use crate::fiber::{Fibers, with_fibers};
 use crate::memory::Memory;
+pub use crate::protocol::{Protocol, ProtocolError};
 pub use crate::rank::Parts;
 use crate::rank::Shared;
 use crate::stacks::Stacks;
-pub use crate::protocol::{Protocol, ProtocolError};
 use crate::stations::Stations;
 
 /// What to simulate.

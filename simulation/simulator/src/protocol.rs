@@ -159,14 +159,32 @@ mod tests {
             assert_eq!(protocol.to_string().parse(), Ok(protocol));
         }
         let protocol: Protocol = "loss=0.25, kill=3@1500ns".parse().unwrap();
-        assert_eq!((protocol.faults.loss, protocol.faults.deaths), (250, vec![(Rank::new(3), Instant::from_picoseconds(1_500_000))]));
+        assert_eq!(
+            (protocol.faults.loss, protocol.faults.deaths),
+            (250, vec![(Rank::new(3), Instant::from_picoseconds(1_500_000))])
+        );
     }
 
     #[test]
     fn what_is_no_fault_is_told() {
-        for wrong in ["loss", "loss=2", "loss=-0.1", "loss=x", "delay=0.1", "delay=0.1:5", "kill=3", "kill=x@1ms", "gremlins=1",
-            "partition=1@2ms", "slow=1", "limit=0s", "limit=", "encrypt=1", "limit=1e9s", "limit=99999999999999999999s"]
-        {
+        for wrong in [
+            "loss",
+            "loss=2",
+            "loss=-0.1",
+            "loss=x",
+            "delay=0.1",
+            "delay=0.1:5",
+            "kill=3",
+            "kill=x@1ms",
+            "gremlins=1",
+            "partition=1@2ms",
+            "slow=1",
+            "limit=0s",
+            "limit=",
+            "encrypt=1",
+            "limit=1e9s",
+            "limit=99999999999999999999s",
+        ] {
             let error = wrong.parse::<Protocol>().unwrap_err();
             assert!(error.to_string().contains(wrong), "{error}");
         }

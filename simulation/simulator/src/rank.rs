@@ -6,8 +6,8 @@ use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
 use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Reach};
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park, PostError,
-    RegisterError, Token, Transport, Woken,
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park,
+    PostError, RegisterError, Token, Transport, Woken,
 };
 
 use crate::core::Core;

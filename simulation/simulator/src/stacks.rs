@@ -57,9 +57,8 @@ impl Stacks {
         let all = (count as usize).checked_mul(bytes).ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, flags) }
-                .map_err(refused)?;
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, flags) }
+            .map_err(refused)?;
         let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at address 0");
         let arena = Rc::new(Arena { start, bytes: all });
         // SAFETY: S1: our own mapping; the advice changes no byte. Large pages would make each stack cost two megabytes.

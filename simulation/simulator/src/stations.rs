@@ -100,7 +100,14 @@ impl Stations {
         self.end(rank).station.deregister(id)
     }
 
-    pub(crate) fn post(&mut self, now: Instant, rank: Rank, to: Rank, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    pub(crate) fn post(
+        &mut self,
+        now: Instant,
+        rank: Rank,
+        to: Rank,
+        operation: Operation<'_>,
+        token: Token,
+    ) -> Result<(), PostError> {
         let end = self.end(rank);
         let peer = end.peer(to);
         end.station.post(now, peer, operation, token)

@@ -48,12 +48,23 @@ impl Fixture for Ranks {
 
 fn job(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> Ranks {
     let machine = Machine::parse(Machine::bundled(machine).unwrap()).unwrap();
-    let settings = Settings { machine, ranks, per_node, seed: 1, heap_bytes: HEAP_BYTES, stack_bytes: 64 << 10, protocol, report: None, stop: Default::default() };
+    let settings = Settings {
+        machine,
+        ranks,
+        per_node,
+        seed: 1,
+        heap_bytes: HEAP_BYTES,
+        stack_bytes: 64 << 10,
+        protocol,
+        report: None,
+        stop: Default::default(),
+    };
     let mut parts = ends(&settings).unwrap();
     let mut registered = BTreeMap::new();
     for (rank, parts) in (0..).map(Rank::new).zip(&mut parts) {
         let sizes = [HEAP_BYTES as usize, HEAP_BYTES as usize, PART_BYTES];
-        for (segment, bytes) in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST].into_iter().zip(sizes) {
+        for (segment, bytes) in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST].into_iter().zip(sizes)
+        {
             let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
             parts.transport.register(segment, cells).unwrap();
             // NICs know where the heaps are.

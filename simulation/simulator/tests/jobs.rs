@@ -10,7 +10,17 @@ use pelago_simulator::{Outcome, Settings, simulate};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
     let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap();
-    Settings { machine, ranks, per_node, seed: 1, heap_bytes: 4 << 20, stack_bytes: 256 << 10, protocol: None, report: None, stop: Default::default() }
+    Settings {
+        machine,
+        ranks,
+        per_node,
+        seed: 1,
+        heap_bytes: 4 << 20,
+        stack_bytes: 256 << 10,
+        protocol: None,
+        report: None,
+        stop: Default::default(),
+    }
 }
 
 fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {

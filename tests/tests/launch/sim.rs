@@ -104,7 +104,10 @@ fn the_same_seed_gives_the_same_files() {
 fn a_deadlock_is_told_with_those_who_wait() {
     let ended = sim(&["-n", "3", "--quiet", PROGRAM, "deadlock"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_eq!(ended.error, "pelago: deadlock: every rank of the job waits and nothing is under way, after 0.003 ms: rank 0, rank 1, rank 2\n");
+    assert_eq!(
+        ended.error,
+        "pelago: deadlock: every rank of the job waits and nothing is under way, after 0.003 ms: rank 0, rank 1, rank 2\n"
+    );
     let killed = sim(&["-n", "3", "--faults", "kill=2@1ns,told=1us", "--quiet", PROGRAM, "deadlock"]);
     killed.expect(3, "rank 2 was lost, after 0.001 ms");
 }
@@ -129,10 +132,10 @@ fn an_interrupt_ends_the_job_with_a_report_until_then() {
 #[test]
 fn an_overflowing_stack_names_its_rank() {
     let ended = sim(&["-n", "3", "--stack", "64K", PROGRAM, "deep"]);
-    assert_eq!((ended.code, ended.error.as_str()), (
-        Some(1),
-        "pelago: rank 1 overflowed its stack of 64 KiB: give each rank more, with --stack\n"
-    ));
+    assert_eq!(
+        (ended.code, ended.error.as_str()),
+        (Some(1), "pelago: rank 1 overflowed its stack of 64 KiB: give each rank more, with --stack\n")
+    );
     sim(&["-n", "3", "--stack", "4M", "--quiet", PROGRAM, "deep"]).expect(0, "");
 }
 

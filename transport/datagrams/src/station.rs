@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use pelago_base::{Counters, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{
-    Config, Endpoint, Event, Failure as Reason, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX,
-};
+use pelago_protocol::{Config, Endpoint, Event, Failure as Reason, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
 
 use crate::segments::Segments;
 

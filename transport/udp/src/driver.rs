@@ -56,13 +56,7 @@ impl Driver {
     }
 
     /// Starts an operation. What gains nothing by waiting for company leaves at once.
-    pub(crate) fn post(
-        &mut self,
-        now: Instant,
-        to: PeerIndex,
-        operation: Operation<'_>,
-        token: Token,
-    ) -> Result<(), PostError> {
+    pub(crate) fn post(&mut self, now: Instant, to: PeerIndex, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.station.post(now, to, operation, token)?;
         self.flush(now, Some(to), true);
         Ok(())
