@@ -15,6 +15,12 @@ pub trait Park: Send + Sync {
     /// has.
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
+    /// As [`park`](Self::park), for what is written to this rank's memory alone, by whatever operation: it need not return when operations of
+    /// this rank complete.
+    fn park_for_memory(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.park(until, ready)
+    }
+
     /// How many times a wait looks again at once. Fewer where ranks share processors, none in virtual time.
     fn spins(&self) -> u32;
 

@@ -155,7 +155,7 @@ impl Meeting {
     #[inline]
     pub(crate) fn wait(&self, context: &Context, offset: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, offset, 1);
-        context.block("a collective operation", None, || {
+        context.block_on_memory("a collective operation", None, || {
             context.is_whole(&self.team)?;
             Ok((own.load(0) >= step).then_some(()))
         })

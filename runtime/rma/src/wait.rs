@@ -23,6 +23,14 @@ struct Looks {
     giving_way: u32,
 }
 
+/// What is waited for.
+struct Wait {
+    what: &'static str,
+    limit: Option<Duration>,
+    /// Whether others' writes to this rank's memory alone bring it about.
+    memory: bool,
+}
+
 /// How a context waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
@@ -52,7 +60,7 @@ impl Context {
     /// `index` is past the end.
     pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
         let losses = self.losses();
-        self.block("a value", None, || {
+        self.block_on_memory("a value", None, || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -74,7 +82,7 @@ impl Context {
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
         let losses = self.losses();
-        self.block("a value", Some(limit), || {
+        self.block_on_memory("a value", Some(limit), || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -91,7 +99,21 @@ impl Context {
     ) -> Result<T> {
         match self.look_at_once(&mut ready)? {
             Some(found) => Ok(found),
-            None => self.block_parked(what, limit, &mut ready),
+            None => self.block_parked(Wait { what, limit, memory: false }, &mut ready),
+        }
+    }
+
+    /// As `block`, where `ready` depends on what others write to this rank's memory alone.
+    #[inline]
+    pub(crate) fn block_on_memory<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        mut ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        match self.look_at_once(&mut ready)? {
+            Some(found) => Ok(found),
+            None => self.block_parked(Wait { what, limit, memory: true }, &mut ready),
         }
     }
 
@@ -120,12 +142,8 @@ impl Context {
     }
 
     #[cold]
-    fn block_parked<T>(
-        &self,
-        what: &'static str,
-        limit: Option<Duration>,
-        ready: &mut dyn FnMut() -> Result<Option<T>>,
-    ) -> Result<T> {
+    fn block_parked<T>(&self, wait: Wait, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
+        let Wait { what, limit, memory } = wait;
         let shared = self.shared();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
@@ -152,7 +170,11 @@ impl Context {
                         false
                     }
                 };
-                if let Woken::Fault(fault) = shared.park.park(due, &mut look_again) {
+                let woken = match memory && self.engine().borrow().is_all_begun() {
+                    true => shared.park.park_for_memory(due, &mut look_again),
+                    false => shared.park.park(due, &mut look_again),
+                };
+                if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());
                 }

@@ -78,6 +78,8 @@ enum State {
     Ready,
     /// Until something happens to its memory or its operations, or the time comes.
     Parked,
+    /// Until something happens to its memory, or the time comes.
+    ParkedForMemory,
     /// Until the time comes.
     Asleep,
     Ended,
@@ -305,8 +307,8 @@ impl Core {
     }
 
     /// `rank` is about to stop until something happens, and goes on at `until` at the latest.
-    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>) {
-        self.stop(rank, State::Parked, until);
+    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, for_memory: bool) {
+        self.stop(rank, if for_memory { State::ParkedForMemory } else { State::Parked }, until);
     }
 
     /// `rank` is about to stop for so long.
@@ -419,7 +421,7 @@ impl Core {
     /// Ranks that wait for something without an end.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
         let ranks = (0..).map(Rank::new).zip(&self.ranks);
-        ranks.filter(|(_, state)| state.state == State::Parked).map(|(rank, state)| (rank, state.in_flight))
+        ranks.filter(|(_, state)| matches!(state.state, State::Parked | State::ParkedForMemory)).map(|(rank, state)| (rank, state.in_flight))
     }
 
     fn stop(&mut self, rank: Rank, state: State, until: Option<Instant>) {
@@ -431,7 +433,7 @@ impl Core {
             let why = if state == State::Asleep { Why::Computing } else { Why::Waiting };
             recorder.stopped(rank, self.network.now(), why);
         }
-        if state == State::Parked {
+        if state != State::Asleep {
             known.looks = 0;
         }
         if let Some(until) = until {
@@ -467,7 +469,7 @@ impl Core {
     /// Has a rank go on that has stopped; one that sleeps only if its time has come.
     fn rouse(&mut self, number: u32, in_time: bool) {
         let state = &mut self.ranks[number as usize].state;
-        if *state == State::Parked || (in_time && *state == State::Asleep) {
+        if matches!(state, State::Parked | State::ParkedForMemory) || (in_time && *state == State::Asleep) {
             *state = State::Ready;
             self.ready.push_back(number);
         }
@@ -559,12 +561,13 @@ impl Core {
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }
-        let (done, touched) = (pending.done, pending.work.written(&self.memory));
+        // What a get brings may be waited for where it is brought to.
+        let (done, touched) = (pending.done, pending.work.written(&self.memory).unwrap_or(pending.rank));
         if done {
             self.complete(number);
         }
-        if let Some(rank) = touched.filter(|rank| rank.number() < self.size()) {
-            self.rouse(rank.number(), false);
+        if touched.number() < self.size() {
+            self.rouse(touched.number(), false);
         }
     }
 
@@ -606,7 +609,9 @@ impl Core {
         }
         state.in_flight -= 1;
         state.completed.push(Completion { token, result });
-        self.rouse(u32::from(rank), false);
+        if state.state != State::ParkedForMemory {
+            self.rouse(u32::from(rank), false);
+        }
     }
 
     fn pair(&self, pending: &Pending) -> (u32, u32) {

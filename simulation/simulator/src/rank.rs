@@ -63,6 +63,22 @@ impl Shared {
         Parts { reach, clock: self.clone(), park: self.clone(), bootstrap, transport }
     }
 
+    /// Stops the rank that runs until something happens that may concern it.
+    fn stop(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool, for_memory: bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        if ready() {
+            return Woken::Look;
+        }
+        let mut core = self.core();
+        let Some(rank) = core.running else { return Woken::Look };
+        core.park(rank, until, for_memory);
+        drop(core);
+        fiber::suspend();
+        self.fault().map_or(Woken::Look, Woken::Fault)
+    }
+
     /// Lets time pass for the rank that runs.
     fn pass(&self, duration: Duration) {
         let mut core = self.core();
@@ -92,18 +108,11 @@ impl Clock for Shared {
 
 impl Park for Shared {
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if let Some(fault) = self.fault() {
-            return Woken::Fault(fault);
-        }
-        if ready() {
-            return Woken::Look;
-        }
-        let mut core = self.core();
-        let Some(rank) = core.running else { return Woken::Look };
-        core.park(rank, until);
-        drop(core);
-        fiber::suspend();
-        self.fault().map_or(Woken::Look, Woken::Fault)
+        self.stop(until, ready, false)
+    }
+
+    fn park_for_memory(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.stop(until, ready, true)
     }
 
     fn spins(&self) -> u32 {
@@ -201,7 +210,7 @@ impl Bootstrap for Member {
             if !meanwhile() {
                 let mut core = self.shared.core();
                 if core.meetings == meetings {
-                    core.park(self.rank, None);
+                    core.park(self.rank, None, false);
                     drop(core);
                     fiber::suspend();
                 }

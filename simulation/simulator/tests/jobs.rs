@@ -172,3 +172,20 @@ fn a_simulation_of_nobody_cannot_begin() {
         assert!(simulate(&settings(ranks, per_node), |_| Ok::<_, Error>(())).is_err());
     }
 }
+
+#[test]
+fn what_a_rank_fetches_itself_may_be_waited_for() {
+    let outcome = run(&settings(2, 1), |world| {
+        let words = world.alloc::<u64>(2)?;
+        words.local().store(1, 7);
+        world.barrier()?;
+        if u32::from(world.rank()) == 0 {
+            let (to, from) = (words.at(Rank::new(0), 0), words.at(Rank::new(1), 1));
+            let copied = world.copy(from, to, 1)?;
+            world.wait_until(words.local(), 0, |value| value == 7)?;
+            copied.wait()?;
+        }
+        world.barrier()
+    });
+    assert!(outcome.results.into_iter().all(|result| result.unwrap().is_ok()));
+}

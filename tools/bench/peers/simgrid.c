@@ -1,8 +1,8 @@
 /* What pelago's alltoall and barrier do, in MPI, for SimGrid's SMPI: run with
  *   smpirun ... simgrid alltoall BYTES | ring | recursive-doubling
- * Rank 0 prints the microseconds of simulated time that the slowest rank took, as pelago's programs do. Messages are posted all at once
- * in the all-to-all, and one after another in the barriers, whose messages are words of eight bytes. What arrives is checked. There are
- * no variables outside functions, so that ranks need no copy of the program each (smpirun -no-privatize). */
+ * Rank 0 prints the microseconds of simulated time that the slowest rank took, as pelago's programs do. The messages of the
+ * all-to-all are posted all at once, those of the barriers, words of eight bytes, one after another. What arrives is checked. No
+ * variable lies outside a function, so that ranks need no copy of the program each (smpirun -no-privatize). */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,14 +1,16 @@
 #!/bin/sh
-# SimGrid's SMPI and Pelago's simulator by turns, on the same machine `rx200-qdr`; prints medians. Usage: simgrid.sh [TURNS] [PELAGO]
-# In the environment: RANKS="256 1024", CASES="alltoall:4096 ring recursive-doubling", LIMIT=600 seconds for one run; what did not end
-# is not tried again. LINK_GB_PER_S=4 is what a link of SMPI carries: with 2.8, what the DMA of rx200-qdr carries, which SMPI has not.
+# SimGrid's SMPI and Pelago's simulator by turns, on the same machine `rx200-qdr`; prints medians.
+# Usage: simgrid.sh [TURNS] [PELAGO]
+# In the environment: RANKS="256 1024", CASES="alltoall:4096 ring recursive-doubling" (alltoall:BYTES), LIMIT=600 seconds for one
+# run; what did not end is not tried again. LINK_GB_PER_S=4 is what a link of SMPI carries: with 2.8, what the DMA of rx200-qdr does.
 # Needs: apt-get install libsimgrid-dev time; cargo build --release; 12 GB of memory for alltoall:4096 of 1,024 ranks
 #
-# The machine for SMPI is a star: from node to switch one link of 4 GB/s, from switch to node another. SMPI adds 16 bytes to a message,
-# and has neither DMA, nor packets and headers, nor buffers: messages that share a link get equal shares of it at once. Its latency is
-# such that a word of eight bytes takes as long as in Pelago, 1.0 us of overhead and 156.414 ns; the overhead is latency, because in
-# rx200-qdr it delays a message and occupies nothing. SMPI acknowledges nothing, so that quiet and Pelago's last 148.7 ns have no
-# equal. Options turn off what SMPI would add: computing, factors fitted to Ethernet, cross traffic, TCP's window, time for MPI_Wtime.
+# The machine for SMPI is a star: one link of 4 GB/s from a node to the switch, another from the switch to it. SMPI has neither
+# DMA, nor packets, nor buffers: messages on one link get equal shares of it at once. It adds 16 bytes to a message. Its latency
+# is such that a word of eight bytes takes as long as in Pelago, 156.414 ns and the overhead of 1.0 us, which in rx200-qdr
+# delays a message and occupies nothing, as latency does. Nothing is acknowledged, so Pelago's last 148.7 ns have no equal. The
+# options turn off what SMPI would add: computing, factors fitted to Ethernet, cross traffic, the window of TCP, time for a look
+# at the clock.
 set -eu
 turns=${1:-3} pelago=${2:-pelago}
 ranks_of_all=${RANKS:-256 1024} cases=${CASES:-alltoall:4096 ring recursive-doubling} limit=${LIMIT:-600} gb=${LINK_GB_PER_S:-4}
@@ -16,19 +18,20 @@ here=$(dirname "$0") work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 smpicc -O2 -Wall -Wextra -o "$work/simgrid" "$here/simgrid.c"
 
-# platform RANKS: a star of so many nodes. Half of a word's way, less what 24 bytes take on the link, is the latency of each of two links.
+# platform RANKS: a star of so many nodes. Each of two links has half the latency: a word's way, less what its 24 bytes take.
 platform() {
     latency=$(awk -v gb="$gb" 'BEGIN { printf "%.3f", (1000 + 156.414 - 24 / gb) / 2 }')
     cat > "$work/platform.xml" <<END
 <?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="rx200" prefix="node-" suffix="" radical="0-$(($1 - 1))" speed="1Gf" bw="${gb}GBps" lat="${latency}ns" sharing_policy="SPLITDUPLEX"/>
+  <cluster id="rx200" prefix="node-" suffix="" radical="0-$(($1 - 1))" speed="1Gf"
+           bw="${gb}GBps" lat="${latency}ns" sharing_policy="SPLITDUPLEX"/>
 </platform>
 END
     seq -f 'node-%g' 0 $(($1 - 1)) > "$work/hosts"
 }
-# measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, processor seconds and kilobytes, or - for each.
+# measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, processor seconds, kilobytes, or - for each.
 measure() {
     simulator=$1 case=$2 ranks=$3; shift 3
     if grep -qs "^$simulator $case $ranks -" "$work/all"; then return; fi
@@ -43,8 +46,8 @@ measure() {
 smpi() {
     case=$1 ranks=$2; platform "$ranks"
     measure smpi "$case" "$ranks" smpirun -no-privatize -np "$ranks" -platform "$work/platform.xml" -hostfile "$work/hosts" \
-        --log=root.thres:warning --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=network/model:CM02 --cfg=network/weight-S:0 \
-        --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 "$work/simgrid" $(echo "$case" | tr : ' ')
+        --log=root.thres:warning --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=network/model:CM02 \
+        --cfg=network/weight-S:0 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 "$work/simgrid" $(echo "$case" | tr : ' ')
 }
 simulated() {
     case=$1 ranks=$2
@@ -63,22 +66,32 @@ sort -k2,2 -k3n -k1,1 "$work/all" | awk -v limit="$limit" '
     # median KEY FIELD: of what was read of one simulator, case and number of ranks.
     function median(key, field,    n, i, j, t, sorted) {
         n = count[key]
-        for (i = 1; i <= n; i++) { t = value[key, i, field] + 0; for (j = i; j > 1 && sorted[j - 1] > t; j--) sorted[j] = sorted[j - 1]; sorted[j] = t }
+        for (i = 1; i <= n; i++) {
+            t = value[key, i, field] + 0
+            for (j = i; j > 1 && sorted[j - 1] > t; j--) sorted[j] = sorted[j - 1]
+            sorted[j] = t
+        }
         return sorted[int((n + 1) / 2)]
     }
-    function messages(case, ranks) { return case == "recursive-doubling" ? ranks * int(log(ranks) / log(2) + 0.5) : ranks * (ranks - 1) }
+    function none() { return "- >" limit " - -" }
+    function messages(case, ranks) {
+        return case == "recursive-doubling" ? ranks * int(log(ranks) / log(2) + 0.5) : ranks * (ranks - 1)
+    }
     { key = $1 " " $2 " " $3; n = ++count[key]; for (i = 4; i <= 6; i++) value[key, n, i] = $i; ended[key] = $4 != "-"
       if (!(($2, $3) in seen)) { seen[$2, $3] = 1; name[++rows] = $2 " " $3 } }
     END {
-        format = "%-18s %5s | %11s %11s | %10s %10s %6s | %8s %8s %6s | %10s %10s %6s\n"
-        printf format, "", "", "simulated", "us", "processor", "s", "", "messages", "/s", "", "peak", "KB", ""
-        printf format, "case", "ranks", "Pelago", "SMPI", "Pelago", "SMPI", "ratio", "Pelago", "SMPI", "ratio", "Pelago", "SMPI", "ratio"
+        format = "%-18s %5s | %11s %11s | %9s %9s | %9s %9s %6s | %9s %9s %6s\n"
+        printf "%24s | %-23s | %-19s | %-26s | %s\n", "", "simulated us", "processor s", "messages per processor s", "peak KB"
+        printf format, "case", "ranks", "Pelago", "SMPI", "Pelago", "SMPI", "Pelago", "SMPI", "ratio", "Pelago", "SMPI", "ratio"
         for (row = 1; row <= rows; row++) {
             split(name[row], is, " "); p = "pelago " name[row]; s = "smpi " name[row]; m = messages(is[1], is[2])
             pt = median(p, 5); st = median(s, 5)
-            if (pt < 0.01) pt = 0.01
-            if (!ended[p]) printf "%s: Pelago did not end in %d s\n", name[row], limit
-            else if (!ended[s]) printf format, is[1], is[2], sprintf("%.3f", median(p, 4)), "> " limit " s", sprintf("%.2f", pt), "", "", int(m / pt), "", "", median(p, 6), "", ""
-            else printf format, is[1], is[2], sprintf("%.3f", median(p, 4)), sprintf("%.3f", median(s, 4)), sprintf("%.2f", pt), sprintf("%.2f", st), sprintf("%.1f", st / pt), int(m / pt), int(m / st), sprintf("%.1f", st / pt), median(p, 6), median(s, 6), sprintf("%.2f", median(s, 6) / median(p, 6))
+            # What /usr/bin/time shows as nothing took less than it can show.
+            if (ended[p] && pt < 0.01) pt = 0.01
+            if (!ended[p]) ours = none(); else ours = sprintf("%.3f %.2f %d %d", median(p, 4), pt, m / pt, median(p, 6))
+            if (!ended[s]) theirs = none(); else theirs = sprintf("%.3f %.2f %d %d", median(s, 4), st, m / st, median(s, 6))
+            split(ours, o, " "); split(theirs, t, " "); both = ended[p] && ended[s]
+            printf format, is[1], is[2], o[1], t[1], o[2], t[2], o[3], t[3], both ? sprintf("%.1f", st / pt) : "-", o[4], t[4],
+                both ? sprintf("%.2f", median(s, 6) / median(p, 6)) : "-"
         }
     }'

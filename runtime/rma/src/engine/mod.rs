@@ -91,6 +91,11 @@ impl Engine {
             || self.order.live() < OPERATIONS_IN_FLIGHT_MAX && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
     }
 
+    /// Whether nothing more is posted, whatever completes.
+    pub(crate) fn is_all_begun(&self) -> bool {
+        self.deferred == 0 && self.unposted.is_empty()
+    }
+
     /// Whether everything has ended.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
@@ -100,7 +105,7 @@ impl Engine {
     /// Whether every operation is with a transport that can order what comes next.
     pub(crate) fn all_posted(&self, shared: &Shared) -> bool {
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint.is_some());
-        self.deferred == 0 && self.unposted.is_empty() && !connected.any(|peer| shared.reach.holds(peer.rank))
+        self.is_all_begun() && !connected.any(|peer| shared.reach.holds(peer.rank))
     }
 
     /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
