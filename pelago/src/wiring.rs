@@ -53,11 +53,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
     simulation: &Simulation,
     body: impl Fn(World) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, Error> {
-    let as_rank = |parts: pelago_simulator::Parts| {
-        let pelago_simulator::Parts { reach, clock, park, bootstrap, transport } = parts;
-        body(World::new(Parts { reach, clock, park, bootstrap, transport })?)
-    };
-    let outcome = pelago_simulator::simulate(&simulation.settings, as_rank);
+    let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(World::new(parts)?));
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Start)?;
     Ok(outcome)

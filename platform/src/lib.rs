@@ -14,11 +14,13 @@
 mod bootstrap;
 mod clock;
 mod park;
+mod parts;
 mod transport;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
 pub use park::{Fault, Park, Woken};
+pub use parts::Parts;
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
 };

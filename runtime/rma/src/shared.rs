@@ -5,23 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::Rank;
 use pelago_memory::{Heap, Reach};
-use pelago_platform::{Address, Bootstrap, Clock, Park, Transport};
+use pelago_platform::{Address, Bootstrap, Clock, Park};
 
 use crate::Result;
-
-/// What a [`World`](crate::World) is made of: one implementation of each part of the platform.
-pub struct Parts {
-    /// The memory of the ranks that loads and stores reach; at least this rank's own.
-    pub reach: Reach,
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// Waiting.
-    pub park: Arc<dyn Park>,
-    /// Who takes part.
-    pub bootstrap: Box<dyn Bootstrap>,
-    /// The way to all other memory.
-    pub transport: Box<dyn Transport>,
-}
 
 /// What all contexts of a rank have in common.
 pub(crate) struct Shared {

@@ -95,12 +95,9 @@ impl Context {
         &self,
         what: &'static str,
         limit: Option<Duration>,
-        mut ready: impl FnMut() -> Result<Option<T>>,
+        ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        match self.look_at_once(&mut ready)? {
-            Some(found) => Ok(found),
-            None => self.block_parked(Wait { what, limit, memory: false }, &mut ready),
-        }
+        self.wait(Wait { what, limit, memory: false }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -109,11 +106,16 @@ impl Context {
         &self,
         what: &'static str,
         limit: Option<Duration>,
-        mut ready: impl FnMut() -> Result<Option<T>>,
+        ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
+        self.wait(Wait { what, limit, memory: true }, ready)
+    }
+
+    #[inline]
+    fn wait<T>(&self, wait: Wait, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         match self.look_at_once(&mut ready)? {
             Some(found) => Ok(found),
-            None => self.block_parked(Wait { what, limit, memory: true }, &mut ready),
+            None => self.block_parked(wait, &mut ready),
         }
     }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
 use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::{Heap, Pod};
+use pelago_platform::Parts;
 
 use crate::group::{Group, Meeting, scratch_bytes};
 use crate::port::Port;
 use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of, register_heaps};
-use crate::shared::{Parts, Shared};
+use crate::shared::Shared;
 use crate::{BarrierAlgorithm, Context, Error, Result};
 
 /// The key under which rank 0 publishes how all ranks meet.

@@ -421,7 +421,9 @@ impl Core {
     /// Ranks that wait for something without an end.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
         let ranks = (0..).map(Rank::new).zip(&self.ranks);
-        ranks.filter(|(_, state)| matches!(state.state, State::Parked | State::ParkedForMemory)).map(|(rank, state)| (rank, state.in_flight))
+        ranks
+            .filter(|(_, state)| matches!(state.state, State::Parked | State::ParkedForMemory))
+            .map(|(rank, state)| (rank, state.in_flight))
     }
 
     fn stop(&mut self, rank: Rank, state: State, until: Option<Instant>) {

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelago_base::{Counters, Instant, Rank};
 use pelago_netsim::{End, LinkStatistics, Machine, MachineError, Netsim, Statistics};
-use pelago_platform::Fault;
+use pelago_platform::{Fault, Parts};
 use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
 
 use crate::core::Core;
@@ -39,7 +39,6 @@ pub use crate::faults::{Faults, Partition};
 use crate::fiber::{Fibers, with_fibers};
 use crate::memory::Memory;
 pub use crate::protocol::{Protocol, ProtocolError};
-pub use crate::rank::Parts;
 use crate::rank::Shared;
 use crate::stacks::Stacks;
 use crate::stations::Stations;

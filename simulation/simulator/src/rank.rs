@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
 use pelago_base::{Duration, Instant, Rank, SegmentId};
-use pelago_memory::{Cells, Reach};
+use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park,
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park, Parts,
     PostError, RegisterError, Token, Transport, Woken,
 };
 
@@ -25,20 +25,6 @@ const BY_NIC: Capabilities = Capabilities {
 
 const BY_PROTOCOL: Capabilities =
     Capabilities { write_bytes_max: pelago_protocol::WRITE_BYTES_MAX, atomics_by_agent: true, ..BY_NIC };
-
-/// What a rank is made of.
-pub struct Parts {
-    /// Its own memory.
-    pub reach: Reach,
-    /// Virtual time.
-    pub clock: Arc<dyn Clock>,
-    /// Waiting hands over to the next event.
-    pub park: Arc<dyn Park>,
-    /// Who takes part.
-    pub bootstrap: Box<dyn Bootstrap>,
-    /// The way to all others.
-    pub transport: Box<dyn Transport>,
-}
 
 /// The job, as its ranks share it. Only one of them runs at any time, so that the lock is never waited for; it is never held where a rank
 /// stops.

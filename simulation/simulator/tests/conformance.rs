@@ -6,8 +6,8 @@ use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_netsim::Machine;
-use pelago_platform::Transport;
-use pelago_simulator::{Faults, Parts, Protocol, Settings, ends};
+use pelago_platform::{Parts, Transport};
+use pelago_simulator::{Faults, Protocol, Settings, ends};
 
 const HEAP_BYTES: u64 = 128 * 1024;
 const PART_BYTES: usize = 72_008;

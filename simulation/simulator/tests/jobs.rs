@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Fault;
-use pelago_rma::{Error, Parts, Result, World};
+use pelago_rma::{Error, Result, World};
 use pelago_simulator::{Outcome, Settings, simulate};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
@@ -24,8 +24,8 @@ fn settings(ranks: u32, per_node: u32) -> Settings {
 }
 
 fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
-    simulate(settings, |pelago_simulator::Parts { reach, clock, park, bootstrap, transport }| {
-        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+    simulate(settings, |parts| {
+        let world = World::new(parts)?;
         let value = body(&world)?;
         world.finish()?;
         Ok(value)

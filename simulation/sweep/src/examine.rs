@@ -9,8 +9,9 @@ use std::sync::{Arc, LazyLock};
 use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{BootstrapError, Failure, Fault, Transport};
+use pelago_rma::Parts;
 use pelago_rma::{Error, World};
-use pelago_simulator::{Outcome, Parts, Settings, simulate};
+use pelago_simulator::{Outcome, Settings, simulate};
 
 use crate::crew::Stage;
 use crate::limit::Limit;
@@ -169,7 +170,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |Parts { reach, clock, park, bootstrap, transport }| {
         let limit = Arc::new(Limit { inner: park, clock: clock.clone(), until, late: late.clone() });
-        let parts = pelago_rma::Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport: around(transport) };
+        let parts = Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport: around(transport) };
         let play = || {
             let world = World::new(parts)?;
             stage.play(&world)?;

@@ -2,7 +2,7 @@
 # SimGrid's SMPI and Pelago's simulator by turns, on the same machine `rx200-qdr`; prints medians.
 # Usage: simgrid.sh [TURNS] [PELAGO]
 # In the environment: RANKS="256 1024", CASES="alltoall:4096 ring recursive-doubling" (alltoall:BYTES), LIMIT=600 seconds for one
-# run; what did not end is not tried again. LINK_GB_PER_S=4 is what a link of SMPI carries: with 2.8, what the DMA of rx200-qdr does.
+# run; what did not end is not tried again. LINK_GB_PER_S=4 is what a link of SMPI carries; 2.8 is what the DMA of rx200-qdr does.
 # Needs: apt-get install libsimgrid-dev time; cargo build --release; 12 GB of memory for alltoall:4096 of 1,024 ranks
 #
 # The machine for SMPI is a star: one link of 4 GB/s from a node to the switch, another from the switch to it. SMPI has neither
