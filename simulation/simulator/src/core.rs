@@ -1,16 +1,17 @@
 //! What is known of the simulated job: its ranks, its operations and its network, moved by one event after another.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU32;
 
-use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
-use pelago_memory::Cells;
+use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Netsim, Notice, Operation as Message};
 use pelago_platform::{Completion, Failure, Fault, Operation, PostError, Token};
-use pelago_report::{Kind, Recorder, Why};
+use pelago_report::{Recorder, Why};
 
 use crate::memory::Memory;
+use crate::operations::{Link, Operations, Pending, Stage, link};
+use crate::order::Order;
 use crate::stations::{Ask, Stations};
+use crate::work::Work;
 
 /// Operations of one rank that have not completed.
 const IN_FLIGHT_MAX: u32 = 4096;
@@ -20,9 +21,6 @@ const LOOKS_FREE: u32 = 64;
 
 /// The time that each further look takes.
 const LOOK: Duration = Duration::from_nanoseconds(100);
-
-/// Bytes of a write that are kept without an allocation.
-const SHORT: usize = 16;
 
 /// What a wake-up is for, in the upper half of its token; the rest of it counts.
 const FOR_STATION: u64 = 1 << 63;
@@ -83,65 +81,6 @@ enum State {
     /// Until the time comes.
     Asleep,
     Ended,
-}
-
-/// The number of an operation in a list of one rank's.
-type Link = Option<NonZeroU32>;
-
-/// An operation that is under way.
-struct Pending {
-    earlier: Link,
-    later: Link,
-    rank: Rank,
-    token: Token,
-    work: Work,
-    /// The fences before it, between its rank and its target; 0 for most.
-    epoch: u32,
-    result: Result<u64, Failure>,
-    stage: Stage,
-    /// Whether it stands in the list of those that wait for a fence.
-    postponed: bool,
-    /// Whether it has taken effect, and whether its initiator may know.
-    effective: bool,
-    done: bool,
-}
-
-/// How far the network has brought an operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    OnItsWay,
-    AtSource,
-    AtTarget,
-}
-
-enum Work {
-    Write { to: GlobalAddress, bytes: Bytes },
-    Put { from: Cells<'static>, to: GlobalAddress },
-    Get { from: GlobalAddress, to: Cells<'static>, read: Option<Box<[u8]>> },
-    Copy { from: GlobalAddress, to: GlobalAddress, bytes: u64, read: Option<Box<[u8]>> },
-    Atomic { at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
-}
-
-enum Bytes {
-    Short([u8; SHORT], u8),
-    Long(Box<[u8]>),
-}
-
-/// Fences between two ranks.
-#[derive(Default)]
-struct Order {
-    epoch: u32,
-    /// For each epoch from `first` on, how many of its operations have not taken effect, and those that came too early.
-    first: u32,
-    epochs: VecDeque<(u32, Vec<u32>)>,
-}
-
-/// Operations by the number that the network calls them.
-#[derive(Default)]
-struct Operations {
-    places: Vec<Option<Pending>>,
-    free: Vec<u32>,
 }
 
 impl Core {
@@ -619,168 +558,4 @@ impl Core {
     fn pair(&self, pending: &Pending) -> (u32, u32) {
         (u32::from(pending.rank), pending.work.target(&self.memory).number())
     }
-}
-
-impl Work {
-    fn new(operation: Operation<'_>) -> Self {
-        match operation {
-            Operation::Write { to, bytes } => Self::Write { to, bytes: Bytes::new(bytes) },
-            Operation::Put { from, to } => Self::Put { from, to },
-            Operation::Get { from, to } => Self::Get { from, to, read: None },
-            Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
-            Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
-        }
-    }
-
-    /// What it is, and how many bytes it moves.
-    fn kind(&self) -> (Kind, u64) {
-        match self {
-            Self::Write { bytes, .. } => (Kind::Put, bytes.as_slice().len() as u64),
-            Self::Put { from, .. } => (Kind::Put, from.bytes() as u64),
-            Self::Get { to, .. } => (Kind::Get, to.bytes() as u64),
-            Self::Copy { bytes, .. } => (Kind::Copy, *bytes),
-            Self::Atomic { width, .. } => (Kind::Atomic, width.bytes()),
-        }
-    }
-
-    /// The address whose owner it is posted to.
-    fn address(&self) -> GlobalAddress {
-        match *self {
-            Self::Write { to, .. } | Self::Put { to, .. } => to,
-            Self::Get { from, .. } | Self::Copy { from, .. } => from,
-            Self::Atomic { at, .. } => at,
-        }
-    }
-
-    fn target(&self, memory: &Memory) -> Rank {
-        memory.addresses().rank(self.address())
-    }
-
-    /// The rank whose memory it writes to for all to see.
-    fn written(&self, memory: &Memory) -> Option<Rank> {
-        match *self {
-            Self::Write { to, .. } | Self::Put { to, .. } | Self::Copy { to, .. } => Some(memory.addresses().rank(to)),
-            Self::Atomic { at, .. } => Some(memory.addresses().rank(at)),
-            Self::Get { .. } => None,
-        }
-    }
-
-    /// Whether bytes have to be read before it takes effect, and have not been.
-    fn needs_read(&self) -> bool {
-        matches!(self, Self::Get { read: None, .. } | Self::Copy { read: None, .. })
-    }
-
-    /// The bytes of a get or a copy leave their memory.
-    fn read(&mut self, memory: &Memory) -> Result<(), Failure> {
-        let (from, bytes, read) = match self {
-            Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
-            Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
-            _ => return Ok(()),
-        };
-        let cells = memory.cells(from, bytes)?;
-        cells.read(read.insert(vec![0; bytes as usize].into()));
-        Ok(())
-    }
-
-    /// Takes effect; returns the word that an atomic found.
-    fn perform(&self, memory: &Memory) -> Result<u64, Failure> {
-        match self {
-            Self::Write { to, bytes } => memory.cells(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()),
-            Self::Put { from, to } => memory.cells(*to, from.bytes() as u64)?.copy_from(*from),
-            Self::Get { to, read, .. } => to.write(read.as_deref().unwrap_or_default()),
-            Self::Copy { to, bytes, read, .. } => memory.cells(*to, *bytes)?.write(read.as_deref().unwrap_or_default()),
-            Self::Atomic { at, width, operator, operand } => {
-                let word = memory.cells(*at, width.bytes())?;
-                return word.atomic(*width, *operator, *operand).ok_or(Failure::Misaligned(*at));
-            }
-        }
-        Ok(0)
-    }
-}
-
-impl Bytes {
-    fn new(bytes: &[u8]) -> Self {
-        if bytes.len() > SHORT {
-            return Self::Long(bytes.into());
-        }
-        let mut short = [0; SHORT];
-        short[..bytes.len()].copy_from_slice(bytes);
-        Self::Short(short, bytes.len() as u8)
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Short(bytes, length) => &bytes[..usize::from(*length)],
-            Self::Long(bytes) => bytes,
-        }
-    }
-}
-
-impl Order {
-    /// Counts an operation of the present epoch, and returns which it is.
-    fn admit(&mut self) -> u32 {
-        let index = (self.epoch - self.first) as usize;
-        if self.epochs.len() <= index {
-            self.epochs.resize_with(index + 1, Default::default);
-        }
-        self.epochs[index].0 += 1;
-        self.epoch
-    }
-
-    /// Whether everything before `epoch` has taken effect.
-    fn may(&self, epoch: u32) -> bool {
-        epoch == self.first || self.epochs.iter().take((epoch - self.first) as usize).all(|(left, _)| *left == 0)
-    }
-
-    fn postpone(&mut self, epoch: u32, number: u32) {
-        self.epochs[(epoch - self.first) as usize].1.push(number);
-    }
-
-    /// An operation of `epoch` has taken effect; returns those that may now.
-    fn ended(&mut self, epoch: u32) -> Vec<u32> {
-        self.epochs[(epoch - self.first) as usize].0 -= 1;
-        let mut released = Vec::new();
-        while self.epochs.len() > 1 && self.epochs[0].0 == 0 {
-            self.epochs.pop_front();
-            self.first += 1;
-            released.append(&mut self.epochs[0].1);
-        }
-        released
-    }
-
-    fn is_at_rest(&self) -> bool {
-        self.epochs.iter().all(|(left, _)| *left == 0)
-    }
-}
-
-impl Operations {
-    fn insert(&mut self, pending: Pending) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.places[number as usize] = Some(pending);
-                number
-            }
-            None => {
-                self.places.push(Some(pending));
-                (self.places.len() - 1) as u32
-            }
-        }
-    }
-
-    fn get(&self, number: u32) -> &Pending {
-        self.places[number as usize].as_ref().expect("the network names operations that it has")
-    }
-
-    fn get_mut(&mut self, number: u32) -> &mut Pending {
-        self.places[number as usize].as_mut().expect("the network names operations that it has")
-    }
-
-    fn remove(&mut self, number: u32) -> Pending {
-        self.free.push(number);
-        self.places[number as usize].take().expect("the network names operations that it has")
-    }
-}
-
-fn link(number: u32) -> Link {
-    NonZeroU32::new(number + 1)
 }

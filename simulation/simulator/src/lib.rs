@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
 //! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Park`, `Bootstrap` |
-//! | `core` | ranks that wait, operations that are under way, and the order that fences ask for |
+//! | `core` | ranks that wait and go on, moved by one event after another |
+//! | `operations`, `work`, `order` | what is under way, what it does, and the order that fences ask for |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
 //! | `fiber`, `stacks` | a rank as a coroutine, on a stack of its own |
@@ -19,10 +20,13 @@ mod environment;
 mod faults;
 mod fiber;
 mod memory;
+mod operations;
+mod order;
 mod protocol;
 mod rank;
 mod stacks;
 mod stations;
+mod work;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

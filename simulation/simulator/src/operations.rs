@@ -1,0 +1,78 @@
+//! Operations that are under way.
+
+use std::num::NonZeroU32;
+
+use pelago_base::Rank;
+use pelago_platform::{Failure, Token};
+
+use crate::work::Work;
+
+/// The number of an operation in a list of one rank's.
+pub(crate) type Link = Option<NonZeroU32>;
+
+/// An operation that is under way.
+pub(crate) struct Pending {
+    pub(crate) earlier: Link,
+    pub(crate) later: Link,
+    pub(crate) rank: Rank,
+    pub(crate) token: Token,
+    pub(crate) work: Work,
+    /// The fences before it, between its rank and its target; 0 for most.
+    pub(crate) epoch: u32,
+    pub(crate) result: Result<u64, Failure>,
+    pub(crate) stage: Stage,
+    /// Whether it stands in the list of those that wait for a fence.
+    pub(crate) postponed: bool,
+    /// Whether it has taken effect, and whether its initiator may know.
+    pub(crate) effective: bool,
+    pub(crate) done: bool,
+}
+
+/// How far the network has brought an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    #[default]
+    OnItsWay,
+    AtSource,
+    AtTarget,
+}
+
+/// Operations by the number that the network calls them.
+#[derive(Default)]
+pub(crate) struct Operations {
+    pub(crate) places: Vec<Option<Pending>>,
+    free: Vec<u32>,
+}
+
+impl Operations {
+    pub(crate) fn insert(&mut self, pending: Pending) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.places[number as usize] = Some(pending);
+                number
+            }
+            None => {
+                self.places.push(Some(pending));
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &Pending {
+        self.places[number as usize].as_ref().expect("the network names operations that it has")
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> &mut Pending {
+        self.places[number as usize].as_mut().expect("the network names operations that it has")
+    }
+
+    pub(crate) fn remove(&mut self, number: u32) -> Pending {
+        self.free.push(number);
+        self.places[number as usize].take().expect("the network names operations that it has")
+    }
+}
+
+/// The link to an operation.
+pub(crate) fn link(number: u32) -> Link {
+    NonZeroU32::new(number + 1)
+}

@@ -1,0 +1,121 @@
+//! What an operation does when it takes effect.
+
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_memory::Cells;
+use pelago_platform::{Failure, Operation};
+use pelago_report::Kind;
+
+use crate::memory::Memory;
+
+/// Bytes of a write that are kept without an allocation.
+const SHORT: usize = 16;
+
+/// An operation, with its own copy of the bytes of a write.
+pub(crate) enum Work {
+    Write { to: GlobalAddress, bytes: Bytes },
+    Put { from: Cells<'static>, to: GlobalAddress },
+    Get { from: GlobalAddress, to: Cells<'static>, read: Option<Box<[u8]>> },
+    Copy { from: GlobalAddress, to: GlobalAddress, bytes: u64, read: Option<Box<[u8]>> },
+    Atomic { at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
+}
+
+/// Bytes that were captured.
+pub(crate) enum Bytes {
+    Short([u8; SHORT], u8),
+    Long(Box<[u8]>),
+}
+
+impl Work {
+    pub(crate) fn new(operation: Operation<'_>) -> Self {
+        match operation {
+            Operation::Write { to, bytes } => Self::Write { to, bytes: Bytes::new(bytes) },
+            Operation::Put { from, to } => Self::Put { from, to },
+            Operation::Get { from, to } => Self::Get { from, to, read: None },
+            Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
+            Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
+        }
+    }
+
+    /// What it is, and how many bytes it moves.
+    pub(crate) fn kind(&self) -> (Kind, u64) {
+        match self {
+            Self::Write { bytes, .. } => (Kind::Put, bytes.as_slice().len() as u64),
+            Self::Put { from, .. } => (Kind::Put, from.bytes() as u64),
+            Self::Get { to, .. } => (Kind::Get, to.bytes() as u64),
+            Self::Copy { bytes, .. } => (Kind::Copy, *bytes),
+            Self::Atomic { width, .. } => (Kind::Atomic, width.bytes()),
+        }
+    }
+
+    /// The address whose owner it is posted to.
+    pub(crate) fn address(&self) -> GlobalAddress {
+        match *self {
+            Self::Write { to, .. } | Self::Put { to, .. } => to,
+            Self::Get { from, .. } | Self::Copy { from, .. } => from,
+            Self::Atomic { at, .. } => at,
+        }
+    }
+
+    pub(crate) fn target(&self, memory: &Memory) -> Rank {
+        memory.addresses().rank(self.address())
+    }
+
+    /// The rank whose memory it writes to for all to see.
+    pub(crate) fn written(&self, memory: &Memory) -> Option<Rank> {
+        match *self {
+            Self::Write { to, .. } | Self::Put { to, .. } | Self::Copy { to, .. } => Some(memory.addresses().rank(to)),
+            Self::Atomic { at, .. } => Some(memory.addresses().rank(at)),
+            Self::Get { .. } => None,
+        }
+    }
+
+    /// Whether bytes have to be read before it takes effect, and have not been.
+    pub(crate) fn needs_read(&self) -> bool {
+        matches!(self, Self::Get { read: None, .. } | Self::Copy { read: None, .. })
+    }
+
+    /// The bytes of a get or a copy leave their memory.
+    pub(crate) fn read(&mut self, memory: &Memory) -> Result<(), Failure> {
+        let (from, bytes, read) = match self {
+            Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
+            Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
+            _ => return Ok(()),
+        };
+        let cells = memory.cells(from, bytes)?;
+        cells.read(read.insert(vec![0; bytes as usize].into()));
+        Ok(())
+    }
+
+    /// Takes effect; returns the word that an atomic found.
+    pub(crate) fn perform(&self, memory: &Memory) -> Result<u64, Failure> {
+        match self {
+            Self::Write { to, bytes } => memory.cells(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()),
+            Self::Put { from, to } => memory.cells(*to, from.bytes() as u64)?.copy_from(*from),
+            Self::Get { to, read, .. } => to.write(read.as_deref().unwrap_or_default()),
+            Self::Copy { to, bytes, read, .. } => memory.cells(*to, *bytes)?.write(read.as_deref().unwrap_or_default()),
+            Self::Atomic { at, width, operator, operand } => {
+                let word = memory.cells(*at, width.bytes())?;
+                return word.atomic(*width, *operator, *operand).ok_or(Failure::Misaligned(*at));
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl Bytes {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        if bytes.len() > SHORT {
+            return Self::Long(bytes.into());
+        }
+        let mut short = [0; SHORT];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Self::Short(short, bytes.len() as u8)
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Short(bytes, length) => &bytes[..usize::from(*length)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
