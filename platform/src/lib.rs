@@ -19,7 +19,7 @@ mod transport;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
-pub use park::{Fault, Park, Woken};
+pub use park::{Fault, For, Park, Woken};
 pub use parts::Parts;
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,

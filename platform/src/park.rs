@@ -15,9 +15,9 @@ pub trait Park: Send + Sync {
     /// has.
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
-    /// As [`park`](Self::park), for what is written to this rank's memory alone, by whatever operation: it need not return when operations of
-    /// this rank complete.
-    fn park_for_memory(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    /// As [`park`](Self::park), for `what` alone: it need not return for anything else.
+    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        let _ = what;
         self.park(until, ready)
     }
 
@@ -56,6 +56,17 @@ pub trait Park: Send + Sync {
         let _ = known;
         None
     }
+}
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// Whatever concerns it: its memory is written to, or an operation of it completes.
+    Anything,
+    /// Its memory is written to, by whatever operation.
+    Memory,
+    /// All operations of it have completed.
+    Rest,
 }
 
 /// Why a [`Park::park`] ended.

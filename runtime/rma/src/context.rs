@@ -298,7 +298,11 @@ impl Context {
 
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
-        self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
+        if self.engine.borrow().has_signals() {
+            self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
+        } else {
+            self.drain(None)?;
+        }
         let mut engine = self.engine.borrow_mut();
         let failure = engine.first_failure();
         self.busy.set(!engine.is_idle());
@@ -307,7 +311,7 @@ impl Context {
 
     /// Waits until everything has ended.
     pub(crate) fn drain(&self, limit: Option<Duration>) -> Result<()> {
-        self.block("quiet", limit, || Ok(self.engine.borrow().is_idle().then_some(())))
+        self.block_until_rest(limit, || Ok(self.engine.borrow().is_idle().then_some(())))
     }
 
     /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.

@@ -4,7 +4,7 @@ use core::hint::spin_loop;
 
 use pelago_base::{Duration, Event};
 use pelago_memory::{CellSlice, Pod};
-use pelago_platform::Woken;
+use pelago_platform::{For, Woken};
 
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
@@ -27,8 +27,8 @@ struct Looks {
 struct Wait {
     what: &'static str,
     limit: Option<Duration>,
-    /// Whether others' writes to this rank's memory alone bring it about.
-    memory: bool,
+    /// What brings it about.
+    on: For,
 }
 
 /// How a context waits.
@@ -97,7 +97,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wait { what, limit, memory: false }, ready)
+        self.wait(Wait { what, limit, on: For::Anything }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -108,7 +108,12 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wait { what, limit, memory: true }, ready)
+        self.wait(Wait { what, limit, on: For::Memory }, ready)
+    }
+
+    /// As `block`, where `ready` says whether no operation of this context is under way.
+    pub(crate) fn block_until_rest(&self, limit: Option<Duration>, ready: impl FnMut() -> Result<Option<()>>) -> Result<()> {
+        self.wait(Wait { what: "quiet", limit, on: For::Rest }, ready)
     }
 
     #[inline]
@@ -145,7 +150,7 @@ impl Context {
 
     #[cold]
     fn block_parked<T>(&self, wait: Wait, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let Wait { what, limit, memory } = wait;
+        let Wait { what, limit, on } = wait;
         let shared = self.shared();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
@@ -172,10 +177,9 @@ impl Context {
                         false
                     }
                 };
-                let woken = match memory && self.engine().borrow().is_all_begun() {
-                    true => shared.park.park_for_memory(due, &mut look_again),
-                    false => shared.park.park(due, &mut look_again),
-                };
+                // What has yet to be posted may follow any completion.
+                let on = if self.engine().borrow().is_all_begun() { on } else { For::Anything };
+                let woken = shared.park.park_for(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());

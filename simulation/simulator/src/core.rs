@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Netsim, Notice, Operation as Message};
-use pelago_platform::{Completion, Failure, Fault, Operation, PostError, Token};
+use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Token};
 use pelago_report::{Recorder, Why};
 
 use crate::memory::Memory;
@@ -74,10 +74,8 @@ enum State {
     /// It runs or stands in the queue of those that do.
     #[default]
     Ready,
-    /// Until something happens to its memory or its operations, or the time comes.
-    Parked,
-    /// Until something happens to its memory, or the time comes.
-    ParkedForMemory,
+    /// Until this happens, or the time comes.
+    Parked(For),
     /// Until the time comes.
     Asleep,
     Ended,
@@ -246,8 +244,8 @@ impl Core {
     }
 
     /// `rank` is about to stop until something happens, and goes on at `until` at the latest.
-    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, for_memory: bool) {
-        self.stop(rank, if for_memory { State::ParkedForMemory } else { State::Parked }, until);
+    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, what: For) {
+        self.stop(rank, State::Parked(what), until);
     }
 
     /// `rank` is about to stop for so long.
@@ -360,9 +358,7 @@ impl Core {
     /// Ranks that wait for something without an end.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
         let ranks = (0..).map(Rank::new).zip(&self.ranks);
-        ranks
-            .filter(|(_, state)| matches!(state.state, State::Parked | State::ParkedForMemory))
-            .map(|(rank, state)| (rank, state.in_flight))
+        ranks.filter(|(_, state)| matches!(state.state, State::Parked(_))).map(|(rank, state)| (rank, state.in_flight))
     }
 
     fn stop(&mut self, rank: Rank, state: State, until: Option<Instant>) {
@@ -410,7 +406,7 @@ impl Core {
     /// Has a rank go on that has stopped; one that sleeps only if its time has come.
     fn rouse(&mut self, number: u32, in_time: bool) {
         let state = &mut self.ranks[number as usize].state;
-        if matches!(state, State::Parked | State::ParkedForMemory) || (in_time && *state == State::Asleep) {
+        if matches!(state, State::Parked(_)) || (in_time && *state == State::Asleep) {
             *state = State::Ready;
             self.ready.push_back(number);
         }
@@ -507,7 +503,7 @@ impl Core {
         if done {
             self.complete(number);
         }
-        if touched.number() < self.size() {
+        if self.ranks.get(touched.index()).is_some_and(|state| state.state != State::Parked(For::Rest)) {
             self.rouse(touched.number(), false);
         }
     }
@@ -550,7 +546,12 @@ impl Core {
         }
         state.in_flight -= 1;
         state.completed.push(Completion { token, result });
-        if state.state != State::ParkedForMemory {
+        let concerns = match state.state {
+            State::Parked(For::Memory) => false,
+            State::Parked(For::Rest) => state.in_flight == 0,
+            _ => true,
+        };
+        if concerns {
             self.rouse(u32::from(rank), false);
         }
     }

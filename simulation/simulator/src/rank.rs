@@ -6,8 +6,8 @@ use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
 use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Operation, Park, Parts,
-    PostError, RegisterError, Token, Transport, Woken,
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation, Park,
+    Parts, PostError, RegisterError, Token, Transport, Woken,
 };
 
 use crate::core::Core;
@@ -49,22 +49,6 @@ impl Shared {
         Parts { reach, clock: self.clone(), park: self.clone(), bootstrap, transport }
     }
 
-    /// Stops the rank that runs until something happens that may concern it.
-    fn stop(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool, for_memory: bool) -> Woken {
-        if let Some(fault) = self.fault() {
-            return Woken::Fault(fault);
-        }
-        if ready() {
-            return Woken::Look;
-        }
-        let mut core = self.core();
-        let Some(rank) = core.running else { return Woken::Look };
-        core.park(rank, until, for_memory);
-        drop(core);
-        fiber::suspend();
-        self.fault().map_or(Woken::Look, Woken::Fault)
-    }
-
     /// Lets time pass for the rank that runs.
     fn pass(&self, duration: Duration) {
         let mut core = self.core();
@@ -94,11 +78,22 @@ impl Clock for Shared {
 
 impl Park for Shared {
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.stop(until, ready, false)
+        self.park_for(For::Anything, until, ready)
     }
 
-    fn park_for_memory(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.stop(until, ready, true)
+    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        if ready() {
+            return Woken::Look;
+        }
+        let mut core = self.core();
+        let Some(rank) = core.running else { return Woken::Look };
+        core.park(rank, until, what);
+        drop(core);
+        fiber::suspend();
+        self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
     fn spins(&self) -> u32 {
@@ -196,7 +191,7 @@ impl Bootstrap for Member {
             if !meanwhile() {
                 let mut core = self.shared.core();
                 if core.meetings == meetings {
-                    core.park(self.rank, None, false);
+                    core.park(self.rank, None, For::Anything);
                     drop(core);
                     fiber::suspend();
                 }

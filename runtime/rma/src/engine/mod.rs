@@ -114,6 +114,11 @@ impl Engine {
         self.order.live() == self.signals
     }
 
+    /// Whether signals are under way.
+    pub(crate) fn has_signals(&self) -> bool {
+        self.signals > 0
+    }
+
     /// Makes an operation a signal, unless it has ended.
     pub(crate) fn make_signal(&mut self, id: u64) {
         if let Some(record) = self.record_mut(id) {
