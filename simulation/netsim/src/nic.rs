@@ -159,7 +159,7 @@ impl Netsim {
             task::WRITTEN => self.written(index),
             task::ASK => self.ask(index),
             task::WORKED => self.worked(index),
-            task::CONSUMED => self.consume(index),
+            task::CONSUMED => self.free_slot(index),
             task::TIMEOUT => self.timeout(index),
             _ => self.resume(index),
         }

@@ -16,8 +16,15 @@ use crate::nic::{Rail, task};
 
 impl Netsim {
     /// Gives back the receive slot of a datagram that `node` has consumed, where the machine limits the slots and names no time
-    /// (`receive.slots` without `receive.service_ns`). Does nothing if none is in use.
+    /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, and if none is in use.
     pub fn consume(&mut self, node: u32) {
+        if self.rails.iter().any(|rail| rail.service.is_none()) {
+            self.free_slot(node);
+        }
+    }
+
+    /// Gives back a receive slot, if one is in use.
+    pub(crate) fn free_slot(&mut self, node: u32) {
         let Some(state) = self.nodes.get_mut(node as usize).filter(|state| state.slots > 0) else { return };
         state.slots -= 1;
         for rail in 0..self.rails.len() {
@@ -257,7 +264,7 @@ impl Netsim {
         message.phase = Phase::Ended;
         if std::mem::take(&mut message.slot) {
             let node = self.node_of(self.messages[index].to);
-            self.consume(node);
+            self.free_slot(node);
         }
     }
 }

@@ -16,11 +16,13 @@ use crate::work::Work;
 /// Operations of one rank that have not completed.
 const IN_FLIGHT_MAX: u32 = 4096;
 
-/// How often a rank may look in vain, or ask for the time, without waiting before time begins to pass for it.
-const LOOKS_FREE: u32 = 64;
+/// A look at the network that finds nothing, and a question for the time, in a measure of how long a rank has been at it without waiting.
+pub(crate) const LOOK: u32 = 1000;
+pub(crate) const ASK: u32 = 1;
 
-/// The time that each further look takes.
-const LOOK: Duration = Duration::from_nanoseconds(100);
+/// From so much on time passes for the rank: with each further look or question, so long.
+const PATIENCE: u32 = 64 * LOOK;
+const PASSES: Duration = Duration::from_nanoseconds(100);
 
 /// What a wake-up is for, in the upper half of its token; the rest of it counts.
 const FOR_STATION: u64 = 1 << 63;
@@ -62,7 +64,8 @@ struct RankState {
     state: State,
     /// Told apart from earlier sleeps, whose time may still come.
     sleep: u32,
-    looks: u32,
+    /// How long it has been looking and asking.
+    restless: u32,
     in_flight: u32,
     /// The latest of its operations; each knows the one before.
     latest: Link,
@@ -237,10 +240,10 @@ impl Core {
     }
 
     /// Counts a look that found nothing, or a question for the time; returns how long it takes.
-    pub(crate) fn look_in_vain(&mut self, rank: Rank) -> Option<Duration> {
+    pub(crate) fn look_in_vain(&mut self, rank: Rank, what: u32) -> Option<Duration> {
         let state = &mut self.ranks[u32::from(rank) as usize];
-        state.looks += 1;
-        (state.looks > LOOKS_FREE).then_some(LOOK)
+        state.restless = state.restless.saturating_add(what);
+        (state.restless > PATIENCE).then_some(PASSES)
     }
 
     /// `rank` is about to stop until something happens, and goes on at `until` at the latest.
@@ -287,6 +290,7 @@ impl Core {
     fn arrive(&mut self, number: u32) {
         let Some(stations) = &mut self.stations else { return };
         let rank = stations.arrive(self.network.now(), number);
+        self.network.consume(rank.number() / self.per_node);
         self.settle(rank);
     }
 
@@ -371,7 +375,7 @@ impl Core {
             recorder.stopped(rank, self.network.now(), why);
         }
         if state != State::Asleep {
-            known.looks = 0;
+            known.restless = 0;
         }
         if let Some(until) = until {
             let token = u64::from(known.sleep & COUNT_MASK) << 32 | u64::from(number);

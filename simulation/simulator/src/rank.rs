@@ -10,7 +10,7 @@ use pelago_platform::{
     Parts, PostError, RegisterError, Token, Transport, Woken,
 };
 
-use crate::core::Core;
+use crate::core::{ASK, Core, LOOK};
 use crate::fiber;
 
 const NAME: &str = "simulated";
@@ -59,10 +59,10 @@ impl Shared {
         }
     }
 
-    /// A rank that only looks and never waits would stop time.
-    fn look_in_vain(&self) {
+    /// A rank that only looks, or asks for the time, and never waits would stop time.
+    fn look_in_vain(&self, what: u32) {
         let mut core = self.core();
-        let lasts = core.running.and_then(|rank| core.look_in_vain(rank));
+        let lasts = core.running.and_then(|rank| core.look_in_vain(rank, what));
         drop(core);
         if let Some(duration) = lasts {
             self.pass(duration);
@@ -72,6 +72,7 @@ impl Shared {
 
 impl Clock for Shared {
     fn now(&self) -> Instant {
+        self.look_in_vain(ASK);
         self.core().now()
     }
 }
@@ -105,7 +106,7 @@ impl Park for Shared {
     }
 
     fn give_way(&self) {
-        self.look_in_vain();
+        self.look_in_vain(LOOK);
     }
 
     fn is_crowded(&self) -> bool {
@@ -273,7 +274,7 @@ impl Transport for End {
             return core.step() | core.take_completed(self.rank, completed);
         }
         drop(core);
-        self.shared.look_in_vain();
+        self.shared.look_in_vain(LOOK);
         self.shared.core().take_completed(self.rank, completed)
     }
 

@@ -148,6 +148,19 @@ fn a_rank_that_only_looks_lets_time_pass() {
 }
 
 #[test]
+fn a_rank_that_waits_by_the_clock_lets_time_pass() {
+    let outcome = run(&settings(2, 1), |world| {
+        let start = world.now();
+        while world.now() - start < Duration::from_microseconds(50) {}
+        world.barrier()?;
+        Ok(world.now() - start)
+    });
+    for result in outcome.results {
+        assert!((50..60).contains(&(result.unwrap().unwrap().as_nanoseconds() / 1000)));
+    }
+}
+
+#[test]
 fn many_ranks_have_a_stack_each() {
     let deepest = Cell::new(0);
     let outcome = run(&Settings { heap_bytes: 2 << 20, ..settings(20_000, 4) }, |world| {
