@@ -61,6 +61,19 @@ pub enum Error {
         /// How many may be.
         limit: usize,
     },
+    /// Something has more bytes than it may have.
+    #[error("a {what} of {bytes} bytes is too long: at most {limit}")]
+    TooLong {
+        /// What.
+        what: &'static str,
+        /// Its bytes.
+        bytes: usize,
+        /// The most that it may have.
+        limit: usize,
+    },
+    /// What was asked for is impossible.
+    #[error("{0}")]
+    Invalid(&'static str),
     /// Ranks called one collective operation with different arguments.
     #[error("ranks disagree in {0}: a collective operation takes the same arguments on every rank")]
     Disagreement(&'static str),

@@ -1,0 +1,263 @@
+//! Admission of messages to a receiver by remote atomics on its counters, wherever they lie.
+//!
+//! Memory, in words, at the same place of every rank:
+//!
+//! | words | where it counts | for |
+//! |---|---|---|
+//! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
+//! | three for each sender of a rank | the sender | to whom it sends; its claim: which tickets it holds; its bell: which ticket was granted |
+//! | one for each slot | the receiver | who waits for the slot |
+//!
+//! - **G1** A sender claims before it takes a ticket, and until the message of that ticket is complete. So a ticket that was taken and that
+//!   no living sender claims belongs to a lost one, or its message has come.
+//! - **G2** A sender that waits registers, then looks once more; the receiver grants, then looks who waits. So one of them sees the other.
+//!   A registration may be overwritten by a late one of the sender before; therefore who waits also looks now and then.
+
+mod giver;
+mod taker;
+
+use std::cell::Cell;
+
+use pelago_base::Rank;
+use pelago_rma::{Fault, GlobalPtr, Result, Symmetric, World};
+
+pub(crate) use giver::Giver;
+pub(crate) use taker::Taker;
+
+use crate::credit::{Credit, Ticket};
+use crate::settings::{Counting, Placement, Settings, check};
+
+/// Words of a cache line: counters of different shares do not share one.
+const LINE: usize = 8;
+
+/// Senders that a rank may have at one gate at a time, and the words of each.
+const SENDERS: usize = 8;
+const SENDER_WORDS: usize = 3;
+
+/// Who receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receivers {
+    One(Rank),
+    /// Every rank; each holds its own counters.
+    Each,
+}
+
+/// Lets so many messages at a time through to a receiver.
+pub(crate) struct Gate<'w> {
+    world: &'w World,
+    words: Symmetric<'w, u64>,
+    receivers: Receivers,
+    /// Who holds the counters of each share; empty if each receiver does.
+    holders: Vec<Rank>,
+    borrow: bool,
+    /// Slots of one share.
+    slots: u32,
+    settings: Settings,
+    /// Which of its senders this rank has, as bits.
+    senders: Cell<u8>,
+}
+
+/// The counters of one share.
+#[derive(Clone, Copy)]
+struct Share {
+    holder: Rank,
+    number: u32,
+}
+
+impl<'w> Gate<'w> {
+    /// Collective.
+    pub(crate) fn new(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
+        settings.check(world.size())?;
+        let holders = match receivers {
+            Receivers::One(receiver) => {
+                check(receiver.number() < world.size(), "the receiver is no rank of the job")?;
+                settings.placement.holders(receiver)
+            }
+            Receivers::Each => {
+                check(settings.placement == Placement::Receiver, "where every rank receives, each holds its own counters")?;
+                Vec::new()
+            }
+        };
+        let shares = holders.len().max(1);
+        let borrow = matches!(settings.placement, Placement::Split { borrow: true, .. });
+        let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + settings.slots as usize)?;
+        let slots = settings.slots / shares as u32;
+        let gate = Self { world, words, receivers, holders, borrow, slots, settings, senders: Cell::new(0) };
+        if gate.settings.counting == Counting::OneWord {
+            (0..shares).for_each(|share| gate.words.local().store(share * LINE, Credit::new(slots).word()));
+        }
+        world.barrier()?;
+        Ok(gate)
+    }
+
+    pub(crate) fn world(&self) -> &'w World {
+        self.world
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn shares(&self) -> u32 {
+        self.holders.len().max(1) as u32
+    }
+
+    /// Slots of one share.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Whether `rank` receives.
+    pub(crate) fn receives(&self, rank: Rank) -> bool {
+        rank.number() < self.world.size() && [Receivers::Each, Receivers::One(rank)].contains(&self.receivers)
+    }
+
+    fn share(&self, to: Rank, number: u32) -> Share {
+        Share { holder: self.holders.get(number as usize).copied().unwrap_or(to), number }
+    }
+
+    /// The word that holds both counters, or `SendCNT`.
+    fn taken_at(&self, share: Share) -> GlobalPtr<u64> {
+        self.words.at(share.holder, share.number as usize * LINE)
+    }
+
+    /// `RecvCNT`, where it has its own word.
+    fn consumed_at(&self, share: Share) -> GlobalPtr<u64> {
+        self.taken_at(share).add(1)
+    }
+
+    /// Where a sender says to whom it sends; its claim and its bell follow.
+    fn sender_index(&self, sender: usize) -> usize {
+        self.shares() as usize * LINE + sender * SENDER_WORDS
+    }
+
+    fn claim_index(&self, sender: usize) -> usize {
+        self.sender_index(sender) + 1
+    }
+
+    fn bell_index(&self, sender: usize) -> usize {
+        self.sender_index(sender) + 2
+    }
+
+    /// Where the receiver finds who waits for the slot of `ticket`.
+    fn waiter_index(&self, share: u32, ticket: Ticket) -> usize {
+        self.sender_index(SENDERS) + (share * self.slots + ticket.slot(self.slots)) as usize
+    }
+
+    /// The share of the holder whose number is nearest to a rank's.
+    fn nearest(&self, rank: Rank) -> u32 {
+        let distance = |holder: &Rank| holder.number().abs_diff(rank.number());
+        let shares = self.holders.iter().enumerate();
+        shares.min_by_key(|(_, holder)| distance(holder)).map_or(0, |(share, _)| share as u32)
+    }
+
+    fn is_lost(&self, rank: Rank) -> bool {
+        self.world.lost().contains(&rank)
+    }
+
+    /// Fails if one of these ranks is lost.
+    fn all_there(&self, ranks: &[Rank]) -> Result<()> {
+        match ranks.iter().find(|&&rank| self.is_lost(rank)) {
+            Some(&rank) => Err(Fault::PeerLost(rank).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// What the counters of a share say now. Cost: one round trip, two if they lie apart.
+    fn look(&self, share: Share) -> Result<Credit> {
+        let word = self.world.fetch(self.taken_at(share))?;
+        match self.settings.counting {
+            Counting::OneWord => Ok(Credit::of_word(word.wait()?)),
+            Counting::TwoWords => {
+                let consumed = self.world.get(self.consumed_at(share))?;
+                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed as u32).after(self.slots) })
+            }
+        }
+    }
+}
+
+/// What a sender claims to hold, in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Claim {
+    /// Whether it is just taking tickets, and does not know which.
+    taking: bool,
+    share: u32,
+    first: Ticket,
+    count: u32,
+}
+
+impl Claim {
+    const COUNT_BITS: u32 = 20;
+    const SHARE_BITS: u32 = 9;
+
+    fn word(self) -> u64 {
+        let upper = u64::from(self.taking) << Self::SHARE_BITS | u64::from(self.share);
+        (upper << Self::COUNT_BITS | u64::from(self.count)) << 32 | u64::from(self.first.number())
+    }
+
+    fn of_word(word: u64) -> Self {
+        let upper = (word >> 32) as u32;
+        Self {
+            taking: upper >> (Self::COUNT_BITS + Self::SHARE_BITS) != 0,
+            share: upper >> Self::COUNT_BITS & ((1 << Self::SHARE_BITS) - 1),
+            first: Ticket::new(word as u32),
+            count: upper & ((1 << Self::COUNT_BITS) - 1),
+        }
+    }
+
+    /// Whether the message of `ticket` may still come.
+    fn covers(self, share: u32, ticket: Ticket) -> bool {
+        self.taking || self.share == share && (0..self.count as i32).contains(&ticket.since(self.first))
+    }
+}
+
+/// Who waits for a slot, in one word that is not zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiter {
+    rank: Rank,
+    sender: usize,
+    ticket: Ticket,
+}
+
+impl Waiter {
+    const SENDER_BITS: u32 = SENDERS.ilog2();
+
+    fn word(self) -> u64 {
+        let upper = 1 << 31 | u64::from(self.rank.number()) << Self::SENDER_BITS | self.sender as u64;
+        upper << 32 | u64::from(self.ticket.number())
+    }
+
+    fn of_word(word: u64) -> Option<Self> {
+        let upper = (word >> 32) as u32;
+        let rank = Rank::new((upper & !(1 << 31)) >> Self::SENDER_BITS);
+        (upper >> 31 != 0).then(|| Self { rank, sender: upper as usize % SENDERS, ticket: Ticket::new(word as u32) })
+    }
+}
+
+/// What a bell shows when `ticket` was granted.
+fn rung(share: u32, ticket: Ticket) -> u64 {
+    (1 << 63) | u64::from(share) << 32 | u64::from(ticket.number())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{SHARES_MAX, SLOTS_MAX};
+    use pelago_base::limits::RANKS_MAX;
+
+    #[test]
+    fn claims_and_waiters_are_read_as_they_were_written() {
+        for taking in [false, true] {
+            let claim = Claim { taking, share: SHARES_MAX as u32 - 1, first: Ticket::new(u32::MAX), count: SLOTS_MAX };
+            assert_eq!(Claim::of_word(claim.word()), claim);
+            assert!(claim.covers(claim.share, Ticket::new(SLOTS_MAX - 2)));
+            assert_eq!(claim.covers(claim.share, Ticket::new(SLOTS_MAX - 1)), taking);
+            assert_eq!(claim.covers(0, claim.first), taking);
+        }
+        assert_eq!(Claim::of_word(0), Claim::default());
+        assert!(!Claim::default().covers(0, Ticket::new(0)));
+        let waiter = Waiter { rank: Rank::new(RANKS_MAX - 1), sender: SENDERS - 1, ticket: Ticket::new(u32::MAX) };
+        assert_eq!(Waiter::of_word(waiter.word()), Some(waiter));
+        assert_eq!(Waiter::of_word(0), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The end of a mailbox that sends.
+
+use pelago_base::Rank;
+use pelago_rma::{Error, Result};
+
+use super::Mailbox;
+use crate::credit::Ticket;
+use crate::flag::{Content, flag};
+use crate::gate::Taker;
+
+/// What became of a message that was not to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent<M> {
+    /// It is on its way.
+    Sent,
+    /// There is no room now; here it is again.
+    Full(M),
+}
+
+/// The end of a mailbox that sends; made by [`Mailbox::sender`].
+///
+/// Dropped with a ticket that was taken and not used, it gives the ticket up, for which it may have to wait.
+pub struct MailSender<'m, 'w> {
+    mailbox: &'m Mailbox<'w>,
+    to: Rank,
+    taker: Taker<'m, 'w>,
+    /// A ticket that was taken and not used.
+    held: Option<Ticket>,
+}
+
+impl<'m, 'w> MailSender<'m, 'w> {
+    pub(super) fn new(mailbox: &'m Mailbox<'w>, to: Rank) -> Result<Self> {
+        Ok(Self { mailbox, to, taker: Taker::new(&mailbox.gate, to)?, held: None })
+    }
+
+    /// Sends a message; waits for room. It may be reused as soon as the call returns.
+    ///
+    /// Cost: one round trip to the counters if there is room, and two writes that nobody waits for.
+    ///
+    /// # Errors
+    /// The message is too long; the receiver or the holder of the counters was lost; the job is at fault.
+    pub fn send(&mut self, message: impl AsRef<[u8]>) -> Result<()> {
+        let message = self.check(message.as_ref())?;
+        let ticket = match self.held {
+            Some(ticket) => ticket,
+            None => self.taker.take(1)?,
+        };
+        // Whatever happens: the ticket is taken, and used by the next message if not by this one.
+        self.held = Some(ticket);
+        self.taker.wait(ticket)?;
+        self.held = None;
+        self.write(ticket, message)
+    }
+
+    /// Sends a message if there is room. Does not wait for the receiver.
+    ///
+    /// Cost: as [`send`](Self::send); if the last message found no room, one more round trip to the counters.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn try_send<M: AsRef<[u8]>>(&mut self, message: M) -> Result<Sent<M>> {
+        self.check(message.as_ref())?;
+        let ticket = match self.held {
+            Some(ticket) => ticket,
+            None if self.taker.is_full()? => return Ok(Sent::Full(message)),
+            None => self.taker.take(1)?,
+        };
+        self.held = Some(ticket);
+        if !self.taker.is_granted(ticket)? {
+            return Ok(Sent::Full(message));
+        }
+        self.held = None;
+        self.write(ticket, message.as_ref())?;
+        Ok(Sent::Sent)
+    }
+
+    /// Sends messages one after another; waits for room.
+    ///
+    /// Cost: one round trip to the counters for as many messages as half the slots, and two writes for each. Meanwhile the messages of
+    /// others that come after them wait for them.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); those before the one that failed are on their way.
+    pub fn send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<()> {
+        for message in messages {
+            self.check(message.as_ref())?;
+        }
+        let mut rest = messages;
+        if self.held.is_some() {
+            let [first, others @ ..] = rest else { return Ok(()) };
+            self.send(first)?;
+            rest = others;
+        }
+        for batch in rest.chunks((self.mailbox.gate.slots() as usize).div_ceil(2)) {
+            let first = self.taker.take(batch.len() as u32)?;
+            for (step, message) in batch.iter().enumerate() {
+                let ticket = first.after(step as u32);
+                if let Err(error) = self.taker.wait(ticket) {
+                    self.give_up(ticket, (batch.len() - step) as u32);
+                    return Err(error);
+                }
+                self.write(ticket, message.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
+    ///
+    /// # Errors
+    /// The receiver was lost; the job is at fault.
+    pub fn flush(&mut self) -> Result<()> {
+        self.taker.flush()
+    }
+
+    fn check<'a>(&self, message: &'a [u8]) -> Result<&'a [u8]> {
+        let (bytes, limit) = (message.len(), self.mailbox.message_bytes_max());
+        if bytes > limit { Err(Error::TooLong { what: "message", bytes, limit }) } else { Ok(message) }
+    }
+
+    fn write(&mut self, ticket: Ticket, message: &[u8]) -> Result<()> {
+        let mailbox = self.mailbox;
+        let (gate, world) = (&mailbox.gate, mailbox.gate.world());
+        let flag_at = mailbox.flag_at(self.to, self.taker.share(), ticket);
+        let content = Content::Message { from: world.rank(), bytes: message.len() };
+        let body = world.put(flag_at.add(1).cast()?, message)?;
+        let told = world.after(&body).put(flag_at, &[flag(ticket, gate.slots(), content)])?;
+        self.taker.used(ticket, told)
+    }
+
+    /// Leaves `count` slots empty, so that the receiver goes on behind them.
+    fn give_up(&mut self, first: Ticket, count: u32) {
+        let (mailbox, slots) = (self.mailbox, self.mailbox.gate.slots());
+        for ticket in (0..count).map(|step| first.after(step)) {
+            let flag_at = mailbox.flag_at(self.to, self.taker.share(), ticket);
+            let given_up = self.taker.wait(ticket).and_then(|()| {
+                let told = mailbox.gate.world().put(flag_at, &[flag(ticket, slots, Content::Void)])?;
+                self.taker.used(ticket, told)
+            });
+            if given_up.is_err() {
+                // The receiver is lost, or the job at fault: nobody waits for what comes behind.
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for MailSender<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.held.take() {
+            self.give_up(ticket, 1);
+        }
+    }
+}

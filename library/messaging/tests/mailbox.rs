@@ -1,0 +1,192 @@
+//! Every message arrives once, unchanged and in its sender's order, however senders are admitted.
+
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use pelago_base::Rank;
+use pelago_messaging::{Counting, Mailbox, Placement, Sent, Settings, Waiting};
+use pelago_rma::{Error, World};
+use support::{PLATFORMS, Platform, run};
+
+/// Messages of each sender.
+const MESSAGES: u32 = 40;
+
+/// How one sender sends its messages.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Waiting,
+    Trying,
+    AllTogether,
+}
+
+/// The message `number` of `from`: as long as chance has it, and its bytes tell whether they are all there.
+fn message(from: Rank, number: u32, bytes_max: usize) -> Vec<u8> {
+    let seed = u64::from(from) << 32 | u64::from(number);
+    let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+    let length = 8 + mixed as usize % (bytes_max - 7);
+    let mut bytes = [from.number().to_le_bytes(), number.to_le_bytes()].concat();
+    bytes.extend((8..length).map(|place| (mixed >> (place % 7)) as u8 ^ place as u8));
+    bytes
+}
+
+fn send(world: &World, mailbox: &Mailbox<'_>, to: Rank, way: Way) {
+    let mut sender = mailbox.sender(to).unwrap();
+    let messages: Vec<_> = (0..MESSAGES).map(|number| message(world.rank(), number, mailbox.message_bytes_max())).collect();
+    match way {
+        Way::Waiting => messages.iter().for_each(|message| sender.send(message).unwrap()),
+        Way::AllTogether => sender.send_all(&messages).unwrap(),
+        Way::Trying => {
+            for message in messages {
+                let mut message = message;
+                while let Sent::Full(back) = sender.try_send(message).unwrap() {
+                    message = back;
+                    world.progress();
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+    sender.flush().unwrap();
+}
+
+/// Takes all messages of `senders`, and finds each in its turn.
+fn receive(mailbox: &Mailbox<'_>, senders: u32) {
+    let mut receiver = mailbox.receiver().unwrap();
+    let mut next = vec![0; senders as usize + 1];
+    for _ in 0..senders * MESSAGES {
+        let received = receiver.receive().unwrap();
+        let from = received.from();
+        let expected = message(from, next[from.index()], mailbox.message_bytes_max());
+        assert_eq!(received.to_vec(), expected, "message {} of {from}", next[from.index()]);
+        std::thread::yield_now();
+        assert_eq!(received.to_vec(), expected, "nobody writes to a slot that is not free");
+        next[from.index()] += 1;
+    }
+    assert!(receiver.try_receive().unwrap().is_none());
+}
+
+fn exchange(platform: Platform, size: u32, settings: &Settings, way: Way) {
+    run(platform, size, |world| {
+        let mailbox = Mailbox::new(world, Rank::new(0), settings.clone()).unwrap();
+        if world.rank() == Rank::new(0) {
+            receive(&mailbox, size - 1);
+        } else {
+            send(world, &mailbox, Rank::new(0), way);
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn every_message_arrives_once_in_its_senders_order() {
+    for platform in PLATFORMS {
+        for (slots, way) in
+            [(1, Way::Waiting), (1, Way::Trying), (2, Way::AllTogether), (8, Way::Waiting), (64, Way::AllTogether)]
+        {
+            for counting in [Counting::OneWord, Counting::TwoWords] {
+                for waiting in [Waiting::Notified, Waiting::BackingOff, Waiting::Polling] {
+                    let settings = Settings { counting, waiting, ..Settings::new(slots, 100) };
+                    exchange(platform, 4, &settings, way);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn counters_may_lie_anywhere() {
+    for platform in PLATFORMS {
+        let placements = [Placement::Proxy(Rank::new(2)), Placement::evenly(2, 5, false), Placement::evenly(4, 5, true)];
+        for placement in placements {
+            for counting in [Counting::OneWord, Counting::TwoWords] {
+                let settings = Settings { counting, ..Settings::new(4, 100).placed(placement.clone()) };
+                for way in [Way::Waiting, Way::Trying, Way::AllTogether] {
+                    exchange(platform, 5, &settings, way);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_rank_may_receive() {
+    for platform in PLATFORMS {
+        run(platform, 3, |world| {
+            let mailbox = Mailbox::on_every_rank(world, Settings::new(128, 8)).unwrap();
+            for to in world.ranks() {
+                let mut sender = mailbox.sender(to).unwrap();
+                (0..MESSAGES).for_each(|number| sender.send(u64::from(number).to_le_bytes()).unwrap());
+            }
+            let mut receiver = mailbox.receiver().unwrap();
+            let mut next = [0; 3];
+            for _ in 0..3 * MESSAGES {
+                let received = receiver.receive().unwrap();
+                let number = &mut next[received.from().index()];
+                assert_eq!(received.to_vec(), u64::to_le_bytes(*number));
+                *number += 1;
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_ticket_that_is_given_up_is_passed_over() {
+    for platform in PLATFORMS {
+        run(platform, 2, |world| {
+            let mailbox = Mailbox::new(world, Rank::new(0), Settings::new(1, 8)).unwrap();
+            if world.rank() == Rank::new(1) {
+                let mut first = mailbox.sender(Rank::new(0)).unwrap();
+                let mut second = mailbox.sender(Rank::new(0)).unwrap();
+                assert_eq!(first.try_send([1]).unwrap(), Sent::Sent);
+                assert_eq!(second.try_send([2]).unwrap(), Sent::Full([2]), "one slot, one message");
+                world.barrier().unwrap();
+                drop(second);
+                first.send([3]).unwrap();
+            } else {
+                world.barrier().unwrap();
+                let mut receiver = mailbox.receiver().unwrap();
+                assert_eq!(receiver.receive().unwrap().to_vec(), [1]);
+                assert_eq!(receiver.receive().unwrap().to_vec(), [3]);
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn what_is_impossible_is_refused() {
+    run(Platform::Mapped, 2, |world| {
+        let zero = Rank::new(0);
+        let refused = |settings| Mailbox::new(world, zero, settings).map(drop).unwrap_err();
+        let split =
+            |proxies: &[u32]| Placement::Split { proxies: proxies.iter().map(|&rank| Rank::new(rank)).collect(), borrow: false };
+        for settings in [
+            Settings::new(3, 8),
+            Settings::new(0, 8),
+            Settings::new(1 << 17, 8),
+            Settings::new(1, 0),
+            Settings::new(1, 1 << 24),
+            Settings::new(1, 8).placed(Placement::Proxy(Rank::new(2))),
+            Settings::new(1, 8).placed(split(&[0, 1])),
+            Settings::new(8, 8).placed(split(&[1, 0])),
+            Settings::new(8, 8).placed(split(&[0, 2])),
+            Settings::new(8, 8).placed(split(&[])),
+        ] {
+            assert!(matches!(refused(settings.clone()), Error::Invalid(_)), "{settings:?}");
+        }
+        assert!(Mailbox::new(world, Rank::new(2), Settings::new(1, 8)).is_err());
+        let mailbox = Mailbox::new(world, zero, Settings::new(1, 8)).unwrap();
+        assert!(mailbox.sender(Rank::new(1)).is_err(), "rank 1 does not receive");
+        assert_eq!(mailbox.receiver().is_ok(), world.rank() == zero);
+        assert!(mailbox.receiver().is_err(), "rank 1 does not, and rank 0 does already");
+        let too_long = mailbox.sender(zero).unwrap().send([0; 9]).unwrap_err();
+        assert_eq!(too_long, Error::TooLong { what: "message", bytes: 9, limit: 8 });
+        let senders: Vec<_> = (0..8).map(|_| mailbox.sender(zero).unwrap()).collect();
+        assert!(matches!(mailbox.sender(zero).map(drop), Err(Error::TooMany { limit: 8, .. })));
+        drop(senders);
+        mailbox.sender(zero).unwrap();
+        world.barrier().unwrap();
+    });
+}
