@@ -23,4 +23,5 @@ pub use park::{Fault, For, Park, Woken};
 pub use parts::Parts;
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+    TwoSided,
 };

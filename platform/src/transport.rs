@@ -61,6 +61,28 @@ pub trait Transport: Send {
     fn lose(&mut self, now: Instant, rank: Rank) {
         let _ = (now, rank);
     }
+
+    /// The two-sided messages that this network has besides, if any.
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+/// Messages that their receiver takes in, as a network has them by itself: with what it does when a receiver has no room for them.
+///
+/// Nothing of the library is built on them. They are here so that programs may compare.
+///
+/// - S1 A message arrives whole, and at most once; in no order.
+/// - S2 What does not arrive is told to its sender if the network notices, and to nobody if it does not.
+pub trait TwoSided {
+    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`.
+    ///
+    /// # Errors
+    /// As [`Transport::post`].
+    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError>;
+
+    /// Takes the next message that has arrived, and who sent it; the network has room for another then.
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)>;
 }
 
 impl<T: Transport + ?Sized> Transport for Box<T> {
@@ -106,6 +128,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn lose(&mut self, now: Instant, rank: Rank) {
         (**self).lose(now, rank);
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        (**self).two_sided()
     }
 }
 
@@ -189,6 +215,9 @@ pub enum Failure {
     /// The address is not in registered memory.
     #[error("{0:?} is not in registered memory of its rank")]
     OutOfBounds(GlobalAddress),
+    /// A two-sided message found no room at its receiver as often as the network tries.
+    #[error("{0} had no room for a message as often as the network tried")]
+    NotReady(Rank),
     /// A word is not at a multiple of its width.
     #[error("{0:?} is not aligned for an atomic")]
     Misaligned(GlobalAddress),

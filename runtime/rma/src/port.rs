@@ -71,6 +71,13 @@ impl Port {
         }
     }
 
+    /// As `post`, for a two-sided message; `None` if the network has none.
+    pub(crate) fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], Token(id): Token) -> Option<Result<(), PostError>> {
+        let context = if let Self::Shared { context, .. } = self { *context as u64 } else { 0 };
+        let token = Token(context << CONTEXT_SHIFT | id);
+        self.with(|transport| transport.two_sided().map(|network| network.send(now, to, bytes, token)))
+    }
+
     /// Moves the transport and appends what completed for this context.
     pub(crate) fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         match self {

@@ -75,6 +75,11 @@ pub enum Notice {
         /// What the user calls the operation.
         token: u64,
     },
+    /// A datagram that nobody acknowledges was lost. Nobody is told in a real machine; the user may forget it.
+    Lost {
+        /// What the user calls the operation.
+        token: u64,
+    },
     /// Who asked knows that it failed. Its effect may have happened.
     Failed {
         /// What the user calls the operation.

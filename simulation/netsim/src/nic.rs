@@ -463,6 +463,7 @@ impl Netsim {
             return;
         }
         if message.phase == Phase::Sending && message.sent == message.packets && self.is_unanswered(index) {
+            self.notices.push_back(Notice::Lost { token: self.messages[index].token });
             self.give_up(index);
         }
         if self.messages[index].phase == Phase::Ended {

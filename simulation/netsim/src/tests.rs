@@ -65,19 +65,20 @@ fn run(machine: &Machine, nodes: u32, operations: &[(u32, Operation)], answered:
     for (token, &(entity, operation)) in operations.iter().enumerate() {
         netsim.post(entity, operation, token as u64);
     }
-    let (mut effects, mut ends) = (vec![0; operations.len()], vec![0; operations.len()]);
+    let [mut effects, mut ends, mut lost] = [(); 3].map(|()| vec![0; operations.len()]);
     while let Some(notice) = netsim.next() {
         match notice {
             Notice::Effect { token } => effects[token as usize] += 1,
             Notice::Done { token } => ends[token as usize] += 1,
+            Notice::Lost { token } => lost[token as usize] += 1,
             Notice::Failed { token, reason } => panic!("{:?} failed: {reason:?}", operations[token as usize]),
             Notice::Read { .. } | Notice::Wake { .. } => {}
         }
     }
     for (number, (_, operation)) in operations.iter().enumerate() {
-        let lost = !answered && matches!(operation, Operation::Datagram { .. });
-        assert_eq!(ends[number], 1, "{operation:?} of {}", machine.about);
-        assert!(effects[number] == 1 || (lost && effects[number] == 0), "{operation:?}");
+        let may_be_lost = !answered && matches!(operation, Operation::Datagram { .. });
+        assert_eq!((ends[number], effects[number] + lost[number]), (1, 1), "{operation:?} of {}", machine.about);
+        assert!(may_be_lost || lost[number] == 0, "{operation:?}");
     }
     netsim.network.assert_empty();
     assert_eq!(netsim.messages.used(), 0);

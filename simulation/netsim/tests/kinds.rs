@@ -43,6 +43,7 @@ struct Fate {
     reads: u32,
     effects: Vec<u64>,
     done: Vec<u64>,
+    lost: u32,
     failed: Vec<Reason>,
 }
 
@@ -55,6 +56,7 @@ fn fates(netsim: &mut Netsim) -> BTreeMap<u64, Fate> {
             Notice::Read { token } => fates.entry(token).or_default().reads += 1,
             Notice::Effect { token } => fates.entry(token).or_default().effects.push(now),
             Notice::Done { token } => fates.entry(token).or_default().done.push(now),
+            Notice::Lost { token } => fates.entry(token).or_default().lost += 1,
             Notice::Failed { token, reason } => fates.entry(token).or_default().failed.push(reason),
         }
     }
@@ -82,6 +84,7 @@ fn datagrams_without_a_slot_are_lost_on_ud() {
     // One arrives every microsecond for a minute's worth of 60, four fit, and one is consumed every five.
     assert!((14..=17).contains(&arrived), "{arrived} arrived");
     assert_eq!(netsim.statistics().drops, 60 - arrived as u64);
+    assert!(fates.values().all(|fate| fate.effects.len() + fate.lost as usize == 1), "its user hears of each");
 }
 
 #[test]

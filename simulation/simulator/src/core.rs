@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_netsim::{Netsim, Notice, Operation as Message};
+use pelago_netsim::{Netsim, Notice, Operation as Message, Reason};
 use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Token};
 use pelago_report::{Recorder, Why};
 
 use crate::memory::Memory;
+use crate::messages::{Letter, Messages, Received};
 use crate::operations::{Link, Operations, Pending, Stage, link};
 use crate::order::Order;
 use crate::stations::{Ask, Stations};
@@ -30,6 +31,9 @@ const FOR_DATAGRAM: u64 = 1 << 62;
 const FOR_DEATH: u64 = 1 << 61;
 const COUNT_MASK: u32 = (1 << 29) - 1;
 
+/// What tells the token of a two-sided message from that of an operation.
+const IS_MESSAGE: u64 = 1 << 32;
+
 pub(crate) struct Core {
     pub(crate) network: Netsim,
     pub(crate) memory: Memory,
@@ -43,6 +47,7 @@ pub(crate) struct Core {
     /// Ranks that go on before time does, in their order.
     pub(crate) ready: VecDeque<u32>,
     operations: Operations,
+    messages: Messages,
     /// What fences hold up, for each pair that has used one and is not at rest.
     order: BTreeMap<(u32, u32), Order>,
     /// Ranks that stand at the meeting of the job's bootstrap, and how many meetings there have been.
@@ -103,6 +108,7 @@ impl Core {
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: (0..ranks).collect(),
             operations: Operations::default(),
+            messages: Messages::default(),
             order: BTreeMap::new(),
             arrived: 0,
             meetings: 0,
@@ -129,6 +135,12 @@ impl Core {
         let Some(notice) = self.network.next() else { return false };
         match notice {
             Notice::Wake { token } => self.wake(token),
+            Notice::Read { token } if token & IS_MESSAGE != 0 => {}
+            Notice::Effect { token } if token & IS_MESSAGE != 0 => self.deliver(token as u32),
+            Notice::Done { token } if token & IS_MESSAGE != 0 => self.tell(token as u32, None),
+            Notice::Failed { token, reason } if token & IS_MESSAGE != 0 => self.tell(token as u32, Some(reason)),
+            Notice::Lost { token } if token & IS_MESSAGE != 0 => self.messages.forget(token as u32),
+            Notice::Lost { token } => self.forget(token as u32),
             Notice::Read { .. } if self.stations.is_some() => {}
             Notice::Read { token } => self.come_to_source(token as u32),
             Notice::Effect { token } if self.stations.is_some() => self.arrive(token as u32),
@@ -175,6 +187,56 @@ impl Core {
         }
         self.network.post(me, message, u64::from(number));
         Ok(())
+    }
+
+    /// Sends a two-sided message of `rank`.
+    pub(crate) fn send(&mut self, from: Rank, to: Rank, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let state = &mut self.ranks[from.index()];
+        if state.in_flight == IN_FLIGHT_MAX {
+            return Err(PostError::Full);
+        }
+        state.in_flight += 1;
+        let number = self.messages.send(Letter { from, to, token, told: false, bytes: Some(bytes.into()) });
+        let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
+        let message = Message::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
+        self.network.post(from.number(), message, IS_MESSAGE | u64::from(number));
+        Ok(())
+    }
+
+    /// The next two-sided message that `rank` has; its network interface has room for another then.
+    pub(crate) fn take(&mut self, rank: Rank) -> Option<Received> {
+        let received = self.messages.take(rank)?;
+        let [from, here] = [received.0, rank].map(|rank| rank.number() / self.per_node);
+        if from != here {
+            self.network.consume(here);
+        }
+        Some(received)
+    }
+
+    /// A two-sided message has come.
+    fn deliver(&mut self, number: u32) {
+        if let Some(to) = self.messages.arrive(number) {
+            self.rouse(to.number(), false);
+        }
+    }
+
+    /// The sender of a two-sided message learns what became of it.
+    fn tell(&mut self, number: u32, failed: Option<Reason>) {
+        let result = match (failed, self.messages.receiver(number)) {
+            (Some(Reason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
+            (Some(_), Some(to)) => Err(Failure::PeerLost(to)),
+            _ => Ok(0),
+        };
+        if let Some((from, token)) = self.messages.tell(number, failed.is_some()) {
+            self.completed(from, Completion { token, result });
+        }
+    }
+
+    /// A datagram of the library's own protocol was lost.
+    fn forget(&mut self, number: u32) {
+        if let Some(stations) = &mut self.stations {
+            stations.forget(number);
+        }
     }
 
     /// `rank` is gone, as `me` knows: what needs it and has not taken effect never will. A rank that loses itself falls silent.
@@ -543,13 +605,18 @@ impl Core {
         if let Some(earlier) = earlier {
             self.operations.get_mut(earlier.get() - 1).later = later;
         }
-        let state = &mut self.ranks[u32::from(rank) as usize];
         match later {
             Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
-            None => state.latest = earlier,
+            None => self.ranks[rank.index()].latest = earlier,
         }
+        self.completed(rank, Completion { token, result });
+    }
+
+    /// Something of `rank` has completed.
+    fn completed(&mut self, rank: Rank, completion: Completion) {
+        let state = &mut self.ranks[rank.index()];
         state.in_flight -= 1;
-        state.completed.push(Completion { token, result });
+        state.completed.push(completion);
         let concerns = match state.state {
             State::Parked(For::Memory) => false,
             State::Parked(For::Rest) => state.in_flight == 0,

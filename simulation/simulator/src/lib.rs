@@ -20,6 +20,7 @@ mod environment;
 mod faults;
 mod fiber;
 mod memory;
+mod messages;
 mod operations;
 mod order;
 mod protocol;

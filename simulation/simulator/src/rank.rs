@@ -7,7 +7,7 @@ use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation, Park,
-    Parts, PostError, RegisterError, Token, Transport, Woken,
+    Parts, PostError, RegisterError, Token, Transport, TwoSided, Woken,
 };
 
 use crate::core::{ASK, Core, LOOK};
@@ -284,6 +284,26 @@ impl Transport for End {
 
     fn lose(&mut self, _now: Instant, rank: Rank) {
         self.shared.core().lose(self.rank, rank);
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        // The library's own protocol has none.
+        if self.shared.core().stations.is_some() { None } else { Some(self) }
+    }
+}
+
+impl TwoSided for End {
+    fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let mut core = self.shared.core();
+        if to.0 >= core.size() {
+            return Err(PostError::Unknown(to));
+        }
+        fiber::outside(|| core.send(self.rank, Rank::new(to.0), bytes, token))
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let mut core = self.shared.core();
+        fiber::outside(|| core.take(self.rank))
     }
 }
 

@@ -154,6 +154,13 @@ impl Stations {
         datagram.to
     }
 
+    /// A datagram was lost on the way.
+    pub(crate) fn forget(&mut self, number: u32) {
+        if self.datagrams[number as usize].take().is_some() {
+            self.free.push(number);
+        }
+    }
+
     /// The time has come to look at a rank; `false` if it was asked for earlier than something else.
     pub(crate) fn look(&mut self, now: Instant, rank: Rank, asked: u32) -> bool {
         let end = self.end(rank);

@@ -11,7 +11,7 @@ mod posting;
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
-use pelago_platform::{Completion, Failure};
+use pelago_platform::{Completion, Failure, PostError, Token};
 
 use crate::buffer::Buffer;
 use crate::order::{After, Order, Released};
@@ -198,6 +198,22 @@ impl Engine {
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
         let sure = Span { address: to, bytes: bytes.len() as u64 }.is_in_heap(shared.reach.addresses());
         self.store(id, Record { waits: !ready, ..Record::written(peer, sure) });
+        Ok(Some(id))
+    }
+
+    /// Sends a two-sided message; `None` if the transport has no room for it now.
+    pub(crate) fn submit_message(&mut self, shared: &Shared, to: Rank, bytes: &[u8]) -> Result<Option<u64>> {
+        let (peer, endpoint) = self.connect_rank(shared, to)?;
+        self.make_place();
+        let token = Token(self.order.upcoming());
+        match self.port.send(shared.clock.now(), endpoint, bytes, token) {
+            Some(Ok(())) => {}
+            Some(Err(PostError::Full)) => return Ok(None),
+            Some(Err(error)) => return Err(Error::Refused(error)),
+            None => return Err(Error::Invalid("this network has no two-sided messages by itself")),
+        }
+        let (id, _) = self.order.admit(After::Nothing).map_err(|_| Error::ForeignHandle)?;
+        self.store(id, Record::written(peer, false));
         Ok(Some(id))
     }
 

@@ -184,6 +184,12 @@ impl Engine {
         if rank.number() >= shared.size {
             return Err(Failure::OutOfBounds(address).into());
         }
+        self.connect_rank(shared, rank)
+    }
+
+    /// A rank of the job, ready to be posted to.
+    #[inline]
+    pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank) -> Result<(PeerNumber, Endpoint)> {
         let peer = self.peers.number(rank);
         match self.peers.get(peer).endpoint {
             Some(endpoint) => Ok((peer, endpoint)),

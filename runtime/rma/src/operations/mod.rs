@@ -6,6 +6,7 @@
 mod atomic;
 mod copy;
 mod get;
+mod message;
 mod put;
 
 use pelago_base::Shape;

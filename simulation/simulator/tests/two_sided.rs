@@ -1,0 +1,104 @@
+//! Two-sided messages of simulated ranks: what becomes of them is as the machine's kind has it.
+
+use pelago_base::{Duration, Rank};
+use pelago_netsim::Machine;
+use pelago_platform::Failure;
+use pelago_rma::{Error, Result, World};
+use pelago_simulator::{Settings, simulate};
+
+/// Messages of each sender.
+const MESSAGES: u32 = 6;
+
+/// A star of machines of this kind, with four receive slots each.
+fn settings(kind: &str, extra: &str) -> Settings {
+    let base = Machine::bundled("rx200-qdr").unwrap();
+    let base = base.replace("kind = \"infiniband-rc\"", &format!("kind = \"{kind}\""));
+    let machine = Machine::parse(&format!("{base}\n{extra}[rail.receive]\nslots = 4\n")).unwrap();
+    let (report, stop) = (None, Default::default());
+    Settings {
+        machine,
+        ranks: 4,
+        per_node: 1,
+        seed: 1,
+        heap_bytes: 1 << 20,
+        stack_bytes: 256 << 10,
+        protocol: None,
+        report,
+        stop,
+    }
+}
+
+/// Three ranks send to rank 0, which computes first, and then takes what comes until nothing does. Returns how many it took, and how many sends
+/// failed.
+fn incast(settings: &Settings, computing: Duration) -> (u32, u32) {
+    let outcome = simulate(settings, |parts| -> Result<_> {
+        let world = World::new(parts)?;
+        let counts = one_rank(&world, computing)?;
+        world.finish()?;
+        Ok(counts)
+    })
+    .unwrap();
+    assert_eq!((outcome.fault, outcome.failed), (None, None));
+    let counts = outcome.results.into_iter().map(|result| result.unwrap().unwrap());
+    counts.fold((0, 0), |sum, (taken, failed)| (sum.0 + taken, sum.1 + failed))
+}
+
+fn one_rank(world: &World, computing: Duration) -> Result<(u32, u32)> {
+    assert!(world.is_two_sided());
+    let (mut taken, mut failed) = (0, 0);
+    if world.rank() == Rank::new(0) {
+        world.compute(computing);
+        let nothing = world.alloc_individual::<u64>(1)?;
+        let mut next = [0; 4];
+        loop {
+            let waited = world.wait_until_within(Duration::from_milliseconds(10), nothing.local(), 0, |_| {
+                while let Some((from, bytes)) = world.take() {
+                    let number = u32::from_le_bytes(*bytes.as_array().expect("four bytes were sent"));
+                    assert!(number >= next[from.index()] && number < MESSAGES, "once, and here in order");
+                    next[from.index()] = number + 1;
+                    taken += 1;
+                }
+                false
+            });
+            match waited {
+                Err(Error::TimedOut { .. }) => break,
+                other => drop(other?),
+            }
+        }
+    } else {
+        for number in 0..MESSAGES {
+            match world.send(Rank::new(0), &number.to_le_bytes())?.wait() {
+                Ok(()) => {}
+                Err(Error::Failed(Failure::NotReady(rank))) if rank == Rank::new(0) => failed += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok((taken, failed))
+}
+
+#[test]
+fn a_receiver_that_is_there_takes_everything() {
+    for kind in ["infiniband-rc", "infiniband-ud", "tofu"] {
+        assert_eq!(incast(&settings(kind, ""), Duration::ZERO), (3 * MESSAGES, 0), "{kind}");
+    }
+}
+
+#[test]
+fn a_receiver_that_computes_is_not_ready_on_rc() {
+    let once = "[rail.reliability]\nnot_ready_ns = 1000\nnot_ready_retries = 3\n";
+    let (taken, failed) = incast(&settings("infiniband-rc", once), Duration::from_milliseconds(1));
+    assert_eq!((taken, failed), (4, 3 * MESSAGES - 4), "four slots");
+    let patient = "[rail.reliability]\nnot_ready_ns = 100000\nnot_ready_retries = 20\n";
+    assert_eq!(incast(&settings("infiniband-rc", patient), Duration::from_milliseconds(1)), (3 * MESSAGES, 0));
+}
+
+#[test]
+fn what_a_receiver_that_computes_has_no_room_for_is_lost_on_ud() {
+    assert_eq!(incast(&settings("infiniband-ud", ""), Duration::from_milliseconds(1)), (4, 0));
+}
+
+#[test]
+fn what_a_receiver_that_computes_has_no_room_for_waits_in_the_network_of_tofu() {
+    assert_eq!(incast(&settings("tofu", ""), Duration::from_milliseconds(1)), (3 * MESSAGES, 0));
+}
