@@ -1,7 +1,8 @@
 //! How long it takes until every rank has put a block to every other, all of them at once: a personalized exchange without a schedule.
 //!
 //! Each rank puts to its right neighbour first, then to the next one, and so on, so that no two ranks put to the same one at a time
-//! unless the network makes them. The blocks of a sender are alike; they differ between senders and repetitions.
+//! unless the network makes them. The blocks of a sender are alike; they differ between senders and repetitions. In a simulation of sizes
+//! nothing arrives, and nothing is checked.
 
 use std::io::Write;
 use std::ops::Range;
@@ -47,6 +48,7 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 
 fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let (rank, size, bytes) = (world.rank(), world.size(), arguments.bytes as usize);
+    let checks = world.moves_data();
     let inbox = world.alloc::<u8>(size as usize * bytes)?;
     let mut block = vec![0; bytes];
     let (mut picoseconds, mut wrong) = (0, None);
@@ -61,6 +63,9 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         world.barrier()?;
         picoseconds += (world.now() - start).as_picoseconds();
         wrong = wrong.or_else(|| {
+            if !checks {
+                return None;
+            }
             let arrived = |sender: Rank| {
                 let begin = sender.index() * bytes;
                 is_block(bytes, sender, repetition, |place, found| inbox.local().read(begin + place, found))
@@ -73,7 +78,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let mut slowest = [picoseconds, failure];
     world.allreduce(&mut slowest, u64::max)?;
     if rank.number() == 0 {
-        report(arguments, size, slowest);
+        report(arguments, size, slowest, checks);
     }
     Ok(if slowest[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -84,10 +89,11 @@ fn others(rank: Rank, size: u32) -> impl Iterator<Item = Rank> {
 }
 
 /// Says how long it took, or what is wrong; where nobody listens any more, nothing is lost.
-fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2]) {
+fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2], checked: bool) {
     if failure == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
-        let _ = writeln!(std::io::stdout(), "alltoall ranks {size} bytes {} us {microseconds:.3}", arguments.bytes);
+        let note = if checked { "" } else { " (only sizes: nothing was checked)" };
+        let _ = writeln!(std::io::stdout(), "alltoall ranks {size} bytes {} us {microseconds:.3}{note}", arguments.bytes);
     } else {
         let (rank, sender) = (failure << 1 >> 33, failure as u32);
         let _ = writeln!(std::io::stderr(), "alltoall: what rank {sender} put to rank {rank} is not what arrived");

@@ -4,17 +4,25 @@
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
 //! | [`barrier`] | the time of a barrier, by each algorithm |
+//! | [`collectives`] | the time of collective operations, by each algorithm, and which is chosen |
 //! | [`alltoall`] | the time of an exchange in which every rank puts to every other at once |
 //! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
+//! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
+//! | [`counter`] | a shared variable that every rank adds to: entry consistency |
+//! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
 //! | [`himeno`] | a stencil on a grid split in three directions: strided puts, ordered flags, waiting, reductions |
 
 #![forbid(unsafe_code)]
 
 pub mod alltoall;
 pub mod barrier;
+pub mod collectives;
+pub mod counter;
 pub mod himeno;
+pub mod incast;
 pub mod particles;
 pub mod ring;
+pub mod tsp;
 mod usage;
 
 use std::process::ExitCode;
@@ -25,10 +33,24 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
     Program { name: "barrier", summary: "the time of a barrier, by each algorithm", check: barrier::check, main: barrier::main },
     Program {
+        name: "collectives",
+        summary: "the time of collective operations, by each algorithm",
+        check: collectives::check,
+        main: collectives::main,
+    },
+    Program {
         name: "alltoall",
         summary: "the time until every rank has put to every other",
         check: alltoall::check,
         main: alltoall::main,
+    },
+    Program { name: "incast", summary: "many ranks send to one, by several ways", check: incast::check, main: incast::main },
+    Program { name: "counter", summary: "all ranks add to one shared variable", check: counter::check, main: counter::main },
+    Program {
+        name: "tsp",
+        summary: "the shortest round trip through some cities, by all ranks together",
+        check: tsp::check,
+        main: tsp::main,
     },
     Program {
         name: "particles",

@@ -1,10 +1,12 @@
-//! Every rank writes its number to its right neighbour, adds one, and prints what it got: the program of the README.
+//! Every rank writes its number to its right neighbour, adds one, and prints what it got: the program of the README. On request many times, and timed.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use pelago::{Duration, Symmetric, World};
 
-use crate::usage::{Stop, exit, parse};
+use crate::usage::{Stop, at_least_one, exit, parse};
 
 /// Runs the program as one rank.
 ///
@@ -22,10 +24,13 @@ pub fn run() -> pelago::Result<()> {
     })
 }
 
-/// Runs one rank; there are no arguments.
+/// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let result = match parse::<Arguments>(&arguments) {
-        Ok(Arguments {}) => run().map(|()| ExitCode::SUCCESS),
+        Ok(Arguments { repeat: None, .. }) => run().map(|()| ExitCode::SUCCESS),
+        Ok(Arguments { repeat: Some(repeat), warm_up }) => {
+            pelago::run(|world| measure(world, repeat, warm_up).map(|()| ExitCode::SUCCESS))
+        }
         Err(stop) => pelago::run(|world| Ok(stop.tell("ring", world))),
     };
     exit("ring", result)
@@ -39,7 +44,48 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
+/// The same many times: rank 0 prints the microseconds of one round on the slowest rank.
+fn measure(world: &World, repeat: u32, warm_up: u32) -> pelago::Result<()> {
+    let inbox = world.alloc::<u64>(1)?;
+    rounds(world, &inbox, warm_up)?;
+    world.barrier()?;
+    let start = world.now();
+    rounds(world, &inbox, repeat)?;
+    let mut picoseconds = [(world.now() - start).as_picoseconds()];
+    world.allreduce(&mut picoseconds, u64::max)?;
+    if world.rank().number() == 0 {
+        let microseconds = Duration::from_picoseconds(picoseconds[0]).as_seconds() * 1e6 / f64::from(repeat);
+        // A reader that has seen enough is no error.
+        let _ = writeln!(std::io::stdout(), "ring ranks {} us {microseconds:.3}", world.size());
+    }
+    Ok(())
+}
+
+/// Every rank checks in every round what it got.
+fn rounds(world: &World, inbox: &Symmetric<'_, u64>, times: u32) -> pelago::Result<()> {
+    let (size, rank) = (world.size(), world.rank());
+    let right = inbox.at(rank.next(size), 0);
+    let expected = u64::from((rank.number() + size - 1) % size) + 1;
+    for _ in 0..times {
+        let sent = world.put(right, &[rank.into()])?;
+        world.after(&sent).fetch_add(right, 1)?.wait()?;
+        world.barrier()?;
+        let got = inbox.local().load(0);
+        assert_eq!(got, expected, "{rank} holds what its left neighbour has put and counted up");
+        // Nobody puts again before all have looked.
+        world.barrier()?;
+    }
+    Ok(())
+}
+
 /// Every rank writes its number to its right neighbour, adds one, and prints what it got
 #[derive(Parser)]
 #[command(name = "ring")]
-struct Arguments {}
+struct Arguments {
+    /// Do so R times, with a barrier before and after each look, and print the microseconds of one time on the slowest rank instead
+    #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = at_least_one)]
+    repeat: Option<u32>,
+    /// How many times come before; on a real machine the first ones also make connections
+    #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true, requires = "repeat")]
+    warm_up: u32,
+}

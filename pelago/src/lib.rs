@@ -35,6 +35,14 @@ mod run;
 mod wiring;
 
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
+/// What teams do together, as schedules that are chosen by a model and by trial.
+pub use pelago_collectives as collectives;
+/// Shared variables whose consistency the type system enforces.
+pub use pelago_dsm as dsm;
+/// Distributed arrays, and the exchange of their halos.
+pub use pelago_halo as halo;
+/// Messages with fixed memory: mailboxes, channels, limits.
+pub use pelago_messaging as messaging;
 pub use pelago_platform::{Failure, Fault};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, PointerError,

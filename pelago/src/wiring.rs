@@ -51,12 +51,20 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
 /// Runs `body` as every rank of a simulated job.
 pub(crate) fn simulate<R, E: From<Error>>(
     simulation: &Simulation,
-    body: impl Fn(World) -> Result<R, E>,
+    body: impl Fn(Box<World>) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, Error> {
-    let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(World::new(parts)?));
+    let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Start)?;
     Ok(outcome)
+}
+
+/// Takes part in a simulated job. Apart, so that the frames of it are gone from the rank's stack, which is small, when the body runs; and so
+/// is the world.
+#[inline(never)]
+#[expect(clippy::boxed_local, reason = "the caller's stack is what the box spares")]
+fn join_simulated(parts: Box<Parts>) -> Result<Box<World>, Error> {
+    World::new(*parts).map(Box::new)
 }
 
 impl Simulation {

@@ -36,8 +36,21 @@ pub trait Park: Send + Sync {
         let _ = duration;
     }
 
+    /// The program has called the library, for something that leaves this rank: what it has computed since the library
+    /// [returned](Self::returned) is over. Calls may be nested; the outermost one counts. On a real machine nobody needs to know.
+    fn called(&self) {}
+
+    /// The library returns from what [`called`](Self::called) has announced.
+    fn returned(&self) {}
+
     /// Whether ranks of this host share processors.
     fn is_crowded(&self) -> bool;
+
+    /// How far words lie apart that one rank waits for and others write, the same on every rank: from 16 to 64 bytes, which is a line of
+    /// cache, so that processors do not take it from each other; less where only one rank runs at any time.
+    fn line_bytes(&self) -> u64 {
+        64
+    }
 
     /// A thread of this rank begins to use the library.
     fn join(&self);

@@ -45,6 +45,22 @@ pub trait Transport: Send {
     /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return.
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError>;
 
+    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`post_size`](Self::post_size), to spare their poster and
+    /// the transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
+    fn data_bytes_max(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// As [`post`](Self::post), for a transfer of which only the size travels: it takes its time, is ordered, checked and completed as any other,
+    /// and no byte of either end is read or written.
+    ///
+    /// # Errors
+    /// As `post`; `Sizes` if this transport moves bytes.
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        let _ = (now, to, transfer, token);
+        Err(PostError::Sizes)
+    }
+
     /// Orders operations: those posted to `to` before take effect before those posted after.
     fn fence(&mut self, to: Endpoint);
 
@@ -108,6 +124,14 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         (**self).post(now, to, operation, token)
+    }
+
+    fn data_bytes_max(&self) -> u64 {
+        (**self).data_bytes_max()
+    }
+
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        (**self).post_size(now, to, transfer, token)
     }
 
     fn fence(&mut self, to: Endpoint) {
@@ -196,6 +220,34 @@ pub enum Operation<'a> {
     },
 }
 
+/// A transfer without its bytes, posted as the [`Operation`] of the same name would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// From the poster to another rank.
+    Put {
+        /// Where to.
+        to: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// From another rank to the poster.
+    Get {
+        /// Where from.
+        from: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Between any two ranks.
+    Copy {
+        /// Where from.
+        from: GlobalAddress,
+        /// Where to.
+        to: GlobalAddress,
+        /// How many bytes.
+        bytes: u64,
+    },
+}
+
 /// An operation that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -272,6 +324,9 @@ pub enum PostError {
     /// No such endpoint.
     #[error("{0:?} is not connected")]
     Unknown(Endpoint),
+    /// The transport moves bytes, not only sizes.
+    #[error("this transport moves bytes, not only sizes")]
+    Sizes,
     /// A `Write` is longer than the transport captures.
     #[error("a write of {0} bytes is longer than this transport captures")]
     TooLong(usize),

@@ -355,6 +355,14 @@ impl Endpoint {
         copied || self.active.iter().any(read_by)
     }
 
+    /// Bytes that are on their way, if all go to one peer. Cost: a look at each active peer.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        let bytes = |index: &u32| self.peers[*index as usize].active.as_ref().map_or(0, |active| active.sender.bytes_in_flight);
+        let mut streams = self.active.iter().map(bytes).filter(|&bytes| bytes > 0);
+        let stream = streams.next().unwrap_or(0);
+        streams.next().is_none().then_some(stream)
+    }
+
     /// How often what happened.
     pub fn counters(&self) -> &Counters {
         &self.counters

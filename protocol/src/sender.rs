@@ -276,6 +276,11 @@ impl Sender {
         (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
     }
 
+    /// Whether another datagram may leave before an acknowledgement, after one of `bytes` bytes.
+    pub(crate) fn may_follow(&self, bytes: u64) -> bool {
+        self.congestion.allows(self.bytes_in_flight + bytes, self.room) && (self.in_flight.len() as u64) + 1 < WINDOW
+    }
+
     /// Opens the next epoch if this one is wholly on its way and nothing of it reads memory later than it arrives.
     fn pass_fence(&mut self) {
         while self.epoch.is_empty() && self.slow_reads == 0 {

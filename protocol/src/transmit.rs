@@ -128,11 +128,12 @@ impl Endpoint {
         memory: &dyn Memory,
         buffer: &mut [u8],
     ) -> Option<usize> {
-        let (sequence, after) = {
-            let sender = &self.peers[index as usize].active.as_ref()?.sender;
-            (sender.next(), sender.after())
-        };
-        let start = self.begin(index, Some(Place { sequence, after }), true, &draft.frames, WORDS_MAX, buffer);
+        let is_last = self.bytes_left(transfer) <= datagram_bytes as u64;
+        let sender = &self.peers[index as usize].active.as_ref()?.sender;
+        let (sequence, after) = (sender.next(), sender.after());
+        // Those between are acknowledged with the last, or with the last that may go now.
+        let urgent = is_last || !draft.writes.is_empty() || !sender.may_follow(datagram_bytes as u64);
+        let start = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
         let room = datagram_bytes.saturating_sub(start + PIECE_BYTES + TAG_BYTES);
         let (piece, rest) = self.next_piece(transfer, room);
         let written = piece.map(|piece| (piece, self.write_piece(piece, memory, &mut buffer[start..])));
@@ -145,7 +146,7 @@ impl Endpoint {
             {
                 put.out += 1;
             }
-            return Some(self.end(now, index, Some((sequence, true)), start + bytes, buffer));
+            return Some(self.end(now, index, Some((sequence, urgent)), start + bytes, buffer));
         }
         // What begins anew acknowledges anew.
         active.receiver.owe(now, true);
@@ -166,6 +167,17 @@ impl Endpoint {
             }
         }
         (!draft.frames.is_empty()).then(|| self.send_frames(now, index, draft, buffer))
+    }
+
+    /// Bytes of a transfer that no datagram has carried yet.
+    fn bytes_left(&mut self, transfer: Transfer) -> u64 {
+        match transfer {
+            Transfer::Put { operation } => match self.operations.get_mut(operation) {
+                Some(Operation::Put(put)) => put.bytes - put.next,
+                _ => 0,
+            },
+            Transfer::Answer { bytes, next, .. } => bytes - next,
+        }
     }
 
     /// The next piece of a transfer, at most `room` bytes, and the transfer after it; `None` for a put that has failed.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use pelago::messaging::{Channel, ChannelSettings, Mailbox, Sent, Settings};
 use pelago::prelude::*;
 use pelago::{Error, Event, Failure, Fault, GlobalAddress};
 
@@ -20,6 +21,8 @@ fn main() -> pelago::Result<()> {
             world.barrier()
         }
         "survive" => survive(world),
+        "mailbox" => mailbox(world),
+        "channel" => channel(world),
         "late" if world.rank() == Rank::new(1) => {
             // The others are in the barrier by which all ends.
             std::thread::sleep(Duration::from_millis(200));
@@ -95,6 +98,87 @@ fn survive(world: &World) -> pelago::Result<()> {
     // What it left in the memory of this host can still be used.
     assert!(matches!(late, Ok(0..) | Err(Error::Failed(Failure::PeerLost(_)))), "{late:?}");
     println!("{} went on, its words {}", world.rank(), if late.is_ok() { "mapped" } else { "out of reach" });
+    Ok(())
+}
+
+/// The last rank is killed while it holds a ticket of rank 0's mailbox, which others wait behind; they go on.
+fn mailbox(world: &World) -> pelago::Result<()> {
+    const EACH: u64 = 100;
+    let (zero, last) = (Rank::new(0), Rank::new(world.size() - 1));
+    world.on_peer_lost(|_| ());
+    let mailbox = Mailbox::new(world, zero, Settings::new(2, 8))?;
+    let held = world.alloc::<u64>(1)?;
+    world.barrier()?;
+    if world.rank() == last {
+        let mut sender = mailbox.sender(zero)?;
+        assert_eq!(
+            [sender.try_send([1])?, sender.try_send([2])?, sender.try_send([3])?],
+            [Sent::Sent, Sent::Sent, Sent::Full([3])]
+        );
+        sender.flush()?;
+        world.ranks().for_each(|rank| drop(world.put(held.at(rank, 0), &[1])));
+        world.quiet()?;
+        println!("{} {}", world.rank(), std::process::id());
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+    world.wait_until(held.local(), 0, |held| held == 1)?;
+    println!("{} {}", world.rank(), std::process::id());
+    if world.rank() != zero {
+        let mut sender = mailbox.sender(zero)?;
+        (0..EACH).try_for_each(|number| sender.send(number.to_le_bytes()))?;
+        sender.flush()?;
+    } else {
+        let mut receiver = mailbox.receiver()?;
+        // What the dead one has flushed is there.
+        assert_eq!(receiver.receive()?.to_vec(), [1]);
+        assert_eq!(receiver.receive()?.to_vec(), [2]);
+        let mut next = vec![0; world.size() as usize];
+        for _ in 0..EACH * (u64::from(world.size()) - 2) {
+            let message = receiver.receive()?;
+            let number = &mut next[message.from().index()];
+            assert_eq!(message.to_vec(), u64::to_le_bytes(*number));
+            *number += 1;
+        }
+        assert_eq!(world.lost(), [last]);
+    }
+    println!("{} went on", world.rank());
+    Ok(())
+}
+
+/// The last rank is killed while rank 0 waits for its messages and rank 1 for room at it; both are told.
+fn channel(world: &World) -> pelago::Result<()> {
+    let last = Rank::new(world.size() - 1);
+    world.on_peer_lost(|_| ());
+    let settings = ChannelSettings::new(4, 8);
+    let from_last = Channel::new(world, last, Rank::new(0), settings)?;
+    let to_last = Channel::new(world, Rank::new(1), last, settings)?;
+    world.barrier()?;
+    println!("{} {}", world.rank(), std::process::id());
+    if world.rank() == last {
+        let mut sender = from_last.sender()?;
+        sender.send([1])?;
+        sender.flush()?;
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+    let outcome = match world.rank().number() {
+        0 => {
+            let mut receiver = from_last.receiver()?;
+            assert_eq!(receiver.receive()?.to_vec(), [1]);
+            receiver.receive().map(drop)
+        }
+        1 => {
+            let mut sender = to_last.sender()?;
+            (0..5).try_for_each(|number| sender.send([number]))
+        }
+        _ => {
+            let nothing = world.alloc_individual::<u64>(1)?;
+            world.wait_until(nothing.local(), 0, |word| word == 1).map(drop)
+        }
+    };
+    let lost =
+        matches!(outcome, Err(Error::Fault(Fault::PeerLost(rank)) | Error::Failed(Failure::PeerLost(rank))) if rank == last);
+    assert!(lost, "{outcome:?}");
+    println!("{} was told", world.rank());
     Ok(())
 }
 

@@ -80,6 +80,11 @@ impl Counters {
         self.0[event as usize] += 1;
     }
 
+    /// Counts `times` more of `event`.
+    pub fn add(&mut self, event: Event, times: u64) {
+        self.0[event as usize] += times;
+    }
+
     /// How often `event` happened.
     pub fn of(&self, event: Event) -> u64 {
         self.0[event as usize]

@@ -17,6 +17,8 @@ const RELEASE_BYTES_MIN: usize = 64 * 1024;
 pub struct Mapping {
     pointer: NonNull<u8>,
     bytes: usize,
+    /// How whole pages are given back, so that they read as zeros.
+    give_back: Advice,
 }
 
 /// The kernel refused a mapping.
@@ -41,7 +43,7 @@ impl Mapping {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
         let pointer = unsafe { mmap_anonymous(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
-        Self::from_kernel(pointer, bytes)
+        Self::from_kernel(pointer, bytes, Advice::LinuxDontNeed)
     }
 
     /// The first `bytes` bytes of the file behind `file`, which is at least that long; all its mappings see the same bytes.
@@ -54,7 +56,7 @@ impl Mapping {
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: as in `private`.
         let pointer = unsafe { mmap(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0) };
-        let mapping = Self::from_kernel(pointer, bytes)?;
+        let mapping = Self::from_kernel(pointer, bytes, Advice::LinuxRemove)?;
         for advice in [Advice::LinuxDontDump, Advice::LinuxHugepage] {
             // SAFETY: the range was just mapped; neither advice changes what the bytes hold. A kernel may refuse either.
             let _ = unsafe { madvise(mapping.pointer.as_ptr().cast(), bytes, advice) };
@@ -88,15 +90,15 @@ impl Mapping {
         zero(0, skew);
         zero(skew + pages, cells.bytes() - skew - pages);
         // SAFETY: M1; the range is whole pages of this mapping, which read as zeros afterwards: any bytes are valid (M3).
-        let released = unsafe { madvise(cells.pointer().add(skew).as_ptr().cast(), pages, Advice::LinuxRemove) };
+        let released = unsafe { madvise(cells.pointer().add(skew).as_ptr().cast(), pages, self.give_back) };
         if released.is_err() {
             zero(skew, pages);
         }
     }
 
-    fn from_kernel(pointer: rustix::io::Result<*mut c_void>, bytes: usize) -> Result<Self, MappingError> {
+    fn from_kernel(pointer: rustix::io::Result<*mut c_void>, bytes: usize, give_back: Advice) -> Result<Self, MappingError> {
         let pointer = pointer.map_err(|source| MappingError { bytes, source })?;
-        Ok(Self { pointer: NonNull::new(pointer.cast()).expect("the kernel maps nothing at address 0"), bytes })
+        Ok(Self { pointer: NonNull::new(pointer.cast()).expect("the kernel maps nothing at address 0"), bytes, give_back })
     }
 }
 

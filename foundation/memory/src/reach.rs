@@ -88,19 +88,34 @@ impl Reach {
     /// # Panics
     /// The mapping is too small or the parts overlap: a mistake of whoever laid it out.
     pub fn new(mapping: Arc<Mapping>, layout: ReachLayout) -> Self {
+        Self::apart(mapping, layout, layout.heaps + layout.span() as usize)
+    }
+
+    /// As [`new`](Self::new), with the individual heaps at `individual`, apart from the symmetric ones. Heaps may begin in the middle of
+    /// a page, at a multiple of 64 bytes.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn apart(mapping: Arc<Mapping>, layout: ReachLayout, individual: usize) -> Self {
         let cells = mapping.cells();
-        assert!(layout.bytes() <= cells.bytes() as u64, "the mapping holds all heaps");
+        let bytes = cells.bytes() as u64;
+        assert!(
+            [layout.heaps, individual].iter().all(|&start| start as u64 + layout.span() <= bytes)
+                && layout.heaps.abs_diff(individual) as u64 >= layout.span(),
+            "the mapping holds all heaps"
+        );
         assert!(
             layout.controls + layout.count as usize * layout.control_bytes <= layout.heaps,
             "controls end before heaps begin"
         );
         assert!(layout.control_bytes >= size_of::<Doorbell>() && layout.control_bytes.is_multiple_of(align_of::<Doorbell>()));
-        assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()) && layout.heaps.is_multiple_of(4096));
+        assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()));
+        assert!([layout.heaps, individual].iter().all(|start| start.is_multiple_of(64)), "heaps begin where a line does");
         let start = |segment| layout.addresses.encode(layout.first, segment, 0).map_or(u64::MAX, GlobalAddress::bits);
         let base = cells.pointer().as_ptr();
         // SAFETY: asserted: all are inside the mapping.
         let (symmetric, individual, controls) =
-            unsafe { (base.add(layout.heaps), base.add(layout.heaps + layout.span() as usize), base.add(layout.controls)) };
+            unsafe { (base.add(layout.heaps), base.add(individual), base.add(layout.controls)) };
         Self {
             symmetric: (start(SegmentId::SYMMETRIC), symmetric),
             individual: (start(SegmentId::INDIVIDUAL), individual),
@@ -236,7 +251,7 @@ impl Reach {
     }
 
     /// The object at `at`, if it is in a heap of this kind. It does not reach past the end of its heap, nor is it misaligned: heaps
-    /// begin and end at multiples of pages, and an object of natural size at a multiple of its size (M8).
+    /// begin and end at multiples of 64 bytes, and an object of natural size at a multiple of its size (M8).
     #[inline(always)]
     fn place_in<T: Pod>(&self, (first, heaps): (u64, *mut u8), at: GlobalPtr<T>) -> Option<Place<'_, T>> {
         let inside = at.address().bits().wrapping_sub(first);

@@ -5,13 +5,14 @@
 //! | words | where it counts | for |
 //! |---|---|---|
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
-//! | three for each sender of a rank | the sender | to whom it sends; its claim: which tickets it holds; its bell: which ticket was granted |
+//! | six for each sender of a rank | the sender | to whom it sends; its claims: which tickets it holds; its bell: which ticket was granted |
 //! | one for each slot | the receiver | who waits for the slot |
 //!
 //! - **G1** A sender claims before it takes a ticket, and until the message of that ticket is complete. So a ticket that was taken and that
-//!   no living sender claims belongs to a lost one, or its message has come.
+//!   no living sender claims belongs to a lost one, or its message has come. While it takes tickets it claims all; afterwards no ticket of
+//!   others, so that whoever goes away from a mailbox, or waits at it, does not keep the receiver from passing over those of the lost.
 //! - **G2** A sender that waits registers, then looks once more; the receiver grants, then looks who waits. So one of them sees the other.
-//!   A registration may be overwritten by a late one of the sender before; therefore who waits also looks now and then.
+//!   A registration replaces that of an earlier ticket only. Should one be lost with its rank, who waits also looks now and then.
 
 mod giver;
 mod taker;
@@ -19,7 +20,7 @@ mod taker;
 use std::cell::Cell;
 
 use pelago_base::Rank;
-use pelago_rma::{Fault, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
 pub(crate) use giver::Giver;
 pub(crate) use taker::Taker;
@@ -32,7 +33,10 @@ const LINE: usize = 8;
 
 /// Senders that a rank may have at one gate at a time, and the words of each.
 const SENDERS: usize = 8;
-const SENDER_WORDS: usize = 3;
+const SENDER_WORDS: usize = 2 + CLAIMS;
+
+/// How many times a sender may have taken tickets of which some message is on its way: each has its own claim.
+const CLAIMS: usize = 4;
 
 /// Who receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub(crate) struct Gate<'w> {
     settings: Settings,
     /// Which of its senders this rank has, as bits.
     senders: Cell<u8>,
+    /// Where the sender that was dropped last was admitted, and its last ticket: the next one goes on from there, in order.
+    left: Cell<Option<(u32, Ticket)>>,
 }
 
 /// The counters of one share.
@@ -82,7 +88,8 @@ impl<'w> Gate<'w> {
         let borrow = matches!(settings.placement, Placement::Split { borrow: true, .. });
         let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + settings.slots as usize)?;
         let slots = settings.slots / shares as u32;
-        let gate = Self { world, words, receivers, holders, borrow, slots, settings, senders: Cell::new(0) };
+        let gate =
+            Self { world, words, receivers, holders, borrow, slots, settings, senders: Cell::new(0), left: Cell::new(None) };
         if gate.settings.counting == Counting::OneWord {
             (0..shares).for_each(|share| gate.words.local().store(share * LINE, Credit::new(slots).word()));
         }
@@ -126,17 +133,18 @@ impl<'w> Gate<'w> {
         self.taken_at(share).add(1)
     }
 
-    /// Where a sender says to whom it sends; its claim and its bell follow.
+    /// Where a sender says to whom it sends; its claims and its bell follow.
     fn sender_index(&self, sender: usize) -> usize {
         self.shares() as usize * LINE + sender * SENDER_WORDS
     }
 
-    fn claim_index(&self, sender: usize) -> usize {
-        self.sender_index(sender) + 1
+    /// Where a sender claims the tickets that it takes at its `turn`.
+    fn claim_index(&self, sender: usize, turn: u64) -> usize {
+        self.sender_index(sender) + 1 + turn as usize % CLAIMS
     }
 
     fn bell_index(&self, sender: usize) -> usize {
-        self.sender_index(sender) + 2
+        self.sender_index(sender) + 1 + CLAIMS
     }
 
     /// Where the receiver finds who waits for the slot of `ticket`.
@@ -145,32 +153,21 @@ impl<'w> Gate<'w> {
     }
 
     /// The share of the holder whose number is nearest to a rank's.
-    fn nearest(&self, rank: Rank) -> u32 {
+    pub(crate) fn nearest(&self, rank: Rank) -> u32 {
         let distance = |holder: &Rank| holder.number().abs_diff(rank.number());
         let shares = self.holders.iter().enumerate();
         shares.min_by_key(|(_, holder)| distance(holder)).map_or(0, |(share, _)| share as u32)
     }
 
-    fn is_lost(&self, rank: Rank) -> bool {
-        self.world.lost().contains(&rank)
-    }
-
-    /// Fails if one of these ranks is lost.
-    fn all_there(&self, ranks: &[Rank]) -> Result<()> {
-        match ranks.iter().find(|&&rank| self.is_lost(rank)) {
-            Some(&rank) => Err(Fault::PeerLost(rank).into()),
-            None => Ok(()),
-        }
-    }
-
-    /// What the counters of a share say now. Cost: one round trip, two if they lie apart.
+    /// What the counters of a share say now. Cost: one round trip.
     fn look(&self, share: Share) -> Result<Credit> {
         let word = self.world.fetch(self.taken_at(share))?;
         match self.settings.counting {
             Counting::OneWord => Ok(Credit::of_word(word.wait()?)),
             Counting::TwoWords => {
-                let consumed = self.world.get(self.consumed_at(share))?;
-                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed as u32).after(self.slots) })
+                // An atomic, so that it is in one order with those of G2.
+                let consumed = self.world.fetch(self.consumed_at(share))?.wait()? as u32;
+                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed).after(self.slots) })
             }
         }
     }

@@ -8,16 +8,12 @@ use std::cell::Cell;
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, GlobalPtr, Result, Symmetric, World};
 
-pub use receiver::{MailReceiver, Message};
-pub use sender::{MailSender, Sent};
+pub use receiver::MailReceiver;
+pub use sender::MailSender;
 
-use crate::credit::Ticket;
-use crate::flag::{Content, content};
 use crate::gate::{Gate, Receivers};
 use crate::settings::{Settings, check};
-
-/// Words of a cache line: slots begin at one.
-const LINE: usize = 8;
+use crate::slots::Slots;
 
 /// A bounded inbox that many ranks write to.
 ///
@@ -32,14 +28,14 @@ const LINE: usize = 8;
 /// Order: messages of one sender arrive in the order in which they were sent. Where counters are split, nothing is said about messages of
 /// different senders; else they arrive in the order in which their senders were admitted.
 ///
-/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): what a sender sent and had not completed (see
-/// [`MailSender::flush`]) may be lost with it, and nothing else; a ticket that it held is passed over. Without its receiver, or the holder of the
+/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): of what a sender sent and had not completed (see
+/// [`MailSender::flush`]) each message may be lost with it, and nothing else; a ticket that it held is passed over. Without its receiver, or the holder of the
 /// counters that it uses, a sender gets `PeerLost`.
 pub struct Mailbox<'w> {
     gate: Gate<'w>,
-    slots: Symmetric<'w, u64>,
-    /// Words of a slot.
-    stride: usize,
+    /// The slots of each share.
+    slots: Slots,
+    memory: Symmetric<'w, u64>,
     /// Whether this rank has its end to receive.
     is_received: Cell<bool>,
 }
@@ -62,10 +58,11 @@ impl<'w> Mailbox<'w> {
     }
 
     fn of(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
+        settings.check_message_bytes()?;
         let gate = Gate::new(world, receivers, settings)?;
-        let stride = (1 + gate.settings().message_bytes.div_ceil(8)).next_multiple_of(LINE);
-        let slots = world.alloc(stride * gate.settings().slots as usize)?;
-        Ok(Self { gate, slots, stride, is_received: Cell::new(false) })
+        let slots = Slots::new(gate.slots(), gate.settings().message_bytes);
+        let memory = world.alloc(slots.words() * gate.shares() as usize)?;
+        Ok(Self { gate, slots, memory, is_received: Cell::new(false) })
     }
 
     /// A sender of this rank. A rank may have eight at a time.
@@ -81,9 +78,14 @@ impl<'w> Mailbox<'w> {
     /// # Errors
     /// This rank does not receive here, or has been given the end already.
     pub fn receiver(&self) -> Result<MailReceiver<'_, 'w>> {
-        check(self.gate.receives(self.gate.world().rank()), "this rank does not receive here")?;
+        check(self.is_receiver(), "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a mailbox has one receiver")?;
         Ok(MailReceiver::new(self))
+    }
+
+    /// Whether this rank receives here.
+    pub fn is_receiver(&self) -> bool {
+        self.gate.receives(self.gate.world().rank())
     }
 
     /// The longest message in bytes.
@@ -93,29 +95,17 @@ impl<'w> Mailbox<'w> {
 
     /// Bytes of memory that the receiver needs, whoever sends.
     pub fn receiver_bytes(&self) -> usize {
-        (self.slots.len() + self.gate.settings().slots as usize) * 8
+        (self.memory.len() + self.gate.settings().slots as usize) * 8
     }
 
-    /// Where the flag of a slot is; its message follows.
-    fn flag_at(&self, to: Rank, share: u32, ticket: Ticket) -> GlobalPtr<u64> {
-        self.slots.at(to, self.index(share, ticket))
+    /// The slots of a share at a receiver.
+    fn ring_at(&self, to: Rank, share: u32) -> GlobalPtr<u64> {
+        self.memory.at(to, share as usize * self.slots.words())
     }
 
-    fn index(&self, share: u32, ticket: Ticket) -> usize {
-        (share * self.gate.slots() + ticket.slot(self.gate.slots())) as usize * self.stride
-    }
-
-    /// What has come by a ticket to this rank.
-    fn found(&self, share: u32, ticket: Ticket) -> Option<Content> {
-        content(self.slots.local().load(self.index(share, ticket)), ticket, self.gate.slots())
-    }
-
-    /// The bytes of the message of a ticket.
-    fn bytes(&self, share: u32, ticket: Ticket, bytes: usize) -> CellSlice<'_, u8> {
-        let start = self.index(share, ticket) + 1;
-        let words = self.slots.local().range(start..start + self.stride - 1);
-        let all = words.cells().elements().expect("bytes are aligned anywhere");
-        // A length that no sender of ours writes is cut, not followed.
-        all.range(0..bytes.min(all.len()))
+    /// The slots of a share at this rank.
+    fn ring(&self, share: u32) -> CellSlice<'_, u64> {
+        let start = share as usize * self.slots.words();
+        self.memory.local().range(start..start + self.slots.words())
     }
 }

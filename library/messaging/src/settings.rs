@@ -70,12 +70,12 @@ pub enum Waiting {
     Polling,
 }
 
-/// What a [`Mailbox`](crate::Mailbox) is to be like.
+/// What a [`Mailbox`](crate::Mailbox) or a [`Limit`](crate::Limit) is to be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How many messages have room; a power of two, and at least one for each share of the counters.
     pub slots: u32,
-    /// The longest message in bytes.
+    /// The longest message in bytes; 0 for a limit, whose messages go another way.
     pub message_bytes: usize,
     /// Where the counters lie.
     pub placement: Placement,
@@ -90,6 +90,11 @@ impl Settings {
     pub fn new(slots: u32, message_bytes: usize) -> Self {
         let (placement, counting, waiting) = (Placement::default(), Counting::default(), Waiting::default());
         Self { slots, message_bytes, placement, counting, waiting }
+    }
+
+    /// `count` permits of a limit; the counters at the receiver.
+    pub fn permits(count: u32) -> Self {
+        Self::new(count, 0)
     }
 
     /// As the paper has it: two counters, and senders that look again and again.
@@ -121,7 +126,10 @@ impl Settings {
             }
         };
         check(self.slots.is_power_of_two() && self.slots <= SLOTS_MAX, "slots are a power of two up to 65,536")?;
-        check(self.slots >= shares, "each share of the counters needs a slot")?;
+        check(self.slots >= shares, "each share of the counters needs a slot")
+    }
+
+    pub(crate) fn check_message_bytes(&self) -> Result<()> {
         check((1..=MESSAGE_BYTES_MAX).contains(&self.message_bytes), "messages have from 1 to 16,777,214 bytes")
     }
 }

@@ -114,7 +114,7 @@ impl Meeting {
         for step in 1..size {
             let place = step as usize % RING_PLACES;
             let word = meeting << RING_STEP_BITS | u64::from(step);
-            let offset = RING + (meeting % 2 * RING_PLACES as u64 + place as u64) * WORD_BYTES;
+            let offset = self.line(RING) + (meeting % 2 * RING_PLACES as u64 + place as u64) * WORD_BYTES;
             sent[place].wait()?;
             sent[place] = context.signal(self.word(context, right, offset), word)?;
             self.wait(context, offset, word)?;
@@ -125,7 +125,7 @@ impl Meeting {
     fn double(&self, context: &Context, meeting: u64) -> Result<()> {
         let rounds = self.team().size().ilog2();
         let (position, below) = (self.position(), 1 << rounds);
-        let extra = met(rounds, meeting);
+        let extra = self.met(rounds, meeting);
         if position >= below {
             context.signal(self.word(context, position - below, extra), meeting)?;
             return self.wait(context, extra, meeting);
@@ -155,7 +155,7 @@ impl Meeting {
     /// A step: puts the word of a round to a member, and waits for this member's own.
     #[inline]
     fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, target: u32) -> Result<()> {
-        let offset = met(round, meeting);
+        let offset = self.met(round, meeting);
         context.signal(self.word(context, target, offset), meeting)?;
         self.wait(context, offset, meeting)
     }
@@ -167,8 +167,8 @@ impl Meeting {
         let size = self.team().size();
         let meeting = self.begin_central();
         let mapped = context.shared().is_all_mapped();
-        let released = self.word(context, if mapped { 0 } else { self.position() }, RELEASED);
-        let arrived = context.fetch_add(self.word(context, 0, ARRIVED), 1)?.wait()? + 1;
+        let released = self.word(context, if mapped { 0 } else { self.position() }, self.line(RELEASED));
+        let arrived = context.fetch_add(self.word(context, 0, self.line(ARRIVED)), 1)?.wait()? + 1;
         if arrived < meeting * u64::from(size) {
             return context.block("barrier", None, || {
                 context.is_whole(self.team())?;
@@ -181,15 +181,15 @@ impl Meeting {
             return Ok(());
         }
         for other in (0..size).filter(|&other| other != self.position()) {
-            context.signal(self.word(context, other, RELEASED), meeting)?;
+            context.signal(self.word(context, other, self.line(RELEASED)), meeting)?;
         }
         Ok(())
     }
-}
 
-/// The line for the word of a round.
-fn met(round: u32, meeting: u64) -> u64 {
-    MET + (2 * u64::from(round) + meeting % 2) * ALIGN_BYTES
+    /// Where the word of a round lies.
+    fn met(&self, round: u32, meeting: u64) -> u64 {
+        self.line(MET + 2 * u64::from(round) + meeting % 2)
+    }
 }
 
 const _: () = {

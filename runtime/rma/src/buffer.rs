@@ -21,6 +21,16 @@ impl Buffer {
         Self { words: vec![0; bytes.div_ceil(8)], bytes, lent: false }
     }
 
+    /// So many bytes that nobody looks at, and that take no memory: only their number counts. They are not lent.
+    pub(crate) fn hollow(bytes: usize) -> Self {
+        Self { words: Vec::new(), bytes, lent: false }
+    }
+
+    /// Whether there are no bytes, only a number of them.
+    pub(crate) fn is_hollow(&self) -> bool {
+        self.words.len() * 8 < self.bytes
+    }
+
     /// A copy of `bytes`.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
         let (whole, rest) = bytes.as_chunks();
@@ -46,6 +56,7 @@ impl Buffer {
 
     /// The bytes, for a transport, until `reclaim`.
     pub(crate) fn lend(&mut self) -> Cells<'static> {
+        assert!(!self.is_hollow(), "there is nothing to lend");
         self.lent = true;
         // SAFETY: R1 makes the allocation valid for as long as it is lent, and for ever if it is never reclaimed.
         unsafe { Cells::new(NonNull::new(self.words.as_mut_ptr()).expect("vectors have an address").cast(), self.bytes) }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use pelago_base::{Counters, Duration, Event, Instant, Rank};
+use pelago_base::{Counters, Duration, Instant, Rank};
 use pelago_memory::{GlobalPtr, Reach};
 use pelago_platform::Fault;
 
@@ -67,6 +67,18 @@ impl Context {
         (0..self.size()).map(Rank::new)
     }
 
+    /// Whether the memory of `rank` is mapped: operations on its heaps are loads and stores, and done when their calls return.
+    #[inline]
+    pub fn is_mapped(&self, rank: Rank) -> bool {
+        self.reach.holds(rank)
+    }
+
+    /// Whether loads and stores reach the heaps of `rank`, so that operations on them are done when the call returns.
+    #[inline]
+    pub fn maps(&self, rank: Rank) -> bool {
+        self.reach.holds(rank)
+    }
+
     /// The present moment; virtual time in a simulation.
     pub fn now(&self) -> Instant {
         self.shared.clock.now()
@@ -78,6 +90,16 @@ impl Context {
         self.shared.park.compute(duration);
     }
 
+    /// Whether transfers move what they are given. `false` in a simulation that was asked for sizes only (`pelago sim --data sizes`): a put, get
+    /// or copy of more than 64 bytes between two ranks takes its time there and leaves the memory of both ends as it was; shorter ones,
+    /// atomics and collective operations are as ever.
+    ///
+    /// A program that is told so must neither check nor compute with what such transfers bring. One that never asks gets
+    /// [`Error::SizesOnly`] from its first.
+    pub fn moves_data(&self) -> bool {
+        self.shared.moves_data()
+    }
+
     /// What is known to be wrong with the job.
     pub fn fault(&self) -> Option<Fault> {
         self.shared.park.fault()
@@ -85,7 +107,7 @@ impl Context {
 
     /// How often an operation of this context was deferred and how often it slept. What passes through a transport is counted there.
     pub fn counters(&self) -> Counters {
-        self.engine.borrow().counters().clone()
+        self.engine.borrow().counters()
     }
 
     /// A maker of contexts for other threads. From the first call on, contexts meet at a lock when they use a transport; the path to
@@ -195,6 +217,7 @@ impl Context {
     /// Lets the library move: posts what could not be posted, serves other ranks' requests in `inline` mode, and takes in what completed.
     /// Returns whether anything moved. Waiting calls do this by themselves.
     pub fn progress(&self) -> bool {
+        let _inside = self.shared.inside();
         if self.shared.survives() {
             self.note_losses();
         }
@@ -212,8 +235,8 @@ impl Context {
         &self.engine
     }
 
-    pub(crate) fn count(&self, event: Event) {
-        self.engine.borrow_mut().count(event);
+    pub(crate) fn count_park(&self) {
+        self.engine.borrow_mut().count_park();
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
@@ -226,6 +249,7 @@ impl Context {
 
     /// Hands an operation to the engine, when there is room.
     pub(crate) fn submit(&self, after: After, task: Task, keep: bool) -> Result<u64> {
+        let _inside = self.shared.inside();
         self.make_room(task.captured())?;
         self.busy.set(true);
         self.engine.borrow_mut().submit(&self.shared, after, task, keep)
@@ -284,6 +308,7 @@ impl Context {
 
     #[cold]
     fn fence_engine(&self) -> Result<()> {
+        let _inside = self.shared.inside();
         let mut engine = self.engine.borrow_mut();
         if engine.is_idle() {
             return Ok(());
@@ -298,6 +323,7 @@ impl Context {
 
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
+        let _inside = self.shared.inside();
         if self.engine.borrow().has_signals() {
             self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
         } else {

@@ -92,6 +92,12 @@ pub enum Error {
     /// The job could not be set up.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
+    /// A simulation moves sizes only, and the program may need the bytes.
+    #[error(
+        "this simulation moves the sizes of long transfers and not their bytes, and the program has not asked whether bytes are moved \
+         (World::moves_data): it may compute with what never arrives"
+    )]
+    SizesOnly,
     /// A transport refused an operation that it must accept: a mistake in the transport.
     #[error("the transport refused an operation: {0}")]
     Refused(PostError),
@@ -113,7 +119,7 @@ impl Error {
     pub fn scope(&self) -> Scope {
         match self {
             Self::Failed(Failure::PeerLost(_)) | Self::Connect(_) => Scope::Peer,
-            Self::Fault(_) | Self::Bootstrap(_) | Self::Disagreement(_) | Self::Refused(_) => Scope::Job,
+            Self::Fault(_) | Self::Bootstrap(_) | Self::Disagreement(_) | Self::Refused(_) | Self::SizesOnly => Scope::Job,
             _ => Scope::Operation,
         }
     }

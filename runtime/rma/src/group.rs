@@ -16,16 +16,17 @@ use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};
 /// Rounds of a barrier or a tree over the largest job.
 const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
-/// Where things lie in the scratch memory, in bytes: a cache line for each word that somebody waits for. The two lines of a round of a
-/// barrier are a pair that processors fetch together.
+/// The lines of the scratch memory, by number: one for each word that somebody waits for, as long as the platform says
+/// ([`Park::line_bytes`](pelago_platform::Park::line_bytes)). The two lines of a round of a barrier are a pair that processors fetch together.
 pub(crate) const ARRIVED: u64 = 0;
-pub(crate) const RELEASED: u64 = ARRIVED + ALIGN_BYTES;
-pub(crate) const MET: u64 = RELEASED + ALIGN_BYTES;
-const BROUGHT: u64 = MET + 2 * ROUNDS_MAX * ALIGN_BYTES;
-const REDUCED: u64 = BROUGHT + ALIGN_BYTES;
-pub(crate) const RING: u64 = REDUCED + ROUNDS_MAX * ALIGN_BYTES;
-/// Then the buffers, one for a broadcast and one for each round of a reduction.
-const BUFFERS: u64 = RING + ALIGN_BYTES;
+pub(crate) const RELEASED: u64 = ARRIVED + 1;
+pub(crate) const MET: u64 = RELEASED + 1;
+const BROUGHT: u64 = MET + 2 * ROUNDS_MAX;
+const REDUCED: u64 = BROUGHT + 1;
+/// The last, which is a cache line on every platform.
+pub(crate) const RING: u64 = REDUCED + ROUNDS_MAX;
+/// Then the buffers, one for a broadcast and one for each round of a reduction: so many bytes from the start.
+const BUFFERS: u64 = (RING + 1) * ALIGN_BYTES;
 
 /// Bytes of the word at the start of a line.
 pub(crate) const WORD_BYTES: u64 = size_of::<u64>() as u64;
@@ -46,6 +47,7 @@ pub(crate) struct Meeting {
     position: u32,
     kind: BarrierAlgorithm,
     scratch_offset: u64,
+    line_bytes: u64,
     /// Barriers so far, those among them that were central, and data steps.
     barriers: Cell<u64>,
     centrals: Cell<u64>,
@@ -53,14 +55,29 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    pub(crate) fn new(team: Team, position: u32, kind: BarrierAlgorithm, scratch_offset: u64) -> Self {
+    pub(crate) fn new(team: Team, position: u32, kind: BarrierAlgorithm, scratch_offset: u64, line_bytes: u64) -> Self {
         let [barriers, centrals, steps] = [0; 3].map(Cell::new);
-        Self { team, position, kind, scratch_offset, barriers, centrals, steps }
+        debug_assert!(
+            (2 * WORD_BYTES..=ALIGN_BYTES).contains(&line_bytes),
+            "a word and a value fit a line, and the lines a page"
+        );
+        Self { team, position, kind, scratch_offset, line_bytes, barriers, centrals, steps }
+    }
+
+    /// The member at `position` of another team, with scratch memory of its own.
+    pub(crate) fn of_group(&self, team: Team, position: u32, scratch_offset: u64) -> Self {
+        Self::new(team, position, self.kind, scratch_offset, self.line_bytes)
     }
 
     #[inline]
     pub(crate) fn kind(&self) -> BarrierAlgorithm {
         self.kind
+    }
+
+    /// Where the line of this number lies in the scratch memory, in bytes.
+    #[inline]
+    pub(crate) fn line(&self, number: u64) -> u64 {
+        number * self.line_bytes
     }
 
     #[inline]
@@ -108,26 +125,28 @@ impl Meeting {
     }
 
     /// A binomial tree with its root at `root`: every member but the root hears once, and tells those below it.
+    #[inline(never)]
     fn bring<T: Pod>(&self, context: &Context, root: u32, step: u64, values: &mut [T]) -> Result<()> {
         let size = self.team.size();
         let relative = (self.position + size - root) % size;
         if relative != 0 {
-            self.wait(context, BROUGHT, step)?;
-            self.told(context, 0, BROUGHT, values.len()).read(0, values);
+            self.wait(context, self.line(BROUGHT), step)?;
+            self.told(context, 0, self.line(BROUGHT), values.len()).read(0, values);
         }
         let below = if relative == 0 { rounds(size) } else { relative.trailing_zeros() };
         for round in (0..below).rev().filter(|round| relative + (1 << round) < size) {
             let child = (relative + (1 << round) + root) % size;
-            self.tell(context, child, 0, BROUGHT, step, values)?;
+            self.tell(context, child, 0, self.line(BROUGHT), step, values)?;
         }
         Ok(())
     }
 
     /// A binomial tree with its root at position 0: every member combines what it hears from below, in order, and tells it above.
+    #[inline(never)]
     fn reduce<T: Pod>(&self, context: &Context, step: u64, values: &mut [T], combine: &impl Fn(T, T) -> T) -> Result<()> {
         let size = self.team.size();
         for round in 0..rounds(size) {
-            let (buffer, line) = (1 + u64::from(round), REDUCED + u64::from(round) * ALIGN_BYTES);
+            let (buffer, line) = (1 + u64::from(round), self.line(REDUCED + u64::from(round)));
             if self.position & (1 << round) != 0 {
                 return self.tell(context, self.position - (1 << round), buffer, line, step, values);
             }
@@ -143,16 +162,18 @@ impl Meeting {
     }
 
     /// Writes values to a buffer of a member, or beside the word if they fit its line, then the step to the line.
+    #[inline(never)]
     fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
         let rank = self.member(member);
-        let to = known(self.address(context, rank, place::<T>(buffer, line, values.len())));
-        let data = context.put(to, values)?;
+        let to = known(self.address(context, rank, self.place::<T>(buffer, line, values.len())));
+        let data = context.put_data(to, values)?;
         context.after(&data).put(self.word(context, member, line), &[step])?;
         Ok(())
     }
 
-    /// Waits until the word of this member at `offset` announces `step`.
-    #[inline]
+    /// Waits until the word of this member at `offset` announces `step`. Never inlined, so that what it keeps on the stack is not there while
+    /// words are put.
+    #[inline(never)]
     pub(crate) fn wait(&self, context: &Context, offset: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, offset, 1);
         context.block_on_memory("a collective operation", None, || {
@@ -163,7 +184,17 @@ impl Meeting {
 
     /// The values that this member was told.
     fn told<'c, T: Pod>(&self, context: &'c Context, buffer: u64, line: u64, length: usize) -> CellSlice<'c, T> {
-        self.local(context, place::<T>(buffer, line, length), length)
+        self.local(context, self.place::<T>(buffer, line, length), length)
+    }
+
+    /// Where so many values are put: into the line of their word, if they fit beside it, so that they touch no other page; else into a
+    /// buffer.
+    fn place<T>(&self, buffer: u64, line: u64, length: usize) -> u64 {
+        let beside = if align_of::<T>() > WORD_BYTES as usize { align_of::<T>() as u64 } else { WORD_BYTES };
+        if beside + (length * size_of::<T>()) as u64 <= self.line_bytes {
+            return line + beside;
+        }
+        BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64
     }
 
     /// The word of a member at `offset`.
@@ -197,17 +228,8 @@ fn next(counter: &Cell<u64>) -> u64 {
 
 const _: () = {
     assert!(BUFFERS <= 4096, "the lines of the largest job are one page");
-    assert!(MET.is_multiple_of(2 * ALIGN_BYTES), "the two lines of a round are a pair");
+    assert!(MET.is_multiple_of(2), "the two lines of a round are a pair");
 };
-
-/// Where so many values are put: into the line of their word, if they fit beside it, so that they touch no other page; else into a buffer.
-const fn place<T>(buffer: u64, line: u64, length: usize) -> u64 {
-    let beside = if align_of::<T>() > WORD_BYTES as usize { align_of::<T>() as u64 } else { WORD_BYTES };
-    if beside + (length * size_of::<T>()) as u64 <= ALIGN_BYTES {
-        return line + beside;
-    }
-    BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64
-}
 
 /// Values that a buffer holds.
 const fn chunk_length<T>() -> usize {

@@ -148,6 +148,10 @@ impl Order {
         let mut waiter = std::mem::take(&mut self.places[place]).first_waiter;
         let before = released.len();
         while waiter != 0 {
+            if released.capacity() == 0 {
+                // Most are alone.
+                released.reserve_exact(1);
+            }
             released.push((waiter, failure));
             waiter = self.places[self.place_of(waiter)].next_waiter;
         }

@@ -1,17 +1,17 @@
 //! The ranks that a context has to do with and does not reach by loads and stores alone.
 
-use std::collections::BTreeMap;
-
 use pelago_base::Rank;
 use pelago_platform::Endpoint;
 
 /// The ranks that a context has to do with: those talked to, not all of the job.
 ///
-/// The same rank again is found by one comparison, any other in logarithmic time.
+/// The same rank again is found by one comparison, any other by some more. 24 bytes for each, and half as much again to find it.
 pub(crate) struct Peers {
     /// The first is nobody.
     entries: Vec<Peer>,
-    numbers: BTreeMap<Rank, PeerNumber>,
+    /// The numbers of the others, each at the place that its rank is hashed to or soon after it; `NOBODY` where there is none. Its length
+    /// is a power of two, of which at most three quarters are in use.
+    places: Vec<PeerNumber>,
     latest: PeerNumber,
 }
 
@@ -31,12 +31,15 @@ pub(crate) struct Peer {
     /// Those of them that a fence orders before everything posted from then on, and that fail only with the peer itself.
     pub(crate) orderly: u32,
     /// The round of progress in which the transport had no more room for it.
-    pub(crate) full_in: u64,
+    pub(crate) full_in: u32,
 }
+
+/// The count of places grows from this.
+const PLACES_FIRST: usize = 8;
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { entries: vec![Peer::new(Rank::new(u32::MAX))], numbers: BTreeMap::new(), latest: NOBODY }
+        Self { entries: vec![Peer::new(Rank::new(u32::MAX))], places: Vec::new(), latest: NOBODY }
     }
 }
 
@@ -55,7 +58,8 @@ impl Peers {
 
     /// What is known of a rank, if it has a number.
     pub(crate) fn find(&self, rank: Rank) -> Option<&Peer> {
-        self.numbers.get(&rank).map(|&number| self.get(number))
+        let number = self.places.get(self.place_of(rank)?).copied()?;
+        Some(self.get(number)).filter(|_| number != NOBODY)
     }
 
     #[inline]
@@ -79,16 +83,40 @@ impl Peers {
     }
 
     fn look_up(&mut self, rank: Rank) -> PeerNumber {
-        let entries = &mut self.entries;
-        self.latest = *self.numbers.entry(rank).or_insert_with(|| {
-            if entries.len() == entries.capacity() {
-                // By half as much again, as most ranks talk to few.
-                entries.reserve_exact(2 + entries.len() / 2);
-            }
-            entries.push(Peer::new(rank));
-            entries.len() as PeerNumber - 1
-        });
+        let found = self.place_of(rank).map_or(NOBODY, |place| self.places[place]);
+        self.latest = if found == NOBODY { self.add(rank) } else { found };
         self.latest
+    }
+
+    #[cold]
+    fn add(&mut self, rank: Rank) -> PeerNumber {
+        if 4 * self.entries.len() > 3 * self.places.len() {
+            self.places = vec![NOBODY; (2 * self.places.len()).max(PLACES_FIRST)];
+            for number in 1..self.entries.len() {
+                let place = self.place_of(self.entries[number].rank).expect("there are places");
+                self.places[place] = number as PeerNumber;
+            }
+        }
+        if self.entries.len() == self.entries.capacity() {
+            // By little, as most ranks talk to few.
+            self.entries.reserve_exact(2 + self.entries.len() / 4);
+        }
+        let number = self.entries.len() as PeerNumber;
+        self.entries.push(Peer::new(rank));
+        let place = self.place_of(rank).expect("there are places");
+        self.places[place] = number;
+        number
+    }
+
+    /// Where the number of a rank stands, or would; `None` while there are no places.
+    fn place_of(&self, rank: Rank) -> Option<usize> {
+        let last = self.places.len().checked_sub(1)?;
+        // The top bits of the product keep neighbours apart, and ranks that differ by a power of two.
+        let mut place = (rank.number().wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
+        while self.places[place] != NOBODY && self.get(self.places[place]).rank != rank {
+            place = (place + 1) & last;
+        }
+        Some(place)
     }
 }
 
@@ -104,5 +132,19 @@ mod tests {
         assert_eq!(numbers, [1, 2, 1, 3, 2, 3, 3, 1]);
         assert!(ranks.into_iter().all(|rank| peers.find(rank).is_some_and(|peer| peer.rank == rank)));
         assert!(peers.find(Rank::new(0)).is_none());
+    }
+
+    #[test]
+    fn many_ranks_are_found() {
+        let mut peers = Peers::default();
+        assert!(peers.find(Rank::new(5)).is_none());
+        for (number, rank) in (0..1000).map(|index| index * 37 % 1009).enumerate() {
+            assert_eq!(peers.number(Rank::new(rank)), number as PeerNumber + 1);
+        }
+        for (number, rank) in (0..1000).map(|index| index * 37 % 1009).enumerate() {
+            assert_eq!(peers.number(Rank::new(rank)), number as PeerNumber + 1);
+            assert_eq!(peers.find(Rank::new(rank)).map(|peer| peer.rank), Some(Rank::new(rank)));
+        }
+        assert!((1010..1100).all(|rank| peers.find(Rank::new(rank)).is_none()));
     }
 }

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, PostError, Token, Transport};
 
 use crate::shared::Shared;
+use crate::task::Piece;
 use crate::{Context, Error, Result};
 
 /// Where in a shared transport's tokens the context's number stands; operations are numbered below.
@@ -55,17 +56,11 @@ impl Port {
     }
 
     #[inline]
-    pub(crate) fn post(
-        &mut self,
-        now: Instant,
-        to: Endpoint,
-        operation: Operation<'_>,
-        Token(id): Token,
-    ) -> Result<(), PostError> {
+    pub(crate) fn post(&mut self, now: Instant, to: Endpoint, piece: Piece<'_>, Token(id): Token) -> Result<(), PostError> {
         match self {
-            Self::Own(transport) => transport.post(now, to, operation, Token(id)),
+            Self::Own(transport) => post(transport.as_mut(), now, to, piece, Token(id)),
             Self::Shared { hub, context } => {
-                lock(hub).transport.post(now, to, operation, Token((*context as u64) << CONTEXT_SHIFT | id))
+                post(lock(hub).transport.as_mut(), now, to, piece, Token((*context as u64) << CONTEXT_SHIFT | id))
             }
             Self::Empty => unreachable!("a port is empty only inside `share`"),
         }
@@ -142,6 +137,14 @@ impl Sharer {
         hub.completed.push(Some(VecDeque::new()));
         drop(hub);
         Ok(Context::new(self.shared.clone(), Port::Shared { hub: self.hub.clone(), context }))
+    }
+}
+
+#[inline]
+fn post(transport: &mut dyn Transport, now: Instant, to: Endpoint, piece: Piece<'_>, token: Token) -> Result<(), PostError> {
+    match piece {
+        Piece::Bytes(operation) => transport.post(now, to, operation, token),
+        Piece::Size(transfer) => transport.post_size(now, to, transfer, token),
     }
 }
 

@@ -1,8 +1,7 @@
 //! What is kept of an operation until it ends, and of its outcome until somebody comes for it.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use pelago_base::AddressLayout;
 use pelago_base::limits::FAILURES_REMEMBERED_MAX;
@@ -68,8 +67,27 @@ impl Record {
 #[derive(Default)]
 pub(crate) struct Outcomes {
     /// Those that somebody will come for. It is never walked through, so that its order does not matter.
-    kept: HashMap<u64, Outcome, BuildHasherDefault<DefaultHasher>>,
+    kept: HashMap<u64, Outcome, BuildHasherDefault<Spread>>,
     failures: VecDeque<Failed>,
+}
+
+/// Spreads numbers that this rank gave out itself, one after another: nobody can choose them so that they meet.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// What an operation brought.

@@ -113,10 +113,11 @@ impl<T: Pod> Individual<'_, T> {
 
 impl<T> Drop for Individual<'_, T> {
     fn drop(&mut self) {
-        let mut heap = self.context.shared().individual();
-        if let Some(bytes) = heap.free(self.offset) {
-            self.context.reach.clear(self.context.own_address(SegmentId::INDIVIDUAL, self.offset), bytes);
-        }
+        self.context.shared().with_individual(|heap| {
+            if let Some(bytes) = heap.free(self.offset) {
+                self.context.reach.clear(self.context.own_address(SegmentId::INDIVIDUAL, self.offset), bytes);
+            }
+        });
     }
 }
 
@@ -207,7 +208,7 @@ impl Context {
     pub fn alloc_individual<T: Pod>(&self, count: usize) -> Result<Individual<'_, T>> {
         let heap_bytes = self.reach.addresses().segment_bytes();
         let bytes = bytes_of::<T>(count, heap_bytes)?;
-        let allocated = self.shared().individual().allocate(bytes, align_of_object(bytes));
+        let allocated = self.shared().with_individual(|heap| heap.allocate(bytes, align_of_object(bytes)));
         let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes })?;
         Ok(Individual { context: self, offset, length: count, first: core::marker::PhantomData })
     }
@@ -259,6 +260,17 @@ impl Context {
             return Err(error.into());
         }
         Ok(Registered { context: self, segment, pointer, length, owned })
+    }
+
+    /// `bytes` bytes of this rank's own heaps, for its transport; `None` if they are another's, or were registered.
+    pub(crate) fn own_cells(&self, from: GlobalAddress, bytes: u64) -> Option<Cells<'static>> {
+        let addresses = self.reach.addresses();
+        if addresses.rank(from) != self.rank() {
+            return None;
+        }
+        // SAFETY: R2.
+        let heap = unsafe { self.reach.heap(self.rank(), addresses.segment(from)?) }?;
+        heap.part(addresses.offset(from), bytes)
     }
 
     pub(crate) fn own_address(&self, segment: SegmentId, offset: u64) -> GlobalAddress {

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::Rank;
+use pelago_base::{GlobalAddress, Rank};
 use pelago_memory::{Heap, Reach};
 use pelago_platform::{Address, Bootstrap, Clock, Park};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// What all contexts of a rank have in common.
 pub(crate) struct Shared {
@@ -17,16 +17,25 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) park: Arc<dyn Park>,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
-    individual: Mutex<Heap>,
+    /// Made when it is first used.
+    individual: Mutex<Option<Box<Heap>>>,
     /// One bit for each registered segment in use.
     pub(crate) registered: AtomicU32,
     /// Whether this rank goes on when others are lost.
     survives: AtomicBool,
+    /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
+    data_bytes_max: u64,
+    asked_for_data: AtomicBool,
 }
 
 impl Shared {
-    pub(crate) fn new(reach: Reach, clock: Arc<dyn Clock>, park: Arc<dyn Park>, bootstrap: Box<dyn Bootstrap>) -> Self {
-        let heap_bytes = reach.addresses().segment_bytes();
+    pub(crate) fn new(
+        reach: Reach,
+        clock: Arc<dyn Clock>,
+        park: Arc<dyn Park>,
+        bootstrap: Box<dyn Bootstrap>,
+        data_bytes_max: u64,
+    ) -> Self {
         Self {
             rank: bootstrap.rank(),
             size: bootstrap.size(),
@@ -34,9 +43,11 @@ impl Shared {
             clock,
             park,
             bootstrap: Mutex::new(bootstrap),
-            individual: Mutex::new(Heap::new(heap_bytes)),
+            individual: Mutex::new(None),
             registered: AtomicU32::new(0),
             survives: AtomicBool::new(false),
+            data_bytes_max,
+            asked_for_data: AtomicBool::new(false),
         }
     }
 
@@ -51,9 +62,33 @@ impl Shared {
         self.survives.store(true, Ordering::Relaxed);
     }
 
+    /// Tells the platform that the library works until the value is dropped, and no longer the program. On ways that leave this rank only.
+    pub(crate) fn inside(&self) -> Inside<'_> {
+        self.park.called();
+        Inside(&*self.park)
+    }
+
     #[inline]
     pub(crate) fn survives(&self) -> bool {
         self.survives.load(Ordering::Relaxed)
+    }
+
+    /// Whether the bytes of all transfers are moved; the program knows from now on.
+    pub(crate) fn moves_data(&self) -> bool {
+        self.asked_for_data.store(true, Ordering::Relaxed);
+        self.data_bytes_max == u64::MAX
+    }
+
+    /// Whether only the size of a transfer of the program, to or from this address, travels. What is mapped is moved.
+    ///
+    /// # Errors
+    /// It would, and the program does not know.
+    #[inline]
+    pub(crate) fn goes_by_size(&self, end: GlobalAddress, bytes: u64) -> Result<bool> {
+        if bytes <= self.data_bytes_max || self.reach.holds(self.reach.addresses().rank(end)) {
+            return Ok(false);
+        }
+        if self.asked_for_data.load(Ordering::Relaxed) { Ok(true) } else { Err(Error::SizesOnly) }
     }
 
     /// What `peer` published as its address for a transport.
@@ -65,7 +100,18 @@ impl Shared {
         self.bootstrap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn individual(&self) -> MutexGuard<'_, Heap> {
-        self.individual.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the heap of what this rank alone allocates.
+    pub(crate) fn with_individual<R>(&self, f: impl FnOnce(&mut Heap) -> R) -> R {
+        let mut heap = self.individual.lock().unwrap_or_else(PoisonError::into_inner);
+        f(heap.get_or_insert_with(|| Box::new(Heap::new(self.reach.addresses().segment_bytes()))))
+    }
+}
+
+/// The library works; see [`Shared::inside`].
+pub(crate) struct Inside<'s>(&'s dyn Park);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.returned();
     }
 }

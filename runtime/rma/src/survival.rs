@@ -62,9 +62,9 @@ impl Context {
         }
     }
 
-    /// How many lost ranks this context has taken notice of.
+    /// How many they are. Cost: one load.
     #[inline]
-    pub(crate) fn losses(&self) -> usize {
+    pub fn losses(&self) -> usize {
         self.losses.count.get()
     }
 

@@ -2,7 +2,7 @@
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
-use pelago_platform::Operation;
+use pelago_platform::{Operation, Transfer};
 
 use crate::buffer::Buffer;
 
@@ -10,6 +10,13 @@ use crate::buffer::Buffer;
 pub(crate) enum Task {
     /// Move blocks of bytes.
     Move(Box<Move>),
+    /// Move bytes of this rank's own heaps, which are lent for as long as the transport lives (R2).
+    Put {
+        /// From where.
+        from: Cells<'static>,
+        /// To where.
+        to: GlobalAddress,
+    },
     /// Work on a word.
     Atomic {
         /// Which.
@@ -21,6 +28,15 @@ pub(crate) enum Task {
         /// With what.
         operand: u64,
     },
+}
+
+/// What is posted to a transport at once.
+#[derive(Clone, Copy)]
+pub(crate) enum Piece<'a> {
+    /// An operation.
+    Bytes(Operation<'a>),
+    /// A transfer of which only the size travels.
+    Size(Transfer),
 }
 
 /// Bytes of the job's memory.
@@ -42,12 +58,16 @@ pub(crate) struct Move {
     pub(crate) from_shape: Shape,
     /// Onto which; equal blocks and counts.
     pub(crate) to_shape: Shape,
+    /// Whether only their sizes travel; a buffer is hollow then.
+    pub(crate) by_size: bool,
 }
 
 /// One end of a move; one of the two is global.
 pub(crate) enum End {
     /// Memory of the operation.
     Buffer(Buffer),
+    /// Memory of this rank's own heaps, which are lent for as long as the transport lives (R2).
+    Own(Cells<'static>),
     /// Memory of the job.
     Global(GlobalAddress),
 }
@@ -55,7 +75,8 @@ pub(crate) enum End {
 impl Task {
     /// A contiguous move.
     pub(crate) fn contiguous(from: End, to: End, bytes: u64) -> Self {
-        Move { from, to, from_shape: Shape::contiguous(bytes), to_shape: Shape::contiguous(bytes) }.into()
+        let by_size = [&from, &to].into_iter().any(|end| matches!(end, End::Buffer(buffer) if buffer.is_hollow()));
+        Move { from, to, from_shape: Shape::contiguous(bytes), to_shape: Shape::contiguous(bytes), by_size }.into()
     }
 
     /// How many operations of a transport it takes.
@@ -63,6 +84,7 @@ impl Task {
         match self {
             Self::Move(moving) if moving.from_shape.block == 0 => 0,
             Self::Move(moving) => moving.from_shape.blocks(),
+            Self::Put { from, .. } => u64::from(from.bytes() > 0),
             Self::Atomic { .. } => 1,
         }
     }
@@ -71,7 +93,7 @@ impl Task {
     pub(crate) fn captured(&self) -> usize {
         match self {
             Self::Move(moving) => moving.buffer().map_or(0, Buffer::bytes),
-            Self::Atomic { .. } => 0,
+            Self::Put { .. } | Self::Atomic { .. } => 0,
         }
     }
 
@@ -91,7 +113,7 @@ impl Task {
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
         let is_aligned = match self {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
-            Self::Move(_) => true,
+            Self::Move(_) | Self::Put { .. } => true,
         };
         is_aligned && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
@@ -100,6 +122,11 @@ impl Task {
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> Option<u64> {
         match self {
             Self::Move(moving) => moving.do_mapped(reach).then_some(0),
+            Self::Put { from, to } => {
+                reach.cells(*to, from.bytes() as u64)?.copy_from(*from);
+                ring(reach, *to);
+                Some(0)
+            }
             Self::Atomic { at, width, operator, operand } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
                 ring(reach, *at);
@@ -109,11 +136,12 @@ impl Task {
     }
 
     /// The `index`-th operation for the transport, and the address whose owner it is posted to.
-    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress) {
+    pub(crate) fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress) {
         match self {
             Self::Move(moving) => moving.piece(index),
+            Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to),
             Self::Atomic { at, width, operator, operand } => {
-                (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at)
+                (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at)
             }
         }
     }
@@ -121,6 +149,7 @@ impl Task {
     /// Makes the buffer ready for `piece`: from now on it is the transport's.
     pub(crate) fn lend(&mut self) {
         if let Self::Move(moving) = self
+            && !moving.by_size
             && let Some(buffer) = moving.buffer_mut()
         {
             let _for_the_transport = buffer.lend();
@@ -141,6 +170,7 @@ impl Task {
     fn target(&self) -> Span {
         match self {
             Self::Move(moving) => moving.source().or(moving.destination()).expect("a move has a global end"),
+            Self::Put { from, to } => Span { address: *to, bytes: from.bytes() as u64 },
             Self::Atomic { at, width, .. } => Span { address: *at, bytes: width.bytes() },
         }
     }
@@ -149,7 +179,7 @@ impl Task {
     fn other(&self) -> Option<Span> {
         match self {
             Self::Move(moving) => moving.source().and(moving.destination()),
-            Self::Atomic { .. } => None,
+            Self::Put { .. } | Self::Atomic { .. } => None,
         }
     }
 }
@@ -163,7 +193,11 @@ impl From<Move> for Task {
 impl Move {
     /// Does all of it and returns `true` if both ends are mapped.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
-        let Self { from, to, from_shape, to_shape } = self;
+        let Self { from, to, from_shape, to_shape, by_size } = self;
+        if *by_size {
+            // One end is of another rank, which loads and stores do not reach.
+            return false;
+        }
         let (Ok(from_bytes), Ok(to_bytes)) = (from_shape.extent(), to_shape.extent()) else { return false };
         let (Some(source), Some(target)) = (from.mapped(reach, from_bytes), to.mapped(reach, to_bytes)) else { return false };
         if from_shape.counts == [1; 3] {
@@ -177,8 +211,8 @@ impl Move {
         true
     }
 
-    fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress) {
-        let Self { from, to, from_shape, to_shape } = self;
+    fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress) {
+        let Self { from, to, from_shape, to_shape, by_size } = self;
         let bytes = from_shape.block;
         let (from_offset, to_offset) = (from_shape.offset(index), to_shape.offset(index));
         let further = |address: GlobalAddress, offset| GlobalAddress::from_bits(address.bits().wrapping_add(offset));
@@ -186,17 +220,36 @@ impl Move {
         match (from, to) {
             (End::Buffer(buffer), End::Global(to)) => {
                 let to = further(*to, to_offset);
-                (Operation::Put { from: part(buffer, from_offset), to }, to)
+                if *by_size {
+                    return (Piece::Size(Transfer::Put { to, bytes }), to);
+                }
+                (Piece::Bytes(Operation::Put { from: part(buffer, from_offset), to }), to)
+            }
+            (End::Own(own), End::Global(to)) => {
+                let to = further(*to, to_offset);
+                if *by_size {
+                    return (Piece::Size(Transfer::Put { to, bytes }), to);
+                }
+                let from = own.part(from_offset, bytes).expect("the memory holds the shape");
+                (Piece::Bytes(Operation::Put { from, to }), to)
             }
             (End::Global(from), End::Buffer(buffer)) => {
                 let from = further(*from, from_offset);
-                (Operation::Get { from, to: part(buffer, to_offset) }, from)
+                if *by_size {
+                    return (Piece::Size(Transfer::Get { from, bytes }), from);
+                }
+                (Piece::Bytes(Operation::Get { from, to: part(buffer, to_offset) }), from)
             }
             (End::Global(from), End::Global(to)) => {
                 let (from, to) = (further(*from, from_offset), further(*to, to_offset));
-                (Operation::Copy { from, to, bytes }, from)
+                if *by_size {
+                    return (Piece::Size(Transfer::Copy { from, to, bytes }), from);
+                }
+                (Piece::Bytes(Operation::Copy { from, to, bytes }), from)
             }
-            (End::Buffer(_), End::Buffer(_)) => unreachable!("a move has a global end"),
+            (End::Buffer(_) | End::Own(_), End::Buffer(_) | End::Own(_)) | (End::Global(_), End::Own(_)) => {
+                unreachable!("a move has a global end, and its own memory is a source")
+            }
         }
     }
 
@@ -222,13 +275,14 @@ impl End {
     fn mapped<'a>(&'a mut self, reach: &'a Reach, bytes: u64) -> Option<Cells<'a>> {
         match self {
             Self::Buffer(buffer) => buffer.cells().part(0, bytes),
+            Self::Own(own) => own.part(0, bytes),
             Self::Global(address) => reach.cells(*address, bytes),
         }
     }
 
     fn span(&self, shape: Shape) -> Option<Span> {
         match self {
-            Self::Buffer(_) => None,
+            Self::Buffer(_) | Self::Own(_) => None,
             Self::Global(address) => Some(Span { address: *address, bytes: shape.extent().unwrap_or(u64::MAX) }),
         }
     }

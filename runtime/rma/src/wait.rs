@@ -2,7 +2,7 @@
 
 use core::hint::spin_loop;
 
-use pelago_base::{Duration, Event};
+use pelago_base::Duration;
 use pelago_memory::{CellSlice, Pod};
 use pelago_platform::{For, Woken};
 
@@ -152,6 +152,7 @@ impl Context {
     fn block_parked<T>(&self, wait: Wait, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
         let Wait { what, limit, on } = wait;
         let shared = self.shared();
+        let _inside = shared.inside();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
         // Messages come one after another: where one was just seen, so may the next be.
@@ -169,7 +170,7 @@ impl Context {
                 moved || outcome.is_some()
             };
             if !look() {
-                self.count(Event::Parked);
+                self.count_park();
                 let due = [until, self.next_deadline()].into_iter().flatten().min();
                 let mut look_again = || {
                     look() || {
@@ -198,6 +199,7 @@ impl Context {
 
     /// Looks, and lets others run between two looks; looks at once again while anything moves. Ends with what was waited for, when nothing
     /// has moved for long, or late.
+    #[inline(never)]
     fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
         let park = &self.shared().park;
         let mut look = 0;

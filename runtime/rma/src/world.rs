@@ -18,6 +18,9 @@ use crate::{BarrierAlgorithm, Context, Error, Result};
 /// The key under which rank 0 publishes how all ranks meet.
 const BARRIER_KEY: &str = "barrier";
 
+/// Where the scratch memory lies in the symmetric heap.
+const SCRATCH_OFFSET: u64 = 0;
+
 /// The job, seen from one rank: everything that a [`Context`] does, and what all ranks do together.
 ///
 /// Collective operations are called by every rank, in the same order. A world stays in its thread; [`Context::share`] makes contexts for
@@ -25,7 +28,8 @@ const BARRIER_KEY: &str = "barrier";
 pub struct World {
     context: Context,
     meeting: Meeting,
-    symmetric: Box<RefCell<SymmetricHeap>>,
+    /// Made with the first allocation; until then only the scratch memory is in use.
+    symmetric: RefCell<Option<Box<SymmetricHeap>>>,
 }
 
 /// Which symmetric memory is in use; the same on every rank, but for what this one alone has dropped.
@@ -33,6 +37,16 @@ struct SymmetricHeap {
     heap: Heap,
     slots: Vec<Option<u64>>,
     dropped: [u64; SYMMETRIC_ALLOCATIONS_MAX / 64],
+}
+
+impl SymmetricHeap {
+    /// A heap in which nothing is in use but the scratch memory.
+    fn new(heap_bytes: u64, scratch_bytes: u64) -> Self {
+        let mut heap = Heap::new(heap_bytes);
+        let scratch = heap.allocate(scratch_bytes, ALIGN_BYTES);
+        debug_assert_eq!(scratch, Some(SCRATCH_OFFSET), "the first object begins where the heap does");
+        Self { heap, slots: Vec::new(), dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64] }
+    }
 }
 
 impl World {
@@ -54,19 +68,13 @@ impl World {
         let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
         let kind = if crowded { BarrierAlgorithm::Central } else { BarrierAlgorithm::Dissemination };
         let heap_bytes = reach.addresses().segment_bytes();
-        let mut heap = Heap::new(heap_bytes);
         let bytes = scratch_bytes(size);
-        let scratch = heap.allocate(bytes, ALIGN_BYTES).ok_or(Error::NoMemory { bytes, heap_bytes })?;
-        let shared = Arc::new(Shared::new(reach, clock, park, bootstrap));
-        Ok(Self {
-            context: Context::new(shared, Port::Own(transport)),
-            meeting: Meeting::new(Team::all(size), rank.number(), kind, scratch),
-            symmetric: Box::new(RefCell::new(SymmetricHeap {
-                heap,
-                slots: Vec::new(),
-                dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64],
-            })),
-        })
+        if bytes > heap_bytes {
+            return Err(Error::NoMemory { bytes, heap_bytes });
+        }
+        let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, park.line_bytes());
+        let shared = Arc::new(Shared::new(reach, clock, park, bootstrap, transport.data_bytes_max()));
+        Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 
     /// Ends this rank's part of the job in good order, when every rank does. Collective.
@@ -113,7 +121,8 @@ impl World {
         self.agree(asked)?;
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
-        let SymmetricHeap { heap, slots, .. } = &mut *symmetric;
+        let SymmetricHeap { heap, slots, .. } =
+            &mut **symmetric.get_or_insert_with(|| Box::new(SymmetricHeap::new(heap_bytes, scratch_bytes(self.size()))));
         let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
         if slot == SYMMETRIC_ALLOCATIONS_MAX {
             return Err(Error::TooMany { what: "symmetric allocations", limit: SYMMETRIC_ALLOCATIONS_MAX });
@@ -133,7 +142,7 @@ impl World {
         let scratch = self.alloc::<u64>(scratch_bytes(team.size()).div_ceil(8) as usize)?;
         let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
         let Some(position) = team.position(self.rank()) else { return Ok(None) };
-        let meeting = Meeting::new(team.clone(), position, self.meeting.kind(), offset);
+        let meeting = self.meeting.of_group(team.clone(), position, offset);
         Ok(Some(Group::new(&self.context, meeting, scratch)))
     }
 
@@ -187,7 +196,9 @@ impl World {
 
     /// Notes that this rank has dropped an allocation.
     pub(crate) fn drop_symmetric(&self, slot: usize) {
-        self.symmetric.borrow_mut().dropped[slot / 64] |= 1 << (slot % 64);
+        if let Some(symmetric) = &mut *self.symmetric.borrow_mut() {
+            symmetric.dropped[slot / 64] |= 1 << (slot % 64);
+        }
     }
 
     /// Makes sure that all ranks ask for the same, and frees what all have dropped.
@@ -195,7 +206,9 @@ impl World {
         let mut words = [0; 2 + SYMMETRIC_ALLOCATIONS_MAX / 64];
         words[0] = !bytes;
         words[1] = bytes;
-        words[2..].copy_from_slice(&self.symmetric.borrow().dropped);
+        if let Some(symmetric) = &*self.symmetric.borrow() {
+            words[2..].copy_from_slice(&symmetric.dropped);
+        }
         let mine = words;
         self.allreduce(&mut words, |one, other| one & other)?;
         if words[..2] != mine[..2] || words[0] != !words[1] {
@@ -209,7 +222,7 @@ impl World {
             return Ok(());
         }
         let mut symmetric = self.symmetric.borrow_mut();
-        let SymmetricHeap { heap, slots, dropped: mine } = &mut *symmetric;
+        let Some(SymmetricHeap { heap, slots, dropped: mine }) = symmetric.as_deref_mut() else { return Ok(()) };
         for (slot, entry) in slots.iter_mut().enumerate() {
             if dropped[slot / 64] & 1 << (slot % 64) == 0 {
                 continue;

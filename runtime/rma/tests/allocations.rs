@@ -88,6 +88,17 @@ fn order_allocates_nothing() {
 }
 
 #[test]
+fn copies_of_own_memory_allocate_nothing() {
+    let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+    let from = GlobalPtr::from_address(layout.encode(Rank::new(0), SegmentId::SYMMETRIC, 4096).unwrap()).unwrap();
+    let long = allocations(|world, to, value| {
+        let sent = world.copy(from, to, 1000).unwrap();
+        world.after(&sent).put(to.add(1000), &[value]).unwrap();
+    });
+    assert_eq!(long, 0);
+}
+
+#[test]
 fn allocations_are_counted() {
     let long = allocations(|world, to, value| {
         world.put(to, &[value; 100]).unwrap();

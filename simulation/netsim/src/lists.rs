@@ -64,50 +64,109 @@ impl<T> std::ops::IndexMut<u32> for Pool<T> {
     }
 }
 
-/// A list, first in first out, of records of one pool.
+/// A list, first in first out, of records of one pool: a circle in which the last record leads to the first.
 #[derive(Clone, Copy)]
 pub(crate) struct List {
-    first: u32,
     last: u32,
 }
 
 impl List {
-    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE };
+    pub(crate) const EMPTY: Self = Self { last: NONE };
 
     #[inline]
-    pub(crate) fn first(self) -> Option<u32> {
-        (self.first != NONE).then_some(self.first)
+    pub(crate) fn is_empty(self) -> bool {
+        self.last == NONE
+    }
+
+    #[inline]
+    pub(crate) fn first<T: Linked>(self, pool: &Pool<T>) -> Option<u32> {
+        self.last().map(|last| pool[last].next())
     }
 
     #[inline]
     pub(crate) fn last(self) -> Option<u32> {
-        (self.first != NONE).then_some(self.last)
+        (!self.is_empty()).then_some(self.last)
+    }
+
+    /// The record behind another one of this list.
+    pub(crate) fn after<T: Linked>(self, pool: &Pool<T>, index: u32) -> Option<u32> {
+        (index != self.last).then(|| pool[index].next())
     }
 
     #[inline]
     pub(crate) fn push<T: Linked>(&mut self, pool: &mut Pool<T>, index: u32) {
-        pool[index].link(NONE);
-        if self.first == NONE {
-            self.first = index;
-        } else {
-            pool[self.last].link(index);
-        }
+        self.push_first(pool, index);
         self.last = index;
     }
 
     /// Puts a record before all others.
+    #[inline]
     pub(crate) fn push_first<T: Linked>(&mut self, pool: &mut Pool<T>, index: u32) {
-        pool[index].link(self.first);
-        if self.first == NONE {
+        if self.is_empty() {
+            pool[index].link(index);
             self.last = index;
+        } else {
+            let first = pool[self.last].next();
+            pool[index].link(first);
+            pool[self.last].link(index);
         }
-        self.first = index;
     }
 
     #[inline]
     pub(crate) fn pop<T: Linked>(&mut self, pool: &mut Pool<T>) -> Option<u32> {
-        let index = self.first()?;
-        self.first = pool[index].next();
-        Some(index)
+        let first = self.first(pool)?;
+        if first == self.last {
+            *self = Self::EMPTY;
+        } else {
+            let second = pool[first].next();
+            pool[self.last].link(second);
+        }
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    impl Linked for u32 {
+        fn next(&self) -> u32 {
+            *self
+        }
+        fn link(&mut self, next: u32) {
+            *self = next;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_a_queue(steps in prop::collection::vec(0u8..4, 1..100)) {
+            let (mut pool, mut list, mut oracle) = (Pool::<u32>::new(), List::EMPTY, VecDeque::new());
+            for step in steps {
+                match step {
+                    0 => {
+                        let index = list.pop(&mut pool);
+                        prop_assert_eq!(index, oracle.pop_front());
+                        index.into_iter().for_each(|index| pool.remove(index));
+                    }
+                    1 => {
+                        let index = pool.insert(NONE);
+                        list.push_first(&mut pool, index);
+                        oracle.push_front(index);
+                    }
+                    _ => {
+                        let index = pool.insert(NONE);
+                        list.push(&mut pool, index);
+                        oracle.push_back(index);
+                    }
+                }
+                let listed = std::iter::successors(list.first(&pool), |&index| list.after(&pool, index));
+                prop_assert_eq!(listed.collect::<Vec<_>>(), oracle.iter().copied().collect::<Vec<_>>());
+                prop_assert_eq!((list.last(), list.is_empty()), (oracle.back().copied(), oracle.is_empty()));
+                prop_assert_eq!(pool.used(), oracle.len());
+            }
+        }
     }
 }

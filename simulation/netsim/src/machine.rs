@@ -1,14 +1,16 @@
 //! What a machine is made of, as its description says.
 
+use pelago_base::Duration;
 use serde::Deserialize;
 
 use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 5] = [
+const BUNDLED: [(&str, &str); 6] = [
     ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
     ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
+    ("laptop", include_str!("../machines/laptop.toml")),
     ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),
     ("tofu2", include_str!("../machines/tofu2.toml")),
     ("torus-tofud", include_str!("../machines/torus-tofud.toml")),
@@ -18,6 +20,8 @@ const BUNDLED: [(&str, &str); 5] = [
 const NICS_MAX: u32 = 64;
 /// Virtual channels of a link at most.
 const VCS_MAX: u8 = 16;
+/// Sizes for which the time of a put or get is told, at most.
+const SIZES_MAX: usize = 64;
 /// Bytes of one packet at most, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Nanoseconds that any single delay may last: an hour.
@@ -39,7 +43,7 @@ impl MachineError {
 }
 
 /// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs
-/// of every node on it.
+/// of every node on it. A single node whose ranks share memory needs none.
 ///
 /// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per
 /// second, times to whole picoseconds.
@@ -53,7 +57,7 @@ pub struct Machine {
     pub(crate) node: NodeSpec,
     #[serde(default)]
     pub(crate) choice: Choice,
-    #[serde(rename = "rail")]
+    #[serde(rename = "rail", default)]
     pub(crate) rails: Vec<RailSpec>,
 }
 
@@ -68,18 +72,35 @@ pub(crate) enum Choice {
     Size,
 }
 
-/// What happens within a node.
+/// What happens within a node: an engine of the node copies, one operation after another, unless ranks share memory.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NodeSpec {
     pub(crate) copy_ns: f64,
     pub(crate) copy_gb_per_s: f64,
+    pub(crate) shared: Option<SharedSpec>,
 }
 
 impl Default for NodeSpec {
     fn default() -> Self {
-        Self { copy_ns: 0.0, copy_gb_per_s: f64::INFINITY }
+        Self { copy_ns: 0.0, copy_gb_per_s: f64::INFINITY, shared: None }
     }
+}
+
+/// Memory that the ranks of a node share: the processor of whoever asks does the operation itself, and is busy with it meanwhile.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SharedSpec {
+    /// From the end of a put until its target, which looks for it, has seen it.
+    pub(crate) visible_ns: f64,
+    /// How long an atomic takes whoever asks.
+    pub(crate) atomic_ns: f64,
+    /// How long puts and gets of so many bytes take whoever asks: pairs of bytes and nanoseconds, by bytes.
+    pub(crate) put: Vec<(u64, f64)>,
+    pub(crate) get: Vec<(u64, f64)>,
+    /// How much longer a put takes for each page that nobody has used before.
+    #[serde(default)]
+    pub(crate) page_ns: f64,
 }
 
 /// A network, and the NICs of each node on it.
@@ -296,11 +317,22 @@ impl Machine {
         &self.about
     }
 
+    /// How long after its end a put to memory that the ranks of a node share is seen; `None` if they share none.
+    pub fn visible(&self) -> Option<Duration> {
+        self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
+    }
+
+    /// How much longer a put to memory that the ranks of a node share takes for each page that nobody has used before.
+    pub fn page(&self) -> Duration {
+        Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))
+    }
+
     fn check(&self) -> Result<(), MachineError> {
         delay("node.copy_ns", self.node.copy_ns)?;
         rate("node.copy_gb_per_s", self.node.copy_gb_per_s)?;
-        if self.rails.is_empty() {
-            return Err(MachineError("rail: there must be at least one [[rail]]".into()));
+        self.node.shared.iter().try_for_each(SharedSpec::check)?;
+        if self.rails.is_empty() && self.node.shared.is_none() {
+            return Err(MachineError("rail: there must be at least one [[rail]], or [node.shared] for a single node".into()));
         }
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
         if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
@@ -313,6 +345,32 @@ impl Machine {
                 _ => MachineError(format!("rail {number}: {message}")),
             })
         })
+    }
+}
+
+impl SharedSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        delay("node.shared.visible_ns", self.visible_ns)?;
+        delay("node.shared.atomic_ns", self.atomic_ns)?;
+        delay("node.shared.page_ns", self.page_ns)?;
+        for (key, times) in [("node.shared.put", &self.put), ("node.shared.get", &self.get)] {
+            if times.is_empty()
+                || times.len() > SIZES_MAX
+                || times[0].0 == 0
+                || times.windows(2).any(|pair| pair[0].0 >= pair[1].0)
+            {
+                let count = times.len();
+                return Err(MachineError::value(
+                    key,
+                    format!("{count} pairs"),
+                    &format!(
+                        "1 to {SIZES_MAX} of [bytes, nanoseconds], each of more bytes than the one before, the first of some"
+                    ),
+                ));
+            }
+            times.iter().try_for_each(|&(_, nanoseconds)| delay(key, nanoseconds))?;
+        }
+        Ok(())
     }
 }
 

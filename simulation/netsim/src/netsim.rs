@@ -10,7 +10,7 @@ use crate::machine::{bytes_per_second, picoseconds};
 use crate::message::{Kind, Message, Notice, Operation, Phase, Reason};
 use crate::network::{ENTITIES_MAX, Fabric, Medium, Network, Outcome, class};
 use crate::nic::{Nic, Rail, task};
-use crate::node::Node;
+use crate::node::{Node, SharedMemory};
 use crate::queue::{Event, Queue};
 use crate::random;
 use crate::statistics::{End, LinkStatistics, Statistics};
@@ -51,6 +51,7 @@ pub struct Netsim {
     sequences: Vec<u32>,
     choice: Choice,
     copy: Medium,
+    shared: Option<SharedMemory>,
     pub(crate) seed: u64,
     pub(crate) statistics: Statistics,
 }
@@ -65,6 +66,10 @@ impl Netsim {
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
         if nodes == 0 || nodes > NODES_MAX {
             return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
+        }
+        if nodes > 1 && machine.rails.is_empty() {
+            let name = &machine.name;
+            return Err(MachineError::new(format!("nodes = {nodes}: must be 1, as {name} has no network ([[rail]])")));
         }
         let mut netsim = Self {
             queue: Queue::new(),
@@ -81,6 +86,7 @@ impl Netsim {
                 cable: picoseconds(machine.node.copy_ns),
                 loss: 0,
             },
+            shared: machine.node.shared.as_ref().map(SharedMemory::new),
             seed,
             statistics: Statistics::default(),
         };
@@ -159,41 +165,40 @@ impl Netsim {
     /// If `entity` is 2²⁹ or more.
     pub fn post(&mut self, entity: u32, operation: Operation, token: u64) {
         let now = self.queue.now();
-        let (kind, by, from, to, bytes) = match operation {
-            Operation::Put { from, to, bytes } => (Kind::Put, from, from, to, bytes),
-            Operation::Get { by, at, bytes } => (Kind::Get, by, at, by, bytes),
-            Operation::Atomic { by, at } => (Kind::Atomic, by, at, by, 8),
-            Operation::Copy { by, from, to, bytes } if by == from => (Kind::Put, by, from, to, bytes),
-            Operation::Copy { by, from, to, bytes } if by == to => (Kind::Get, by, from, to, bytes),
-            Operation::Copy { by, from, to, bytes } => (Kind::Copy, by, from, to, bytes),
-            Operation::Datagram { from, to, bytes } => (Kind::Datagram, from, from, to, bytes),
-        };
+        let (kind, by, from, to, bytes) = parts(operation);
         let nodes = self.nodes();
         if [by, from, to].iter().any(|&node| node >= nodes) {
             self.notices.push_back(Notice::Failed { token, reason: Reason::NoSuchNode });
             return;
         }
-        let (rail, nic) = self.chosen(entity, bytes);
-        let Rail { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
-        let packets = match kind {
-            Kind::Atomic => 0,
-            _ => bytes.div_ceil(u64::from(packet_bytes)).max(1),
-        };
         let local = by == from && from == to;
-        let Some(packets) = u32::try_from(packets).ok().or(local.then_some(1)) else {
-            self.notices.push_back(Notice::Failed { token, reason: Reason::TooLong });
-            return;
+        let shared = self.within(operation);
+        let (ends, packets, delay) = match shared {
+            Some((busy, _)) => ([NONE; 3], 1, busy),
+            None => {
+                let (rail, nic) = self.chosen(entity, bytes);
+                let Rail { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
+                let packets = match kind {
+                    Kind::Atomic => 0,
+                    _ => bytes.div_ceil(u64::from(packet_bytes)).max(1),
+                };
+                let Some(packets) = u32::try_from(packets).ok().or(local.then_some(1)) else {
+                    self.notices.push_back(Notice::Failed { token, reason: Reason::TooLong });
+                    return;
+                };
+                let place = |node: u32| first + node * count + nic;
+                ([by, from, to].map(place), packets, if local { 0 } else { overhead })
+            }
         };
         let key = self.key(entity);
-        let place = |node: u32| first + node * count + nic;
         let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
         let message = self.messages.insert(Message {
             token,
             bytes,
             deadline: u64::MAX,
-            by: place(by),
-            from: place(from),
-            to: place(to),
+            by: ends[0],
+            from: ends[1],
+            to: ends[2],
             packets,
             sent: 0,
             received: 0,
@@ -215,8 +220,24 @@ impl Netsim {
             slot: false,
             lost: false,
         });
-        let time = if local { now } else { now.saturating_add(overhead) };
+        let time = now.saturating_add(delay);
         self.queue.push(Event { time, key: class::START | key, payload: u64::from(message) });
+        if let Some((_, Some(visible))) = shared {
+            // Whoever asked is done with it, and others see it later.
+            let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
+            self.queue.push(Event { time, key, payload: u64::from(message) });
+        }
+    }
+
+    /// For how long whoever asks for an operation can do nothing else: some time only where the ranks of a node share memory.
+    pub fn busy(&self, operation: Operation) -> Duration {
+        Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
+    }
+
+    /// For how long an operation on memory that ranks share keeps its processor busy, and how long after that it is seen.
+    fn within(&self, operation: Operation) -> Option<(u64, Option<u64>)> {
+        let (kind, by, from, to, bytes) = parts(operation);
+        self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
     }
 
     /// Moves to the next thing that the user has to know. `None` if nothing is left.
@@ -304,7 +325,7 @@ impl Netsim {
             class::WAKE => self.notices.push_back(Notice::Wake { token: event.payload }),
             class::START => self.start(index),
             class::LINK => self.network.wake(&mut self.queue, index),
-            class::READY => self.network.ready(&mut self.queue, index),
+            class::READY => self.network.ready(&mut self.queue, event),
             _ => self.perform(event.payload),
         }
         while let Some(outcome) = self.network.outcomes.pop_front() {
@@ -316,9 +337,12 @@ impl Netsim {
         }
     }
 
-    /// The NIC hears of an operation.
+    /// The NIC hears of an operation; one that needs none is over.
     fn start(&mut self, index: u32) {
         let message = &self.messages[index];
+        if message.by == NONE {
+            return self.done_within(index);
+        }
         if message.by == message.from && message.from == message.to {
             let by = message.by;
             let done = self.copy_within(by, index);
@@ -327,6 +351,22 @@ impl Netsim {
         match message.kind {
             Kind::Put | Kind::Datagram => self.send(index),
             Kind::Get | Kind::Atomic | Kind::Copy => self.request(index),
+        }
+    }
+
+    /// The processor of whoever asked has done an operation on memory of its node, or that is seen now.
+    fn done_within(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        let Message { token, bytes, kind, phase, .. } = *message;
+        if phase == Phase::Requesting && !matches!(kind, Kind::Atomic | Kind::Get) {
+            message.phase = Phase::Returning;
+            self.notices.extend([Notice::Read { token }, Notice::Done { token }]);
+        } else if phase == Phase::Returning {
+            self.statistics.bytes += bytes;
+            self.notices.push_back(Notice::Effect { token });
+            self.messages.remove(index);
+        } else {
+            self.copied(index);
         }
     }
 
@@ -359,5 +399,18 @@ impl Netsim {
         let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);
         state.sequence = state.sequence.wrapping_add(1);
         self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
+    }
+}
+
+/// What an operation is, for whom, from where to where, and how many bytes it moves.
+fn parts(operation: Operation) -> (Kind, u32, u32, u32, u64) {
+    match operation {
+        Operation::Put { from, to, bytes } => (Kind::Put, from, from, to, bytes),
+        Operation::Get { by, at, bytes } => (Kind::Get, by, at, by, bytes),
+        Operation::Atomic { by, at } => (Kind::Atomic, by, at, by, 8),
+        Operation::Copy { by, from, to, bytes } if by == from => (Kind::Put, by, from, to, bytes),
+        Operation::Copy { by, from, to, bytes } if by == to => (Kind::Get, by, from, to, bytes),
+        Operation::Copy { by, from, to, bytes } => (Kind::Copy, by, from, to, bytes),
+        Operation::Datagram { from, to, bytes } => (Kind::Datagram, from, from, to, bytes),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Virtual cut-through with credits, packet by packet. A packet is timed at its head; what its tail needs follows from its
 //! length. Each direction of a link is a *channel*, each virtual channel of it a *lane*. One event per packet and router,
-//! [`Network::ready`], says that a head has passed the stages before the switch; the packet then stands in line for a lane, and
-//! the first in line is granted the link once all of these hold:
+//! [`Network::ready`], says that a head has passed the stages before the switch; the packet then asks for a lane. The link is
+//! granted to it, or to the first in line if others stand there, once all of these hold:
 //!
 //! - the link is free,
 //! - the input port that holds the packet is free (one packet at a time leaves it),
@@ -45,17 +45,43 @@ pub(crate) struct Packet {
     /// From when on its head may ask for the next link.
     ready: u64,
     pub(crate) part: Part,
-    next: u32,
-    /// The lane in whose far buffer it lies, or `NONE` in its first NIC.
-    input: u32,
-    /// The channel it asks for.
-    channel: u32,
-    bytes: u32,
     way: Way,
-    /// The lanes of the channel that it may take.
-    vc: u8,
-    vcs: u8,
+    next: u32,
+    bytes: u32,
+    /// The lane in whose far buffer it lies, and the channel of that lane; `NONE` in its first NIC.
+    input: u32,
+    port: u32,
+    /// The channel it asks for, the first lane of it that it may take, and how many it may.
+    channel: u32,
+    lane: u32,
+    lanes: u8,
     ring: Ring,
+    rail: u8,
+}
+
+/// A packet that asks for a lane of a channel. Its event names all four, lest the processor must have fetched the packet to know
+/// what else to fetch.
+#[derive(Clone, Copy)]
+struct Request {
+    packet: u32,
+    /// The lane in whose far buffer the packet lies.
+    input: u32,
+    channel: u32,
+    /// The first lane that the packet may take; once one is chosen, that.
+    lane: u32,
+}
+
+impl Request {
+    /// Of one time, requests are heard by their input lanes, which are numbered as their channels are.
+    fn event(self, time: u64) -> Event {
+        let key = class::READY | u64::from(self.input) << 32 | u64::from(self.packet);
+        Event { time, key, payload: u64::from(self.channel) << 32 | u64::from(self.lane) }
+    }
+
+    fn of(Event { key, payload, .. }: Event) -> Self {
+        let input = (key & !class::MASK) >> 32;
+        Self { packet: key as u32, input: input as u32, channel: (payload >> 32) as u32, lane: payload as u32 }
+    }
 }
 
 /// What a packet carries.
@@ -92,44 +118,43 @@ impl Linked for Release {
     }
 }
 
-/// One direction of a link; what changes with every packet. Half a line of cache.
-#[repr(align(32))]
+/// One direction of a link. One line of cache.
+#[repr(align(64))]
 struct Channel {
     /// When it can send the next packet.
     free: u64,
-    /// When the input port at its far end can send the next packet.
-    port_free: u64,
     /// When it is going to be looked at; `u64::MAX` if never.
     wake: u64,
-    /// Packets in line for it.
+    /// What it has sent.
+    bytes: u64,
+    packets: u64,
+    /// Packets in line for it, and the most that ever were.
     waiting: u32,
-    /// Bit `i` is set if somebody stands in line for virtual channel `i`.
+    waiting_max: u32,
+    /// The router at its far end, or the terminal.
+    to: u32,
+    /// Its first lane.
+    lane: u32,
+    /// Bit `i` is set if somebody stands in line for lane `i`.
     lines: u16,
     medium: u8,
     rail: u8,
+    /// Whether a terminal is at its far end.
+    ejects: bool,
 }
 
-/// What a channel has counted.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    bytes: u64,
-    packets: u64,
-    waiting_max: u32,
-}
-
-/// One virtual channel of a channel. One line of cache.
-#[repr(align(64))]
+/// One virtual channel of a channel.
 struct Lane {
     /// When it can be allocated again.
     free: u64,
     /// When the packet that left its far buffer last has left, and the next may ask.
     drained: u64,
+    /// Room that comes back, when, and how much; none if that is 0. More of it, later, is in `releases`.
+    back_at: u64,
+    back: u32,
+    releases: List,
     /// Bytes of room at the far end; of a channel that drops, bytes of room in line.
     room: u32,
-    /// Room that comes back: how much, and when; none if that is 0. More of it, later, is in `releases`.
-    back: u32,
-    back_at: u64,
-    releases: List,
     /// Packets in line for it.
     line: List,
     /// Packets in its far buffer behind the one that asks.
@@ -141,6 +166,9 @@ struct Lane {
     /// Whether somebody waits for room of which nobody knows yet when it comes.
     starved: bool,
 }
+
+/// What each packet in the network, each channel and each lane takes; a channel has 8 bytes more in `ports`.
+const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 && size_of::<Lane>() == 48);
 
 /// A kind of link.
 #[derive(Clone, Copy)]
@@ -181,6 +209,11 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
+    /// The lane of a virtual channel of a channel.
+    fn lane(&self, channel: u32, vc: u8) -> u32 {
+        self.first_lane + (channel - self.first_channel) * u32::from(self.vcs) + u32::from(vc)
+    }
+
     /// The room that a packet takes in a buffer.
     fn claim(&self, bytes: u32) -> u32 {
         if self.whole { self.packet_max } else { bytes }
@@ -201,9 +234,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
-    /// The router at the far end of each channel, or the terminal.
-    to: Vec<u32>,
-    tallies: Vec<Tally>,
+    /// When the input port at the far end of each channel can send the next packet: apart, as it is read without the rest.
+    ports: Vec<u64>,
     lanes: Vec<Lane>,
     media: Vec<Medium>,
     pub(crate) packets: Pool<Packet>,
@@ -218,8 +250,7 @@ impl Network {
         Self {
             fabrics: Vec::new(),
             channels: Vec::new(),
-            to: Vec::new(),
-            tallies: Vec::new(),
+            ports: Vec::new(),
             lanes: Vec::new(),
             media: Vec::new(),
             packets: Pool::new(),
@@ -247,30 +278,42 @@ impl Network {
         self.lanes.reserve_exact(lanes - self.lanes.len());
         let room = if fabric.drops { fabric.buffer } else { fabric.receive };
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, fabric.topology.router(terminal), fabric.buffer);
+            self.push(&fabric, rail, medium, fabric.topology.router(terminal), false, fabric.buffer);
         }
         for terminal in 0..fabric.terminals {
-            self.push(&fabric, rail, medium, terminal, room);
+            self.push(&fabric, rail, medium, terminal, true, room);
         }
         for link in links {
-            self.push(&fabric, rail, medium + 1, link.to, fabric.buffer);
+            self.push(&fabric, rail, medium + 1, link.to, false, fabric.buffer);
         }
         self.fabrics.push(fabric);
         true
     }
 
-    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, room: u32) {
-        self.channels.push(Channel { free: 0, port_free: 0, wake: u64::MAX, waiting: 0, lines: 0, medium, rail });
-        self.to.push(to);
-        self.tallies.push(Tally::default());
+    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, ejects: bool, room: u32) {
+        self.channels.push(Channel {
+            free: 0,
+            wake: u64::MAX,
+            bytes: 0,
+            packets: 0,
+            waiting: 0,
+            waiting_max: 0,
+            to,
+            lane: self.lanes.len() as u32,
+            lines: 0,
+            medium,
+            rail,
+            ejects,
+        });
+        self.ports.push(0);
         for _ in 0..fabric.vcs {
             self.lanes.push(Lane {
                 free: 0,
                 drained: 0,
-                room,
-                back: 0,
                 back_at: 0,
+                back: 0,
                 releases: List::EMPTY,
+                room,
                 line: List::EMPTY,
                 buffer: List::EMPTY,
                 waiting: 0,
@@ -282,30 +325,34 @@ impl Network {
 
     /// Puts a packet in line at its NIC.
     pub(crate) fn inject(&mut self, queue: &mut Queue, packet: u32) {
-        self.ask(queue, packet);
+        let Packet { input, channel, lane, .. } = self.packets[packet];
+        self.ask(queue, Request { packet, input, channel, lane });
     }
 
     /// A packet of `bytes` that is to leave from a terminal.
     pub(crate) fn packet(&mut self, rail: u8, terminal: u32, way: Way, bytes: u32, part: Part) -> u32 {
         let fabric = &self.fabrics[usize::from(rail)];
+        let channel = fabric.first_channel + terminal;
         self.packets.insert(Packet {
             ready: 0,
             part,
-            next: NONE,
-            input: NONE,
-            channel: fabric.first_channel + terminal,
-            bytes,
             way,
-            vc: 0,
-            vcs: fabric.vcs,
+            next: NONE,
+            bytes,
+            input: NONE,
+            port: NONE,
+            channel,
+            lane: fabric.lane(channel, 0),
+            lanes: fabric.vcs,
             ring: Ring::None,
+            rail,
         })
     }
 
     /// The head of a packet has passed the stages before the switch.
     #[inline]
-    pub(crate) fn ready(&mut self, queue: &mut Queue, packet: u32) {
-        self.ask(queue, packet);
+    pub(crate) fn ready(&mut self, queue: &mut Queue, event: Event) {
+        self.ask(queue, Request::of(event));
     }
 
     /// A channel is to be looked at.
@@ -320,18 +367,16 @@ impl Network {
 
     /// A packet leaves the NIC it has come to at that time, and gives its room back.
     pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
-        let Packet { input, channel, bytes, .. } = self.packets[packet];
-        let rail = self.channels[channel as usize].rail;
+        let Packet { input, port, bytes, rail, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
         if !fabric.drops {
-            let back = at + fabric.credit + fabric.host.cable;
-            let claim = fabric.claim(bytes);
-            self.release(queue, rail, input, back, claim);
+            let (back, claim) = (at + fabric.credit + fabric.host.cable, fabric.claim(bytes));
+            self.release(queue, port, input, back, claim);
         }
     }
 
     /// Gives room of a lane back, at a time that may lie ahead.
-    pub(crate) fn release(&mut self, queue: &mut Queue, rail: u8, lane: u32, at: u64, bytes: u32) {
+    fn release(&mut self, queue: &mut Queue, channel: u32, lane: u32, at: u64, bytes: u32) {
         let now = queue.now();
         let state = &mut self.lanes[lane as usize];
         let spare = state.back_at <= now;
@@ -351,31 +396,23 @@ impl Network {
         }
         if state.starved {
             state.starved = false;
-            let channel = self.channel_of(rail, lane);
             let free = self.channels[channel as usize].free;
             self.wake_at(queue, channel, at.max(free));
         }
     }
 
-    fn channel_of(&self, rail: u8, lane: u32) -> u32 {
+    /// Sends a packet over one of the lanes it may take, or puts it in line for one.
+    fn ask(&mut self, queue: &mut Queue, Request { packet, input, channel, lane: first }: Request) {
+        let now = queue.now();
+        let Packet { lanes, bytes, ring, rail, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
-        fabric.first_channel + (lane - fabric.first_lane) / u32::from(fabric.vcs)
-    }
-
-    /// Puts a packet in line for one of the lanes it may take.
-    fn ask(&mut self, queue: &mut Queue, packet: u32) {
-        let Packet { channel, vc, vcs, bytes, input, ring, .. } = self.packets[packet];
-        let rail = self.channels[channel as usize].rail;
-        let fabric = &self.fabrics[usize::from(rail)];
-        let first = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs) + u32::from(vc);
-        let drops = fabric.drops && input != NONE;
-        let lane = match vcs {
+        let lane = match u32::from(lanes) {
             1 => first,
-            _ if fabric.steady => first + self.packets[packet].way.salt % u32::from(vcs),
-            _ => (first..first + u32::from(vcs)).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
+            lanes if fabric.steady => first + self.packets[packet].way.salt % lanes,
+            lanes => (first..first + lanes).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
         };
-        if drops {
-            self.collect(lane, queue.now());
+        if fabric.drops && input != NONE {
+            self.collect(lane, now);
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
@@ -384,24 +421,18 @@ impl Network {
             }
             state.room -= bytes;
         }
-        let state = &mut self.lanes[lane as usize];
-        if ring == Ring::Stays {
-            // Who goes round a ring may take room that those who enter must leave, so it must not stand behind them.
-            // There is one at most: only one lane leads on to this one.
-            state.line.push_first(&mut self.packets, packet);
-        } else {
-            state.line.push(&mut self.packets, packet);
-        }
-        let first_in_line = state.line.first() == Some(packet);
-        state.waiting = state.waiting.saturating_add(1);
         let state = &mut self.channels[channel as usize];
         state.waiting += 1;
-        state.lines |= 1 << (lane - first + u32::from(vc));
-        let waiting = state.waiting;
-        let tally = &mut self.tallies[channel as usize];
-        tally.waiting_max = tally.waiting_max.max(waiting);
-        // Nobody else in line can be served.
-        if first_in_line {
+        state.waiting_max = state.waiting_max.max(state.waiting);
+        let request = Request { packet, input, channel, lane };
+        if state.lines == 0 {
+            let at = self.possible(request, now);
+            if at <= now {
+                return self.grant(queue, request);
+            }
+            self.line_up(request, ring);
+            self.wake_at(queue, channel, at);
+        } else if self.line_up(request, ring) {
             self.serve(queue, channel);
         }
     }
@@ -412,22 +443,49 @@ impl Network {
         (state.waiting, state.free)
     }
 
-    /// Grants a channel to who may have it, or arranges to look again when somebody may.
-    fn serve(&mut self, queue: &mut Queue, channel: u32) {
-        let now = queue.now();
-        while self.channels[channel as usize].lines != 0 {
-            let from = now.max(self.channels[channel as usize].free);
-            let (lane, at) = self.choose(channel, from, now);
-            if at > now {
-                if at != u64::MAX {
-                    self.wake_at(queue, channel, at);
-                }
-                return;
-            }
-            self.grant(queue, channel, lane);
+    /// Puts a packet in line; returns whether it is the first, so that it may be served.
+    fn line_up(&mut self, Request { packet, channel, lane, .. }: Request, ring: Ring) -> bool {
+        let state = &mut self.channels[channel as usize];
+        state.lines |= 1 << (lane - state.lane);
+        let state = &mut self.lanes[lane as usize];
+        state.waiting = state.waiting.saturating_add(1);
+        let first = state.line.is_empty() || ring == Ring::Stays;
+        if ring == Ring::Stays {
+            // Who goes round a ring may take room that those who enter must leave, so it must not stand behind them.
+            // There is one at most: only one lane leads on to this one.
+            state.line.push_first(&mut self.packets, packet);
+        } else {
+            state.line.push(&mut self.packets, packet);
+        }
+        first
+    }
+
+    /// Takes the first packet out of a line.
+    fn step_out(&mut self, Request { channel, lane, .. }: Request) {
+        let state = &mut self.lanes[lane as usize];
+        state.line.pop(&mut self.packets);
+        if state.line.is_empty() {
+            state.waiting = 0;
+            let state = &mut self.channels[channel as usize];
+            state.lines &= !(1 << (lane - state.lane));
+        } else {
+            state.waiting = state.waiting.saturating_sub(1).max(1);
         }
     }
 
+    /// Grants a channel to who may have it, or arranges to look again when somebody may.
+    fn serve(&mut self, queue: &mut Queue, channel: u32) {
+        let now = queue.now();
+        while let Some((request, at)) = self.choose(channel, now) {
+            if at > now {
+                return self.wake_at(queue, channel, at);
+            }
+            self.step_out(request);
+            self.grant(queue, request);
+        }
+    }
+
+    /// Has a channel looked at; never, if `at` is `u64::MAX`.
     fn wake_at(&mut self, queue: &mut Queue, channel: u32, at: u64) {
         let state = &mut self.channels[channel as usize];
         if at < state.wake {
@@ -436,45 +494,52 @@ impl Network {
         }
     }
 
-    /// The lane whose first packet may go at `from`, oldest first, or else the time at which one may.
-    fn choose(&mut self, channel: u32, from: u64, now: u64) -> (u32, u64) {
-        let rail = self.channels[channel as usize].rail;
-        let (first, drops) = {
-            let fabric = &self.fabrics[usize::from(rail)];
-            (fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs), fabric.drops)
-        };
-        let (mut chosen, mut oldest, mut earliest) = (first, u64::MAX, u64::MAX);
-        let mut lines = self.channels[channel as usize].lines;
+    /// Who of those who are first in line for a channel may go first, the oldest if several may, and when.
+    fn choose(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
+        let Channel { lane: first, mut lines, .. } = self.channels[channel as usize];
+        let (mut chosen, mut oldest) = (None, u64::MAX);
         while lines != 0 {
             let lane = first + lines.trailing_zeros();
             lines &= lines - 1;
-            let Some(packet) = self.lanes[lane as usize].line.first() else { continue };
-            let Packet { input, bytes, ready, ring, .. } = self.packets[packet];
-            let mut at = from.max(self.lanes[lane as usize].free);
-            if !drops {
-                if input != NONE {
-                    at = at.max(self.channels[self.channel_of(rail, input) as usize].port_free);
-                }
-                let fabric = &self.fabrics[usize::from(rail)];
-                let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
-                at = at.max(self.room_at(lane, need, now));
-            }
-            if at < earliest || (at == earliest && ready < oldest) {
-                (chosen, oldest, earliest) = (lane, ready, at);
+            let Some(packet) = self.lanes[lane as usize].line.first(&self.packets) else { continue };
+            let Packet { input, ready, .. } = self.packets[packet];
+            let request = Request { packet, input, channel, lane };
+            let at = self.possible(request, now);
+            if chosen.is_none_or(|(_, earliest)| at < earliest || (at == earliest && ready < oldest)) {
+                (chosen, oldest) = (Some((request, at)), ready);
             }
         }
-        (chosen, earliest)
+        chosen
+    }
+
+    /// When a packet may go that has nobody before it in line.
+    #[inline]
+    fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
+        let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        let state = &self.lanes[lane as usize];
+        let mut at = now.max(self.channels[channel as usize].free).max(state.free);
+        if !fabric.drops {
+            if port != NONE {
+                at = at.max(self.ports[port as usize]);
+            }
+            let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
+            if state.room < need {
+                at = at.max(self.room_at(lane, need, now));
+            }
+        }
+        at
     }
 
     /// When a lane has room for `bytes`. If nobody knows yet, `u64::MAX`; who gives room back looks at the channel then.
     fn room_at(&mut self, lane: u32, bytes: u32, now: u64) -> u64 {
-        if self.lanes[lane as usize].room >= bytes {
-            return 0;
-        }
         self.collect(lane, now);
         let state = &mut self.lanes[lane as usize];
+        if state.room >= bytes {
+            return now;
+        }
         let mut room = state.room + state.back;
-        let mut release = state.releases.first();
+        let mut release = state.releases.first(&self.releases);
         let mut at = state.back_at;
         while room < bytes {
             let Some(index) = release else {
@@ -483,7 +548,7 @@ impl Network {
             };
             room += self.releases[index].bytes;
             at = self.releases[index].at;
-            release = Some(self.releases[index].next).filter(|&next| next != NONE);
+            release = state.releases.after(&self.releases, index);
         }
         at
     }
@@ -495,133 +560,121 @@ impl Network {
             return;
         }
         state.room += std::mem::take(&mut state.back);
-        while let Some(first) = state.releases.first().filter(|&first| self.releases[first].at <= now) {
+        while let Some(first) = state.releases.first(&self.releases).filter(|&first| self.releases[first].at <= now) {
             state.releases.pop(&mut self.releases);
             state.room += self.releases[first].bytes;
             self.releases.remove(first);
         }
     }
 
-    /// Sends the first packet in line for a lane now.
-    fn grant(&mut self, queue: &mut Queue, channel: u32, lane: u32) {
+    /// Sends a packet now.
+    fn grant(&mut self, queue: &mut Queue, request: Request) {
+        let Request { packet, input, channel: number, lane } = request;
         let now = queue.now();
-        let Some(packet) = self.lanes[lane as usize].line.pop(&mut self.packets) else { return };
-        let Packet { bytes, input, .. } = self.packets[packet];
-        let state = &mut self.channels[channel as usize];
-        let rail = state.rail;
-        let to = self.to[channel as usize];
-        let fabric = &self.fabrics[usize::from(rail)];
-        let first = fabric.first_lane + (channel - fabric.first_channel) * u32::from(fabric.vcs);
-        let medium = self.media[usize::from(state.medium)];
+        let bytes = self.packets[packet].bytes;
+        let state = &mut self.lanes[lane as usize];
+        let channel = &mut self.channels[number as usize];
+        let fabric = &self.fabrics[usize::from(channel.rail)];
+        let medium = &self.media[usize::from(channel.medium)];
         let time = medium.rate.time(u64::from(bytes));
-        state.waiting -= 1;
-        state.free = now + time;
-        let tally = &mut self.tallies[channel as usize];
-        tally.bytes += u64::from(bytes);
-        let number = tally.packets;
-        tally.packets += 1;
         let mut head = now + medium.cable;
-        let mut lane_free = now + time;
+        channel.free = now + time;
+        state.free = now + time;
         if input != NONE {
             head += fabric.traversal;
-            lane_free += fabric.bubble;
+            state.free += fabric.bubble;
         }
+        channel.waiting -= 1;
+        let lost = medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss);
+        channel.bytes += u64::from(bytes);
+        channel.packets += 1;
+        let Channel { to, ejects, .. } = *channel;
         let (drops, credit, claim) = (fabric.drops, fabric.credit + medium.cable, fabric.claim(bytes));
-        let ejected = channel - fabric.first_channel < 2 * fabric.terminals && channel - fabric.first_channel >= fabric.terminals;
-        let state = &mut self.lanes[lane as usize];
-        state.free = lane_free;
-        state.waiting = if state.line.first().is_some() { state.waiting.saturating_sub(1).max(1) } else { 0 };
-        if state.waiting == 0 {
-            self.channels[channel as usize].lines &= !(1 << (lane - first));
-        }
         if !drops {
             state.room -= claim;
         }
         match (input, drops) {
             (NONE, _) => self.outcomes.push_back(Outcome::Left(packet)),
-            (_, true) => self.release(queue, rail, lane, now + time, bytes),
-            (_, false) => self.leave(queue, rail, input, bytes, time),
+            (_, true) => self.release(queue, number, lane, now + time, bytes),
+            (_, false) => self.leave(queue, request, time),
         }
-        if medium.loss > 0 && happens(self.seed, u64::from(channel), number, medium.loss) {
+        (self.packets[packet].input, self.packets[packet].port) = (lane, number);
+        if lost {
             self.drops += 1;
             if !drops {
-                self.release(queue, rail, lane, head + time + credit, claim);
+                self.release(queue, number, lane, head + time + credit, claim);
             }
             self.outcomes.push_back(Outcome::Lost(packet));
-        } else if ejected {
-            self.packets[packet].input = lane;
+        } else if ejects {
             self.outcomes.push_back(Outcome::Arrives { packet, tail: head + time });
         } else {
-            self.arrive(queue, rail, lane, to, packet, head, time);
+            self.arrive(queue, packet, to, head, time);
         }
     }
 
-    /// A packet leaves the buffer of a lane from now on, for `time`.
-    fn leave(&mut self, queue: &mut Queue, rail: u8, lane: u32, bytes: u32, time: u64) {
+    /// A packet leaves the buffer in which it lies from now on, for `time`.
+    fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
         let now = queue.now();
-        let channel = self.channel_of(rail, lane);
+        let Packet { port, bytes, rail, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
-        let state = &mut self.channels[channel as usize];
-        state.port_free = now + time;
-        let medium = self.media[usize::from(state.medium)];
+        self.ports[port as usize] = now + time;
+        let medium = if port - fabric.first_channel < fabric.terminals { &fabric.host } else { &fabric.link };
         let slower = time.saturating_sub(medium.rate.time(u64::from(bytes)));
-        let drained = now + time + fabric.bubble;
         let back = now + fabric.credit + medium.cable + slower;
+        let drained = now + time + fabric.bubble;
         let claim = fabric.claim(bytes);
-        let state = &mut self.lanes[lane as usize];
+        let state = &mut self.lanes[input as usize];
         state.drained = drained;
         match state.buffer.pop(&mut self.packets) {
-            Some(next) => self.schedule(queue, channel, lane, next, drained),
+            Some(next) => self.schedule(queue, next, drained),
             None => state.asked = false,
         }
-        self.release(queue, rail, lane, back, claim);
+        self.release(queue, port, input, back, claim);
     }
 
     /// A packet comes to a router: its head at `head`, its tail `time` later.
-    #[expect(clippy::too_many_arguments, reason = "all of it is known where it is called, and nowhere else")]
-    fn arrive(&mut self, queue: &mut Queue, rail: u8, lane: u32, router: u32, packet: u32, head: u64, time: u64) {
-        let fabric = &self.fabrics[usize::from(rail)];
+    fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
         let state = &mut self.packets[packet];
+        let fabric = &self.fabrics[usize::from(state.rail)];
         let hop = fabric.topology.route(router, &mut state.way, fabric.vcs);
         let (next, medium) = match hop.link {
-            Some(link) => (2 * fabric.terminals + link, fabric.link),
-            None => (fabric.terminals + state.way.to, fabric.host),
+            Some(link) => (2 * fabric.terminals + link, &fabric.link),
+            None => (fabric.terminals + state.way.to, &fabric.host),
         };
         let slower = if fabric.store_and_forward { time } else { time.saturating_sub(medium.rate.time(u64::from(state.bytes))) };
         state.ready = head + fabric.pipeline + slower;
-        state.input = lane;
         state.channel = fabric.first_channel + next;
-        (state.vc, state.vcs, state.ring) = (hop.vc, hop.vcs, hop.ring);
-        let (drops, channel) = (fabric.drops, self.channel_of(rail, lane));
-        let state = &mut self.lanes[lane as usize];
-        if drops {
-            self.schedule(queue, channel, lane, packet, 0);
-        } else if state.asked {
-            state.buffer.push(&mut self.packets, packet);
+        state.lane = fabric.lane(state.channel, hop.vc);
+        (state.lanes, state.ring) = (hop.vcs, hop.ring);
+        let lane = &mut self.lanes[state.input as usize];
+        if fabric.drops {
+            self.schedule(queue, packet, 0);
+        } else if lane.asked {
+            lane.buffer.push(&mut self.packets, packet);
         } else {
-            state.asked = true;
-            let drained = state.drained;
-            self.schedule(queue, channel, lane, packet, drained);
+            lane.asked = true;
+            let drained = lane.drained;
+            self.schedule(queue, packet, drained);
         }
     }
 
-    fn schedule(&mut self, queue: &mut Queue, channel: u32, lane: u32, packet: u32, drained: u64) {
+    fn schedule(&mut self, queue: &mut Queue, packet: u32, drained: u64) {
         let state = &mut self.packets[packet];
         state.ready = state.ready.max(drained);
-        let key = class::READY | u64::from(channel) << 32 | u64::from(lane);
-        queue.push(Event { time: state.ready, key, payload: u64::from(packet) });
+        let &mut Packet { ready, input, channel, lane, .. } = state;
+        queue.push(Request { packet, input, channel, lane }.event(ready));
     }
 
     /// For every channel: its rail, its number on the rail, and what it has counted.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
-        self.channels.iter().zip(&self.tallies).enumerate().map(|(number, (channel, tally))| Count {
+        self.channels.iter().enumerate().map(|(number, channel)| Count {
             rail: channel.rail,
             number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
-            to: self.to[number],
-            bytes: tally.bytes,
-            packets: tally.packets,
-            busy: self.media[usize::from(channel.medium)].rate.time(tally.bytes),
-            waiting_max: tally.waiting_max,
+            to: channel.to,
+            bytes: channel.bytes,
+            packets: channel.packets,
+            busy: self.media[usize::from(channel.medium)].rate.time(channel.bytes),
+            waiting_max: channel.waiting_max,
         })
     }
 }

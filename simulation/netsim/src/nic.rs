@@ -210,7 +210,7 @@ impl Netsim {
             if state.reading || state.buffered >= rail.transmit_packets {
                 return;
             }
-            let Some(index) = state.sending.first() else { return };
+            let Some(index) = state.sending.first(&self.messages) else { return };
             let message = &mut self.messages[index];
             if message.phase == Phase::Ended || message.sent == message.packets {
                 state.sending.pop(&mut self.messages);

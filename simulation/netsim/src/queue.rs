@@ -17,13 +17,20 @@ pub(crate) struct Event {
     pub(crate) payload: u64,
 }
 
+impl Event {
+    /// The key, then the payload, as one number.
+    fn rank(self) -> u128 {
+        u128::from(self.key) << 64 | u128::from(self.payload)
+    }
+}
+
 /// Events that have not happened. Grows with their largest number, and does not shrink.
 pub(crate) struct Queue {
     now: u64,
     /// Events of `now`, the first one last.
-    present: Vec<Event>,
+    present: Vec<u128>,
     /// Events of `now` that were added since.
-    joined: BinaryHeap<Reverse<(u64, u64)>>,
+    joined: BinaryHeap<Reverse<u128>>,
     /// Bucket `i` holds events whose time differs from `now` in bit `i` and in no higher one.
     buckets: [Vec<Event>; 64],
     /// Bit `i` is set if bucket `i` is not empty.
@@ -48,7 +55,7 @@ impl Queue {
         event.time = event.time.max(self.now);
         let difference = event.time ^ self.now;
         if difference == 0 {
-            self.joined.push(Reverse((event.key, event.payload)));
+            self.joined.push(Reverse(event.rank()));
         } else {
             let bucket = difference.ilog2();
             self.buckets[bucket as usize].push(event);
@@ -62,14 +69,12 @@ impl Queue {
         if self.present.is_empty() && self.joined.is_empty() {
             self.advance()?;
         }
-        let joined = self.joined.peek().map(|&Reverse(event)| event);
-        match (self.present.last(), joined) {
-            (Some(event), Some(first)) if first < (event.key, event.payload) => {}
-            (Some(_), _) => return self.present.pop(),
-            (None, _) => {}
-        }
-        let Reverse((key, payload)) = self.joined.pop()?;
-        Some(Event { time: self.now, key, payload })
+        let joins = match (self.present.last(), self.joined.peek()) {
+            (Some(event), Some(Reverse(joined))) => joined < event,
+            (event, _) => event.is_none(),
+        };
+        let event = if joins { self.joined.pop().map(|Reverse(event)| event) } else { self.present.pop() }?;
+        Some(Event { time: self.now, key: (event >> 64) as u64, payload: event as u64 })
     }
 
     /// Moves to the next time that has events.
@@ -84,7 +89,7 @@ impl Queue {
         for event in bucket.drain(..) {
             let difference = event.time ^ self.now;
             if difference == 0 {
-                self.present.push(event);
+                self.present.push(event.rank());
             } else {
                 let lower = difference.ilog2();
                 self.buckets[lower as usize].push(event);
@@ -92,9 +97,7 @@ impl Queue {
             }
         }
         self.buckets[lowest] = bucket;
-        if self.present.len() > 1 {
-            self.present.sort_unstable_by(|a, b| b.cmp(a));
-        }
+        self.present.sort_unstable_by(|a, b| b.cmp(a));
         Some(())
     }
 }

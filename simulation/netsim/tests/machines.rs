@@ -38,11 +38,13 @@ fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
 
 #[test]
 fn all_can_be_read_and_run() {
-    assert_eq!(Machine::names().count(), 5);
+    assert_eq!(Machine::names().count(), 6);
     for name in Machine::names() {
         let machine = bundled(name);
         assert_eq!(machine.name(), name);
-        for nodes in [1, 2, 16, 300] {
+        // The memory that ranks share is that of one node.
+        let nodes = if name == "laptop" { &[1][..] } else { &[1, 2, 16, 300] };
+        for &nodes in nodes {
             let mut netsim = Netsim::new(&machine, nodes, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
             (0..nodes).for_each(|from| netsim.post(from, Operation::Put { from, to: (from + 1) % nodes, bytes: 5_000 }, 0));
             finish(&mut netsim);
@@ -59,7 +61,7 @@ fn every_value_says_where_it_comes_from() {
             let value = line.contains(" = ") && !line.starts_with('#');
             let exempt =
                 ["name", "about", "kind = \"tofu\"", "kind = \"infiniband-rc\"", "type"].iter().any(|key| line.starts_with(key));
-            let told = ["# published", "# fitted", "# assumed"].iter().any(|mark| line.contains(mark));
+            let told = ["# published", "# fitted", "# assumed", "# measured"].iter().any(|mark| line.contains(mark));
             assert!(!value || exempt || told, "{name}: {line}");
         }
     }
@@ -107,7 +109,16 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert!(replaced("kind = \"infiniband-rc\"", "kind = \"token-ring\"").contains("unknown variant `token-ring`"));
     assert!(replaced("cable_ns = 0.6", "cable_ns = \"short\"").contains("invalid type: string"));
     assert!(error(|_| "name = [".into()).starts_with("line 1: "));
-    assert!(error(|_| "name = \"empty\"".into()).contains("missing field `rail`"));
+    assert!(error(|_| "name = \"empty\"".into()).starts_with("rail: there must be at least one"));
+    let shared = |from: &str, to: &str| {
+        let text = Machine::bundled("laptop").unwrap();
+        assert!(text.contains(from));
+        Machine::parse(&text.replace(from, to)).unwrap_err().to_string()
+    };
+    assert!(shared("visible_ns = ", "visible_ns = -").contains("node.shared.visible_ns = -"));
+    assert!(shared("    [64, ", "    [8, ").starts_with("node.shared.put = 10 pairs: must be 1 to 64 of"));
+    assert!(shared("    [8, ", "    [0, ").starts_with("node.shared.put = 10 pairs"));
+    assert!(shared("get = [", "gets = [").contains("unknown field `gets`"));
 }
 
 #[test]
@@ -119,5 +130,34 @@ fn machines_have_their_limits() {
     assert_eq!(nodes("fat-tree-ndr", 65_537), Err("nodes: 65537 terminals do not fit in a fat tree of 65536".into()));
     let expected = "rail.topology.groups = 546: 279041 nodes need at least 546, the links between groups allow 545";
     assert_eq!(nodes("dragonfly-slingshot", 279_041), Err(expected.into()));
+    assert_eq!(nodes("laptop", 2), Err("nodes = 2: must be 1, as laptop has no network ([[rail]])".into()));
     assert_eq!(nodes("rx200-qdr", u32::MAX), Err("nodes = 4294967295: must be from 1 to 16777216".into()));
+}
+
+#[test]
+fn a_processor_that_shares_memory_is_busy_with_what_it_does() {
+    let machine = "name = \"m\"\n[node.shared]\nvisible_ns = 50\natomic_ns = 7\nput = [[8, 2], [16, 4]]\nget = [[8, 9]]";
+    let mut netsim = Netsim::new(&Machine::parse(machine).unwrap(), 1, 1).unwrap();
+    let mut times = |operation| {
+        let start = netsim.now();
+        let busy = netsim.busy(operation).as_nanoseconds();
+        netsim.post(3, operation, 0);
+        let mut notices = Vec::new();
+        while let Some(notice) = netsim.next() {
+            let what = match notice {
+                Notice::Read { .. } => "read",
+                Notice::Effect { .. } => "effect",
+                Notice::Done { .. } => "done",
+                other => panic!("{other:?}"),
+            };
+            notices.push((what, netsim.now().since(start).as_nanoseconds()));
+        }
+        (busy, notices)
+    };
+    let put = |bytes| Operation::Put { from: 0, to: 0, bytes };
+    assert_eq!(times(put(12)), (3, vec![("read", 3), ("done", 3), ("effect", 53)]));
+    assert_eq!(times(put(32)), (8, vec![("read", 8), ("done", 8), ("effect", 58)]));
+    assert_eq!(times(Operation::Get { by: 0, at: 0, bytes: 8 }), (9, vec![("read", 9), ("effect", 9), ("done", 9)]));
+    assert_eq!(times(Operation::Atomic { by: 0, at: 0 }), (7, vec![("effect", 7), ("done", 7)]));
+    assert_eq!(netsim.statistics().bytes, 12 + 32 + 8 + 8);
 }

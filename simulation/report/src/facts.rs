@@ -19,6 +19,8 @@ pub struct Facts {
     pub per_node: u32,
     /// What chance depended on.
     pub seed: u64,
+    /// What computing cost in virtual time: `declared`, `measured, times F` or `zero`.
+    pub computing: String,
     /// The virtual time at the end.
     pub end: Instant,
     /// Events that have happened.

@@ -48,6 +48,9 @@ pub struct Job {
     pub per_node: u32,
     /// What chance depended on.
     pub seed: u64,
+    /// What computing cost in virtual time: `declared`, `measured, times F` (then another run differs), or `zero`.
+    #[serde(default)]
+    pub computing: String,
     /// The virtual time at the end.
     pub end_ps: u64,
     /// What was wrong with the job, if anything.
@@ -123,7 +126,7 @@ impl Report {
         operations_under_way_max: u64,
         timeline: Timeline,
     ) -> Self {
-        let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, end, fault, .. } = facts;
+        let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end, fault, .. } = facts;
         let end_ps = end.as_picoseconds();
         let sum = |of: fn(&KindReport) -> u64| latencies.iter().fold(0, |sum: u64, kind| sum.saturating_add(of(kind)));
         let totals = Totals {
@@ -136,7 +139,7 @@ impl Report {
             operations_under_way_max,
             operations_bytes: sum(|kind| kind.bytes),
         };
-        let job = Job { program, machine, machine_source, ranks, nodes, per_node, seed, end_ps, fault };
+        let job = Job { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault };
         let links = Links::new(facts.links, Instant::from_picoseconds(end_ps));
         Self { format: FORMAT, job, totals, ranks: Ranks::new(rows), latencies, links, timeline }
     }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Netsim, Notice, Operation as Message, Reason};
-use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Token};
+use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Token, Transfer};
 use pelago_report::{Recorder, Why};
 
+use crate::Settings;
 use crate::memory::Memory;
 use crate::messages::{Letter, Messages, Received};
-use crate::operations::{Link, Operations, Pending, Stage, link};
+use crate::near::Near;
+use crate::operations::{Completions, Fetchable, Link, Operations, Pending, Stage, link};
 use crate::order::Order;
 use crate::stations::{Ask, Stations};
 use crate::work::Work;
@@ -29,6 +31,7 @@ const PASSES: Duration = Duration::from_nanoseconds(100);
 const FOR_STATION: u64 = 1 << 63;
 const FOR_DATAGRAM: u64 = 1 << 62;
 const FOR_DEATH: u64 = 1 << 61;
+const FOR_SEEN: u64 = FOR_STATION | FOR_DATAGRAM;
 const COUNT_MASK: u32 = (1 << 29) - 1;
 
 /// What tells the token of a two-sided message from that of an operation.
@@ -42,11 +45,13 @@ pub(crate) struct Core {
     /// Who writes down what happens, if anybody wants to know.
     pub(crate) recorder: Option<Recorder>,
     /// How many consecutive ranks share a node.
-    per_node: u32,
+    pub(crate) per_node: u32,
+    pub(crate) near: Near,
     ranks: Vec<RankState>,
     /// Ranks that go on before time does, in their order.
     pub(crate) ready: VecDeque<u32>,
-    operations: Operations,
+    pub(crate) operations: Operations,
+    completions: Completions,
     messages: Messages,
     /// What fences hold up, for each pair that has used one and is not at rest.
     order: BTreeMap<(u32, u32), Order>,
@@ -74,7 +79,7 @@ struct RankState {
     in_flight: u32,
     /// The latest of its operations; each knows the one before.
     latest: Link,
-    completed: Vec<Completion>,
+    completed: Fetchable,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +95,8 @@ enum State {
 }
 
 impl Core {
-    pub(crate) fn new(mut network: Netsim, memory: Memory, stations: Option<Stations>, ranks: u32, per_node: u32) -> Self {
+    pub(crate) fn new(mut network: Netsim, memory: Memory, stations: Option<Stations>, settings: &Settings) -> Self {
+        let Settings { ranks, per_node, .. } = *settings;
         for faults in stations.iter().map(Stations::faults) {
             for &(rank, at) in &faults.deaths {
                 let news = faults.told_after.map(|told_after| at + told_after);
@@ -105,9 +111,11 @@ impl Core {
             stations,
             recorder: None,
             per_node,
+            near: Near::of(&settings.machine),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: (0..ranks).collect(),
             operations: Operations::default(),
+            completions: Completions::default(),
             messages: Messages::default(),
             order: BTreeMap::new(),
             arrived: 0,
@@ -155,27 +163,31 @@ impl Core {
         true
     }
 
-    /// Starts an operation of `rank`.
-    pub(crate) fn post(&mut self, rank: Rank, to: Rank, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    /// Starts an operation of `rank`; returns for how long that keeps it busy.
+    pub(crate) fn post(&mut self, rank: Rank, to: Rank, operation: Operation<'_>, token: Token) -> Result<Duration, PostError> {
         if let Some(stations) = &mut self.stations {
             stations.post(self.network.now(), rank, to, operation, token)?;
             self.settle(rank);
-            return Ok(());
+            return Ok(Duration::ZERO);
         }
+        self.start(rank, Work::new(operation), token)
+    }
+
+    /// Has the network begin what an operation of `rank` does; returns as `post`.
+    pub(crate) fn start(&mut self, rank: Rank, work: Work, token: Token) -> Result<Duration, PostError> {
         let state = &mut self.ranks[u32::from(rank) as usize];
         if state.in_flight == IN_FLIGHT_MAX {
             return Err(PostError::Full);
         }
         state.in_flight += 1;
-        let work = Work::new(operation);
         let (target, me) = (work.target(&self.memory), u32::from(rank));
         let message = self.message(me, &work);
         let epoch = self.order.get_mut(&(me, target.number())).map_or(0, Order::admit);
         let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(work.address())) };
         let result = self.lost_end(&work).map_or(result, |lost| Err(Failure::PeerLost(lost)));
         let earlier = self.ranks[me as usize].latest;
-        let (later, stage, postponed, effective, done) = (None, Stage::OnItsWay, false, false, false);
-        let pending = Pending { earlier, later, rank, token, work, epoch, result, stage, postponed, effective, done };
+        let (later, stage, postponed, effective, done, told) = (None, Stage::OnItsWay, false, false, false, false);
+        let pending = Pending { earlier, later, rank, token, work, epoch, result, stage, postponed, effective, done, told };
         let number = self.operations.insert(pending);
         self.ranks[me as usize].latest = link(number);
         if let Some(recorder) = &mut self.recorder {
@@ -186,7 +198,7 @@ impl Core {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
         self.network.post(me, message, u64::from(number));
-        Ok(())
+        Ok(self.network.busy(message))
     }
 
     /// Sends a two-sided message of `rank`.
@@ -296,9 +308,7 @@ impl Core {
             return stations.completed(rank, into);
         }
         let state = &mut self.ranks[u32::from(rank) as usize];
-        let any = !state.completed.is_empty();
-        into.append(&mut state.completed);
-        any
+        self.completions.fetch(&mut state.completed, into)
     }
 
     /// Counts a look that found nothing, or a question for the time; returns how long it takes.
@@ -449,7 +459,9 @@ impl Core {
     fn wake(&mut self, token: u64) {
         let (number, count) = (token as u32, (token >> 32) as u32 & COUNT_MASK);
         let rank = Rank::new(number);
-        if token & FOR_DATAGRAM != 0 {
+        if token & FOR_SEEN == FOR_SEEN {
+            self.see(rank);
+        } else if token & FOR_DATAGRAM != 0 {
             let message = self.stations.as_ref().map(|stations| stations.message(number, self.per_node));
             if let Some((message, from)) = message {
                 self.network.post(from.number(), message, u64::from(number));
@@ -496,23 +508,36 @@ impl Core {
                 Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
             }
             Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
+            Work::Sized(Transfer::Put { to, bytes }) => Message::Put { from: by, to: node(*to), bytes: *bytes },
+            Work::Sized(Transfer::Get { from, bytes }) => Message::Get { by, at: node(*from), bytes: *bytes },
+            Work::Sized(Transfer::Copy { from, to, bytes }) => {
+                Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            }
         }
     }
 
     /// An operation has come to where it reads.
     fn come_to_source(&mut self, number: u32) {
-        self.operations.get_mut(number).stage = Stage::AtSource;
-        self.proceed_all(number);
+        let pending = self.operations.get_mut(number);
+        if pending.stage == Stage::OnItsWay {
+            pending.stage = Stage::AtSource;
+            self.proceed_all(number);
+        }
     }
 
     /// An operation has come to where it takes effect.
     fn come_to_target(&mut self, number: u32) {
-        self.operations.get_mut(number).stage = Stage::AtTarget;
+        let before = std::mem::replace(&mut self.operations.get_mut(number).stage, Stage::AtTarget);
+        if before == Stage::Ahead && self.operations.get(number).effective {
+            self.show(number);
+            return self.complete(number);
+        }
+        self.hasten_earlier(number);
         self.proceed_all(number);
     }
 
     /// Does what an operation may do by now, and then what others waited for.
-    fn proceed_all(&mut self, number: u32) {
+    pub(crate) fn proceed_all(&mut self, number: u32) {
         let mut due = vec![number];
         while let Some(number) = due.pop() {
             let pending = self.operations.get(number);
@@ -538,7 +563,7 @@ impl Core {
         if pending.work.needs_read() && pending.result.is_ok() {
             pending.result = pending.work.read(&self.memory).map(|()| 0);
         }
-        let arrived = pending.stage == Stage::AtTarget;
+        let arrived = matches!(pending.stage, Stage::Ahead | Stage::AtTarget);
         if arrived {
             self.take_effect(number);
         }
@@ -564,13 +589,30 @@ impl Core {
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }
-        // What a get brings may be waited for where it is brought to.
-        let (done, touched) = (pending.done, pending.work.written(&self.memory).unwrap_or(pending.rank));
-        if done {
-            self.complete(number);
+        let (done, stage) = (pending.done, pending.stage);
+        if stage == Stage::AtTarget {
+            self.show(number);
+            if done {
+                self.complete(number);
+            }
         }
-        if self.ranks.get(touched.index()).is_some_and(|state| state.state != State::Parked(For::Rest)) {
-            self.rouse(touched.number(), false);
+    }
+
+    /// Those whom an effect concerns see it.
+    fn show(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        // What a get brings may be waited for where it is brought to.
+        let touched = pending.work.written(&self.memory).unwrap_or(pending.rank);
+        if let Some(later) = self.seen_later(pending) {
+            return self.network.wake_at(self.network.now() + later, touched.number(), FOR_SEEN | u64::from(touched));
+        }
+        self.see(touched);
+    }
+
+    /// A rank sees an effect that concerns it.
+    fn see(&mut self, rank: Rank) {
+        if self.ranks.get(rank.index()).is_some_and(|state| state.state != State::Parked(For::Rest)) {
+            self.rouse(rank.number(), false);
         }
     }
 
@@ -585,10 +627,13 @@ impl Core {
                 over = Some(pending.epoch);
             }
         }
-        let effective = pending.effective;
+        // What takes effect ahead of its time is kept until then.
+        let effective = pending.effective && pending.stage != Stage::Ahead;
         let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
         if effective {
             self.complete(number);
+        } else {
+            self.tell_ahead(number);
         }
         if let Some((pair, epoch)) = over {
             for number in self.release(pair, epoch) {
@@ -598,7 +643,7 @@ impl Core {
     }
 
     fn complete(&mut self, number: u32) {
-        let Pending { rank, token, result, earlier, later, .. } = self.operations.remove(number);
+        let Pending { rank, token, result, earlier, later, told, .. } = self.operations.remove(number);
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(number, result.is_err(), self.network.now());
         }
@@ -609,14 +654,16 @@ impl Core {
             Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
             None => self.ranks[rank.index()].latest = earlier,
         }
-        self.completed(rank, Completion { token, result });
+        if !told {
+            self.completed(rank, Completion { token, result });
+        }
     }
 
     /// Something of `rank` has completed.
-    fn completed(&mut self, rank: Rank, completion: Completion) {
+    pub(crate) fn completed(&mut self, rank: Rank, completion: Completion) {
         let state = &mut self.ranks[rank.index()];
         state.in_flight -= 1;
-        state.completed.push(completion);
+        self.completions.add(&mut state.completed, completion);
         let concerns = match state.state {
             State::Parked(For::Memory) => false,
             State::Parked(For::Rest) => state.in_flight == 0,
@@ -627,7 +674,7 @@ impl Core {
         }
     }
 
-    fn pair(&self, pending: &Pending) -> (u32, u32) {
+    pub(crate) fn pair(&self, pending: &Pending) -> (u32, u32) {
         (u32::from(pending.rank), pending.work.target(&self.memory).number())
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 
-use crate::{ProtocolError, Settings};
+use crate::{Computing, Data, ProtocolError, Settings};
 
 /// The name of the variable.
 pub const VARIABLE: &str = "PELAGO_SIM";
 
 /// What to simulate, as text. Paths are absolute or relative to where the program runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The machine, in TOML.
@@ -29,6 +29,10 @@ pub struct Request {
     pub stack_bytes: Option<u64>,
     /// How the library's own protocol is to carry what ranks send, as text; `None`: it is not to.
     pub protocol: Option<String>,
+    /// What operations move.
+    pub data: Data,
+    /// What computing costs in virtual time.
+    pub computing: Computing,
     /// Whether the program ends with a line on standard error that says what was simulated.
     pub summary: bool,
     /// What to call the program in a report.
@@ -98,6 +102,8 @@ impl Request {
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
+            data: self.data,
+            computing: self.computing,
             stop: Arc::default(),
             report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
         })

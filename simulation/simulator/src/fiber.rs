@@ -19,11 +19,11 @@ thread_local! {
 }
 
 /// The bodies of all ranks, each as far as it has come; `None` for those that have ended.
-pub(crate) struct Fibers(Vec<Option<Coroutine<(), (), (), RankStack>>>);
+pub(crate) struct Fibers<'s>(Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>);
 
 /// Calls `drive` with so many fibers, none of which has begun: `body`, called with the number of each. Those that have not ended when it
 /// returns are dropped where they stand.
-pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers) -> R) -> R {
+pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
     let body = &body;
     let fiber = |number| {
         let begin = move |yielder: &Yielder<(), ()>, ()| {
@@ -37,7 +37,7 @@ pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), dr
     drive(&mut fibers)
 }
 
-impl Fibers {
+impl Fibers<'_> {
     /// Has a fiber go on until its body stops or ends; returns whether it has ended.
     pub(crate) fn resume(&mut self, number: u32) -> bool {
         let place = &mut self.0[number as usize];

@@ -7,7 +7,9 @@
 //! | `core` | ranks that wait and go on, moved by one event after another |
 //! | `operations`, `work`, `order` | what is under way, what it does, and the order that fences ask for |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
+//! | `computing` | what computing costs in virtual time |
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
+//! | `near` | operations between ranks that share the memory of their node |
 //! | `fiber`, `stacks` | a rank as a coroutine, on a stack of its own |
 //!
 //! Exactly one rank runs at any time, and only while time stands still: from one event to the next, in an order that the events alone
@@ -15,12 +17,14 @@
 //!
 //! Absent on purpose: how long anything takes (the network below knows), and what a program computes.
 
+mod computing;
 mod core;
 mod environment;
 mod faults;
 mod fiber;
 mod memory;
 mod messages;
+mod near;
 mod operations;
 mod order;
 mod protocol;
@@ -33,11 +37,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pelago_base::{Counters, Instant, Rank};
+use pelago_base::{Counters, Duration, Instant, Rank};
 use pelago_netsim::{End, LinkStatistics, Machine, MachineError, Netsim, Statistics};
 use pelago_platform::{Fault, Parts};
 use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
+use serde::{Deserialize, Serialize};
 
+pub use crate::computing::Computing;
 use crate::core::Core;
 pub use crate::environment::{Request, RequestError, VARIABLE};
 pub use crate::faults::{Faults, Partition};
@@ -45,7 +51,7 @@ use crate::fiber::{Fibers, with_fibers};
 use crate::memory::Memory;
 pub use crate::protocol::{Protocol, ProtocolError};
 use crate::rank::Shared;
-use crate::stacks::Stacks;
+use crate::stacks::{STACK_BYTES_MIN, Stacks};
 use crate::stations::Stations;
 
 /// What to simulate.
@@ -66,10 +72,27 @@ pub struct Settings {
     /// The library's own protocol, if it is to carry what ranks send, over datagrams that may be lost. Without it the NICs of the machine
     /// put, get and work on words by themselves.
     pub protocol: Option<Protocol>,
+    /// What operations move.
+    pub data: Data,
+    /// What computing costs in virtual time.
+    pub computing: Computing,
     /// What to call the program in a report, if one is wanted.
     pub report: Option<String>,
     /// Ends the job, as one that was aborted, when somebody sets it.
     pub stop: Arc<AtomicBool>,
+}
+
+/// What operations move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Data {
+    /// Their bytes.
+    #[default]
+    Real,
+    /// Of puts, gets and copies between ranks that are longer than 64 bytes only the size: they take as long, and the memory of both ends
+    /// stays as it is. For programs that neither check nor compute with what they are sent; see `World::moves_data` in `pelago-rma`. The
+    /// library's own protocol carries bytes, so that the two exclude each other.
+    Sizes,
 }
 
 /// What a simulation has brought.
@@ -113,6 +136,14 @@ pub enum SimulationError {
     /// There is no room for the memory of the ranks.
     #[error("no room for the memory of the ranks: {0}")]
     Memory(String),
+    /// The library's own protocol was to carry only sizes.
+    #[error("the library's own protocol carries bytes: sizes alone are simulated without it, and without faults")]
+    SizesByProtocol,
+    /// The machine says what a page costs that is used for the first time.
+    #[error(
+        "on this machine a page takes time that is used for the first time, which sizes alone do not tell (node.shared.page_ns)"
+    )]
+    SizesOfPages,
     /// There are no ranks, or none on a node.
     #[error("a simulation needs at least one rank, and one rank on a node")]
     Empty,
@@ -121,7 +152,7 @@ pub enum SimulationError {
 /// Stuck ranks that are named.
 const STUCK_MAX: usize = 16;
 
-/// Runs `body` as every rank, each with its own parts, until all have ended.
+/// Runs `body` as every rank, each with its own parts, which take no room of its stack, until all have ended.
 ///
 /// A rank whose body fails counts as lost, and a rank that waits for ever is a deadlock: all hear of either. Cost: a switch of stacks for each time that a rank goes on, and the events of
 /// the network.
@@ -133,17 +164,17 @@ const STUCK_MAX: usize = 16;
 /// A body panics; the other ranks are dropped where they stand.
 pub fn simulate<R, E>(
     settings: &Settings,
-    body: impl Fn(Parts) -> Result<R, E>,
+    body: impl Fn(Box<Parts>) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, SimulationError> {
-    let mut core = core(settings)?;
+    let mut core = core(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
     core.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
-    let shared = Shared::new(core);
-    let stacks = Stacks::new(settings.ranks, settings.stack_bytes)?;
+    let stacks = Stacks::new(&core.memory, settings.ranks)?;
+    let shared = Shared::new(core, settings);
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
     let take_part = |number| {
         let rank = Rank::new(number);
-        let result = body(shared.parts(rank));
+        let result = body(parts(&shared, rank));
         if result.is_err() {
             failed.set(failed.get().or(Some(rank)));
             shared.core().fail(Fault::PeerLost(rank));
@@ -162,12 +193,18 @@ pub fn simulate<R, E>(
     Ok(Outcome { results, failed, end, statistics, counters, report, fault, stuck })
 }
 
+/// The parts of a rank; apart, so that none of the work is left on its stack.
+#[inline(never)]
+fn parts(shared: &Arc<Shared>, rank: Rank) -> Box<Parts> {
+    Box::new(shared.parts(rank))
+}
+
 /// The parts of all ranks of a job that nobody runs: whoever makes progress with a transport moves the network.
 ///
 /// # Errors
 /// The simulation cannot begin.
 pub fn ends(settings: &Settings) -> Result<Vec<Parts>, SimulationError> {
-    let shared = Shared::new(core(settings)?);
+    let shared = Shared::new(core(settings, 0)?, settings);
     Ok((0..settings.ranks).map(|rank| shared.parts(Rank::new(rank))).collect())
 }
 
@@ -192,6 +229,7 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
         nodes: settings.ranks.div_ceil(settings.per_node),
         per_node: settings.per_node,
         seed: settings.seed,
+        computing: settings.computing.to_string(),
         end,
         events: statistics.events,
         packets: statistics.packets,
@@ -201,20 +239,28 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
     }
 }
 
-fn core(settings: &Settings) -> Result<Core, SimulationError> {
+/// What is simulated, with stacks of so many bytes.
+fn core(settings: &Settings, stack_bytes: usize) -> Result<Core, SimulationError> {
     let Settings { ranks, per_node, .. } = *settings;
     if ranks == 0 || per_node == 0 {
         return Err(SimulationError::Empty);
     }
+    let costs_pages = settings.machine.page() > Duration::ZERO;
+    if settings.data == Data::Sizes && settings.protocol.is_some() {
+        return Err(SimulationError::SizesByProtocol);
+    }
+    if settings.data == Data::Sizes && costs_pages {
+        return Err(SimulationError::SizesOfPages);
+    }
     let network = Netsim::new(&settings.machine, ranks.div_ceil(per_node), settings.seed)?;
-    let memory = Memory::new(ranks, settings.heap_bytes)?;
+    let memory = Memory::new(ranks, settings.heap_bytes, stack_bytes, !costs_pages)?;
     let layout = memory.addresses();
     let stations = settings.protocol.clone().map(|protocol| Stations::new(protocol, layout, ranks, settings.seed));
-    Ok(Core::new(network, memory, stations, ranks, per_node))
+    Ok(Core::new(network, memory, stations, settings))
 }
 
 /// Moves ranks and network until all ranks have ended; returns who was stuck.
-fn run(shared: &Shared, fibers: &mut Fibers, stop: &AtomicBool) -> Vec<(Rank, u32)> {
+fn run(shared: &Shared, fibers: &mut Fibers<'_>, stop: &AtomicBool) -> Vec<(Rank, u32)> {
     let mut stuck = Vec::new();
     loop {
         let mut core = shared.core();

@@ -1,6 +1,17 @@
 //! The memory of all ranks: one mapping, of which only pages that are touched exist.
+//!
+//! ```text
+//! | a bell | stack of rank 0 | its symmetric heap | stack of rank 1 | its symmetric heap | … | individual heap of rank 0 | of 1 | …
+//! ```
+//!
+//! A stack grows down from where its rank's heap begins. They meet in a page, so that a rank that needs little of either touches one; unless
+//! the machine says what a page costs that is used for the first time.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
@@ -9,38 +20,81 @@ use pelago_platform::{Failure, RegisterError};
 
 use crate::SimulationError;
 
-/// Bytes of a rank's control block: its doorbell, which nobody listens to here.
+/// Bytes of the one control block: a doorbell to which nobody listens.
 const CONTROL_BYTES: usize = 64;
 
-/// What all ranks can reach.
+const PAGE_BYTES: usize = 4096;
+
+/// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its lines in collectives take.
+const SHARED_BYTES: usize = PAGE_BYTES / 4;
+
+/// Bytes of `/proc/self/pagemap` for each page; its two highest bits say whether the page exists.
+const PAGEMAP_WORD_BYTES: usize = 8;
+
+/// What all ranks can reach, and their stacks.
 pub(crate) struct Memory {
-    /// The heaps.
-    reach: Reach,
+    mapping: Arc<Mapping>,
+    addresses: AddressLayout,
+    /// Bytes of each stack; a multiple of a page.
+    stack_bytes: usize,
+    /// How many bytes of each heap lie in the last page of the stack.
+    shared_bytes: usize,
     /// Which heaps each rank has registered: bit 0 the symmetric one, bit 1 the individual one.
     heaps: Vec<u8>,
     /// What was registered besides.
     registered: BTreeMap<(Rank, SegmentId), Cells<'static>>,
+    /// What the kernel tells of pages, if somebody has asked and it does.
+    pagemap: OnceCell<Option<File>>,
 }
 
 impl Memory {
-    pub(crate) fn new(ranks: u32, heap_bytes: u64) -> Result<Self, SimulationError> {
-        let addresses = AddressLayout::new(ranks, heap_bytes).map_err(|error| SimulationError::Memory(error.to_string()))?;
-        let heaps = (ranks as usize * CONTROL_BYTES).next_multiple_of(4096);
-        let (first, control_bytes) = (Rank::new(0), CONTROL_BYTES);
-        let layout = ReachLayout { addresses, first, count: ranks, controls: 0, control_bytes, heaps };
-        let bytes = usize::try_from(layout.bytes()).unwrap_or(usize::MAX);
-        let mapping = Mapping::private(bytes).map_err(|error| SimulationError::Memory(error.to_string()))?;
-        let (heaps, registered) = (vec![0; ranks as usize], BTreeMap::new());
-        Ok(Self { reach: Reach::new(Arc::new(mapping), layout), heaps, registered })
+    /// Room for so many ranks. Stacks and heaps share pages if `close`; `stack_bytes` may be 0.
+    pub(crate) fn new(ranks: u32, heap_bytes: u64, stack_bytes: usize, close: bool) -> Result<Self, SimulationError> {
+        let no_room = |error: &dyn std::fmt::Display| SimulationError::Memory(error.to_string());
+        let addresses = AddressLayout::new(ranks, heap_bytes).map_err(|error| no_room(&error))?;
+        let stack_bytes = stack_bytes.checked_next_multiple_of(PAGE_BYTES).unwrap_or(usize::MAX);
+        let each = addresses.segment_bytes().saturating_mul(2).saturating_add(stack_bytes as u64);
+        let bytes = each.saturating_mul(ranks.into()).saturating_add(PAGE_BYTES as u64);
+        let mapping = Mapping::private(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| no_room(&error))?;
+        let (mapping, heaps, registered) = (Arc::new(mapping), vec![0; ranks as usize], BTreeMap::new());
+        let shared_bytes = if close { SHARED_BYTES.min(stack_bytes) } else { 0 };
+        Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, pagemap: OnceCell::new() })
     }
 
     pub(crate) fn addresses(&self) -> AddressLayout {
-        self.reach.addresses()
+        self.addresses
+    }
+
+    pub(crate) fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// Where the stack of a rank lies in the mapping: it begins at a page, and ends where the heap begins.
+    pub(crate) fn stack(&self, rank: u32) -> Range<usize> {
+        let start = PAGE_BYTES + rank as usize * (self.stack_bytes + self.segment_bytes());
+        start..start + self.stack_bytes - self.shared_bytes
     }
 
     /// What `rank` reaches by loads and stores: its own memory.
     pub(crate) fn reach_of(&self, rank: Rank) -> Reach {
-        self.reach.only(rank)
+        let (addresses, control_bytes) = (self.addresses, CONTROL_BYTES);
+        let [heaps, individual] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(|segment| self.heap(rank, segment));
+        let layout = ReachLayout { addresses, first: rank, count: 1, controls: 0, control_bytes, heaps };
+        Reach::apart(self.mapping.clone(), layout, individual)
+    }
+
+    /// Where a heap of a rank begins.
+    fn heap(&self, rank: Rank, segment: SegmentId) -> usize {
+        let rank = rank.number();
+        if segment == SegmentId::SYMMETRIC {
+            return self.stack(rank).end;
+        }
+        PAGE_BYTES + self.heaps.len() * (self.stack_bytes + self.segment_bytes()) + rank as usize * self.segment_bytes()
+    }
+
+    /// A mapping holds them all, so that their sizes fit.
+    fn segment_bytes(&self) -> usize {
+        self.addresses.segment_bytes() as usize
     }
 
     pub(crate) fn register(&mut self, rank: Rank, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
@@ -66,18 +120,42 @@ impl Memory {
         }
     }
 
+    /// How many pages of a heap, of those that hold `bytes` bytes from `address` on, do not exist yet, as far as the kernel tells.
+    pub(crate) fn unused_pages(&self, address: GlobalAddress, bytes: u64) -> u64 {
+        let Some(cells) = self.heap_cells(address, bytes).filter(|_| bytes > 0) else { return 0 };
+        let page = rustix::param::page_size();
+        let start = cells.pointer().as_ptr() as usize;
+        let (first, end) = (start / page, (start + cells.bytes()).div_ceil(page));
+        let Some(map) = self.pagemap.get_or_init(|| File::open("/proc/self/pagemap").ok()) else { return 0 };
+        let mut words = vec![0; (end - first) * PAGEMAP_WORD_BYTES];
+        if map.read_exact_at(&mut words, (first * PAGEMAP_WORD_BYTES) as u64).is_err() {
+            return 0;
+        }
+        // Present, or swapped out.
+        let unused = |word: &&[u8]| word[PAGEMAP_WORD_BYTES - 1] & 0b1100_0000 == 0;
+        words.chunks_exact(PAGEMAP_WORD_BYTES).filter(unused).count() as u64
+    }
+
     /// `bytes` bytes of registered memory from `address` on.
     pub(crate) fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'_>, Failure> {
-        let layout = self.addresses();
+        let layout = self.addresses;
         let find = || {
             let (rank, segment) = (layout.rank(address), layout.segment(address)?);
-            if let Some(bit) = heap_bit(segment) {
-                let registered = self.heaps.get(u32::from(rank) as usize)? & bit != 0;
-                return if registered { self.reach.cells(address, bytes) } else { None };
-            }
-            self.registered.get(&(rank, segment))?.part(layout.offset(address), bytes)
+            let Some(bit) = heap_bit(segment) else {
+                return self.registered.get(&(rank, segment))?.part(layout.offset(address), bytes);
+            };
+            let registered = self.heaps.get(rank.index())? & bit != 0;
+            if registered { self.heap_cells(address, bytes) } else { None }
         };
         find().ok_or(Failure::OutOfBounds(address))
+    }
+
+    /// `bytes` bytes of a heap from `address` on.
+    fn heap_cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
+        let layout = self.addresses;
+        let (rank, segment, offset) = (layout.rank(address), layout.segment(address)?, layout.offset(address));
+        let fits = heap_bit(segment).is_some() && rank.index() < self.heaps.len() && bytes <= layout.segment_bytes() - offset;
+        if fits { self.mapping.cells().part(self.heap(rank, segment) as u64 + offset, bytes) } else { None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use pelago_base::Rank;
-use pelago_platform::{Failure, Token};
+use pelago_platform::{Completion, Failure, Token};
 
 use crate::work::Work;
 
@@ -26,6 +26,8 @@ pub(crate) struct Pending {
     /// Whether it has taken effect, and whether its initiator may know.
     pub(crate) effective: bool,
     pub(crate) done: bool,
+    /// Whether its initiator knows that it has completed, and it only waits to be seen.
+    pub(crate) told: bool,
 }
 
 /// How far the network has brought an operation.
@@ -34,6 +36,8 @@ pub(crate) enum Stage {
     #[default]
     OnItsWay,
     AtSource,
+    /// At its target before others see it.
+    Ahead,
     AtTarget,
 }
 
@@ -69,6 +73,53 @@ impl Operations {
     pub(crate) fn remove(&mut self, number: u32) -> Pending {
         self.free.push(number);
         self.places[number as usize].take().expect("the network names operations that it has")
+    }
+}
+
+/// Completions that nobody has fetched, of all ranks: few at a time, so that a rank has no room of its own for them.
+#[derive(Default)]
+pub(crate) struct Completions {
+    places: Vec<(Completion, Link)>,
+    free: Vec<u32>,
+}
+
+/// One rank's completions, oldest first.
+#[derive(Default)]
+pub(crate) struct Fetchable {
+    first: Link,
+    last: Link,
+}
+
+impl Completions {
+    /// Adds one to those of a rank.
+    pub(crate) fn add(&mut self, of: &mut Fetchable, completion: Completion) {
+        let number = self.free.pop().unwrap_or(self.places.len() as u32);
+        match self.places.get_mut(number as usize) {
+            Some(place) => *place = (completion, None),
+            None => self.places.push((completion, None)),
+        }
+        match of.last {
+            Some(last) => self.places[last.get() as usize - 1].1 = link(number),
+            None => of.first = link(number),
+        }
+        of.last = link(number);
+    }
+
+    /// Moves those of a rank; returns whether there were any.
+    pub(crate) fn fetch(&mut self, of: &mut Fetchable, into: &mut Vec<Completion>) -> bool {
+        let Fetchable { first: mut next, .. } = std::mem::take(of);
+        let any = next.is_some();
+        if any && into.capacity() == 0 {
+            // Most are alone.
+            into.reserve_exact(1);
+        }
+        while let Some(number) = next {
+            let completion;
+            (completion, next) = self.places[number.get() as usize - 1];
+            into.push(completion);
+            self.free.push(number.get() - 1);
+        }
+        any
     }
 }
 

@@ -7,11 +7,13 @@ use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation, Park,
-    Parts, PostError, RegisterError, Token, Transport, TwoSided, Woken,
+    Parts, PostError, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
 };
 
+use crate::computing::Meter;
 use crate::core::{ASK, Core, LOOK};
-use crate::fiber;
+use crate::work::Work;
+use crate::{Computing, Data, Settings, fiber};
 
 const NAME: &str = "simulated";
 
@@ -26,15 +28,30 @@ const BY_NIC: Capabilities = Capabilities {
 const BY_PROTOCOL: Capabilities =
     Capabilities { write_bytes_max: pelago_protocol::WRITE_BYTES_MAX, atomics_by_agent: true, ..BY_NIC };
 
+/// The longest transfer whose bytes are moved where sizes are simulated: what counts, flags and describes stays real.
+const SIZED_BYTES_MAX: u64 = 64;
+
 /// The job, as its ranks share it. Only one of them runs at any time, so that the lock is never waited for; it is never held where a rank
 /// stops.
 pub(crate) struct Shared {
     core: Mutex<Core>,
+    /// The longest transfer whose bytes are moved.
+    data_bytes_max: u64,
+    /// Whether computing takes the time that the program says.
+    declared: bool,
+    /// Who measures it, if somebody does.
+    meter: Option<Mutex<Meter>>,
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core) -> Arc<Self> {
-        Arc::new(Self { core: Mutex::new(core) })
+    pub(crate) fn new(core: Core, settings: &Settings) -> Arc<Self> {
+        let meter = match settings.computing {
+            Computing::Measured { scale } => Some(Mutex::new(Meter::new(settings.ranks, scale))),
+            _ => None,
+        };
+        let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
+        let declared = settings.computing == Computing::Declared;
+        Arc::new(Self { core: Mutex::new(core), data_bytes_max, declared, meter })
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
@@ -59,6 +76,13 @@ impl Shared {
         }
     }
 
+    /// Lets the time pass that an operation keeps the rank itself busy, if it does.
+    fn stay_busy(&self, duration: Duration) {
+        if duration > Duration::ZERO {
+            self.pass(duration);
+        }
+    }
+
     /// A rank that only looks, or asks for the time, and never waits would stop time.
     fn look_in_vain(&self, what: u32) {
         let mut core = self.core();
@@ -72,8 +96,11 @@ impl Shared {
 
 impl Clock for Shared {
     fn now(&self) -> Instant {
+        self.called();
         self.look_in_vain(ASK);
-        self.core().now()
+        let now = self.core().now();
+        self.returned();
+        now
     }
 }
 
@@ -113,6 +140,11 @@ impl Park for Shared {
         false
     }
 
+    /// A word, and a value beside it: all lines of a rank are a quarter of a page.
+    fn line_bytes(&self) -> u64 {
+        16
+    }
+
     fn join(&self) {}
 
     fn leave(&self) {}
@@ -130,7 +162,26 @@ impl Park for Shared {
     }
 
     fn compute(&self, duration: Duration) {
-        self.pass(duration);
+        if self.declared {
+            self.pass(duration);
+        }
+    }
+
+    fn called(&self) {
+        let Some(meter) = &self.meter else { return };
+        // First of all: what follows is not the program's.
+        let steady = std::time::Instant::now();
+        let Some(rank) = self.core().running else { return };
+        let computed = meter.lock().unwrap_or_else(PoisonError::into_inner).called(rank, steady);
+        if computed > Duration::ZERO {
+            self.pass(computed);
+        }
+    }
+
+    fn returned(&self) {
+        let Some(meter) = &self.meter else { return };
+        let Some(rank) = self.core().running else { return };
+        meter.lock().unwrap_or_else(PoisonError::into_inner).returned(rank);
     }
 }
 
@@ -174,6 +225,17 @@ impl Bootstrap for Member {
     }
 
     fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        self.shared.called();
+        let met = self.meet(meanwhile);
+        self.shared.returned();
+        met
+    }
+
+    fn finish(&mut self) {}
+}
+
+impl Member {
+    fn meet(&self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
         let mut core = self.shared.core();
         let meetings = core.meetings;
         if core.meet() {
@@ -199,8 +261,6 @@ impl Bootstrap for Member {
             }
         }
     }
-
-    fn finish(&mut self) {}
 }
 
 /// One rank's end of the simulated network.
@@ -256,7 +316,34 @@ impl Transport for End {
         if to.0 >= core.size() {
             return Err(PostError::Unknown(to));
         }
-        fiber::outside(|| core.post(self.rank, Rank::new(to.0), operation, token))
+        let taken = core.pages_taken(self.rank, &operation);
+        if taken > Duration::ZERO {
+            drop(core);
+            self.shared.pass(taken);
+            core = self.shared.core();
+        }
+        let busy = fiber::outside(|| core.post(self.rank, Rank::new(to.0), operation, token))?;
+        drop(core);
+        self.shared.stay_busy(busy);
+        Ok(())
+    }
+
+    fn data_bytes_max(&self) -> u64 {
+        self.shared.data_bytes_max
+    }
+
+    fn post_size(&mut self, _now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        if self.shared.data_bytes_max == u64::MAX {
+            return Err(PostError::Sizes);
+        }
+        let mut core = self.shared.core();
+        if to.0 >= core.size() {
+            return Err(PostError::Unknown(to));
+        }
+        let busy = fiber::outside(|| core.start(self.rank, Work::Sized(transfer), token))?;
+        drop(core);
+        self.shared.stay_busy(busy);
+        Ok(())
     }
 
     fn fence(&mut self, to: Endpoint) {

@@ -1,4 +1,4 @@
-//! The stacks of all ranks in one mapping.
+//! The stacks of all ranks, in the mapping of their memory.
 //!
 //! A stack that is not used costs nothing, one that is used the pages that it has touched. Its lowest page is a guard: whoever runs into it
 //! stops the process with a message that names the rank. A mapping for each guard would end at some 32,000 ranks (`vm.max_map_count`),
@@ -6,19 +6,22 @@
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **S1** Stack `i` is the bytes `[i * bytes, (i + 1) * bytes)` of the mapping, above one guard page; nobody else has them.
-//! - **S2** The mapping outlives every coroutine: it is shared by all stacks and unmapped with the last.
+//! - **S1** Stack `i` is the bytes `Memory::stack(i)` of the mapping, with one guard page below; nobody else has them, as heaps end before and
+//!   begin after.
+//! - **S2** The mapping outlives every coroutine: a stack borrows the `Stacks`, which own a share of it.
 #![allow(unsafe_code)]
 
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
-use std::ptr::NonNull;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::{Stack, StackPointer};
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use pelago_memory::Mapping;
+use rustix::mm::{Advice, MprotectFlags};
 
 use crate::SimulationError;
+use crate::memory::Memory;
 
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 const GUARD_INSTALL: i32 = 102;
@@ -26,84 +29,77 @@ const GUARD_INSTALL: i32 = 102;
 /// Guards that are mappings of their own: two of 65,530 that a process usually has for each, with as many left for the rest.
 const MAPPED_GUARDS_MAX: u32 = 16_000;
 
-/// Where the stacks of the running simulation lie, for the handler of faults: start, bytes of one, how many.
-static ARENA: [AtomicUsize; 3] = [AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)];
+/// The least stack: a guard, and three pages.
+pub(crate) const STACK_BYTES_MIN: usize = 16 << 10;
 
-/// The stacks of so many ranks.
+/// Where the stacks of the running simulation lie, for the handler of faults: the first, bytes of one, bytes from one to the next, how many.
+static ARENA: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// The stacks of all ranks of a memory.
 pub(crate) struct Stacks {
-    arena: Rc<Arena>,
-    bytes: usize,
-}
-
-/// The mapping.
-struct Arena {
-    start: NonNull<u8>,
+    mapping: Arc<Mapping>,
+    /// Where the first begins, and the bytes from one to the next.
+    first: usize,
+    step: usize,
     bytes: usize,
 }
 
 /// The stack of one rank.
-pub(crate) struct RankStack {
+pub(crate) struct RankStack<'s> {
     base: usize,
     limit: usize,
-    _arena: Rc<Arena>,
+    stacks: PhantomData<&'s Stacks>,
 }
 
 impl Stacks {
-    /// Room for `count` stacks of `bytes` bytes each, guard included.
-    pub(crate) fn new(count: u32, bytes: usize) -> Result<Self, SimulationError> {
+    /// The stacks of `count` ranks, of [`STACK_BYTES_MIN`] bytes at least, with their guards.
+    pub(crate) fn new(memory: &Memory, count: u32) -> Result<Self, SimulationError> {
         let page = rustix::param::page_size();
-        let bytes = bytes.next_multiple_of(page).max(4 * page);
+        let (first, second) = (memory.stack(0), memory.stack(1));
+        let bytes = first.len();
         let refused = |source: rustix::io::Errno| SimulationError::Stacks { count, bytes, source: source.into() };
-        let all = (count as usize).checked_mul(bytes).ok_or_else(|| refused(rustix::io::Errno::NOMEM))?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
-        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), all, ProtFlags::READ | ProtFlags::WRITE, flags) }
-            .map_err(refused)?;
-        let start = NonNull::new(start.cast::<u8>()).expect("the kernel maps nothing at address 0");
-        let arena = Rc::new(Arena { start, bytes: all });
-        // SAFETY: S1: our own mapping; the advice changes no byte. Large pages would make each stack cost two megabytes.
-        let _ = unsafe { rustix::mm::madvise(start.as_ptr().cast(), all, Advice::LinuxNoHugepage) };
+        let mapping = memory.mapping().clone();
+        let start = mapping.cells().pointer().as_ptr();
+        let stacks = Self { first: start as usize + first.start, step: second.start - first.start, bytes, mapping };
+        // SAFETY: S1: our own mapping; the advice changes no byte. Large pages would make each rank cost two megabytes.
+        let _ = unsafe { rustix::mm::madvise(start.cast(), stacks.mapping.cells().bytes(), Advice::LinuxNoHugepage) };
         for index in 0..count {
-            arena.guard(index as usize * bytes, page, index < MAPPED_GUARDS_MAX).map_err(refused)?;
+            guard(stacks.of(index).limit, page, index < MAPPED_GUARDS_MAX).map_err(refused)?;
         }
-        for (place, value) in ARENA.iter().zip([start.as_ptr() as usize, bytes, count as usize]) {
+        for (place, value) in ARENA.iter().zip([stacks.first, bytes, stacks.step, count as usize]) {
             place.store(value, Ordering::SeqCst);
         }
         tell_overflows();
-        Ok(Self { arena, bytes })
+        Ok(stacks)
     }
 
     /// The stack of `rank`; nobody takes one twice while it is in use.
-    pub(crate) fn of(&self, rank: u32) -> RankStack {
-        let limit = self.arena.start.as_ptr() as usize + rank as usize * self.bytes;
-        RankStack { base: limit + self.bytes, limit, _arena: self.arena.clone() }
+    pub(crate) fn of(&self, rank: u32) -> RankStack<'_> {
+        let limit = self.first + rank as usize * self.step;
+        RankStack { base: limit + self.bytes, limit, stacks: PhantomData }
     }
 }
 
-impl Arena {
-    /// Makes the page at `offset` one that nobody can touch, by a mapping of its own only if `mapped`.
-    fn guard(&self, offset: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
-        // SAFETY: S1: a page of our own that no coroutine uses yet.
-        unsafe {
-            let at = self.start.as_ptr().add(offset).cast();
-            if libc::madvise(at, page, GUARD_INSTALL) == 0 {
-                return Ok(());
-            }
-            if mapped { rustix::mm::mprotect(at, page, MprotectFlags::empty()) } else { Err(rustix::io::Errno::NOMEM) }
+/// Makes the page at `address` one that nobody can touch, by a mapping of its own only if `mapped`.
+fn guard(address: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
+    let at = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: S1: a page of our own that no coroutine uses yet.
+    unsafe {
+        if libc::madvise(at, page, GUARD_INSTALL) == 0 {
+            return Ok(());
         }
+        if mapped { rustix::mm::mprotect(at, page, MprotectFlags::empty()) } else { Err(rustix::io::Errno::NOMEM) }
     }
 }
 
-impl Drop for Arena {
+impl Drop for Stacks {
     fn drop(&mut self) {
-        ARENA[2].store(0, Ordering::SeqCst);
-        // SAFETY: S2: no stack is left.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        ARENA[3].store(0, Ordering::SeqCst);
     }
 }
 
-// SAFETY: S1 and S2: at least four pages, the lowest of which faults; page-aligned; mapped as long as `self` lives.
-unsafe impl Stack for RankStack {
+// SAFETY: S1 and S2: at least three pages and a quarter, the lowest of which faults; aligned for any frame; mapped as long as `self` lives.
+unsafe impl Stack for RankStack<'_> {
     fn base(&self) -> StackPointer {
         NonZeroUsize::new(self.base).expect("above the start of a mapping")
     }
@@ -128,12 +124,13 @@ fn tell_overflows() {
 extern "C" fn handle_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid record.
     let at = unsafe { (*info).si_addr() } as usize;
-    let [start, bytes, count] = [0, 1, 2].map(|index: usize| ARENA[index].load(Ordering::SeqCst));
-    if at >= start && bytes > 0 && (at - start) / bytes < count {
+    let [first, bytes, step, count] = [0, 1, 2, 3].map(|index: usize| ARENA[index].load(Ordering::SeqCst));
+    if count > 0 && at >= first && (at - first) / step < count && (at - first) % step < bytes {
         say(b"pelago: rank ");
-        say_number((at - start) / bytes);
+        say_number((at - first) / step);
         say(b" overflowed its stack of ");
-        say_number(bytes / 1024);
+        // The rest of its last page is the heap's.
+        say_number(bytes.next_multiple_of(4096) / 1024);
         say(b" KiB: give each rank more, with --stack\n");
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(1) };

@@ -2,7 +2,7 @@
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::Cells;
-use pelago_platform::{Failure, Operation};
+use pelago_platform::{Failure, Operation, Transfer};
 use pelago_report::Kind;
 
 use crate::memory::Memory;
@@ -12,11 +12,33 @@ const SHORT: usize = 16;
 
 /// An operation, with its own copy of the bytes of a write.
 pub(crate) enum Work {
-    Write { to: GlobalAddress, bytes: Bytes },
-    Put { from: Cells<'static>, to: GlobalAddress },
-    Get { from: GlobalAddress, to: Cells<'static>, read: Option<Box<[u8]>> },
-    Copy { from: GlobalAddress, to: GlobalAddress, bytes: u64, read: Option<Box<[u8]>> },
-    Atomic { at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
+    Write {
+        to: GlobalAddress,
+        bytes: Bytes,
+    },
+    Put {
+        from: Cells<'static>,
+        to: GlobalAddress,
+    },
+    Get {
+        from: GlobalAddress,
+        to: Cells<'static>,
+        read: Option<Box<[u8]>>,
+    },
+    Copy {
+        from: GlobalAddress,
+        to: GlobalAddress,
+        bytes: u64,
+        read: Option<Box<[u8]>>,
+    },
+    Atomic {
+        at: GlobalAddress,
+        width: Width,
+        operator: AtomicOperator,
+        operand: u64,
+    },
+    /// Moves nothing, and fails where what it stands for would.
+    Sized(Transfer),
 }
 
 /// Bytes that were captured.
@@ -44,14 +66,18 @@ impl Work {
             Self::Get { to, .. } => (Kind::Get, to.bytes() as u64),
             Self::Copy { bytes, .. } => (Kind::Copy, *bytes),
             Self::Atomic { width, .. } => (Kind::Atomic, width.bytes()),
+            Self::Sized(Transfer::Put { bytes, .. }) => (Kind::Put, *bytes),
+            Self::Sized(Transfer::Get { bytes, .. }) => (Kind::Get, *bytes),
+            Self::Sized(Transfer::Copy { bytes, .. }) => (Kind::Copy, *bytes),
         }
     }
 
     /// The address whose owner it is posted to.
     pub(crate) fn address(&self) -> GlobalAddress {
         match *self {
-            Self::Write { to, .. } | Self::Put { to, .. } => to,
+            Self::Write { to, .. } | Self::Put { to, .. } | Self::Sized(Transfer::Put { to, .. }) => to,
             Self::Get { from, .. } | Self::Copy { from, .. } => from,
+            Self::Sized(Transfer::Get { from, .. } | Transfer::Copy { from, .. }) => from,
             Self::Atomic { at, .. } => at,
         }
     }
@@ -64,14 +90,20 @@ impl Work {
     pub(crate) fn written(&self, memory: &Memory) -> Option<Rank> {
         match *self {
             Self::Write { to, .. } | Self::Put { to, .. } | Self::Copy { to, .. } => Some(memory.addresses().rank(to)),
+            Self::Sized(Transfer::Put { to, .. } | Transfer::Copy { to, .. }) => Some(memory.addresses().rank(to)),
             Self::Atomic { at, .. } => Some(memory.addresses().rank(at)),
-            Self::Get { .. } => None,
+            Self::Get { .. } | Self::Sized(Transfer::Get { .. }) => None,
         }
     }
 
     /// Whether bytes have to be read before it takes effect, and have not been.
     pub(crate) fn needs_read(&self) -> bool {
-        matches!(self, Self::Get { read: None, .. } | Self::Copy { read: None, .. })
+        matches!(
+            self,
+            Self::Get { read: None, .. }
+                | Self::Copy { read: None, .. }
+                | Self::Sized(Transfer::Get { .. } | Transfer::Copy { .. })
+        )
     }
 
     /// The bytes of a get or a copy leave their memory.
@@ -79,6 +111,9 @@ impl Work {
         let (from, bytes, read) = match self {
             Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
             Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
+            Self::Sized(Transfer::Get { from, bytes } | Transfer::Copy { from, bytes, .. }) => {
+                return memory.cells(*from, *bytes).map(|_| ());
+            }
             _ => return Ok(()),
         };
         let cells = memory.cells(from, bytes)?;
@@ -97,6 +132,8 @@ impl Work {
                 let word = memory.cells(*at, width.bytes())?;
                 return word.atomic(*width, *operator, *operand).ok_or(Failure::Misaligned(*at));
             }
+            Self::Sized(Transfer::Put { to, bytes } | Transfer::Copy { to, bytes, .. }) => drop(memory.cells(*to, *bytes)?),
+            Self::Sized(Transfer::Get { .. }) => {}
         }
         Ok(0)
     }

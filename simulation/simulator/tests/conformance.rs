@@ -56,6 +56,8 @@ fn job(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> 
         heap_bytes: HEAP_BYTES,
         stack_bytes: 64 << 10,
         protocol,
+        data: Default::default(),
+        computing: Default::default(),
         report: None,
         stop: Default::default(),
     };
@@ -84,6 +86,11 @@ fn two_ranks_per_node(ranks: u32) -> Ranks {
     job("rx200-qdr", ranks, 2, None)
 }
 
+/// All in the memory of one node.
+fn shared_memory(ranks: u32) -> Ranks {
+    job("laptop", ranks, ranks, None)
+}
+
 /// The library's own protocol, over a network on which much goes wrong.
 fn by_protocol(ranks: u32) -> Ranks {
     let delay_max = Duration::from_microseconds(50);
@@ -93,4 +100,5 @@ fn by_protocol(ranks: u32) -> Ranks {
 
 pelago_kit::conformance!(apart, a_rank_per_node);
 pelago_kit::conformance!(together, two_ranks_per_node);
+pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);

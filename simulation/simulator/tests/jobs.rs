@@ -6,7 +6,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Fault;
 use pelago_rma::{Error, Result, World};
-use pelago_simulator::{Outcome, Settings, simulate};
+use pelago_simulator::{Computing, Outcome, Settings, simulate};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
     let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap();
@@ -18,6 +18,8 @@ fn settings(ranks: u32, per_node: u32) -> Settings {
         heap_bytes: 4 << 20,
         stack_bytes: 256 << 10,
         protocol: None,
+        data: Default::default(),
+        computing: Default::default(),
         report: None,
         stop: Default::default(),
     }
@@ -25,7 +27,7 @@ fn settings(ranks: u32, per_node: u32) -> Settings {
 
 fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
     simulate(settings, |parts| {
-        let world = World::new(parts)?;
+        let world = World::new(*parts)?;
         let value = body(&world)?;
         world.finish()?;
         Ok(value)
@@ -201,4 +203,106 @@ fn what_a_rank_fetches_itself_may_be_waited_for() {
         world.barrier()
     });
     assert!(outcome.results.into_iter().all(|result| result.unwrap().is_ok()));
+}
+
+/// All ranks in the memory of one node.
+fn shared_memory(ranks: u32) -> Settings {
+    let machine = "name = \"m\"\n[node.shared]\nvisible_ns = 50\natomic_ns = 7\npage_ns = 1000\nput = [[8, 2]]\nget = [[8, 9]]";
+    Settings { machine: Machine::parse(machine).unwrap(), ..settings(ranks, ranks) }
+}
+
+#[test]
+fn a_rank_that_shares_memory_does_its_operations_itself() {
+    let outcome = run(&shared_memory(2), |world| {
+        let words = world.alloc::<u64>(8192)?;
+        let other = Rank::new(1 - world.rank().number());
+        // The page of the word, and that of the barrier's.
+        words.local().store(0, 0);
+        world.barrier()?;
+        world.barrier()?;
+        let mut times = Vec::new();
+        let mut start = world.now();
+        let mut end = |times: &mut Vec<u64>| {
+            times.push(world.now().since(start).as_nanoseconds());
+            start = world.now();
+        };
+        world.put(words.at(other, 0), &[7 + u64::from(world.rank())])?.wait()?;
+        end(&mut times);
+        // It comes after what was put.
+        let found = world.fetch_add(words.at(other, 0), 1)?.wait()?;
+        end(&mut times);
+        let got = world.get(words.at(other, 0))?;
+        end(&mut times);
+        world.put(words.at(other, 4096), &[1])?.wait()?;
+        end(&mut times);
+        world.put(words.at(other, 4097), &[1])?.wait()?;
+        end(&mut times);
+        world.barrier()?;
+        Ok((times, found + 1 == got, words.local().load(0)))
+    });
+    for (index, result) in outcome.results.into_iter().enumerate() {
+        let (times, in_order, word) = result.unwrap().unwrap();
+        assert_eq!(times, [52, 7, 9, 1052, 52], "rank {index}");
+        assert!(in_order && word == 9 - index as u64, "rank {index} holds {word}");
+    }
+}
+
+#[test]
+fn what_is_put_is_seen_later_by_whoever_waits() {
+    let outcome = run(&shared_memory(2), |world| {
+        let words = world.alloc::<u64>(16)?;
+        words.local().store(0, 0);
+        world.barrier()?;
+        let start = world.now();
+        if world.rank().number() == 0 {
+            world.put(words.at(Rank::new(1), 0), &[1])?;
+            world.wait_until(words.local(), 0, |word| word == 1)?;
+        } else {
+            world.wait_until(words.local(), 0, |word| word == 1)?;
+            world.put(words.at(Rank::new(0), 0), &[1])?;
+        }
+        Ok(world.now().since(start).as_nanoseconds())
+    });
+    let times: Vec<u64> = outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect();
+    assert!((104..=105).contains(&times[0]), "there and back, each 2 + 50: {times:?}");
+}
+
+/// Uses the processor for some milliseconds.
+fn spin() {
+    let used = || {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        used.tv_sec * 1_000_000_000 + used.tv_nsec
+    };
+    let start = used();
+    while used() < start + 4_000_000 {}
+}
+
+#[test]
+fn computing_costs_what_it_is_asked_to_cost() {
+    let declared = Duration::from_microseconds(1_000_000);
+    let time = |computing| {
+        let outcome = run(&Settings { computing, ..shared_memory(2) }, |world| {
+            world.barrier()?;
+            let start = world.now();
+            if world.rank().number() == 0 {
+                world.compute(declared);
+                spin();
+            }
+            let mine = world.now().since(start);
+            world.barrier()?;
+            Ok((mine, world.now().since(start)))
+        });
+        outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect::<Vec<_>>()
+    };
+    let (said, none) = (time(Computing::Declared), time(Computing::Zero));
+    assert_eq!((said[0].0, said[1].0), (declared, Duration::ZERO));
+    assert_eq!((none[0].0, none[1].0), (Duration::ZERO, Duration::ZERO));
+    assert!(none[1].1 < Duration::from_microseconds(10));
+    // However slow or busy the machine is, the processor time was used; and nobody takes half a second for it.
+    let measured = time(Computing::Measured { scale: 100.0 });
+    let least = Duration::from_microseconds(100 * 2_000);
+    assert!(measured[0].0 > least && measured[1].0 < least, "{measured:?}");
+    assert!(measured[1].1 > least, "who waits has waited: {measured:?}");
+    assert_eq!(said, time(Computing::Declared));
+    assert_eq!(none, time(Computing::Zero));
 }

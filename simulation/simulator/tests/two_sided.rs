@@ -23,6 +23,8 @@ fn settings(kind: &str, extra: &str) -> Settings {
         heap_bytes: 1 << 20,
         stack_bytes: 256 << 10,
         protocol: None,
+        data: Default::default(),
+        computing: Default::default(),
         report,
         stop,
     }
@@ -32,7 +34,7 @@ fn settings(kind: &str, extra: &str) -> Settings {
 /// failed.
 fn incast(settings: &Settings, computing: Duration) -> (u32, u32) {
     let outcome = simulate(settings, |parts| -> Result<_> {
-        let world = World::new(parts)?;
+        let world = World::new(*parts)?;
         let counts = one_rank(&world, computing)?;
         world.finish()?;
         Ok(counts)

@@ -10,7 +10,7 @@ use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Group, Symmetric, World};
 
-use crate::programs::{Act, Memory, Trouble, demand};
+use crate::programs::{Act, Memory, Room, Trouble, demand};
 use crate::random::Random;
 use crate::scenario::Scenario;
 
@@ -40,7 +40,9 @@ pub(crate) struct Crew<'w> {
     group: Option<Group<'w>>,
     words: &'w Symmetric<'w, u64>,
     bytes: &'w Symmetric<'w, u8>,
-    /// The first word of the program that runs.
+    rooms: &'w [Room<'w>],
+    /// The number of the program that runs, and its first word.
+    act: Cell<usize>,
     base: Cell<usize>,
     random: RefCell<Random>,
     stranger: Option<Stranger<'w>>,
@@ -97,17 +99,22 @@ impl<'s> Stage<'s> {
                 (team.clone(), world.group(&team)?)
             }
         };
+        let rooms = self.acts.iter().map(|act| act.room(world, &team, self.stranger)).collect::<Result<Vec<_>, _>>()?;
         world.barrier()?;
         self.ready.set(self.ready.get().max(world.now()));
         let random = Random::of(self.scenario.seed, 1 << 32 | u64::from(world.rank()));
-        let Some(position) = team.position(world.rank()) else { return self.play_stranger(world, &requests, random) };
+        let Some(position) = team.position(world.rank()) else {
+            return self.play_stranger(world, &requests, &rooms, &team, random);
+        };
         let stranger = self.stranger.map(|rank| {
             let (answered, lost) = (Cell::new(0), Cell::new(false));
             Stranger { rank, requests: &requests, answered, lost, told }
         });
-        let (base, random) = (Cell::new(0), RefCell::new(random));
-        let crew = Crew { world, stage: self, team, position, group, words: &words, bytes: &bytes, base, random, stranger };
-        for act in &self.acts {
+        let (act, base, random) = (Cell::new(0), Cell::new(0), RefCell::new(random));
+        let (words, bytes, rooms) = (&words, &bytes, &rooms[..]);
+        let crew = Crew { world, stage: self, team, position, group, words, bytes, rooms, act, base, random, stranger };
+        for (number, act) in self.acts.iter().enumerate() {
+            crew.act.set(number);
             act.play(&crew)?;
             crew.base.set(crew.base.get() + act.memory().words);
             crew.meet(None)?;
@@ -115,10 +122,23 @@ impl<'s> Stage<'s> {
         crew.take_leave()
     }
 
-    /// Asks the crew for this and that, as long as it lives.
-    fn play_stranger(&self, world: &World, requests: &Symmetric<'_, u64>, mut random: Random) -> Result<(), Trouble> {
+    /// Asks the crew for this and that, as long as it lives, and in the middle does its part in the programs.
+    fn play_stranger(
+        &self,
+        world: &World,
+        requests: &Symmetric<'_, u64>,
+        rooms: &[Room<'_>],
+        team: &Team,
+        mut random: Random,
+    ) -> Result<(), Trouble> {
         let me = world.rank();
-        for _ in 0..random.within(1, REQUESTS_MAX) {
+        let count = random.within(1, REQUESTS_MAX);
+        for number in 0..count {
+            if number == count / 2 {
+                let parts = RefCell::new(Random::of(self.scenario.seed, 2 << 32));
+                let pause = || pause(world, self.scenario, &mut parts.borrow_mut());
+                self.acts.iter().zip(rooms).try_for_each(|(act, room)| act.play_stranger(world, room, team, &pause))?;
+            }
             let other = random.below(u64::from(world.size()) - 1) as u32;
             let rank = Rank::new(other + u32::from(other >= me.number()));
             let (asked, answered) = (&self.asked[rank.index()], &self.answered[rank.index()]);
@@ -143,6 +163,24 @@ impl<'w> Crew<'w> {
 
     pub(crate) fn position(&self) -> u32 {
         self.position
+    }
+
+    pub(crate) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Where the messages of the program that runs are.
+    pub(crate) fn room(&self) -> &'w Room<'w> {
+        &self.rooms[self.act.get()]
+    }
+
+    /// Who is no member, and may die.
+    pub(crate) fn stranger(&self) -> Option<Rank> {
+        self.stage.stranger
+    }
+
+    pub(crate) fn is_stranger_dead(&self) -> bool {
+        self.stage.dies.is_some_and(|at| self.world.now() > at)
     }
 
     /// A word of a member.
@@ -244,8 +282,7 @@ impl<'w> Crew<'w> {
                 answered.set(number + 1);
             }
             Err(Error::Failed(Failure::PeerLost(other)) | Error::Fault(Fault::PeerLost(other))) if other == *rank => {
-                let dead = self.stage.dies.is_some_and(|at| self.world.now() > at);
-                demand!(dead, "{rank} counts as lost, though it lives");
+                demand!(self.is_stranger_dead(), "{rank} counts as lost, though it lives");
                 lost.set(true);
             }
             Err(other) => return Err(other.into()),

@@ -11,7 +11,7 @@ use pelago_netsim::Machine;
 use pelago_platform::{BootstrapError, Failure, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_rma::{Error, World};
-use pelago_simulator::{Outcome, Settings, simulate};
+use pelago_simulator::{Computing, Data, Outcome, Settings, simulate};
 
 use crate::crew::Stage;
 use crate::limit::Limit;
@@ -163,12 +163,15 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         heap_bytes: HEAP_BYTES,
         stack_bytes: STACK_BYTES,
         protocol: Some(scenario.protocol(dies)),
+        data: Data::Real,
+        computing: Computing::Declared,
         report: None,
         stop: Arc::default(),
     };
     let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
-    let outcome = simulate(&settings, |Parts { reach, clock, park, bootstrap, transport }| {
+    let outcome = simulate(&settings, |parts| {
+        let Parts { reach, clock, park, bootstrap, transport } = *parts;
         let limit = Arc::new(Limit { inner: park, clock: clock.clone(), until, late: late.clone() });
         let parts = Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport: around(transport) };
         let play = || {

@@ -100,6 +100,120 @@ fn the_same_seed_gives_the_same_files() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// A description of this machine, for a test, by `pelago tune`; `None` where it has one processor, which is told.
+fn tuned(path: &str) -> Option<String> {
+    let ended = run(&["tune", "--rounds", "1", "-o", path]);
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
+        assert!(ended.code == Some(2) && ended.error.contains("one processor") && ended.error.lines().count() == 1, "{ended:?}");
+        return None;
+    }
+    assert_eq!((ended.code, ended.output.as_str(), ended.error.as_str()), (Some(0), "", ""));
+    Some(std::fs::read_to_string(path).unwrap())
+}
+
+#[test]
+fn this_machine_is_described_and_simulated() {
+    let path = std::env::temp_dir().join(format!("pelago-tuned-{}.toml", std::process::id()));
+    let path = path.to_str().unwrap();
+    let Some(text) = tuned(path) else { return };
+    assert!(
+        text.starts_with("# Measured by `pelago tune` on ")
+            && text.contains(&format!("name = \"pelago-tuned-{}\"", std::process::id()))
+    );
+    for key in ["visible_ns", "atomic_ns", "page_ns", "put", "get"] {
+        assert!(
+            text.lines().any(|line| line.starts_with(&format!("{key} = ")) && line.contains("# measured: ")),
+            "{key}: {text}"
+        );
+    }
+    let on = |arguments: &[&str]| run(&[&["sim", "--machine", path, "--quiet", "-n", "2"], arguments].concat());
+    let ended = on(&["--per-node", "2", "ring"]);
+    assert_eq!((ended.code, ended.sorted_lines()), (Some(0), vec!["rank 0 holds 2", "rank 1 holds 1"]), "{ended:?}");
+    assert!(number(&on(&["--per-node", "2", "barrier", "--repeat", "10"]), "us") > 0.0);
+    let apart = on(&["ring"]);
+    assert!(apart.code == Some(1) && apart.error.contains("has no network"), "{apart:?}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn ranks_that_share_memory_see_each_other_after_the_time_of_the_machine() {
+    let ended = run(&[
+        "sim",
+        "--machine",
+        "laptop",
+        "--quiet",
+        "-n",
+        "2",
+        "--per-node",
+        "2",
+        "barrier",
+        "--repeat",
+        "100",
+        "--warm-up",
+        "2",
+    ]);
+    let (put, visible) = (2.50, 62.97);
+    assert!((number(&ended, "us") * 1e3 - put - visible).abs() < 1.0, "{ended:?}");
+}
+
+#[test]
+fn computing_that_is_not_measured_is_the_same_every_time() {
+    let report = std::env::temp_dir().join(format!("pelago-computing-{}.json", std::process::id()));
+    let path = report.to_str().unwrap();
+    let run = |how: &str| {
+        let ended = sim(&["-n", "2", "--quiet", "--compute", how, "--report", path, "particles", "--side", "16"]);
+        ended.expect(0, "");
+        (number(&ended, "count"), std::fs::read_to_string(path).unwrap())
+    };
+    let (declared, zero) = (run("declared"), run("zero"));
+    assert_eq!((&declared, &zero), (&run("declared"), &run("zero")));
+    assert!(declared.1.contains("\"computing\":\"declared\"") && zero.1.contains("\"computing\":\"zero\""));
+    assert!(declared.0 > 0.0 && zero.0 == 0.0, "the owners of particles are found in no time");
+    let measured = run("measured");
+    assert!(measured.0 > 0.0 && measured.1.contains("\"computing\":\"measured, times 1\""), "{}", measured.0);
+    std::fs::remove_file(report).unwrap();
+}
+
+#[test]
+fn rounds_of_the_ring_are_timed() {
+    for command in [&["run", "-n", "3"][..], &["sim", "--machine", "rx200-qdr", "--quiet", "-n", "3"]] {
+        let ended = run(&[command, &["ring", "--repeat", "20", "--warm-up", "2"]].concat());
+        ended.expect(0, "");
+        assert!(ended.output.starts_with("ring ranks 3 us ") && number(&ended, "us") > 0.0, "{ended:?}");
+    }
+}
+
+#[test]
+fn sizes_alone_give_the_same_files() {
+    let directory = std::env::temp_dir().join(format!("pelago-sizes-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let program = ["alltoall", "--bytes", "5000", "--repeat", "2"];
+    for program in [&program[..], &["barrier"], &["ring"]] {
+        let files = |data: &str| {
+            let paths = ["json", "trace"].map(|kind| directory.join(format!("{data}.{kind}")));
+            let [json, trace] = paths.each_ref().map(|path| path.to_str().unwrap());
+            let options = ["-n", "12", "--per-node", "2", "--data", data, "--report", json, "--trace", trace, "--quiet"];
+            let ended = sim(&[&options, program].concat());
+            ended.expect(0, "");
+            (paths.map(|path| std::fs::read(path).unwrap()), ended.output)
+        };
+        let ((real, said), (sizes, said_of_sizes)) = (files("real"), files("sizes"));
+        assert!(real == sizes, "{program:?}, byte by byte");
+        assert_eq!(said_of_sizes.replace(" (only sizes: nothing was checked)", ""), said);
+        assert_eq!(said_of_sizes.contains("only sizes"), program[0] == "alltoall");
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn programs_that_need_bytes_are_refused_without_them() {
+    for program in [&["himeno", "XS", "--iterations", "2"][..], &["particles", "--side", "16"]] {
+        let ended = sim(&[&["-n", "8", "--data", "sizes", "--quiet"], program].concat());
+        assert!(ended.error.contains("World::moves_data") && ended.error.lines().count() == 1, "{ended:?}");
+        assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
+    }
+}
+
 #[test]
 fn a_deadlock_is_told_with_those_who_wait() {
     let ended = sim(&["-n", "3", "--quiet", PROGRAM, "deadlock"]);
@@ -146,13 +260,30 @@ fn wrong_input_is_one_line() {
         (&["-n", "2", "--per-node", "0", "ring"], "--per-node 0"),
         (&["-n", "2", "--faults", "loss=2", "ring"], "loss"),
         (&["-n", "2", "--faults", "gremlins=1", "ring"], "gremlins"),
+        (&["-n", "2", "--data", "some", "ring"], "'some'"),
+        (&["-n", "2", "--data", "sizes", "--protocol", "ring"], "--data sizes"),
         (&["-n", "2", "/no/such/program"], "/no/such/program"),
         (&["-n", "2", "barrier", "--algorithm", "fast"], "barrier:"),
         (&["-n", "x", "ring"], "'x'"),
+        (&["-n", "2", "--compute", "guessed", "ring"], "guessed"),
+        (&["-n", "2", "--compute-scale", "2", "ring"], "--compute measured"),
+        (&["-n", "2", "--compute", "measured", "--compute-scale", "-1", "ring"], "-1"),
+        (&["-n", "2", "ring", "--repeat", "0"], "ring:"),
+        (&["-n", "2", "ring", "--warm-up", "1"], "--repeat"),
     ] {
         let ended = sim(arguments);
         assert_eq!(ended.code, Some(2), "{ended:?}");
         assert!(ended.error.contains(says) && ended.error.lines().count() == 1 && ended.output.is_empty(), "{ended:?}");
+    }
+    for (arguments, says) in [
+        (&["tune", "--machine", "laptop"][..], "--check"),
+        (&["tune", "--check", "--machine", "/no/such/machine"], "/no/such/machine"),
+        (&["tune", "-o", "/no/such/folder/file.toml"], "cannot write /no/such/folder/file.toml"),
+        (&["tune", "--rounds", "0"], "'0'"),
+        (&["sim", "-n", "2", "--machine", "laptop", "ring"], "no network"),
+    ] {
+        let ended = run(arguments);
+        assert!(ended.code != Some(0) && ended.error.contains(says) && ended.error.lines().count() == 1, "{ended:?}");
     }
     let ended = run(&["sim", "-n", "2", "--machine", "/dev/null", "ring"]);
     assert_eq!((ended.code, ended.error.lines().count()), (Some(2), 1), "{ended:?}");

@@ -6,7 +6,12 @@ use crate::{Ended, PROGRAM, Running, pelago};
 
 /// Kills the last of four ranks that want to go on, and returns how the others ended.
 fn survive(options: &[&str]) -> Ended {
-    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM, "survive"]].concat()));
+    bereave("survive", options)
+}
+
+/// As `survive`, while they do something else.
+fn bereave(act: &str, options: &[&str]) -> Ended {
+    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM, act]].concat()));
     kill_process(job.processes[3], Signal::KILL).expect("it runs");
     job.end().1
 }
@@ -35,4 +40,22 @@ fn the_others_finish_on_several_hosts() {
     let expected = ["out of reach", "out of reach", "mapped"];
     let expected: Vec<_> = (0..3).map(|rank| format!("rank {rank} went on, its words {}", expected[rank])).collect();
     assert_eq!(ended.sorted_lines(), expected);
+}
+
+#[test]
+fn a_mailbox_goes_on_without_a_sender_that_held_a_ticket() {
+    for options in [&[][..], &["--transport", "udp"]] {
+        let ended = bereave("mailbox", options);
+        ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
+        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} went on")));
+    }
+}
+
+#[test]
+fn both_ends_of_a_channel_are_told_when_the_other_is_lost() {
+    for options in [&[][..], &["--transport", "udp"]] {
+        let ended = bereave("channel", options);
+        ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
+        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} was told")));
+    }
 }

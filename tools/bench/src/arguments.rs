@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::catalogue::{BENCHMARKS, Benchmark};
+use crate::catalogue::{BENCHMARKS, Benchmark, Jobs};
 
 /// Sizes that put and get are measured with unless the command line names others.
 const BYTES_DEFAULT: [u64; 11] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
 
 /// The largest transfer that is measured: both ends and the program's copy must fit the memory of a small machine.
 const BYTES_MAX: u64 = 1 << 30;
+
+/// The edge of the cube unless the command line says otherwise.
+const EDGE_DEFAULT: u64 = 128;
 
 /// The longest edge of the cube whose faces are transferred: 8 GiB of values.
 const EDGE_MAX: u64 = 1024;
@@ -21,7 +24,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// What to measure; everything if none is given. See --list
+    /// What to measure; everything but crossing and collectives if none is given. See --list
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// How many ranks [default: 2; for barrier 2, 4, 8 and 16, for launch 2 and 16]
@@ -34,7 +37,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     pub bytes: Vec<u64>,
     /// Edge of the cube of numbers whose faces are transferred
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u64).range(3..=EDGE_MAX))]
+    #[arg(long, value_name = "N", default_value_t = EDGE_DEFAULT, value_parser = clap::value_parser!(u64).range(3..=EDGE_MAX))]
     pub edge: u64,
     /// A table for people, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
@@ -70,9 +73,26 @@ pub enum Format {
 }
 
 impl Arguments {
+    /// Those that measure `names` between ranks that share memory, with transfers of these sizes.
+    pub(crate) fn shared(names: &[&str], bytes: &[u64]) -> Self {
+        Self {
+            names: names.iter().map(ToString::to_string).collect(),
+            ranks: None,
+            transport: Transport::Shm,
+            bytes: bytes.to_vec(),
+            edge: EDGE_DEFAULT,
+            format: Format::Json,
+            plot: None,
+            list: false,
+        }
+    }
+
     /// What is to be measured, in the order of the catalogue.
     pub(crate) fn benchmarks(&self) -> impl Iterator<Item = &'static Benchmark> {
-        BENCHMARKS.iter().filter(|benchmark| self.names.is_empty() || self.names.iter().any(|name| name == benchmark.name))
+        BENCHMARKS.iter().filter(|benchmark| match self.names.is_empty() {
+            true => benchmark.jobs != Jobs::Named,
+            false => self.names.iter().any(|name| name == benchmark.name),
+        })
     }
 
     /// The sizes of put and get.
@@ -142,7 +162,7 @@ mod tests {
     #[test]
     fn no_names_are_all() {
         let arguments = parse(&[]).unwrap();
-        assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len());
+        assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - 2, "all but crossing and collectives");
         assert_eq!(arguments.sizes(), BYTES_DEFAULT);
     }
 

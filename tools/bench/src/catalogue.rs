@@ -2,7 +2,7 @@
 
 use crate::Transport;
 use crate::error::Result;
-use crate::measure::{atomics, barrier, computing, faces, memory, rate, transfer, visible};
+use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, transfer, visible};
 use crate::stage::Stage;
 
 /// Something that can be measured.
@@ -25,6 +25,8 @@ pub(crate) struct Benchmark {
 pub(crate) enum Jobs {
     /// One, together with others.
     Shared,
+    /// The same, but only if it is named.
+    Named,
     /// One of its own for each of these numbers of ranks.
     Own(&'static [u32]),
     /// One together with others where ranks share memory; where they do not, one of its own for each of these numbers of ranks.
@@ -100,6 +102,14 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         run: visible::run,
     },
     Benchmark {
+        name: "crossing",
+        summary: "put, get and fetch_add on memory that its owner has used since, put to pages that nobody has used: for pelago tune",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: crossing::run,
+    },
+    Benchmark {
         name: "rate",
         summary: "puts of 8 bytes, 512 and then quiet; raw: stores and a fence; udp: one datagram with all of them, and its answer",
         ranks_min: 1,
@@ -140,12 +150,28 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         run: faces::run,
     },
     Benchmark {
+        name: "halo",
+        summary: "exchange a face of a cube of numbers with the neighbour by a plan, and read it: as it chooses, direct, and packed",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: halo::run,
+    },
+    Benchmark {
         name: "barrier",
         summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share processors; udp: a datagram for each step",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Own(&[2, 4, 8, 16]),
         run: barrier::run,
+    },
+    Benchmark {
+        name: "collectives",
+        summary: "broadcast, reductions, gathers, exchanges and scans of all ranks, by plans; beside MPI: peers/collectives.sh",
+        ranks_min: 1,
+        ranks_min_apart: 1,
+        jobs: Jobs::Named,
+        run: collectives::run,
     },
     Benchmark {
         name: "launch",

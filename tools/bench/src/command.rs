@@ -30,6 +30,22 @@ pub fn list() -> String {
     BENCHMARKS.iter().map(|benchmark| format!("{:32}{}\n", benchmark.name, benchmark.summary)).collect()
 }
 
+/// What one job of two ranks that share memory measures: `names`, as [`list`] has them, with transfers of these sizes.
+///
+/// `job` is that of [`main`].
+///
+/// # Errors
+/// The job cannot be run or fails, in one line.
+pub fn rows(names: &[&str], bytes: &[u64], job: impl FnOnce(u32, &[String]) -> Command) -> Result<Vec<Row>, String> {
+    let arguments = Arguments::shared(names, bytes);
+    let mut rows = Vec::new();
+    let code = run(&mut job(RANKS_DEFAULT, &arguments.of_rank(names)), &mut |row| rows.push(row));
+    match code.map_err(|error| error.to_string())? {
+        0 => Ok(rows),
+        code => Err(format!("the job that measures ended with exit code {code}")),
+    }
+}
+
 /// The results as text, and as pictures in the folder `plot` if there is one.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ mod stage;
 mod table;
 
 pub use arguments::{Arguments, Format, Transport};
-pub use command::{list, main, render};
+pub use command::{list, main, render, rows};
 pub use error::Error;
 pub use launch::launch_rows;
 pub use rank::rank_main;

@@ -1,4 +1,4 @@
-//! The raw limits: the same memory with nothing but instructions.
+//! The raw limits: the same memory with nothing but instructions, and what plain sockets have no safe call for.
 //!
 //! - **B1** All symmetric memory of one host lies in one mapping, in the order of its addresses: the distance of two addresses is
 //!   that of their places. Checked against the kernel's list of mappings before a place of another rank is used.
@@ -10,6 +10,8 @@
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use pelago::{Pod, Rank, Shape, Symmetric, World};
 
@@ -92,6 +94,14 @@ impl Raw<'_, u64> {
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         &self.words()[index]
     }
+}
+
+/// Sets an option of UDP that is a number.
+pub(crate) fn set_udp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let bytes = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel reads `bytes` bytes of `value`, which lives until it has answered.
+    let answer = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, (&raw const value).cast(), bytes) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether one line of the kernel's list of mappings holds `bytes` bytes from each of `starts` on.

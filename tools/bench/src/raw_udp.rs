@@ -6,13 +6,16 @@
 use std::hint::spin_loop;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use pelago::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_MESSAGE_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_RUN_DATAGRAMS_MAX};
 use rustix::net::sockopt;
 
 use crate::error::{Error, Result};
+use crate::raw::set_udp_option;
 
 /// The most bytes of a stream that are under way.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -23,8 +26,7 @@ const BUFFER_BYTES: usize = 4 * WINDOW_BYTES;
 /// The receiver of a stream tells so often within a window how much has come.
 const TOLD_PER_WINDOW: usize = 4;
 
-/// The largest payload of a datagram over IPv4, and the bytes of its headers.
-const DATAGRAM_BYTES_MAX: usize = 65_507;
+/// The bytes of the headers of a datagram over IPv4.
 const HEADER_BYTES: usize = 28;
 
 /// Looks at a socket, of a third of a microsecond each, before others may run: longer than an answer takes where nobody else does.
@@ -91,7 +93,9 @@ impl Plain {
 /// One end of a line between two ranks: sockets that hear nobody else.
 pub(crate) struct Line {
     plain: Plain,
+    /// Bytes of a datagram of a stream, and of as many of them as pass the kernel as one message.
     datagram_bytes: usize,
+    message_bytes: usize,
     window_bytes: usize,
     buffer: Mutex<Box<[u8]>>,
 }
@@ -103,11 +107,17 @@ impl Line {
         let refused = |error: rustix::io::Errno| failed(error.into());
         let held_bytes = enlarge(&plain.socket).map_err(refused)?;
         let packet_bytes = sockopt::ip_mtu(&plain.socket).map_err(refused)? as usize;
+        let datagram_bytes = packet_bytes.saturating_sub(HEADER_BYTES).clamp(1, UDP_DATAGRAM_BYTES_MAX);
+        // An older kernel neither cuts messages nor joins them: then each datagram is one.
+        let options = [(libc::UDP_SEGMENT, 0), (libc::UDP_GRO, 1)];
+        let cuts = options.into_iter().all(|(option, value)| set_udp_option(plain.socket.as_fd(), option, value).is_ok());
+        let datagrams = if cuts { (UDP_RUN_BYTES_MAX / datagram_bytes).min(UDP_RUN_DATAGRAMS_MAX) } else { 1 };
         Ok(Self {
             plain,
-            datagram_bytes: packet_bytes.saturating_sub(HEADER_BYTES).clamp(1, DATAGRAM_BYTES_MAX),
+            datagram_bytes,
+            message_bytes: datagrams * datagram_bytes,
             window_bytes: WINDOW_BYTES.min(held_bytes / 2),
-            buffer: Mutex::new(vec![0; DATAGRAM_BYTES_MAX].into()),
+            buffer: Mutex::new(vec![0; UDP_MESSAGE_BYTES_MAX].into()),
         })
     }
 
@@ -143,12 +153,13 @@ impl Line {
         self.plain.poll(|| self.plain.socket.send(bytes)).map(drop)
     }
 
-    /// Sends `bytes` in the largest datagrams that pass in one piece, as far ahead of the receiver as the window allows, and returns when
-    /// it has told that it has them all.
+    /// Sends `bytes` in datagrams as long as the library's, as many at once as pass the kernel as one message and as far ahead of the
+    /// receiver as the window allows, and returns when it has told that it has them all.
     #[inline(never)]
     pub(crate) fn stream(&self, bytes: &[u8]) -> Result<()> {
+        self.cut_into(self.datagram_bytes)?;
         let (mut sent, mut told) = (0, 0);
-        for part in bytes.chunks(self.datagram_bytes) {
+        for part in bytes.chunks(self.message_bytes) {
             while sent > told && sent + part.len() > told + self.window_bytes {
                 told = self.hear()?;
             }
@@ -158,10 +169,19 @@ impl Line {
         while told < sent {
             told = self.hear()?;
         }
-        Ok(())
+        // What is not cut at all costs less.
+        self.cut_into(0)
     }
 
-    /// Takes in a stream of as many bytes as `into` has. Each datagram is copied once more: whoever does not know yet what comes next
+    /// Has the kernel cut messages from now on, if it does that here; 0: no longer.
+    fn cut_into(&self, datagram_bytes: usize) -> Result<()> {
+        if self.message_bytes == self.datagram_bytes {
+            return Ok(());
+        }
+        set_udp_option(self.plain.socket.as_fd(), libc::UDP_SEGMENT, datagram_bytes as libc::c_int).map_err(failed)
+    }
+
+    /// Takes in a stream of as many bytes as `into` has. Each message is copied once more: whoever does not know yet what comes next
     /// cannot have it put where it belongs.
     #[inline(never)]
     pub(crate) fn take(&self, into: &mut [u8]) -> Result<()> {

@@ -24,7 +24,7 @@ impl Bench {
 }
 
 /// Runs a job of so many ranks, each of which measures what `arguments` say.
-fn job(this: &Path, transport: Transport, ranks: u32, arguments: &[String]) -> Command {
+pub(crate) fn job(this: &Path, transport: Transport, ranks: u32, arguments: &[String]) -> Command {
     let mut command = Command::new(this);
     command.args(["run", "-n", &ranks.to_string(), "--transport", transport.name()]);
     command.arg(this).args([bundled::COMMAND, bundled::BENCH_RANK]).args(arguments);

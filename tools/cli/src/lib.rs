@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe |
 //! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
-//! | `sim` | `pelago sim`: all ranks on a simulated machine |
+//! | `sim`, `overrides` | `pelago sim`: all ranks on a simulated machine; single values of it replaced |
 //! | `bench` | `pelago bench`: measures in jobs of this executable |
+//! | `tune` | `pelago tune`: describes this machine, and compares what is simulated on the description with what happens |
 //! | `info` | `pelago info`: what this machine offers |
 //! | `attach` | whether processes may read each other's memory here |
 //! | `bundled` | the programs that come with the command |
@@ -20,8 +21,10 @@ mod bench;
 mod bundled;
 mod host;
 mod info;
+mod overrides;
 mod run;
 mod sim;
+mod tune;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -43,6 +46,7 @@ enum Command {
     Run(run::Run),
     Sim(sim::Sim),
     Bench(bench::Bench),
+    Tune(tune::Tune),
     Info(info::Info),
     /// One rank of a bundled program; `pelago run NAME` starts these.
     #[command(hide = true)]
@@ -65,6 +69,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Run(run)) => run.main(),
         Ok(Command::Sim(sim)) => sim.main(),
         Ok(Command::Bench(bench)) => bench.main(),
+        Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Host) => host::main(),
@@ -132,6 +137,8 @@ mod tests {
             (&["run", "--lable", "-n", "2", "ring"], "--lable"),
             (&["run", "-n", "2", "--transport", "pigeon", "ring"], "pigeon"),
             (&["run", "-n", "2", "--time-limit", "-1", "ring"], "-1"),
+            (&["tune", "--rounds", "0"], "0"),
+            (&["tune", "--machine", "laptop"], "--check"),
             (&["fly"], "fly"),
         ] {
             let line = line(arguments);

@@ -154,6 +154,11 @@ impl Station {
         self.endpoint.is_owing()
     }
 
+    /// Bytes that are on their way, if all go to one peer. Cost: a look at each peer that is talked to.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        self.endpoint.stream_bytes()
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) even if nothing comes.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.endpoint.poll_timeout()

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pelago_base::limits::UDP_RUN_BYTES_MAX;
+use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX};
 use pelago_base::{Counters, Instant, Rank, SegmentId};
 use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
@@ -13,9 +13,6 @@ use crate::{Incoming, Outgoing, Socket};
 
 /// Batches that are taken in one after another before what they ask for is answered.
 const BATCHES_MAX: usize = 4;
-
-/// Bytes of a datagram, where the way takes so many: a third of what passes the kernel as one message, rounded to whole words.
-const DATAGRAM_BYTES_MAX: usize = UDP_RUN_BYTES_MAX / 3 / 8 * 8;
 
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
@@ -28,6 +25,8 @@ pub(crate) struct Driver {
     station: Station,
     incoming: Incoming,
     outgoing: Outgoing,
+    /// Whether the kernel may read what is sent when it is delivered: only what is in clear, as the place is used again.
+    lends: bool,
     /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
@@ -35,13 +34,13 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, station: Station, find: Find, lost: Lost) -> Self {
+    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, lost: Lost) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        Self { socket, station, incoming, outgoing, peers: Vec::new(), find, lost }
+        Self { socket, station, incoming, outgoing, lends, peers: Vec::new(), find, lost }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
-        let datagram_bytes = self.socket.payload_bytes_max(address).min(DATAGRAM_BYTES_MAX);
+        let datagram_bytes = self.socket.payload_bytes_max(address).min(UDP_DATAGRAM_BYTES_MAX);
         let peer = self.station.connect(rank, datagram_bytes);
         self.name(peer, Some(address));
         peer
@@ -129,13 +128,17 @@ impl Driver {
     /// Sends what is to be sent: everything, or what is worth a datagram to one peer. Returns whether anything left.
     fn flush(&mut self, now: Instant, to: Option<PeerIndex>, patient: bool) -> bool {
         let mut any = false;
+        if self.outgoing.has_lent() && self.station.stream_bytes() == Some(0) {
+            self.outgoing.take_back();
+        }
         loop {
             let more = self.fill(now, to, patient);
             if self.outgoing.is_empty() {
                 return any;
             }
             any = true;
-            if self.socket.send(&mut self.outgoing).left > 0 || !more {
+            let sent = if self.may_lend() { self.socket.lend(&mut self.outgoing) } else { self.socket.send(&mut self.outgoing) };
+            if sent.left > 0 || !more {
                 return any;
             }
         }
@@ -143,7 +146,7 @@ impl Driver {
 
     /// Assembles datagrams; returns whether there is no room for more rather than nothing to send.
     fn fill(&mut self, now: Instant, to: Option<PeerIndex>, patient: bool) -> bool {
-        while let Some(room) = self.outgoing.room(DATAGRAM_BYTES_MAX) {
+        while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
             let transmit = self.station.transmit(now, to, room, patient);
             let Some(Transmit { peer, bytes, .. }) = transmit else { return false };
             if let Some(Some(address)) = self.peers.get(peer.0 as usize) {
@@ -151,6 +154,13 @@ impl Driver {
             }
         }
         true
+    }
+
+    /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in
+    /// their order, so that what is older than what has arrived was read.
+    fn may_lend(&self) -> bool {
+        let is_held = |bytes| bytes <= UDP_LENT_BYTES_MAX as u64;
+        self.lends && self.outgoing.is_large() && self.station.stream_bytes().is_some_and(is_held)
     }
 
     fn find_out(&mut self) {

@@ -63,7 +63,7 @@ impl Udp {
         let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
         let start = std::process::id();
         let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
-        let driver = Driver::new(socket, Station::new(config), find, lost);
+        let driver = Driver::new(socket, Station::new(config), !encrypt, find, lost);
         let shared = Arc::new(Shared::new(driver, wake));
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 
 use pelago_base::Rank;
-use pelago_rma::{Handle, Result};
+use pelago_rma::{Error, Failure, Handle, Result};
 
-use super::{Claim, Gate, SENDER_WORDS, SENDERS, Waiter, rung};
+use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
+use crate::flights::Flights;
+use crate::loss::is_lost;
 use crate::settings::{Counting, Waiting};
 
 /// The receiver at a gate.
@@ -16,6 +18,10 @@ pub(crate) struct Giver<'g, 'w> {
     shares: Vec<Given>,
     /// Grants on their way to their holders.
     told: VecDeque<Told<'w>>,
+    /// Bells that are being rung. Who is lost does not hear his; nobody has to be told.
+    bells: Flights<'w>,
+    /// Grants and bells that were issued.
+    operations: u64,
 }
 
 /// What a share has.
@@ -37,15 +43,32 @@ struct Told<'w> {
 impl<'g, 'w> Giver<'g, 'w> {
     pub(crate) fn new(gate: &'g Gate<'w>) -> Self {
         let given = Given { granted: Ticket::new(gate.slots), owed: 0 };
-        Self { gate, me: gate.world.rank(), shares: vec![given; gate.shares() as usize], told: VecDeque::new() }
+        let shares = vec![given; gate.shares() as usize];
+        Self { gate, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
     }
 
-    /// Grants one more ticket of a share. A holder elsewhere is told of several at a time.
+    /// Operations that were issued.
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Grants one more ticket of a share. The holder is told of a quarter of the slots at a time: else the word that senders work on would
+    /// come and go with each message.
+    #[inline]
     pub(crate) fn give(&mut self, share: u32) -> Result<()> {
         let given = &mut self.shares[share as usize];
         given.owed += 1;
-        let here = self.gate.share(self.me, share).holder == self.me;
-        if here || given.owed >= self.gate.slots.div_ceil(4) {
+        if given.owed < self.gate.slots.div_ceil(4) {
+            return Ok(());
+        }
+        self.tell(share)?;
+        self.ring()
+    }
+
+    /// As `give`; the holder is told at once if that is this rank.
+    pub(crate) fn give_at_once(&mut self, share: u32) -> Result<()> {
+        self.give(share)?;
+        if self.shares[share as usize].owed > 0 && self.gate.share(self.me, share).holder == self.me {
             self.tell(share)?;
             self.ring()?;
         }
@@ -74,8 +97,16 @@ impl<'g, 'w> Giver<'g, 'w> {
             Counting::OneWord => gate.world.add(gate.taken_at(share), Credit::grant(first, count))?,
             Counting::TwoWords => gate.world.add(gate.consumed_at(share), u64::from(count))?,
         };
+        self.operations += 1;
         self.shares[number as usize] = Given { granted: first.after(count), owed: 0 };
-        if gate.settings.waiting == Waiting::Notified {
+        if gate.settings.waiting != Waiting::Notified {
+            return Ok(());
+        }
+        // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
+        for ticket in (0..count).map(|step| first.after(step)) {
+            self.ring_for(number, ticket)?;
+        }
+        if !handle.test()? {
             self.told.push_back(Told { share: number, first, count, handle });
         }
         Ok(())
@@ -83,6 +114,7 @@ impl<'g, 'w> Giver<'g, 'w> {
 
     /// Rings for those who wait for tickets of which their holders know (G2).
     fn ring(&mut self) -> Result<()> {
+        let _unheard = self.bells.settle();
         while let Some(Told { handle, .. }) = self.told.front() {
             if !handle.test()? {
                 break;
@@ -95,12 +127,17 @@ impl<'g, 'w> Giver<'g, 'w> {
         Ok(())
     }
 
-    fn ring_for(&self, share: u32, ticket: Ticket) -> Result<()> {
+    fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
         let gate = self.gate;
-        let found = gate.words.local().swap(gate.waiter_index(share, ticket), 0);
-        let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !gate.is_lost(waiter.rank));
+        let (words, index) = (gate.words.local(), gate.waiter_index(share, ticket));
+        // By an atomic (G2). One of the next lap, which may be there already, is left.
+        let found = words.fetch_add(index, 0);
+        let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(gate.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
-            gate.world.put(gate.words.at(rank, gate.bell_index(sender)), &[rung(share, ticket)])?;
+            words.compare_swap(index, found, 0);
+            self.operations += 1;
+            let rung = gate.world.put(gate.words.at(rank, gate.bell_index(sender)), &[rung(share, ticket)])?;
+            let _unheard = self.bells.add(rung);
         }
         Ok(())
     }
@@ -108,21 +145,32 @@ impl<'g, 'w> Giver<'g, 'w> {
     /// Whether the message of `ticket`, which has not come, never will: it was taken, and no living rank claims it (G1). Who asks
     /// looks for the message once more afterwards.
     ///
-    /// Cost: nothing while no rank is lost; then a round trip for each rank of the job.
+    /// Cost: nothing while no rank is lost; then two round trips for each rank of the job.
     pub(crate) fn is_abandoned(&self, share: u32, ticket: Ticket) -> Result<bool> {
         let gate = self.gate;
         if gate.world.lost().is_empty() || gate.look(gate.share(self.me, share))?.taken.since(ticket) <= 0 {
             return Ok(false);
         }
-        for rank in gate.world.ranks().filter(|&rank| !gate.is_lost(rank)) {
+        // A claim that changes while it is read is seen in parts, once: next time it has changed to what its sender holds.
+        Ok(!self.is_claimed(share, ticket)? && !self.is_claimed(share, ticket)?)
+    }
+
+    /// Whether a living rank claims `ticket`.
+    fn is_claimed(&self, share: u32, ticket: Ticket) -> Result<bool> {
+        let gate = self.gate;
+        for rank in gate.world.ranks().filter(|&rank| !is_lost(gate.world, rank)) {
             let mut words = [0; SENDERS * SENDER_WORDS];
-            gate.world.get_into(gate.words.at(rank, gate.sender_index(0)), &mut words)?;
-            let claims =
-                |sender: &[u64]| sender[0] == u64::from(self.me.number()) + 1 && Claim::of_word(sender[1]).covers(share, ticket);
-            if words.chunks_exact(SENDER_WORDS).any(claims) {
-                return Ok(false);
+            match gate.world.get_into(gate.words.at(rank, gate.sender_index(0)), &mut words) {
+                // It has just been lost; what it has not written by now does not come any more.
+                Err(Error::Failed(Failure::PeerLost(_))) => continue,
+                other => other?,
+            }
+            let is_to_me = |sender: &&[u64]| sender[0] == u64::from(self.me.number()) + 1;
+            let claims = |sender: &[u64]| sender[1..=CLAIMS].iter().any(|&word| Claim::of_word(word).covers(share, ticket));
+            if words.chunks_exact(SENDER_WORDS).filter(is_to_me).any(claims) {
+                return Ok(true);
             }
         }
-        Ok(true)
+        Ok(false)
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{Error, Fault, Handle, Result};
+use pelago_rma::{Error, Handle, Result};
 
-use super::{Claim, Gate, SENDER_WORDS, SENDERS, Share, Waiter, rung};
+use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Share, Waiter, rung};
 use crate::credit::{Credit, Ticket};
+use crate::loss::{all_there, progress, unless_lost};
 use crate::settings::{Counting, Waiting, check};
 
-/// Messages of one sender that are on their way.
+/// Operations of one sender that are on their way, two for a message.
 const FLIGHTS_MAX: usize = 64;
 
 /// How long a sender that looks at the counters pauses, at least and at most.
@@ -17,7 +18,7 @@ const PAUSE_MIN: Duration = Duration::from_microseconds(1);
 const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 
 /// How long a sender waits for its bell before it looks for itself (G2).
-const BELL_LIMIT: Duration = Duration::from_milliseconds(10);
+const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
 
 /// A sender at a gate.
 pub(crate) struct Taker<'g, 'w> {
@@ -31,9 +32,12 @@ pub(crate) struct Taker<'g, 'w> {
     /// The ticket taken last, and whether it had to wait.
     last: Option<Ticket>,
     waited: bool,
-    /// The first ticket whose message may not have come, and how many from there on may be this sender's.
-    claim: Claim,
-    flights: VecDeque<(Ticket, Handle<'w>)>,
+    /// How often it has taken tickets.
+    turns: u64,
+    /// How often it has looked at the counters without taking tickets.
+    looks: u64,
+    /// What is on its way, with the turn of its ticket.
+    flights: VecDeque<(u64, Handle<'w>)>,
 }
 
 impl<'g, 'w> Taker<'g, 'w> {
@@ -45,9 +49,17 @@ impl<'g, 'w> Taker<'g, 'w> {
         }
         gate.senders.set(gate.senders.get() | 1 << sender);
         gate.words.local().store(gate.sender_index(sender), u64::from(to.number()) + 1);
-        let (share, claim) = (gate.nearest(gate.world.rank()), Claim::default());
+        let (share, last) = match gate.left.take() {
+            Some((share, last)) if gate.borrow => (share, Some(last)),
+            _ => (gate.nearest(gate.world.rank()), None),
+        };
         let (granted, flights) = (Ticket::new(gate.slots), VecDeque::new());
-        Ok(Self { gate, to, sender, share, granted, last: None, waited: false, claim, flights })
+        Ok(Self { gate, to, sender, share, granted, last, waited: false, turns: 0, looks: 0, flights })
+    }
+
+    /// How often it has looked at the counters without taking tickets.
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks
     }
 
     /// The share by which it is admitted.
@@ -65,41 +77,74 @@ impl<'g, 'w> Taker<'g, 'w> {
         Ok(self.waited)
     }
 
-    /// Takes `count` tickets that follow each other, and returns the first. Cost: one round trip, two if the counters lie apart.
+    /// Takes `count` tickets that follow each other, and returns the first; all tickets taken before are used. Cost: one round trip, two
+    /// if the counters lie apart.
     pub(crate) fn take(&mut self, count: u32) -> Result<Ticket> {
         self.settle()?;
         if self.waited && self.gate.borrow {
             self.choose()?;
         }
-        self.publish(Claim { taking: true, ..self.claim });
-        let taken = self.add(count);
-        let first = match taken {
-            Ok(credit) => {
-                self.granted = credit.granted;
-                credit.taken
-            }
-            Err(error) => {
-                self.publish(self.claim);
-                return Err(error);
-            }
-        };
-        if self.claim.count == 0 {
-            self.claim = Claim { taking: false, share: self.share, first, count };
-        } else {
-            self.claim.count = first.after(count).since(self.claim.first) as u32;
+        // The place of this turn's claim is that of an earlier one, whose messages are to be complete.
+        while let Some(&(turn, oldest)) = self.flights.front()
+            && turn + CLAIMS as u64 <= self.turns
+        {
+            oldest.wait()?;
+            self.settle()?;
         }
-        self.publish(self.claim);
+        self.claim(Claim { taking: true, ..Claim::default() });
+        let taken = self.add(count).inspect_err(|_| self.claim(Claim::default()))?;
+        let first = taken.taken;
+        self.claim(Claim { taking: false, share: self.share, first, count });
+        self.turns += 1;
+        self.granted = taken.granted;
         self.last = Some(first.after(count - 1));
         self.waited = !self.admits(first);
         Ok(first)
     }
 
+    /// Takes a ticket if that is granted already, and says whether; nobody claims it.
+    pub(crate) fn take_if_granted(&mut self) -> Result<bool> {
+        let (gate, share) = (self.gate, self.counters());
+        let taken_at = gate.taken_at(share);
+        let found = gate.world.fetch(taken_at)?;
+        // Where the counters lie apart, this one is as old as the paper has it: more may be granted by now.
+        let consumed = match gate.settings.counting {
+            Counting::OneWord => None,
+            Counting::TwoWords => Some(gate.world.get(gate.consumed_at(share))? as u32),
+        };
+        let mut word = found.wait()?;
+        loop {
+            let (credit, next) = match consumed {
+                None => (Credit::of_word(word), word.wrapping_add(Credit::TAKE)),
+                Some(consumed) => {
+                    let granted = Ticket::new(consumed).after(gate.slots);
+                    (Credit { taken: Ticket::new(word as u32), granted }, word.wrapping_add(1))
+                }
+            };
+            if credit.is_full() {
+                return self.look_around().map(|()| false);
+            }
+            // Who finds another word was late: somebody took a ticket, or one more was granted.
+            match gate.world.compare_swap(taken_at, word, next)?.wait()? {
+                seen if seen == word => return Ok(true),
+                seen => word = seen,
+            }
+        }
+    }
+
     /// Whether `ticket` is granted. Cost: nothing if that is known, else as much as [`Gate::look`].
     pub(crate) fn is_granted(&mut self, ticket: Ticket) -> Result<bool> {
         if !self.admits(ticket) {
+            self.looks += 1;
             self.granted = self.gate.look(self.counters())?.granted;
         }
         Ok(self.admits(ticket))
+    }
+
+    /// What who does not wait has to do between two looks.
+    pub(crate) fn look_around(&self) -> Result<()> {
+        progress(self.gate.world)?;
+        all_there(self.gate.world, &[self.to, self.counters().holder])
     }
 
     /// Waits until `ticket` is granted.
@@ -108,7 +153,7 @@ impl<'g, 'w> Taker<'g, 'w> {
         let mut registered = false;
         while !self.is_granted(ticket)? {
             let behind = ticket.since(self.granted) as u32;
-            let next = pause.next(self.gate.world.now(), self.granted, behind);
+            let next = pause.next(self.gate.world.now(), self.granted, behind, self.gate.slots);
             match self.gate.settings.waiting {
                 Waiting::Polling => self.pause(ticket, PAUSE_MIN)?,
                 Waiting::Notified if registered => self.pause(ticket, BELL_LIMIT)?,
@@ -122,43 +167,33 @@ impl<'g, 'w> Taker<'g, 'w> {
         Ok(())
     }
 
-    /// The message of `ticket` is complete with `handle`.
-    pub(crate) fn used(&mut self, ticket: Ticket, handle: Handle<'w>) -> Result<()> {
-        self.flights.push_back((ticket, handle));
-        if self.flights.len() == FLIGHTS_MAX {
-            let (_, oldest) = self.flights[0];
-            oldest.wait()?;
+    /// The message of one of the tickets taken last is complete with these.
+    pub(crate) fn used<const N: usize>(&mut self, handles: [Handle<'w>; N]) -> Result<()> {
+        let turn = self.turns - 1;
+        self.flights.extend(handles.map(|handle| (turn, handle)));
+        if self.flights.len() < FLIGHTS_MAX {
+            return Ok(());
         }
+        let (_, oldest) = self.flights[0];
+        oldest.wait()?;
         self.settle()
     }
 
-    /// Waits until all messages are complete.
+    /// Waits until all messages are complete; the first failure is told.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        while let Some(&(_, handle)) = self.flights.front() {
-            let done = handle.wait();
-            self.settle()?;
-            done?;
-        }
-        Ok(())
+        self.flights.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
     }
 
-    /// Claims no longer what has come (G1).
+    /// Forgets messages that are complete. Their claims stay: nobody waits for what has come.
     fn settle(&mut self) -> Result<()> {
-        let before = self.flights.len();
         let mut outcome = Ok(());
-        while let Some((ticket, handle)) = self.flights.front() {
+        while let Some((_, handle)) = self.flights.front() {
             match handle.test() {
                 Ok(false) => break,
                 Ok(true) => {}
                 Err(error) => outcome = outcome.and(Err(error)),
             }
-            let next = ticket.after(1);
-            self.claim.count -= (next.since(self.claim.first) as u32).min(self.claim.count);
-            self.claim.first = next;
             self.flights.pop_front();
-        }
-        if self.flights.len() < before {
-            self.publish(self.claim);
         }
         outcome
     }
@@ -171,9 +206,9 @@ impl<'g, 'w> Taker<'g, 'w> {
         self.gate.share(self.to, self.share)
     }
 
-    fn publish(&self, claim: Claim) {
-        let word = if claim.taking || claim.count > 0 { claim.word() } else { 0 };
-        self.gate.words.local().store(self.gate.claim_index(self.sender), word);
+    /// Claims at this turn's place.
+    fn claim(&self, claim: Claim) {
+        self.gate.words.local().store(self.gate.claim_index(self.sender, self.turns), claim.word());
     }
 
     fn add(&self, count: u32) -> Result<Credit> {
@@ -195,7 +230,7 @@ impl<'g, 'w> Taker<'g, 'w> {
         let gate = self.gate;
         let credit = gate.look(self.counters())?;
         let consumed = self.last.is_none_or(|last| credit.granted.since(last) > gate.slots as i32);
-        if !credit.is_full() || !consumed || self.claim.count > 0 {
+        if !credit.is_full() || !consumed {
             return Ok(());
         }
         let others = (1..gate.shares()).map(|step| (self.share + step) % gate.shares());
@@ -219,8 +254,17 @@ impl<'g, 'w> Taker<'g, 'w> {
         let gate = self.gate;
         let waiter = Waiter { rank: gate.world.rank(), sender: self.sender, ticket };
         let place = gate.words.at(self.to, gate.waiter_index(self.share, ticket));
-        // An atomic, as the receiver's taking it is: they are in one order with what both do to the counters.
-        gate.world.swap(place, waiter.word())?.wait().map(drop)
+        let mut expected = 0;
+        // By an atomic, as the receiver looks: they are in one order with what both do to the counters. What is there of an earlier lap
+        // is replaced; who finds a later one was granted meanwhile.
+        loop {
+            let found = gate.world.compare_swap(place, expected, waiter.word())?.wait()?;
+            let is_later = Waiter::of_word(found).is_some_and(|other| other.ticket.since(ticket) > 0);
+            if found == expected || is_later {
+                return Ok(());
+            }
+            expected = found;
+        }
     }
 
     /// Waits for the bell, at most for `limit`.
@@ -228,48 +272,64 @@ impl<'g, 'w> Taker<'g, 'w> {
         let gate = self.gate;
         let bell = rung(self.share, ticket);
         let waited = gate.world.wait_until_within(limit, gate.words.local(), gate.bell_index(self.sender), |seen| seen == bell);
-        match waited {
-            Ok(_) => self.granted = ticket.after(1),
-            Err(Error::TimedOut { .. }) => {}
-            // The job goes on without some rank; only these matter here.
-            Err(Error::Fault(Fault::PeerLost(_))) if gate.world.fault().is_none() => {}
-            Err(error) => return Err(error),
+        if unless_lost(gate.world, waited)?.is_some() {
+            self.granted = ticket.after(1);
         }
-        gate.all_there(&[self.to, self.counters().holder])
+        all_there(gate.world, &[self.to, self.counters().holder])
     }
 }
 
 impl Drop for Taker<'_, '_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
         // Messages that are complete need no claim; of those that fail, nobody waits for one but for a lost receiver.
         let _told_by_quiet = self.flush();
         let words = self.gate.words.local();
         (0..SENDER_WORDS).for_each(|word| words.store(self.gate.sender_index(self.sender) + word, 0));
         self.gate.senders.set(self.gate.senders.get() & !(1 << self.sender));
+        self.gate.left.set(self.last.map(|last| (self.share, last)));
     }
 }
 
-/// How long a sender pauses between two looks: half the time that the tickets before its own will take, judged by those of the last pause.
+/// How long a sender pauses between two looks. One that is far back wakes amid the lap before its own: who overslept would hold up all
+/// behind it. So the pace of the receiver is judged by its best, and a sender that finds the receiver standing still looks more seldom only after
+/// some looks.
 struct Pause {
     looked: Instant,
     granted: Option<Ticket>,
-    length: Duration,
+    /// What a ticket takes at least.
+    pace: Duration,
+    /// Looks since something was granted.
+    idle: u32,
 }
+
+/// What a ticket takes, before anything is known.
+const PACE: Duration = Duration::from_nanoseconds(100);
+
+/// Looks in vain after which each pause is twice the one before.
+const IDLE_LOOKS: u32 = 8;
 
 impl Pause {
     fn new(now: Instant) -> Self {
-        Self { looked: now, granted: None, length: PAUSE_MIN }
+        Self { looked: now, granted: None, pace: PACE, idle: 0 }
     }
 
-    /// The next pause of a sender with `behind` tickets before its own.
-    fn next(&mut self, now: Instant, granted: Ticket, behind: u32) -> Duration {
+    /// The next pause of a sender with `behind` tickets before its own that are not granted, at a gate of so many slots.
+    fn next(&mut self, now: Instant, granted: Ticket, behind: u32, slots: u32) -> Duration {
         let passed = self.granted.replace(granted).map_or(0, |before| granted.since(before) as u64);
         let elapsed = now.since(std::mem::replace(&mut self.looked, now));
-        let picoseconds = match passed {
-            0 => self.length.as_picoseconds().saturating_mul(2),
-            _ => elapsed.as_picoseconds() / passed * (u64::from(behind) + 1) / 2,
-        };
-        self.length = Duration::from_picoseconds(picoseconds).clamp(PAUSE_MIN, PAUSE_MAX);
-        self.length
+        match elapsed.as_picoseconds().checked_div(passed) {
+            Some(each) => {
+                let pace = self.pace.as_picoseconds();
+                (self.idle, self.pace) = (0, Duration::from_picoseconds(each.min(pace + pace / 4)));
+            }
+            None => self.idle += 1,
+        }
+        let tickets = u64::from(behind.saturating_sub(slots / 2).max(behind / 2).max(1));
+        let doublings = self.idle.saturating_sub(IDLE_LOOKS).min(16);
+        let picoseconds = self.pace.as_picoseconds().saturating_mul(tickets) << doublings;
+        Duration::from_picoseconds(picoseconds).clamp(PAUSE_MIN, PAUSE_MAX)
     }
 }

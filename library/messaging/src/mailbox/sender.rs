@@ -5,21 +5,16 @@ use pelago_rma::{Error, Result};
 
 use super::Mailbox;
 use crate::credit::Ticket;
-use crate::flag::{Content, flag};
 use crate::gate::Taker;
+use crate::message::Sent;
 
-/// What became of a message that was not to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent<M> {
-    /// It is on its way.
-    Sent,
-    /// There is no room now; here it is again.
-    Full(M),
-}
+/// The most tickets taken at once: a small part of a message each, and C3 holds.
+const BATCH_MAX: usize = 128;
 
 /// The end of a mailbox that sends; made by [`Mailbox::sender`].
 ///
-/// Dropped with a ticket that was taken and not used, it gives the ticket up, for which it may have to wait.
+/// Dropped with a ticket that was taken and not used, it gives the ticket up, for which it may have to wait. A rank that panics does not wait:
+/// its ticket is passed over when it is lost.
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     to: Rank,
@@ -52,7 +47,8 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.write(ticket, message)
     }
 
-    /// Sends a message if there is room. Does not wait for the receiver.
+    /// Sends a message if there is room. Does not wait for the receiver. Where others wait for room, whoever only tries may find none again
+    /// and again.
     ///
     /// Cost: as [`send`](Self::send); if the last message found no room, one more round trip to the counters.
     ///
@@ -62,12 +58,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.check(message.as_ref())?;
         let ticket = match self.held {
             Some(ticket) => ticket,
-            None if self.taker.is_full()? => return Ok(Sent::Full(message)),
+            None if self.taker.is_full()? => return self.taker.look_around().map(|()| Sent::Full(message)),
             None => self.taker.take(1)?,
         };
         self.held = Some(ticket);
         if !self.taker.is_granted(ticket)? {
-            return Ok(Sent::Full(message));
+            return self.taker.look_around().map(|()| Sent::Full(message));
         }
         self.held = None;
         self.write(ticket, message.as_ref())?;
@@ -76,8 +72,8 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     /// Sends messages one after another; waits for room.
     ///
-    /// Cost: one round trip to the counters for as many messages as half the slots, and two writes for each. Meanwhile the messages of
-    /// others that come after them wait for them.
+    /// Cost: one round trip to the counters for as many messages as half the slots, up to 128, and two writes for each. Meanwhile the
+    /// messages of others that come after them wait for them.
     ///
     /// # Errors
     /// As [`send`](Self::send); those before the one that failed are on their way.
@@ -91,7 +87,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
             self.send(first)?;
             rest = others;
         }
-        for batch in rest.chunks((self.mailbox.gate.slots() as usize).div_ceil(2)) {
+        for batch in rest.chunks((self.mailbox.gate.slots() as usize).div_ceil(2).min(BATCH_MAX)) {
             let first = self.taker.take(batch.len() as u32)?;
             for (step, message) in batch.iter().enumerate() {
                 let ticket = first.after(step as u32);
@@ -103,6 +99,11 @@ impl<'m, 'w> MailSender<'m, 'w> {
             }
         }
         Ok(())
+    }
+
+    /// How often this end has looked again whether its ticket was granted.
+    pub fn looks(&self) -> u64 {
+        self.taker.looks()
     }
 
     /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
@@ -120,22 +121,19 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     fn write(&mut self, ticket: Ticket, message: &[u8]) -> Result<()> {
         let mailbox = self.mailbox;
-        let (gate, world) = (&mailbox.gate, mailbox.gate.world());
-        let flag_at = mailbox.flag_at(self.to, self.taker.share(), ticket);
-        let content = Content::Message { from: world.rank(), bytes: message.len() };
-        let body = world.put(flag_at.add(1).cast()?, message)?;
-        let told = world.after(&body).put(flag_at, &[flag(ticket, gate.slots(), content)])?;
-        self.taker.used(ticket, told)
+        let ring = mailbox.ring_at(self.to, self.taker.share());
+        let handles = mailbox.slots.write(mailbox.gate.world(), ring, ticket, message)?;
+        self.taker.used(handles)
     }
 
     /// Leaves `count` slots empty, so that the receiver goes on behind them.
     fn give_up(&mut self, first: Ticket, count: u32) {
-        let (mailbox, slots) = (self.mailbox, self.mailbox.gate.slots());
+        let mailbox = self.mailbox;
+        let ring = mailbox.ring_at(self.to, self.taker.share());
         for ticket in (0..count).map(|step| first.after(step)) {
-            let flag_at = mailbox.flag_at(self.to, self.taker.share(), ticket);
             let given_up = self.taker.wait(ticket).and_then(|()| {
-                let told = mailbox.gate.world().put(flag_at, &[flag(ticket, slots, Content::Void)])?;
-                self.taker.used(ticket, told)
+                let told = mailbox.slots.give_up(mailbox.gate.world(), ring, ticket)?;
+                self.taker.used([told])
             });
             if given_up.is_err() {
                 // The receiver is lost, or the job at fault: nobody waits for what comes behind.
@@ -147,7 +145,9 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
 impl Drop for MailSender<'_, '_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.held.take() {
+        if let Some(ticket) = self.held.take()
+            && !std::thread::panicking()
+        {
             self.give_up(ticket, 1);
         }
     }

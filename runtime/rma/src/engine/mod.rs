@@ -11,7 +11,7 @@ mod posting;
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
-use pelago_platform::{Completion, Failure, PostError, Token};
+use pelago_platform::{Completion, Failure, Operation, PostError, Token, Transfer};
 
 use crate::buffer::Buffer;
 use crate::order::{After, Order, Released};
@@ -19,7 +19,7 @@ use crate::peers::{NOBODY, Peer, PeerNumber, Peers};
 use crate::port::Port;
 use crate::record::{Outcome, Outcomes, Record};
 use crate::shared::Shared;
-use crate::task::{Span, Task};
+use crate::task::{Piece, Span, Task};
 use crate::{Error, Result};
 
 /// The operations of one context that are not done.
@@ -39,12 +39,14 @@ pub(crate) struct Engine {
     signals: usize,
     /// Bytes that records and outcomes keep.
     captured: usize,
-    /// How often the transport has made progress.
-    round: u64,
+    /// How often the transport has made progress, from 1 on.
+    round: u32,
     /// Empty between calls, as is the next.
     released: Vec<Released>,
     completed: Vec<Completion>,
-    counters: Counters,
+    /// How often an operation was put back, and how often a wait gave up the processor.
+    deferrals: u64,
+    parks: u64,
 }
 
 impl Engine {
@@ -63,7 +65,8 @@ impl Engine {
             round: 1,
             released: Vec::new(),
             completed: Vec::new(),
-            counters: Counters::default(),
+            deferrals: 0,
+            parks: 0,
         }
     }
 
@@ -71,12 +74,16 @@ impl Engine {
         &mut self.port
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.counters
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        counters.add(Event::Deferred, self.deferrals);
+        counters.add(Event::Parked, self.parks);
+        counters
     }
 
-    pub(crate) fn count(&mut self, event: Event) {
-        self.counters.count(event);
+    /// A wait gives up the processor.
+    pub(crate) fn count_park(&mut self) {
+        self.parks += 1;
     }
 
     /// Whether a failure has not been told.
@@ -163,18 +170,29 @@ impl Engine {
             self.post_or_list(shared, id);
         } else {
             self.deferred += 1;
-            self.counters.count(Event::Deferred);
+            self.deferrals += 1;
         }
         self.release(shared);
         Ok(id)
     }
 
-    /// Posts a short write without keeping its bytes; `None` if there is no room for it in the transport, or it has to wait.
+    /// Posts a short write without keeping its bytes, or only its size; `None` if there is no room for it in the transport, or it has to
+    /// wait.
     #[inline]
-    pub(crate) fn submit_write(&mut self, shared: &Shared, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Option<u64>> {
+    pub(crate) fn submit_write(
+        &mut self,
+        shared: &Shared,
+        after: After,
+        to: GlobalAddress,
+        bytes: &[u8],
+        by_size: bool,
+    ) -> Result<Option<u64>> {
         if bytes.len() > self.write_bytes_max {
             return Ok(None);
         }
+        let size = bytes.len() as u64;
+        let piece =
+            if by_size { Piece::Size(Transfer::Put { to, bytes: size }) } else { Piece::Bytes(Operation::Write { to, bytes }) };
         let after = self.still(after)?;
         let (peer, endpoint) = match self.connect(shared, to) {
             Ok(found) => found,
@@ -182,21 +200,21 @@ impl Engine {
             Err(_) => return Ok(None),
         };
         let written = if after == After::Nothing {
-            self.write(shared, peer, endpoint, to, bytes)? || {
+            self.write(shared, peer, endpoint, piece)? || {
                 self.progress(shared);
-                self.write(shared, peer, endpoint, to, bytes)?
+                self.write(shared, peer, endpoint, piece)?
             }
         } else {
             self.may_follow(after, peer) && {
                 self.port.with(|transport| transport.fence(endpoint));
-                self.write(shared, peer, endpoint, to, bytes)?
+                self.write(shared, peer, endpoint, piece)?
             }
         };
         if !written {
             return Ok(None);
         }
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
-        let sure = Span { address: to, bytes: bytes.len() as u64 }.is_in_heap(shared.reach.addresses());
+        let sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
         self.store(id, Record { waits: !ready, ..Record::written(peer, sure) });
         Ok(Some(id))
     }
@@ -219,7 +237,8 @@ impl Engine {
 
     /// Moves everything that can be moved; returns whether anything did.
     pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
-        self.round += 1;
+        // A peer that was full as many rounds ago as the counter has values is asked one round later.
+        self.round = self.round.wrapping_add(1).max(1);
         let mut completed = std::mem::take(&mut self.completed);
         let mut moved = self.port.progress(shared.clock.now(), &mut completed);
         moved |= !completed.is_empty();
@@ -405,5 +424,5 @@ impl Engine {
 
 const _: () = {
     assert!(size_of::<Record>() <= 128, "the records of a context fit a processor's own cache");
-    assert!(size_of::<Peer>() <= 32, "what is kept of a peer talked to");
+    assert!(size_of::<Peer>() <= 24, "what is kept of a peer talked to");
 };

@@ -1,13 +1,14 @@
 //! How operations get to the transport: at once, when there is room, or behind others that are there already.
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_platform::{Endpoint, Failure, Operation, PostError, Token};
+use pelago_platform::{Endpoint, Failure, PostError, Token};
 
 use super::Engine;
 use crate::order::After;
 use crate::peers::PeerNumber;
 use crate::record::Record;
 use crate::shared::Shared;
+use crate::task::Piece;
 use crate::{Error, Result};
 
 /// Pieces of one operation that are with the transport at once.
@@ -87,8 +88,8 @@ impl Engine {
                 return false;
             }
             let Some(task) = &mut record.task else { return true };
-            let (operation, at) = task.piece(record.posted);
-            match self.post_piece(shared, operation, at, Token(id)) {
+            let (piece, at) = task.piece(record.posted);
+            match self.post_piece(shared, piece, at, Token(id)) {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
                     record.posted += 1;
@@ -104,18 +105,12 @@ impl Engine {
     }
 
     /// Posts a piece to the owner of `at`; `false` if there is no room for it.
-    fn post_piece(
-        &mut self,
-        shared: &Shared,
-        operation: Operation<'_>,
-        at: GlobalAddress,
-        token: Token,
-    ) -> Result<bool, Failure> {
+    fn post_piece(&mut self, shared: &Shared, piece: Piece<'_>, at: GlobalAddress, token: Token) -> Result<bool, Failure> {
         let (peer, endpoint) = self.connect(shared, at).map_err(|error| match error {
             Error::Connect(_) => Failure::PeerLost(shared.reach.addresses().rank(at)),
             _ => Failure::OutOfBounds(at),
         })?;
-        let posted = self.offer(shared, peer, endpoint, operation, token);
+        let posted = self.offer(shared, peer, endpoint, piece, token);
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
     }
 
@@ -140,17 +135,10 @@ impl Engine {
 
     /// Offers a short write to the transport, under the number that comes next.
     #[inline]
-    pub(super) fn write(
-        &mut self,
-        shared: &Shared,
-        peer: PeerNumber,
-        endpoint: Endpoint,
-        to: GlobalAddress,
-        bytes: &[u8],
-    ) -> Result<bool> {
+    pub(super) fn write(&mut self, shared: &Shared, peer: PeerNumber, endpoint: Endpoint, piece: Piece<'_>) -> Result<bool> {
         self.make_place();
         let token = Token(self.order.upcoming());
-        self.offer(shared, peer, endpoint, Operation::Write { to, bytes }, token).map_err(Error::Refused)
+        self.offer(shared, peer, endpoint, piece, token).map_err(Error::Refused)
     }
 
     /// Offers an operation to the transport; `false` if it has no room now, or had none since it last made progress.
@@ -160,14 +148,14 @@ impl Engine {
         shared: &Shared,
         peer: PeerNumber,
         to: Endpoint,
-        operation: Operation<'_>,
+        piece: Piece<'_>,
         token: Token,
     ) -> Result<bool, PostError> {
         let peer = self.peers.get_mut(peer);
         if peer.full_in == self.round {
             return Ok(false);
         }
-        match self.port.post(shared.clock.now(), to, operation, token) {
+        match self.port.post(shared.clock.now(), to, piece, token) {
             Ok(()) => Ok(true),
             Err(PostError::Full) => {
                 peer.full_in = self.round;

@@ -7,13 +7,14 @@ use super::joined;
 use crate::chain::Ordered;
 use crate::handle::Handle;
 use crate::order::After;
-use crate::task::{End, Move};
+use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
 impl Context {
     /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from the one to the other.
     ///
-    /// Without waiting and without a further copy: for large transfers that overlap with computing, allocate both ends globally.
+    /// Without waiting and without a further copy: for large transfers that overlap with computing, allocate both ends globally. The values
+    /// that are found at `from` until it is done may be the ones that go.
     ///
     /// Cost: both ends mapped: one copy, done when the call returns. Else one operation of the transport.
     ///
@@ -51,12 +52,31 @@ impl Context {
     ) -> Result<Handle<'_>> {
         let element = size_of::<T>() as u64;
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
-        let (from, to) = (End::Global(from.address()), End::Global(to.address()));
-        let mut moving = Move { from, to, from_shape, to_shape };
+        let (source, target) = (from.address(), to.address());
+        let mut moving = Move { from: End::Global(source), to: End::Global(target), from_shape, to_shape, by_size: false };
         if after == After::Nothing && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }
+        let bytes = moving.from_shape.bytes()?;
+        moving.by_size = self.shared().goes_by_size(source, bytes)? || self.shared().goes_by_size(target, bytes)?;
+        if let Some(task) = self.own_put(&mut moving) {
+            return Ok(Handle::pending(self, self.submit(after, task, false)?));
+        }
         Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
+    }
+}
+
+impl Context {
+    /// A move from this rank's own heap as a put of that memory, which nobody has to be asked for. A contiguous one is made here, the ends of
+    /// others are put right.
+    fn own_put(&self, moving: &mut Move) -> Option<Task> {
+        let (End::Global(from), End::Global(to)) = (&moving.from, &moving.to) else { return None };
+        let (own, to) = (self.own_cells(*from, moving.from_shape.extent().ok()?)?, *to);
+        if moving.from_shape.counts == [1; 3] && !moving.by_size {
+            return Some(Task::Put { from: own, to });
+        }
+        moving.from = End::Own(own);
+        None
     }
 }
 

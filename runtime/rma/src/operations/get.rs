@@ -57,21 +57,25 @@ impl Context {
             copy_strided(source, from_shape, target, into_shape);
             return Ok(());
         }
-        let buffer = Buffer::zeroed(from_shape.bytes()? as usize);
+        let bytes = from_shape.bytes()?;
+        let by_size = self.shared().goes_by_size(from.address(), bytes)?;
+        let buffer = if by_size { Buffer::hollow(bytes as usize) } else { Buffer::zeroed(bytes as usize) };
         // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
         let from_shape = from_shape.canonical();
         let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
-        let moving = Move { from, to, from_shape, to_shape: from_shape.packed() };
+        let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size };
         self.fetch_buffer(moving.into(), |mut buffer| copy_strided(buffer.cells(), into_shape.packed(), target, into_shape))
     }
 
     #[cold]
     fn get_remote(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
-        let task = Task::contiguous(End::Global(from), End::Buffer(Buffer::zeroed(into.len())), into.len() as u64);
+        let by_size = self.shared().goes_by_size(from, into.len() as u64)?;
+        let buffer = if by_size { Buffer::hollow(into.len()) } else { Buffer::zeroed(into.len()) };
+        let task = Task::contiguous(End::Global(from), End::Buffer(buffer), into.len() as u64);
         self.fetch_buffer(task, |mut buffer| buffer.cells().read(into))
     }
 
-    /// Waits for an operation that fills a buffer, and hands it on.
+    /// Waits for an operation that fills a buffer, and hands it on unless it is hollow.
     fn fetch_buffer(&self, task: Task, hand_on: impl FnOnce(Buffer)) -> Result<()> {
         let id = self.submit(After::Nothing, task, true)?;
         if let Err(error) = self.wait_id(id) {
@@ -79,7 +83,10 @@ impl Context {
             return Err(error);
         }
         let (_, buffer) = self.engine().borrow_mut().take(id);
-        hand_on(buffer.expect("the operation was kept"));
+        let buffer = buffer.expect("the operation was kept");
+        if !buffer.is_hollow() {
+            hand_on(buffer);
+        }
         Ok(())
     }
 }

@@ -44,14 +44,36 @@ impl Context {
         self.put_strided_after(After::Nothing, to, to_shape, from, from_shape)
     }
 
+    /// As [`put`](Self::put), where the bytes are needed though only sizes are moved: for collective operations.
+    #[inline]
+    pub(crate) fn put_data<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
+        if self.reach.write(to.address(), values.as_bytes()) {
+            return Ok(Handle::done());
+        }
+        self.put_remote_as(After::Nothing, to.address(), values.as_bytes(), false)
+    }
+
     #[cold]
     fn put_remote(&self, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+        let by_size = self.shared().goes_by_size(to, bytes.len() as u64)?;
+        self.put_remote_as(after, to, bytes, by_size)
+    }
+
+    fn put_remote_as(&self, after: After, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
+        let _inside = self.shared().inside();
         self.make_room(0)?;
         self.busy.set(true);
-        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), after, to, bytes)? {
+        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), after, to, bytes, by_size)? {
             return Ok(Handle::pending(self, id));
         }
-        let task = Task::contiguous(End::Buffer(Buffer::copy_of(bytes)), End::Global(to), bytes.len() as u64);
+        self.put_captured(after, to, bytes, by_size)
+    }
+
+    /// Puts a copy of `bytes`.
+    #[inline(never)]
+    fn put_captured(&self, after: After, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
+        let buffer = if by_size { Buffer::hollow(bytes.len()) } else { Buffer::copy_of(bytes) };
+        let task = Task::contiguous(End::Buffer(buffer), End::Global(to), bytes.len() as u64);
         Ok(Handle::pending(self, self.submit(after, task, false)?))
     }
 
@@ -73,12 +95,19 @@ impl Context {
             self.ring(to.address());
             return Ok(Handle::done());
         }
-        let mut buffer = Buffer::zeroed(from_shape.bytes()? as usize);
-        write_strided(from.as_bytes(), from_shape, buffer.cells(), from_shape.packed());
+        let bytes = from_shape.bytes()?;
+        let by_size = self.shared().goes_by_size(to.address(), bytes)?;
+        let buffer = if by_size {
+            Buffer::hollow(bytes as usize)
+        } else {
+            let mut buffer = Buffer::zeroed(bytes as usize);
+            write_strided(from.as_bytes(), from_shape, buffer.cells(), from_shape.packed());
+            buffer
+        };
         // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
-        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape };
+        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size };
         Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
     }
 

@@ -172,10 +172,11 @@ impl Grid {
 
     #[inline]
     pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
-        let to = way.to / self.terminals_per_router;
-        for (number, &Dimension { length, stride, ring }) in self.dimensions.iter().enumerate() {
-            let (here, there) = (at / stride % length, to / stride % length);
+        let (mut from, mut to) = (at, way.to / self.terminals_per_router);
+        for (number, &Dimension { length, ring, .. }) in self.dimensions.iter().enumerate() {
+            let (here, there) = (from % length, to % length);
             if here == there {
+                (from, to) = (from / length, to / length);
                 continue;
             }
             // Along this dimension already: the stage says which half of the channels, and which way.

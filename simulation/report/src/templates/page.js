@@ -121,6 +121,7 @@
       count("Events", "events", totals.events),
       count("Packets", "packets", totals.packets),
       count("Packet-hops", "packet-hops", totals.packet_hops),
+      tile("Computing", "computing", {}, job.computing),
       tile("Seed", "seed", { "data-seed": job.seed }, String(job.seed)),
     );
   }

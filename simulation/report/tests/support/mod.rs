@@ -68,6 +68,7 @@ fn facts(ranks: u32, end: Instant, chance: &mut Chance) -> Facts {
         nodes,
         per_node: PER_NODE,
         seed: u64::MAX - 4,
+        computing: "declared".into(),
         end,
         events: 12_345_678,
         packets: 234_567,

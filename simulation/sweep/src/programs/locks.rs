@@ -2,18 +2,12 @@
 
 use std::cell::Cell;
 
-use pelago_base::Duration;
-
-use super::{Act, Memory, Trouble, demand};
+use super::{Act, Memory, Trouble, demand, rest};
 use crate::crew::Crew;
 use crate::random::Random;
 
 const LOCK: usize = 0;
 const VALUE: usize = 1;
-
-/// The first pause after a lock was found taken; it doubles up to as often as the last number says.
-const PAUSE: Duration = Duration::from_microseconds(5);
-const DOUBLED_MAX: u32 = 11;
 
 pub(super) struct Locks {
     seed: u64,
@@ -44,8 +38,7 @@ impl Locks {
             demand!(found != mark(crew), "the lock is held by who does not hold it");
             // A lock in memory that is reached by loads and stores is tried without waiting, so that nothing else would tell.
             crew.look_for_fault()?;
-            let pause = PAUSE.as_picoseconds() << tries.min(DOUBLED_MAX);
-            crew.world().compute(Duration::from_picoseconds(random.within(pause / 2, pause)));
+            rest(crew.world(), random, tries);
             tries += 1;
         }
     }

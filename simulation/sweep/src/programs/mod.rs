@@ -6,10 +6,16 @@
 mod atomics;
 mod barriers;
 mod chains;
+mod channels;
 mod collectives;
 mod copies;
 mod locks;
+mod mailboxes;
 mod ring;
+
+use pelago_base::{Duration, Rank, Team};
+use pelago_messaging::{Channel, Mailbox};
+use pelago_rma::{Error, World};
 
 use crate::crew::Crew;
 use crate::random::Random;
@@ -31,12 +37,28 @@ pub enum Program {
     Chains,
     /// They combine and distribute values.
     Collectives,
+    /// All send to the mailbox of one.
+    Mailboxes,
+    /// Each sends to its right neighbour through a channel.
+    Channels,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 7] =
-        [Self::Ring, Self::Barriers, Self::Atomics, Self::Locks, Self::Copies, Self::Chains, Self::Collectives];
+    pub const ALL: [Self; 9] = [
+        Self::Ring,
+        Self::Barriers,
+        Self::Atomics,
+        Self::Locks,
+        Self::Copies,
+        Self::Chains,
+        Self::Collectives,
+        Self::Mailboxes,
+        Self::Channels,
+    ];
+
+    /// How many of them, the first, use operations alone; the others send messages.
+    pub const OPERATIONS: usize = 7;
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
@@ -48,6 +70,8 @@ impl Program {
             Self::Copies => "copies",
             Self::Chains => "chains",
             Self::Collectives => "collectives",
+            Self::Mailboxes => "mailboxes",
+            Self::Channels => "channels",
         }
     }
 
@@ -61,6 +85,8 @@ impl Program {
             Self::Copies => Box::new(copies::Copies::new(random, size)),
             Self::Chains => Box::new(chains::Chains::new(random, size)),
             Self::Collectives => Box::new(collectives::Collectives::new(random)),
+            Self::Mailboxes => Box::new(mailboxes::Mailboxes::new(random, size)),
+            Self::Channels => Box::new(channels::Channels::new(random)),
         }
     }
 }
@@ -70,11 +96,35 @@ pub(crate) trait Act {
     /// Words and bytes that each rank needs, all zero at first.
     fn memory(&self) -> Memory;
 
+    /// What it needs besides, made by all ranks of the job together.
+    ///
+    /// # Errors
+    /// The library reports something.
+    fn room<'w>(&self, _world: &'w World, _team: &Team, _stranger: Option<Rank>) -> Result<Room<'w>, Error> {
+        Ok(Room::Empty)
+    }
+
     /// What one rank does.
     ///
     /// # Errors
     /// The library reports something, or something is not as it must be.
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
+
+    /// What the stranger does meanwhile, if there is one.
+    ///
+    /// # Errors
+    /// As [`play`](Self::play).
+    fn play_stranger(&self, _world: &World, _room: &Room<'_>, _team: &Team, _pause: &dyn Fn()) -> Result<(), Trouble> {
+        Ok(())
+    }
+}
+
+/// Where messages of a program are.
+pub(crate) enum Room<'w> {
+    Empty,
+    Mailbox(Mailbox<'w>),
+    /// From each member to its right neighbour.
+    Channels(Vec<Channel<'w>>),
 }
 
 /// What a program needs of each rank.
@@ -93,6 +143,16 @@ pub enum Trouble {
     /// Something is not as it must be.
     #[error("{0}")]
     Violated(String),
+}
+
+/// The first pause after something was looked for in vain; it doubles up to as often as the last number says.
+const PAUSE: Duration = Duration::from_microseconds(5);
+const DOUBLED_MAX: u32 = 11;
+
+/// Computes for a while after something was looked for in vain so often.
+fn rest(world: &World, random: &mut Random, tries: u32) {
+    let pause = PAUSE.as_picoseconds() << tries.min(DOUBLED_MAX);
+    world.compute(Duration::from_picoseconds(random.within(pause / 2, pause)));
 }
 
 /// Fails with a message unless a condition holds.

@@ -2,8 +2,11 @@
 
 pub(crate) mod atomics;
 pub(crate) mod barrier;
+pub(crate) mod collectives;
 pub(crate) mod computing;
+pub(crate) mod crossing;
 pub(crate) mod faces;
+pub(crate) mod halo;
 mod live;
 pub(crate) mod memory;
 pub(crate) mod rate;

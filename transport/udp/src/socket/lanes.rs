@@ -4,7 +4,11 @@
 //! Nothing is received by a lane: whoever is sent to answers to where it was told to answer, not to where something came from.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::kernel::set_option;
 
 /// Addresses that may have a socket of their own: one for each of the neighbours of a grid in three dimensions, at best.
 const LANES: usize = 8;
@@ -19,30 +23,53 @@ const COUNT_MAX: u32 = 4 * WORTHWHILE;
 #[derive(Default)]
 pub(super) struct Lanes([Lane; LANES]);
 
-/// The favourite of one place: each of its messages votes for it, each of another's against it.
+/// The favourite of one place: each of its datagrams votes for it, each of another's against it.
 #[derive(Default)]
 struct Lane {
     to: Option<SocketAddr>,
     votes: u32,
-    socket: Option<OwnedFd>,
+    socket: Option<Connected>,
+}
+
+/// A socket that is connected to one address.
+pub(super) struct Connected {
+    pub(super) socket: OwnedFd,
+    /// The length of the datagrams that it cuts messages into which do not say so themselves; 0: none.
+    cuts_into: u16,
 }
 
 impl Lanes {
-    /// Counts a message to `to`; returns its socket, if it has one or `connect` now makes one.
-    pub(super) fn take(&mut self, to: SocketAddr, connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>) -> Option<BorrowedFd<'_>> {
+    /// Counts `count` datagrams to `to`; returns its socket, if it has one or `connect` now makes one.
+    pub(super) fn take(
+        &mut self,
+        to: SocketAddr,
+        count: u32,
+        connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>,
+    ) -> Option<&mut Connected> {
         let lane = &mut self.0[place(to)];
         if lane.to != Some(to) {
-            lane.votes = lane.votes.saturating_sub(1);
+            lane.votes = lane.votes.saturating_sub(count);
             if lane.votes == 0 {
-                *lane = Lane { to: Some(to), votes: 1, socket: None };
+                *lane = Lane { to: Some(to), votes: count, socket: None };
             }
             return None;
         }
-        lane.votes = (lane.votes + 1).min(COUNT_MAX);
-        if lane.votes == WORTHWHILE && lane.socket.is_none() {
-            lane.socket = connect(to);
+        lane.votes = (lane.votes + count).min(COUNT_MAX);
+        if lane.votes >= WORTHWHILE && lane.socket.is_none() {
+            lane.socket = connect(to).map(|socket| Connected { socket, cuts_into: 0 });
         }
-        lane.socket.as_ref().map(|socket| socket.as_fd())
+        lane.socket.as_mut()
+    }
+}
+
+impl Connected {
+    /// Has the kernel cut messages that do not say so themselves; into datagrams of this length, or not at all if it is 0.
+    pub(super) fn cut_into(&mut self, bytes: u16) -> Result<(), Errno> {
+        if self.cuts_into != bytes {
+            set_option(self.socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, bytes.into())?;
+            self.cuts_into = bytes;
+        }
+        Ok(())
     }
 }
 
@@ -69,7 +96,7 @@ mod tests {
 
     /// Sends so many messages, and returns how many went by a lane.
     fn send(lanes: &mut Lanes, port: u16, messages: u32) -> u32 {
-        (0..messages).map(|_| u32::from(lanes.take(address(port), open).is_some())).sum()
+        (0..messages).map(|_| u32::from(lanes.take(address(port), 1, open).is_some())).sum()
     }
 
     #[test]
@@ -94,6 +121,6 @@ mod tests {
     #[test]
     fn a_socket_that_is_refused_is_done_without() {
         let mut lanes = Lanes::default();
-        assert!((0..3 * WORTHWHILE).all(|_| lanes.take(address(1), |_| None).is_none()));
+        assert!((0..3 * WORTHWHILE).all(|_| lanes.take(address(1), 1, |_| None).is_none()));
     }
 }

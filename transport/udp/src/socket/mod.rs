@@ -92,7 +92,13 @@ impl Socket {
     /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
     /// way. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
-        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max)
+        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, false)
+    }
+
+    /// As [`send`](Self::send), but the kernel may read large messages to whom most is sent when they are delivered. Until then nothing
+    /// else takes their place, as long as no more than `UDP_LENT_BYTES_MAX` bytes are on their way, all of them to one address.
+    pub(crate) fn lend(&self, batch: &mut Outgoing) -> Sent {
+        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, true)
     }
 
     /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
@@ -253,6 +259,43 @@ mod tests {
         let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
         let lengths = [[1000; 9].as_slice(), &[10]].concat();
         assert_eq!(exchange(&sender, &receiver, &lengths), [9010]);
+    }
+
+    #[test]
+    fn what_is_lent_arrives_whole() {
+        let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
+        let (mut outgoing, mut incoming) = (Outgoing::new(), Incoming::new());
+        let push = |outgoing: &mut Outgoing, bytes: usize, content: u8| {
+            outgoing.room(bytes).unwrap()[..bytes].fill(content);
+            outgoing.commit(receiver.local_address(), bytes);
+        };
+        // So many that the address gets a socket of its own.
+        for _ in 0..20 {
+            (0..100).for_each(|_| push(&mut outgoing, 1, 0));
+            assert_eq!(sender.lend(&mut outgoing).sent, 100);
+            while receiver.receive(&mut incoming) > 0 {}
+        }
+        assert!(!outgoing.has_lent(), "small messages are copied");
+        for round in 0..100 {
+            (0..3).for_each(|_| push(&mut outgoing, 20_001, round));
+            push(&mut outgoing, 7, round);
+            assert_eq!(sender.lend(&mut outgoing), Sent { sent: 4, dropped: 0, left: 0 });
+            let mut arrived = 0;
+            while arrived < 60_010 {
+                assert_eq!(
+                    poll(&mut [PollFd::new(&receiver.descriptor(), PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())),
+                    Ok(1)
+                );
+                receiver.receive(&mut incoming);
+                for message in incoming.messages() {
+                    assert!(message.iter().all(|&byte| byte == round));
+                    arrived += message.len();
+                }
+            }
+        }
+        if !outgoing.has_lent() {
+            eprintln!("not tested: the kernel takes no pages for a socket");
+        }
     }
 
     #[test]

@@ -1,30 +1,37 @@
 //! Datagrams to send, with the memory in which they are assembled.
 
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 
-use pelago_base::limits::UDP_OUTGOING_DATAGRAMS_MAX;
+use pelago_base::limits::{UDP_LENT_MESSAGE_BYTES_MIN, UDP_OUTGOING_DATAGRAMS_MAX};
 use rustix::io::Errno;
 
-use super::kernel::{Departures, Message};
-use super::lanes::Lanes;
-use super::queue::{Kernel, Queue, Sent};
+use super::kernel::{Departures, Message, Passage};
+use super::lanes::{Connected, Lanes};
+use super::queue::{Kernel, Queue, Sent, begins_page};
 
 /// Datagrams to send, each assembled in place at the end of one buffer.
 ///
-/// At most 128 datagrams of together 256 KiB. Consecutive datagrams of one length to one address are the cheapest: up to 64 of
+/// At most 128 datagrams of together 64 KiB. Consecutive datagrams of one length to one address are the cheapest: up to 64 of
 /// them, and 65,000 bytes, pass the kernel as one message. The last of them may be shorter.
 pub struct Outgoing {
     queue: Queue,
     departures: Departures,
     lanes: Lanes,
+    /// The way by which pages are lent, unless the kernel has shown that there is none.
+    passage: Option<Passage>,
 }
 
 impl Outgoing {
     /// Empty. Allocates all that it ever needs.
     pub fn new() -> Self {
-        Self { queue: Queue::new(), departures: Departures::new(UDP_OUTGOING_DATAGRAMS_MAX), lanes: Lanes::default() }
+        Self {
+            queue: Queue::new(),
+            departures: Departures::new(UDP_OUTGOING_DATAGRAMS_MAX),
+            lanes: Lanes::default(),
+            passage: Passage::open().ok(),
+        }
     }
 
     /// Room for a datagram of up to `bytes` bytes, whose contents are arbitrary; `None` until something has been sent. What is
@@ -44,6 +51,21 @@ impl Outgoing {
         self.queue.commit(to, bytes);
     }
 
+    /// Whether enough waits that its pages are worth lending.
+    pub(crate) fn is_large(&self) -> bool {
+        self.queue.bytes() >= UDP_LENT_MESSAGE_BYTES_MIN
+    }
+
+    /// Whether the kernel may still read something that was sent.
+    pub(crate) fn has_lent(&self) -> bool {
+        self.queue.has_lent()
+    }
+
+    /// The kernel has read all that was sent.
+    pub(crate) fn take_back(&mut self) {
+        self.queue.take_back();
+    }
+
     /// The number of datagrams that wait to be sent.
     pub fn len(&self) -> usize {
         self.queue.datagrams()
@@ -54,16 +76,19 @@ impl Outgoing {
         self.len() == 0
     }
 
-    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes.
+    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes. With `lend`, the kernel may read large
+    /// messages when they are delivered.
     pub(super) fn send(
         &mut self,
         socket: BorrowedFd<'_>,
         connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>,
         segment_bytes_max: &AtomicUsize,
+        lend: bool,
     ) -> Sent {
-        let lane = self.queue.destination().and_then(|to| self.lanes.take(to, connect));
-        let (socket, connected) = lane.map_or((socket, false), |lane| (lane, true));
-        self.queue.send(segment_bytes_max, &mut Descriptor { socket, connected, departures: &mut self.departures })
+        let Self { queue, departures, lanes, passage } = self;
+        let datagrams = queue.datagrams() as u32;
+        let lane = queue.destination().and_then(|to| lanes.take(to, datagrams, connect));
+        queue.send(segment_bytes_max, &mut Way { socket, lane, departures, passage, lend, has_lent: false })
     }
 }
 
@@ -73,14 +98,60 @@ impl Default for Outgoing {
     }
 }
 
-struct Descriptor<'a> {
+/// How a batch leaves.
+struct Way<'a> {
     socket: BorrowedFd<'a>,
-    connected: bool,
+    lane: Option<&'a mut Connected>,
     departures: &'a mut Departures,
+    passage: &'a mut Option<Passage>,
+    lend: bool,
+    has_lent: bool,
 }
 
-impl Kernel for Descriptor<'_> {
-    fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno> {
-        self.departures.send(self.socket, self.connected, messages)
+impl Way<'_> {
+    /// Lends the pages of a message; `None` if it is to be copied.
+    fn lend(&mut self, message: &Message<'_>) -> Option<Result<usize, Errno>> {
+        let (Some(lane), Some(passage)) = (&mut self.lane, &*self.passage) else { return None };
+        // From the beginning of a page, the largest message has no more pages than a socket takes from a pipe at once.
+        if message.bytes.len() < UDP_LENT_MESSAGE_BYTES_MIN || !begins_page(message.bytes) {
+            return None;
+        }
+        let cut = lane.cut_into(message.cut_into.unwrap_or(0));
+        match cut.and_then(|()| passage.send(lane.socket.as_fd(), message.bytes)) {
+            Ok(bytes) if bytes == message.bytes.len() => {
+                self.has_lent = true;
+                Some(Ok(1))
+            }
+            Err(Errno::AGAIN) => {
+                *self.passage = Passage::open().ok();
+                Some(Err(Errno::AGAIN))
+            }
+            // There is no such way here. What it took all the same comes twice.
+            _ => {
+                *self.passage = None;
+                None
+            }
+        }
+    }
+}
+
+impl Kernel for Way<'_> {
+    fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno> {
+        if self.lend
+            && let Some(sent) = messages.clone().next().and_then(|first| self.lend(&first))
+        {
+            return sent;
+        }
+        match &mut self.lane {
+            Some(lane) => {
+                lane.cut_into(0)?;
+                self.departures.send(lane.socket.as_fd(), true, messages)
+            }
+            None => self.departures.send(self.socket, false, messages),
+        }
+    }
+
+    fn has_lent(&self) -> bool {
+        self.has_lent
     }
 }

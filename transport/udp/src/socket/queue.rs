@@ -8,12 +8,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelago_base::limits::{
-    UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_RUN_DATAGRAMS_MAX,
+    UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
+    UDP_RUN_DATAGRAMS_MAX,
 };
 use rustix::io::Errno;
 
 use super::kernel::Message;
 use super::name::{Name, canonical};
+
+/// Bytes of a page, or of several: what is lent is lent by the page.
+const PAGE_BYTES: usize = 4096;
 
 /// What became of the datagrams of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,29 +33,52 @@ pub struct Sent {
 /// What takes messages: the kernel, or its part in a test.
 pub(super) trait Kernel {
     /// Takes the first messages, as many as there is room for, and returns their number; an error is about the very first.
-    fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno>;
+    fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno>;
+
+    /// Whether it reads some of what it has taken later.
+    fn has_lent(&self) -> bool;
 }
 
 /// Datagrams in their order.
 pub(super) struct Queue {
+    /// A batch, and before and after it others that the kernel may still read.
     bytes: Box<[u8]>,
-    /// Where the first datagram begins; 0 except while sending.
+    /// Where the batch begins, and where its first datagram does: at the same place except while sending.
+    origin: usize,
     start: usize,
     /// Where the last one ends.
     end: usize,
     datagrams: usize,
     runs: VecDeque<Run>,
+    /// Whether the kernel may still read what was sent.
+    has_lent: bool,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self {
-            bytes: vec![0; UDP_OUTGOING_BYTES].into(),
-            start: 0,
-            end: 0,
-            datagrams: 0,
-            runs: VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX),
+        let bytes: Box<[u8]> = vec![0; UDP_LENT_BYTES].into();
+        let origin = whole_pages(&bytes, 0);
+        let runs = VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
+        Self { bytes, origin, start: origin, end: origin, datagrams: 0, runs, has_lent: false }
+    }
+
+    /// Whether the kernel may still read what was sent.
+    pub(super) fn has_lent(&self) -> bool {
+        self.has_lent
+    }
+
+    /// The kernel has read what was sent: the next batch is assembled where the first was, which is likely to lie in a cache.
+    pub(super) fn take_back(&mut self) {
+        self.has_lent = false;
+        if self.datagrams == 0 {
+            let origin = whole_pages(&self.bytes, 0);
+            (self.origin, self.start, self.end) = (origin, origin, origin);
         }
+    }
+
+    /// How many bytes wait to be sent.
+    pub(super) fn bytes(&self) -> usize {
+        self.end - self.start
     }
 
     pub(super) fn datagrams(&self) -> usize {
@@ -69,7 +96,7 @@ impl Queue {
         if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
             return None;
         }
-        self.bytes[self.end..].get_mut(..bytes)
+        self.bytes[self.end..self.origin + UDP_OUTGOING_BYTES].get_mut(..bytes)
     }
 
     pub(super) fn commit(&mut self, to: SocketAddr, bytes: usize) {
@@ -104,12 +131,12 @@ impl Queue {
                 Err(_) => outcome.dropped += self.take_message(limit),
             }
         }
-        self.move_to_front();
+        self.make_room(kernel.has_lent());
         outcome.left = self.datagrams;
         outcome
     }
 
-    fn messages(&self, limit: usize) -> impl Iterator<Item = Message<'_>> {
+    fn messages(&self, limit: usize) -> impl Iterator<Item = Message<'_>> + Clone {
         let mut rest = &self.bytes[self.start..self.end];
         self.runs.iter().flat_map(move |run| {
             let (bytes, after) = rest.split_at(run.bytes);
@@ -141,9 +168,17 @@ impl Queue {
         datagrams
     }
 
-    fn move_to_front(&mut self) {
-        self.bytes.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
+    /// Moves what is left to the front of the batch. If what was sent is read later, the next batch is assembled behind it.
+    fn make_room(&mut self, lent: bool) {
+        if lent {
+            self.has_lent = true;
+            self.origin = whole_pages(&self.bytes, self.start);
+            if self.bytes.len() - self.origin < UDP_OUTGOING_BYTES {
+                self.origin = whole_pages(&self.bytes, 0);
+            }
+        }
+        self.bytes.copy_within(self.start..self.end, self.origin);
+        (self.start, self.end) = (self.origin, self.origin + self.end - self.start);
     }
 }
 
@@ -181,7 +216,7 @@ impl Run {
         self.datagrams > 1 && self.segment_bytes <= limit && self.refused.is_none()
     }
 
-    fn messages<'a>(&'a self, bytes: &'a [u8], limit: usize) -> impl Iterator<Item = Message<'a>> {
+    fn messages<'a>(&'a self, bytes: &'a [u8], limit: usize) -> impl Iterator<Item = Message<'a>> + Clone {
         let cut = self.is_cut(limit);
         let (step, count) = if cut { (self.bytes, 1) } else { (self.segment_bytes, self.datagrams) };
         (0..count).map(move |index| Message {
@@ -192,9 +227,20 @@ impl Run {
     }
 }
 
+/// The first place from `from` on where a page begins.
+fn whole_pages(bytes: &[u8], from: usize) -> usize {
+    from + bytes[from..].as_ptr().align_offset(PAGE_BYTES)
+}
+
+/// Whether a page begins where they begin.
+pub(super) fn begins_page(bytes: &[u8]) -> bool {
+    bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pelago_base::limits::{UDP_LENT_BYTES_MAX, UDP_LENT_MESSAGE_BYTES_MIN};
     use proptest::prelude::*;
 
     /// A kernel that does as it is told, call by call, and then takes everything.
@@ -205,6 +251,8 @@ mod tests {
         taken: Vec<(Vec<u8>, Vec<u8>, Option<u16>)>,
         /// The messages of each call.
         offered: Vec<usize>,
+        /// Whether it reads later what it takes.
+        lends: bool,
     }
 
     impl Script {
@@ -228,13 +276,17 @@ mod tests {
     }
 
     impl Kernel for Script {
-        fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> Result<usize, Errno> {
+        fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno> {
             let messages: Vec<_> =
                 messages.map(|message| (message.to.bytes().to_vec(), message.bytes.to_vec(), message.cut_into)).collect();
             self.offered.push(messages.len());
             let count = self.answers.pop_front().unwrap_or(Ok(usize::MAX))?.min(messages.len());
             self.taken.extend(messages.into_iter().take(count));
             Ok(count)
+        }
+
+        fn has_lent(&self) -> bool {
+            self.lends
         }
     }
 
@@ -278,9 +330,9 @@ mod tests {
     fn a_message_is_no_larger_than_the_kernel_cuts() {
         let mut script = Script::default();
         queue(&[(1, 1); UDP_RUN_DATAGRAMS_MAX + 2]).send(&unlimited(), &mut script);
-        queue(&[(1, 13_000); 6]).send(&unlimited(), &mut script);
+        queue(&[(1, 13_000), (1, 13_000), (1, 13_000), (1, 13_000), (1, 13_000), (1, 1)]).send(&unlimited(), &mut script);
         queue(&[(1, 32_501); 2]).send(&unlimited(), &mut script);
-        let expected = [(64, Some(1)), (2, Some(1)), (65_000, Some(13_000)), (13_000, None), (32_501, None), (32_501, None)];
+        let expected = [(64, Some(1)), (2, Some(1)), (65_000, Some(13_000)), (1, None), (32_501, None), (32_501, None)];
         assert_eq!(script.lengths(), expected);
     }
 
@@ -335,13 +387,32 @@ mod tests {
     fn a_batch_is_bounded() {
         let mut many = queue(&[(1, 0); UDP_OUTGOING_DATAGRAMS_MAX]);
         assert_eq!(many.room(0), None);
-        let mut large = queue(&[(1, UDP_PAYLOAD_BYTES_MAX); 4]);
-        let rest = UDP_OUTGOING_BYTES - 4 * UDP_PAYLOAD_BYTES_MAX;
+        let mut large = queue(&[(1, UDP_PAYLOAD_BYTES_MAX)]);
+        let rest = UDP_OUTGOING_BYTES - UDP_PAYLOAD_BYTES_MAX;
         assert!(large.room(rest).is_some() && large.room(rest + 1).is_none());
         for full in [&mut many, &mut large] {
             full.send(&unlimited(), &mut Script::default());
             assert!(full.room(UDP_PAYLOAD_BYTES_MAX).is_some());
         }
+    }
+
+    #[test]
+    fn what_is_lent_stays_as_it_is() {
+        let (mut queue, mut script) = (Queue::new(), Script { lends: true, ..Script::default() });
+        let mut lent: Vec<(usize, u8)> = Vec::new();
+        // Each leaves as much of its last page as can be.
+        let length = UDP_LENT_MESSAGE_BYTES_MIN + 1;
+        for content in 0..(2 * UDP_LENT_BYTES_MAX / length) as u8 {
+            lent.push((queue.start, content));
+            push(&mut queue, 1, length, content);
+            queue.send(&unlimited(), &mut script);
+            let held = lent.iter().rev().take(UDP_LENT_BYTES_MAX / length);
+            assert!(held.into_iter().all(|&(start, content)| queue.bytes[start..][..length].iter().all(|&byte| byte == content)));
+        }
+        assert!(lent[1..].iter().any(|&(start, _)| start == lent[0].0), "the memory is used again");
+        assert!(queue.has_lent() && queue.start != lent[0].0);
+        queue.take_back();
+        assert!(!queue.has_lent() && queue.start == lent[0].0);
     }
 
     fn answer() -> impl Strategy<Value = Result<usize, Errno>> {

@@ -1,0 +1,177 @@
+//! How long collective operations take, by each algorithm, and which one is chosen and why.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::collectives::{Algorithm, Choice, Collectives, Operation, Settings, Sum, UnknownAlgorithm};
+use pelago::{Duration, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Time collective operations: rank 0 prints the operation, the ranks, the bytes of a block, the algorithm, and the microseconds of one
+/// operation on the slowest rank
+#[derive(Parser)]
+#[command(name = "collectives")]
+struct Arguments {
+    /// broadcast, reduce, allreduce, allgather, reduce-scatter, gather, scatter, alltoall, scan, exclusive-scan or barrier
+    #[arg(long, value_name = "NAME", default_value_t = Operation::Allreduce)]
+    operation: Operation,
+    /// Bytes of a block: multiples of 8, also with K or M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "8", value_parser = bytes)]
+    bytes: Vec<usize>,
+    /// One of the algorithms; all that are possible; or auto: the best by trial, and why
+    #[arg(long, value_name = "all|auto|NAME", default_value = "auto")]
+    algorithm: Which,
+    /// How many operations are timed together, one after another
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
+    repeat: u32,
+    /// Consecutive ranks on a host, for hierarchical algorithms [default: those that reach each other's memory]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = at_least_one)]
+    per_host: Option<u32>,
+    /// Megabytes of each rank's heap for all of this
+    #[arg(long, value_name = "M", default_value_t = 32, allow_negative_numbers = true, value_parser = at_least_one)]
+    memory: u32,
+}
+
+/// Which algorithms are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    Auto,
+    One(Algorithm),
+}
+
+impl std::str::FromStr for Which {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        match name {
+            "all" => Ok(Self::All),
+            "auto" => Ok(Self::Auto),
+            name => name.parse().map(Self::One),
+        }
+    }
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => measure(world, arguments),
+        Err(stop) => Ok(stop.tell("collectives", world)),
+    });
+    exit("collectives", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let settings =
+        Settings { memory_bytes: (arguments.memory as usize) << 20, per_host: arguments.per_host, ..Settings::default() };
+    let all = Collectives::new(world, &settings)?;
+    let operation = arguments.operation;
+    let sizes = if operation == Operation::Barrier { &[0][..] } else { &arguments.bytes };
+    let mut right = true;
+    for &bytes in sizes {
+        let choices = match arguments.algorithm {
+            Which::Auto => vec![Choice::Trial],
+            Which::One(algorithm) => vec![Choice::Fixed(algorithm)],
+            Which::All => {
+                let candidates = all.candidates::<u64>(operation, bytes / 8, true)?;
+                candidates.iter().map(|candidate| Choice::Fixed(candidate.algorithm)).collect()
+            }
+        };
+        for choice in choices {
+            right &= time(world, &all, arguments, bytes, choice)?;
+        }
+    }
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Times operations by one plan; returns whether every member got what it should.
+fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usize, choice: Choice) -> pelago::Result<bool> {
+    let (operation, position, size, count) = (arguments.operation, all.position(), world.size(), bytes / 8);
+    let mut plan = all.plan_of(operation, count, Sum, choice)?;
+    let mine = u64::from(position) + 1;
+    let input = vec![mine; operation.blocks_in(position, size) as usize * count];
+    let mut output = vec![mine; operation.blocks_out(position, size) as usize * count];
+    // The first one makes connections.
+    plan.run(&input, &mut output)?;
+    let right = |(index, &value): (usize, &u64)| value == expected(operation, position, size, index / count);
+    let all_right = output.iter().enumerate().all(right);
+    world.flush_all()?;
+    world.barrier()?;
+    let start = world.now();
+    for _ in 0..arguments.repeat {
+        plan.run(&input, &mut output)?;
+    }
+    let mut slowest = [(world.now() - start).as_picoseconds(), u64::from(!all_right)];
+    world.allreduce(&mut slowest, u64::max)?;
+    if world.rank().number() == 0 {
+        let microseconds = Duration::from_picoseconds(slowest[0]).as_seconds() * 1e6 / f64::from(arguments.repeat);
+        let mut output = std::io::stdout();
+        // A reader that has seen enough is no error.
+        let _ = writeln!(output, "{operation} ranks {size} bytes {bytes} {} us {microseconds:.3}", plan.algorithm());
+        if choice == Choice::Trial {
+            let _ = write!(output, "{}", plan.explain());
+        }
+        if slowest[1] != 0 {
+            let _ = writeln!(std::io::stderr(), "collectives: {operation} by {} is wrong", plan.algorithm());
+        }
+    }
+    Ok(slowest[1] == 0)
+}
+
+/// What each value of a block is, where every member brings its position and one; that of the root is 0.
+fn expected(operation: Operation, position: u32, size: u32, block: usize) -> u64 {
+    let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
+    match operation {
+        Operation::Barrier => 0,
+        Operation::Broadcast { root } | Operation::Scatter { root } => u64::from(root) + 1,
+        Operation::Reduce { .. } | Operation::Allreduce | Operation::ReduceScatter => sum(size),
+        Operation::Allgather | Operation::Gather { .. } | Operation::Alltoall => block as u64 + 1,
+        Operation::Scan => sum(position + 1),
+        Operation::ExclusiveScan if position == 0 => 1,
+        Operation::ExclusiveScan => sum(position),
+    }
+}
+
+/// Reads a number of bytes.
+fn bytes(text: &str) -> Result<usize, &'static str> {
+    let (digits, shift) = match text.as_bytes() {
+        [digits @ .., b'K' | b'k'] => (digits, 10),
+        [digits @ .., b'M' | b'm'] => (digits, 20),
+        digits => (digits, 0),
+    };
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<usize>().ok());
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift)).filter(|&bytes| bytes <= 1 << 30);
+    bytes.filter(|&bytes| bytes > 0 && bytes.is_multiple_of(8)).ok_or("give multiples of 8 bytes up to 1024M, such as 8,64K")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!([bytes("8"), bytes("64K"), bytes("1m")], [Ok(8), Ok(65536), Ok(1 << 20)]);
+        for wrong in ["", "0", "12", "K", "8Q", "-8", "2048M"] {
+            assert!(bytes(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let check = |words: &[&str]| check(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), 4);
+        assert_eq!(check(&["--operation", "scan", "--algorithm", "all", "--bytes", "8,1K"]), Ok(()));
+        assert!(check(&["--algorithm", "best"]).unwrap_err().contains("recursive-doubling"));
+        assert!(check(&["--operation", "send"]).unwrap_err().contains("allgather"));
+    }
+}

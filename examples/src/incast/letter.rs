@@ -1,0 +1,97 @@
+//! A message whose receiver can tell whether it is whole, whose it is, and which.
+
+use pelago::Rank;
+
+/// Makes the messages of one sender.
+pub(super) struct Letter(Vec<u8>);
+
+impl AsRef<[u8]> for Letter {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What the receiver reads of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) sender: u32,
+    pub(super) number: u32,
+}
+
+/// Bytes of sender and number, and of the check.
+const HEAD_BYTES: usize = 8;
+const CHECK_BYTES: usize = 8;
+
+impl Letter {
+    /// The shortest message: with something to be checked.
+    pub(super) const BYTES_MIN: usize = HEAD_BYTES + CHECK_BYTES + 8;
+
+    /// Messages of `bytes` bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(vec![0; bytes])
+    }
+
+    /// The message `number` of `sender`.
+    pub(super) fn write(&mut self, sender: Rank, number: u32) -> &[u8] {
+        let (head, rest) = self.0.split_at_mut(HEAD_BYTES);
+        head[..4].copy_from_slice(&sender.number().to_le_bytes());
+        head[4..].copy_from_slice(&number.to_le_bytes());
+        let (check, body) = rest.split_at_mut(CHECK_BYTES);
+        let mut state = seed(sender.number(), number);
+        for word in body.chunks_mut(8) {
+            state = mixed(state);
+            word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
+        }
+        check.copy_from_slice(&checksum(head, body).to_le_bytes());
+        &self.0
+    }
+}
+
+/// Whose message this is and which, if it is whole.
+pub(super) fn read(bytes: &[u8]) -> Option<Head> {
+    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+    let (check, body) = rest.split_first_chunk::<CHECK_BYTES>()?;
+    let (halves, _) = head.as_chunks::<4>();
+    let [sender, number] = [0, 1].map(|half| u32::from_le_bytes(halves[half]));
+    (u64::from_le_bytes(*check) == checksum(head, body)).then_some(Head { sender, number })
+}
+
+fn checksum(head: &[u8], body: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let (whole, rest) = body.as_chunks::<8>();
+    let sum = whole.iter().fold(word(head), |sum, &bytes| mixed(sum ^ u64::from_le_bytes(bytes)));
+    mixed(sum ^ word(rest) ^ body.len() as u64)
+}
+
+fn seed(sender: u32, number: u32) -> u64 {
+    u64::from(sender) << 32 | u64::from(number)
+}
+
+/// A bijection under which near numbers come far apart.
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    number ^ number >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_as_it_was_written_and_no_other_is() {
+        for bytes in [Letter::BYTES_MIN, 25, 64, 100] {
+            let mut letter = Letter::new(bytes);
+            for (sender, number) in [(0, 0), (1, 7), (u32::MAX, u32::MAX)] {
+                let written = letter.write(Rank::new(sender), number).to_vec();
+                assert_eq!(read(&written), Some(Head { sender, number }));
+                for bit in 0..8 * bytes {
+                    let mut altered = written.clone();
+                    altered[bit / 8] ^= 1 << (bit % 8);
+                    assert_eq!(read(&altered), None, "bit {bit} of {bytes} bytes");
+                }
+                assert_eq!(read(&written[..bytes - 1]), None);
+            }
+        }
+        assert_eq!(read(&[]), None);
+    }
+}

@@ -1,0 +1,370 @@
+//! Many ranks send to one: what each way of doing that costs, loses and holds up (paper A).
+//!
+//! Rank 0 receives; the senders follow it; with `--bystander` the last rank puts to rank 1, which does not send then, across what the
+//! messages pass, and tells how much longer that takes for it. Every message carries its number and a check of its bytes; the receiver looks at all of them.
+
+mod letter;
+mod method;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::messaging::{Counting, Lengths, Limit, Mailbox, Messages, Party, Settings, Waiting};
+use pelago::{Duration, Error, Failure, Instant, Rank, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+use letter::Letter;
+use method::Method;
+use report::{Found, Report};
+
+/// The receiver.
+const RECEIVER: Rank = Rank::new(0);
+
+/// Ranks that are bystanders.
+const BYSTANDERS: u32 = 2;
+
+/// What one bystander puts to the other at a time.
+const BYSTANDER_BYTES: usize = 64 << 10;
+
+/// Puts that a bystander times before the others begin.
+const QUIET_PUTS: u32 = 20;
+
+/// Measure many ranks that send to rank 0 at once; rank 0 prints one line, or one JSON object
+#[derive(Parser)]
+#[command(name = "incast")]
+struct Arguments {
+    /// eager, rendezvous, limit, acquire, acquire-proxy, acquire-split:K or acquire-borrow:K
+    #[arg(long, default_value_t = Method::Acquire)]
+    method: Method,
+    /// How many ranks send [default: all but the receiver]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = at_least_one)]
+    senders: Option<u32>,
+    /// How many messages each of them sends
+    #[arg(long, value_name = "M", default_value_t = 100, allow_negative_numbers = true, value_parser = at_least_one)]
+    messages: u32,
+    /// How long a message is; at least 24, for what it is checked by
+    #[arg(long, value_name = "B", default_value_t = 64, allow_negative_numbers = true, value_parser = at_least_one)]
+    bytes: u32,
+    /// How many messages have room at the receiver, or are let through at a time
+    #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = at_least_one)]
+    slots: u32,
+    /// How many messages' room a sender acquires at a time, where it acquires room
+    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
+    batch: u32,
+    /// How senders wait for room: notified, backing-off or polling
+    #[arg(long, default_value = "notified", value_parser = method::waiting)]
+    waiting: Waiting,
+    /// Both counters in one-word, or in two-words as in the paper
+    #[arg(long, default_value = "one-word", value_parser = method::counting)]
+    counting: Counting,
+    /// Milliseconds that the receiver sleeps (in a simulation: computes) before it receives
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    sleep_ms: u32,
+    /// Nanoseconds of computing for each message at the receiver, in a simulation
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    work_ns: u32,
+    /// Nanoseconds of computing for each message that the receiver's processor has to match or answer (eager, limit, rendezvous), in a
+    /// simulation
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    match_ns: u32,
+    /// Milliseconds without any message after which the receiver counts what is missing as lost
+    #[arg(long, value_name = "MS", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
+    patience_ms: u32,
+    /// Have the last rank time puts of 64 KiB to rank 1, the receiver's neighbour; neither sends then
+    #[arg(long)]
+    bystander: bool,
+    /// text or json
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => match arguments.check(world.size()) {
+            Ok(()) => measure(world, arguments),
+            Err(line) => Ok(Stop::Wrong(line).tell("incast", world)),
+        },
+        Err(stop) => Ok(stop.tell("incast", world)),
+    });
+    exit("incast", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    match parse::<Arguments>(arguments) {
+        Ok(arguments) => arguments.check(ranks),
+        Err(stop) => stop.wrong(),
+    }
+}
+
+impl Arguments {
+    fn check(&self, ranks: u32) -> Result<(), String> {
+        let most = ranks.saturating_sub(1 + self.bystanders());
+        let senders = self.senders.unwrap_or(most);
+        if senders == 0 || senders > most {
+            let needed = senders.max(1) + 1 + self.bystanders();
+            return Err(format!("{needed} ranks are needed, one to receive and those that send; start more (-n {needed})"));
+        }
+        if (self.bytes as usize) < Letter::BYTES_MIN {
+            return Err(format!(
+                "--bytes {} is too short for a message that can be checked: at least {}",
+                self.bytes,
+                Letter::BYTES_MIN
+            ));
+        }
+        Ok(())
+    }
+
+    fn bystanders(&self) -> u32 {
+        if self.bystander { BYSTANDERS } else { 0 }
+    }
+
+    /// The first of the ranks that send.
+    fn first_sender(&self) -> u32 {
+        if self.bystander { 2 } else { 1 }
+    }
+
+    fn senders(&self, size: u32) -> u32 {
+        self.senders.unwrap_or(size - 1 - self.bystanders())
+    }
+
+    fn expected(&self, size: u32) -> u64 {
+        u64::from(self.senders(size)) * u64::from(self.messages)
+    }
+
+    /// The room that is acquired, or what is let through.
+    fn settings(&self, size: u32) -> Settings {
+        let Self { waiting, counting, .. } = *self;
+        let room = if self.method == Method::Limit {
+            Settings::permits(self.slots)
+        } else {
+            Settings::new(self.slots, self.bytes as usize)
+        };
+        Settings { waiting, counting, ..room }.placed(self.method.placement(size))
+    }
+}
+
+/// What a rank is in this.
+enum Role {
+    Receiver,
+    Sender,
+    Bystander { to: Rank },
+    Idle,
+}
+
+fn role(world: &World, arguments: &Arguments) -> Role {
+    let (rank, size) = (world.rank(), world.size());
+    let senders = arguments.first_sender()..arguments.first_sender() + arguments.senders(size);
+    match rank.number() {
+        0 => Role::Receiver,
+        number if senders.contains(&number) => Role::Sender,
+        number if arguments.bystander && number == size - 1 => Role::Bystander { to: Rank::new(1) },
+        _ => Role::Idle,
+    }
+}
+
+fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let size = world.size();
+    let mut report = Report::new(arguments.senders(size));
+    match arguments.method {
+        Method::Acquire | Method::AcquireProxy | Method::AcquireSplit(_) | Method::AcquireBorrow(_) => {
+            let mailbox = Mailbox::new(world, RECEIVER, arguments.settings(size))?;
+            by_mailbox(world, arguments, &mailbox, &mut report)?;
+        }
+        Method::Eager | Method::Rendezvous | Method::Limit => {
+            let lengths = if arguments.method == Method::Rendezvous { Lengths::RENDEZVOUS } else { Lengths::EAGER };
+            let room = Settings::new(1, 1);
+            let messages = Messages::new(world, lengths, room, Settings::new(arguments.slots, arguments.bytes as usize))?;
+            let limit = match arguments.method {
+                Method::Limit => Some(Limit::new(world, RECEIVER, arguments.settings(size))?),
+                _ => None,
+            };
+            by_messages(world, arguments, &messages, limit.as_ref(), &mut report)?;
+        }
+    }
+    report.tell(world, arguments)
+}
+
+/// Everybody begins together; the time from then to the last message is what counts.
+fn together(
+    world: &World,
+    arguments: &Arguments,
+    report: &mut Report,
+    part: impl FnOnce(Role, &mut Report, Instant) -> pelago::Result<()>,
+) -> pelago::Result<()> {
+    let role = role(world, arguments);
+    let over = world.alloc::<u64>(1)?;
+    let block = world.alloc::<u8>(if arguments.bystander { BYSTANDER_BYTES } else { 1 })?;
+    if let Role::Bystander { to } = role {
+        report.quiet = Some(time_puts(world, block.at(to, 0), |puts| puts < QUIET_PUTS)?);
+    }
+    world.barrier()?;
+    let start = world.now();
+    match role {
+        Role::Bystander { to } => {
+            let ended = || over.local().load(0) == 1;
+            report.busy = Some(time_puts(world, block.at(to, 0), |puts| puts < QUIET_PUTS || !ended())?);
+        }
+        role => {
+            let is_receiver = matches!(role, Role::Receiver);
+            part(role, report, start)?;
+            if is_receiver && arguments.bystander {
+                world.put(over.at(Rank::new(world.size() - 1), 0), &[1])?;
+            }
+        }
+    }
+    // Also those whose messages were refused come here: the report tells.
+    match world.barrier() {
+        Err(Error::Failed(Failure::NotReady(_))) => world.barrier(),
+        other => other,
+    }
+}
+
+/// The mean time of a put, as long as `goes_on` with so many.
+fn time_puts(world: &World, to: pelago::GlobalPtr<u8>, goes_on: impl Fn(u32) -> bool) -> pelago::Result<Duration> {
+    let (block, start, mut puts) = (vec![1; BYSTANDER_BYTES], world.now(), 0);
+    while goes_on(puts) {
+        world.put(to, &block)?.wait()?;
+        puts += 1;
+    }
+    Ok(Duration::from_picoseconds((world.now() - start).as_picoseconds() / u64::from(puts.max(1))))
+}
+
+fn by_mailbox(world: &World, arguments: &Arguments, mailbox: &Mailbox<'_>, report: &mut Report) -> pelago::Result<()> {
+    report.room_bytes = mailbox.receiver_bytes();
+    together(world, arguments, report, |role, report, start| {
+        match role {
+            Role::Receiver => {
+                let mut receiver = mailbox.receiver()?;
+                receive(world, arguments, report, start, Duration::ZERO, |limit, bytes| {
+                    let message = receiver.receive_within(limit)?;
+                    bytes.resize(message.len(), 0);
+                    message.bytes().read(0, bytes);
+                    message.release()
+                })?;
+                report.operations = receiver.operations();
+            }
+            Role::Sender => {
+                let mut sender = mailbox.sender(RECEIVER)?;
+                let batch = arguments.batch.min(arguments.messages);
+                let mut letters: Vec<_> = (0..batch).map(|_| Letter::new(arguments.bytes as usize)).collect();
+                for first in (0..arguments.messages).step_by(batch as usize) {
+                    let count = batch.min(arguments.messages - first) as usize;
+                    for (number, letter) in (first..).zip(&mut letters[..count]) {
+                        letter.write(world.rank(), number);
+                    }
+                    match &letters[..count] {
+                        [letter] => sender.send(letter)?,
+                        letters => sender.send_all(letters)?,
+                    }
+                }
+                sender.flush()?;
+                report.looks = sender.looks();
+            }
+            Role::Bystander { .. } | Role::Idle => {}
+        }
+        Ok(())
+    })
+}
+
+fn by_messages(
+    world: &World,
+    arguments: &Arguments,
+    messages: &Messages<'_>,
+    limit: Option<&Limit<'_>>,
+    report: &mut Report,
+) -> pelago::Result<()> {
+    report.room_bytes = messages.receiver_bytes();
+    let matching = Duration::from_nanoseconds(arguments.match_ns.into());
+    together(world, arguments, report, |role, report, start| {
+        match role {
+            Role::Receiver => {
+                let mut party = messages.party()?;
+                let mut permits = limit.map(Limit::receiver).transpose()?;
+                receive(world, arguments, report, start, matching, |limit, bytes| {
+                    let received = party.receive_within(limit, None, None)?;
+                    *bytes = received.bytes;
+                    permits.as_mut().map_or(Ok(()), |permits| permits.release(received.from))
+                })?;
+                report.unexpected_bytes = party.unexpected_bytes_peak();
+                report.operations = party.operations() + permits.map_or(0, |permits| permits.operations());
+            }
+            Role::Sender => send_messages(world, arguments, &mut messages.party()?, limit, report)?,
+            Role::Bystander { .. } | Role::Idle => {}
+        }
+        Ok(())
+    })
+}
+
+fn send_messages(
+    world: &World,
+    arguments: &Arguments,
+    party: &mut Party<'_, '_>,
+    limit: Option<&Limit<'_>>,
+    report: &mut Report,
+) -> pelago::Result<()> {
+    party.bound_rendezvous(Duration::from_milliseconds(arguments.patience_ms.into()));
+    let mut permits = limit.map(|limit| limit.sender(RECEIVER)).transpose()?;
+    let mut letter = Letter::new(arguments.bytes as usize);
+    let mut sent = || -> pelago::Result<()> {
+        for number in 0..arguments.messages {
+            if let Some(permits) = &mut permits {
+                permits.acquire()?;
+            }
+            party.send(RECEIVER, number, letter.write(world.rank(), number))?;
+        }
+        world.quiet()
+    };
+    match sent() {
+        // As a queue pair that has come into its error state: nothing more is sent.
+        Err(Error::Failed(Failure::NotReady(_)) | Error::TimedOut { .. }) => report.refused = 1,
+        other => other?,
+    }
+    report.looks = permits.map_or(0, |permits| permits.looks());
+    Ok(())
+}
+
+/// Takes messages until all have come, or nothing comes any more.
+fn receive(
+    world: &World,
+    arguments: &Arguments,
+    report: &mut Report,
+    start: Instant,
+    matching: Duration,
+    mut next: impl FnMut(Duration, &mut Vec<u8>) -> pelago::Result<()>,
+) -> pelago::Result<()> {
+    let sleep = Duration::from_milliseconds(arguments.sleep_ms.into());
+    if sleep > Duration::ZERO {
+        let late = world.now() + sleep;
+        world.compute(sleep);
+        // On a real machine computing takes no time by itself.
+        if world.now() < late {
+            std::thread::sleep(late.since(world.now()).into());
+        }
+    }
+    let patience = Duration::from_milliseconds(arguments.patience_ms.into());
+    let computing = matching + Duration::from_nanoseconds(arguments.work_ns.into());
+    let mut found = Found::new(arguments.first_sender(), arguments.senders(world.size()), arguments.messages);
+    let mut bytes = Vec::new();
+    for _ in 0..arguments.expected(world.size()) {
+        match next(patience, &mut bytes) {
+            Ok(()) => {
+                if computing > Duration::ZERO {
+                    world.compute(computing);
+                }
+                found.note(&bytes, || world.now().since(start));
+            }
+            Err(Error::TimedOut { .. }) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    found.end = world.now().since(start);
+    report.found = Some(found);
+    Ok(())
+}

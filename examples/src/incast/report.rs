@@ -1,0 +1,184 @@
+//! What came of it, put together from all ranks.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use pelago::{Duration, World};
+
+use super::letter::{self, Head};
+use super::{Arguments, RECEIVER};
+
+/// What one rank has to tell.
+pub(super) struct Report {
+    senders: u32,
+    /// Bytes of the receiver's memory that are there for messages, whoever sends.
+    pub(super) room_bytes: usize,
+    /// Bytes of messages that came and were not asked for, at most.
+    pub(super) unexpected_bytes: usize,
+    /// Operations that the receiver's processor has issued, and two-sided messages that it has taken in.
+    pub(super) operations: u64,
+    /// How often a sender looked again whether it may send.
+    pub(super) looks: u64,
+    /// 1 if a message of this rank found no room as often as the network tried, or was not fetched in time.
+    pub(super) refused: u64,
+    pub(super) found: Option<Found>,
+    /// The mean time of a bystander's put before and meanwhile.
+    pub(super) quiet: Option<Duration>,
+    pub(super) busy: Option<Duration>,
+}
+
+/// What the receiver found.
+pub(super) struct Found {
+    /// The first sender, and how many messages each sends.
+    first: u32,
+    messages: u32,
+    /// Of each message whether it has come, as bits.
+    seen: Vec<u64>,
+    /// Of each sender: the number after the highest that has come, how many have come, and when the last of all did.
+    next: Vec<u32>,
+    count: Vec<u32>,
+    last: Vec<Duration>,
+    pub(super) end: Duration,
+    /// Messages that are not whole, or came twice.
+    wrong: u64,
+    /// Messages that came after a later one of their sender.
+    overtaken: u64,
+}
+
+impl Found {
+    pub(super) fn new(first: u32, senders: u32, messages: u32) -> Self {
+        let places = senders as usize;
+        let (next, count, last) = (vec![0; places], vec![0; places], vec![Duration::ZERO; places]);
+        let seen = vec![0; (places * messages as usize).div_ceil(64)];
+        Self { first, messages, seen, next, count, last, end: Duration::ZERO, wrong: 0, overtaken: 0 }
+    }
+
+    /// A message was taken; `after` tells how long after the beginning.
+    pub(super) fn note(&mut self, bytes: &[u8], after: impl Fn() -> Duration) {
+        let senders = self.first..self.first + self.next.len() as u32;
+        let known = |head: &Head| senders.contains(&head.sender) && head.number < self.messages;
+        let Some(Head { sender, number }) = letter::read(bytes).filter(known) else {
+            self.wrong += 1;
+            return;
+        };
+        let place = (sender - self.first) as usize;
+        let bit = place * self.messages as usize + number as usize;
+        if self.seen[bit / 64] >> (bit % 64) & 1 == 1 {
+            self.wrong += 1;
+            return;
+        }
+        self.seen[bit / 64] |= 1 << (bit % 64);
+        self.overtaken += u64::from(number < self.next[place]);
+        self.next[place] = self.next[place].max(number + 1);
+        self.count[place] += 1;
+        if self.count[place] == self.messages {
+            self.last[place] = after();
+        }
+    }
+
+    fn received(&self) -> u64 {
+        self.count.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// When the first sender had sent everything, as a part of when the last had: 1 if all were served alike.
+    fn fairness(&self) -> f64 {
+        let done =
+            self.last.iter().zip(&self.count).filter(|(_, count)| **count == self.messages).map(|(last, _)| last.as_seconds());
+        let first = done.fold(f64::INFINITY, f64::min);
+        if first.is_finite() { first / self.end.as_seconds().max(f64::MIN_POSITIVE) } else { 0.0 }
+    }
+}
+
+impl Report {
+    pub(super) fn new(senders: u32) -> Self {
+        Self {
+            senders,
+            room_bytes: 0,
+            unexpected_bytes: 0,
+            operations: 0,
+            looks: 0,
+            refused: 0,
+            found: None,
+            quiet: None,
+            busy: None,
+        }
+    }
+
+    /// Puts the ranks' parts together; rank 0 prints them.
+    pub(super) fn tell(self, world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+        let wrong = self.found.as_ref().map_or(0, |found| found.wrong);
+        let time = |time: Option<Duration>| time.map_or(0, Duration::as_picoseconds);
+        let mut sums = [self.looks, self.refused, wrong, time(self.quiet), time(self.busy)];
+        world.allreduce(&mut sums, |one, other| one + other)?;
+        if world.rank() == RECEIVER {
+            // A reader that has seen enough is no error.
+            let _ = writeln!(std::io::stdout(), "{}", self.lines(world, arguments, sums));
+        }
+        Ok(if sums[2] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn lines(&self, world: &World, arguments: &Arguments, [looks, refused, wrong, quiet, busy]: [u64; 5]) -> String {
+        let Some(found) = &self.found else { return String::new() };
+        let (received, expected) = (found.received(), u64::from(self.senders) * u64::from(arguments.messages));
+        let seconds = found.end.as_seconds();
+        let rate = received as f64 / seconds.max(f64::MIN_POSITIVE);
+        let per_message = |number: f64| number / (received as f64).max(1.0);
+        let operations = per_message(self.operations as f64);
+        let memory = self.room_bytes + self.unexpected_bytes;
+        let (lost, fairness) = (expected - received, found.fairness());
+        let slowdown = if quiet > 0 { busy as f64 / quiet as f64 } else { 0.0 };
+        let Arguments { method, messages, bytes, slots, .. } = arguments;
+        if arguments.format == "json" {
+            return format!(
+                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}}}"#,
+                world.size(),
+                self.senders,
+                seconds * 1e6,
+                found.overtaken,
+                self.unexpected_bytes,
+                per_message(looks as f64),
+                quiet as f64 / 1e6,
+                busy as f64 / 1e6,
+            );
+        }
+        let mut text = format!(
+            "incast {method} senders {} messages {messages} bytes {bytes} slots {slots} us {:.3} messages/s {rate:.0} received {received} lost {lost} \
+             refused {refused} overtaken {} wrong {wrong} receiver-bytes {memory} looks/message {:.2} receiver-operations/message {operations:.2} fairness {fairness:.2}",
+            self.senders,
+            seconds * 1e6,
+            found.overtaken,
+            per_message(looks as f64),
+        );
+        if quiet > 0 {
+            text += &format!(" bystander-slowdown {slowdown:.2}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letter::Letter;
+    use super::*;
+    use pelago::Rank;
+
+    #[test]
+    fn what_is_wrong_is_counted_and_what_is_missing_is_lost() {
+        let (mut found, mut letter) = (Found::new(1, 2, 3), Letter::new(32));
+        let time = Duration::from_microseconds;
+        let mut note = |sender, number, at| found.note(letter.write(Rank::new(sender), number), || time(at));
+        note(1, 0, 1);
+        note(1, 2, 2);
+        note(1, 1, 3);
+        note(1, 1, 3);
+        note(2, 0, 4);
+        note(2, 0, 5);
+        note(3, 0, 6);
+        note(2, 3, 7);
+        found.note(&[0; 32], || time(8));
+        assert_eq!((found.received(), found.overtaken, found.wrong), (4, 1, 5));
+        assert_eq!(found.last, [time(3), Duration::ZERO], "when all of a sender had come");
+        found.end = time(6);
+        assert_eq!(found.fairness(), 0.5, "the first was done after half the time");
+    }
+}

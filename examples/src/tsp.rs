@@ -1,0 +1,238 @@
+//! The shortest round trip through some cities, by branch and bound: ranks take beginnings of trips from a shared number, and share the
+//! shortest trip that any of them has found. Each looks at it now and then without waiting for those who write.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::dsm::Shared;
+use pelago::zerocopy::{FromBytes, Immutable, IntoBytes};
+use pelago::{Rank, World};
+
+use crate::usage::{Stop, exit, parse};
+
+/// Cities, at most: beyond it a search takes hours.
+const CITIES_MAX: usize = 20;
+
+/// Cities of the beginning of a trip that a rank takes at once, after the first city.
+const BEGINNING: usize = 2;
+
+/// Steps of a search between two looks at what others have found.
+const STEPS_BETWEEN_LOOKS: u32 = 20_000;
+
+/// Find the shortest round trip: rank 0 prints its length, how it compares with a search by one rank, and the cities
+#[derive(Parser)]
+#[command(name = "tsp")]
+struct Arguments {
+    /// How many cities, from 4 to 20
+    #[arg(long, value_name = "C", default_value_t = 12, allow_negative_numbers = true, value_parser = cities)]
+    cities: usize,
+    /// Which cities
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// The shortest trip so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[zerocopy(crate = "pelago::zerocopy")]
+#[repr(C)]
+struct Best {
+    length: u64,
+    trip: [u8; 24],
+}
+
+const _: () = assert!(CITIES_MAX <= 24);
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => find(world, &Map::new(arguments.cities, arguments.seed)),
+        Err(stop) => Ok(stop.tell("tsp", world)),
+    });
+    exit("tsp", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn cities(text: &str) -> Result<usize, String> {
+    let cities = text.parse().ok().filter(|cities| (4..=CITIES_MAX).contains(cities));
+    cities.ok_or_else(|| format!("a trip has from 4 to {CITIES_MAX} cities"))
+}
+
+fn find(world: &World, map: &Map) -> pelago::Result<ExitCode> {
+    let mut next = Shared::<u64>::new(world, Rank::new(0), 0)?;
+    let mut best = Shared::<Best>::new(world, Rank::new(world.size() - 1), map.first())?;
+    let beginnings = map.beginnings();
+    loop {
+        let mut guard = next.write()?;
+        let number = *guard as usize;
+        if number >= beginnings.len() {
+            break;
+        }
+        *guard += 1;
+        guard.release()?;
+        let known = *best.read()?;
+        let mut search = Search { map, best: known, steps: 0 };
+        search.go_on(&mut beginnings[number].clone(), &mut |found| exchange(&mut best, found))?;
+        exchange(&mut best, &mut search.best)?;
+    }
+    world.barrier()?;
+    let found = *best.read()?;
+    let mut wrong = [0_u64];
+    if world.rank().number() == 0 {
+        let alone = map.alone();
+        wrong[0] = u64::from(found.length != alone.length || map.length(&found.trip[..map.cities]) != found.length);
+        report(map, &found, &alone);
+    }
+    world.broadcast(Rank::new(0), &mut wrong)?;
+    Ok(if wrong[0] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells others of a shorter trip, or hears of one.
+fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> {
+    let known = best.read()?;
+    if known.length <= mine.length {
+        *mine = *known;
+        return Ok(());
+    }
+    let mut guard = known.upgrade()?;
+    // Others may have written in between.
+    if mine.length < guard.length {
+        *guard = *mine;
+    } else {
+        *mine = *guard;
+    }
+    Ok(())
+}
+
+/// Says what was found; where nobody listens any more, nothing is lost.
+fn report(map: &Map, found: &Best, alone: &Best) {
+    let trip: Vec<String> = found.trip[..map.cities].iter().map(u8::to_string).collect();
+    let same = if found.length == alone.length { "as one rank finds" } else { "which one rank does not find" };
+    let _ = writeln!(std::io::stdout(), "tsp cities {} length {} {same}: {}", map.cities, found.length, trip.join(" "));
+}
+
+/// Where the cities lie, as their distances.
+struct Map {
+    cities: usize,
+    distances: Vec<u64>,
+}
+
+impl Map {
+    fn new(cities: usize, seed: u64) -> Self {
+        let mut state = seed.wrapping_mul(2) | 1;
+        let mut below_thousand = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % 1000
+        };
+        let places: Vec<[u64; 2]> = (0..cities).map(|_| [below_thousand(), below_thousand()]).collect();
+        let distance = |one: [u64; 2], other: [u64; 2]| one[0].abs_diff(other[0]).pow(2) + one[1].abs_diff(other[1]).pow(2);
+        let pairs = places.iter().flat_map(|&one| places.iter().map(move |&other| distance(one, other).isqrt()));
+        Self { cities, distances: pairs.collect() }
+    }
+
+    fn distance(&self, one: u8, other: u8) -> u64 {
+        self.distances[usize::from(one) * self.cities + usize::from(other)]
+    }
+
+    /// Of a round trip.
+    fn length(&self, trip: &[u8]) -> u64 {
+        (0..trip.len()).map(|place| self.distance(trip[place], trip[(place + 1) % trip.len()])).sum()
+    }
+
+    /// All cities in their order.
+    fn first(&self) -> Best {
+        let mut trip = [0; 24];
+        (0..self.cities).for_each(|city| trip[city] = city as u8);
+        Best { length: self.length(&trip[..self.cities]), trip }
+    }
+
+    /// How trips may begin.
+    fn beginnings(&self) -> Vec<Vec<u8>> {
+        let mut beginnings = vec![vec![0]];
+        for _ in 0..BEGINNING {
+            let longer = |begun: Vec<u8>| {
+                let others: Vec<_> = (1..self.cities as u8).filter(|city| !begun.contains(city)).collect();
+                others.into_iter().map(move |city| begun.iter().copied().chain([city]).collect())
+            };
+            beginnings = beginnings.into_iter().flat_map(longer).collect();
+        }
+        beginnings
+    }
+
+    /// The shortest trip, found by one rank.
+    fn alone(&self) -> Best {
+        let mut search = Search { map: self, best: self.first(), steps: 0 };
+        search.go_on(&mut vec![0], &mut |_| Ok(())).expect("nobody is asked");
+        search.best
+    }
+}
+
+/// A search for the shortest trip.
+struct Search<'m> {
+    map: &'m Map,
+    best: Best,
+    steps: u32,
+}
+
+impl Search<'_> {
+    /// Tries all trips that begin in this way; `exchange` is called now and then.
+    fn go_on(&mut self, trip: &mut Vec<u8>, exchange: &mut dyn FnMut(&mut Best) -> pelago::Result<()>) -> pelago::Result<()> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) {
+            exchange(&mut self.best)?;
+        }
+        // The way back is at least as long as the direct one.
+        if self.map.length(trip) >= self.best.length {
+            return Ok(());
+        }
+        if trip.len() == self.map.cities {
+            self.best.length = self.map.length(trip);
+            self.best.trip[..trip.len()].copy_from_slice(trip);
+            return Ok(());
+        }
+        for city in (1..self.map.cities as u8).filter(|city| !trip.contains(city)).collect::<Vec<_>>() {
+            trip.push(city);
+            self.go_on(trip, exchange)?;
+            trip.pop();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_trip_is_no_longer_than_any() {
+        let map = Map::new(7, 5);
+        let alone = map.alone();
+        let mut shortest = u64::MAX;
+        let mut all = vec![vec![0_u8]];
+        while let Some(trip) = all.pop() {
+            if trip.len() == 7 {
+                shortest = shortest.min(map.length(&trip));
+            }
+            all.extend(
+                (1..7).filter(|city| !trip.contains(city)).map(|city| trip.iter().copied().chain([city]).collect::<Vec<_>>()),
+            );
+        }
+        assert_eq!((alone.length, map.length(&alone.trip[..7])), (shortest, shortest));
+        assert_eq!(map.beginnings().len(), 30);
+    }
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        let check = |text: &str| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), 2);
+        assert_eq!(check("--cities 4"), Ok(()));
+        assert!(check("--cities 3").is_err() && check("--cities 21").is_err() && check("--cities -2").is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! What an algorithm promises to need, and what that is expected to cost.
+
+use pelago_base::Duration;
+
+use crate::generate::rounds;
+use crate::schedule::Shape;
+use crate::{Algorithm as By, Operation as Do};
+
+/// What an algorithm needs at most; tests count it in the schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// Messages one after another, each sent when the one before has come: the longest such chain.
+    pub steps: u64,
+    /// Messages that the busiest member sends, empty ones included.
+    pub messages: u64,
+    /// Values that the busiest member sends, or reads of others.
+    pub values: u64,
+}
+
+/// What steps cost on some machine. It only proposes: a trial decides where there is time for one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// From sending a short message to having received it, in nanoseconds; where members share processors, their turns included.
+    pub latency_ns: f64,
+    /// What a member does for one message, in nanoseconds.
+    pub message_ns: f64,
+    /// What it does for one byte, in nanoseconds.
+    pub byte_ns: f64,
+}
+
+impl Model {
+    /// How long an operation is expected to take, with values of so many bytes.
+    pub fn predict(&self, promise: Promise, value_bytes: usize) -> Duration {
+        let bytes = promise.values as f64 * value_bytes as f64;
+        let nanoseconds =
+            promise.steps as f64 * self.latency_ns + promise.messages as f64 * self.message_ns + bytes * self.byte_ns;
+        Duration::from_picoseconds((nanoseconds * 1e3) as u64)
+    }
+}
+
+impl Shape {
+    /// What this algorithm needs at most, over all members.
+    pub fn promise(&self) -> Promise {
+        let (p, n) = (u64::from(self.size), self.count as u64);
+        let (up, down) = (u64::from(rounds(self.size)), u64::from(self.size.ilog2()));
+        let folded = u64::from(!self.size.is_power_of_two());
+        let part = n.div_ceil(p);
+        // Whoever handed its values over and meets, over all partners, another such one, is a step behind.
+        let folding = folded + u64::from(2 * (p - (1 << down)) > 1 << down);
+        let (steps, messages, values) = match (self.operation, self.algorithm) {
+            (_, By::Hierarchical) => return self.promise_of_hosts(),
+            (Do::Barrier, By::Flat) => (2, p - 1, 0),
+            (Do::Barrier, By::Direct) => (1, p - 1, 0),
+            (Do::Barrier, _) => (up, up, 0),
+            (Do::Broadcast { .. }, By::Chain) => (p - 1, 1, n),
+            (Do::Broadcast { .. }, By::Binomial) => (down, up, up * n),
+            (Do::Broadcast { .. }, By::Shared) => (1, p - 1, n),
+            (Do::Broadcast { .. }, _) => (1, p - 1, (p - 1) * n),
+            (Do::Reduce { .. }, By::Flat) => (1, 1, n),
+            (Do::Reduce { .. }, By::Shared) => (2, p, p * part + n),
+            (Do::Reduce { root }, _) => (down + u64::from(root != 0 && !self.commutes), 1, n),
+            (Do::Allreduce, By::Flat) => (2, p - 1, (p - 1) * n),
+            (Do::Allreduce, By::Direct) => (1, p - 1, (p - 1) * n),
+            (Do::Allreduce, By::Binomial) => (2 * down, up, up * n),
+            (Do::Allreduce, By::Halving) => {
+                (2 * down + 2 * folded, 2 * down + folded, 2 * (n.div_ceil(1 << down) << down) + folded * n)
+            }
+            (Do::Allreduce, By::Ring) => (2 * (p - 1), 2 * (p - 1), 2 * (p - 1) * part),
+            (Do::Allreduce, By::Shared) => (2, 2 * (p - 1), p * part + n),
+            (Do::Allreduce, _) => (down + folding, down + folded, (down + folded) * n),
+            (Do::Allgather, By::Flat) => (2, p - 1, (p - 1) * p * n),
+            (Do::Allgather, By::RecursiveDoubling | By::RecursiveDoublingFar) => {
+                let blocks: u64 = (0..down).map(|round| if folded > 0 { (2 << round).min(p) } else { 1 << round }).sum();
+                (down + folding, down + folded, (blocks + folded * p) * n)
+            }
+            (Do::Allgather, By::Ring) => (p - 1, p - 1, (p - 1) * n),
+            (Do::Allgather, By::Bruck) => (up, up, (p - 1) * n),
+            (Do::ReduceScatter, By::Flat) => (2, p - 1, p * n),
+            (Do::ReduceScatter, By::Ring) => (p - 1, p - 1, (p - 1) * n),
+            (Do::ReduceScatter, By::Halving) => (down, down, (p - 1) * n),
+            (Do::Gather { .. }, By::Flat) => (1, 1, n),
+            (Do::Gather { .. }, By::Binomial) => (down, 1, (1 << up >> 1) * n),
+            (Do::Gather { .. }, _) => (1, 1, (p - 1) * n),
+            (Do::Scatter { .. }, By::Flat) => (1, p - 1, (p - 1) * n),
+            (Do::Scatter { .. }, By::Binomial) => (down, up, (p - 1) * n),
+            (Do::Scatter { .. }, _) => (1, p - 1, n),
+            (Do::Alltoall, By::Pairwise) => (p - 1, p - 1, (p - 1) * n),
+            (Do::Alltoall, By::Bruck) => (up, up, up * (1 << up >> 1) * n),
+            (Do::Scan | Do::ExclusiveScan, By::Chain) => (p - 1, 1, n),
+            (Do::Scan | Do::ExclusiveScan, By::RecursiveDoubling) => (down, up, up * n),
+            // Everybody tells, or reads of, everybody.
+            _ => (1, p - 1, (p - 1) * n),
+        };
+        Promise { steps, messages, values }
+    }
+
+    fn promise_of_hosts(&self) -> Promise {
+        let (p, n, hosts, inside) = (u64::from(self.size), self.count as u64, self.hosts(), self.per_host.min(self.size));
+        let (up, down) = (u64::from(rounds(hosts)), u64::from(hosts.ilog2()));
+        let (up_inside, down_inside) = (u64::from(rounds(inside)), u64::from(inside.ilog2()));
+        let folded = u64::from(!hosts.is_power_of_two());
+        let (steps, messages, values) = match self.operation {
+            Do::Barrier => (2 * down_inside + up, up + up_inside, 0),
+            Do::Broadcast { .. } => (down + down_inside, up + up_inside, (up + up_inside) * n),
+            Do::Reduce { .. } => (down + down_inside, 1, n),
+            Do::Allgather => {
+                let others = u64::from(hosts) - 1;
+                (2 + down_inside, others + up_inside, others * u64::from(inside) * n + up_inside * p * n)
+            }
+            _ => {
+                let messages = down + folded + up_inside;
+                (2 * down_inside + down + 2 * folded, messages, messages * n)
+            }
+        };
+        Promise { steps, messages, values }
+    }
+}

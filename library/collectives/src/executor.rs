@@ -1,0 +1,524 @@
+//! Makes the steps of schedules, by puts with flags behind the data.
+//!
+//! Memory of a plan, at the same place of every member, in words:
+//!
+//! | words | for |
+//! |---|---|
+//! | one for each member | credits: the last operation that it has said to have ended |
+//! | for each slot, a line for each message | the number of the operation that the message belongs to; beside it, what fits |
+//! | for each slot, the room | where longer messages land, and what others read; then what waits to be sent |
+//!
+//! - **E1** Operations are numbered from 1; number e uses the slot e mod s. A flag holds a number, so that it needs no reset.
+//! - **E2** Nothing of operation e is put to a member, or exposed to it, before that one has ended e − s: either it has said so, or it has told
+//!   this one something in operation e − 1, and s ≥ 2 (see [`Schedule::owes`]). So what is read is never overwritten, and a member may be s
+//!   operations ahead of a slow one, and no further.
+//! - **E3** What a network is to send later (not captured by `put`) lies in the slot, which E2 keeps as it is until the receiver has it.
+
+use core::ops::Range;
+
+use pelago_base::limits::WRITE_BYTES_MAX;
+use pelago_base::{Rank, Team};
+use pelago_rma::{CellSlice, GlobalPtr, Pod, Result, Symmetric, World};
+
+use crate::operator::Fold;
+use crate::pool::{LINE, Region};
+use crate::schedule::{Buffer, Message, Schedule, Shape, Side, Span, Step, Then};
+
+/// Bytes that are combined at a time out of memory that others write: they stay in the nearest cache.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// As many bytes are combined value by value.
+const SINGLY_BYTES: usize = 64;
+
+/// Bytes of a line.
+const LINE_BYTES: usize = LINE * 8;
+
+/// What never changes of a plan's memory and steps.
+pub(crate) struct Layout {
+    /// Of a piece.
+    pub(crate) shape: Shape,
+    /// Values in a block of the program's.
+    pub(crate) count: usize,
+    pub(crate) value_bytes: usize,
+    pub(crate) slots: usize,
+    /// The member's steps for a piece, and for the last one, which may be shorter.
+    pub(crate) piece: Schedule,
+    pub(crate) rest: Option<Schedule>,
+    /// Members that this one awaits, and that it owes.
+    pub(crate) awaits: Vec<u32>,
+    pub(crate) owes: Vec<u32>,
+    /// Values of a slot in which to keep what is sent later.
+    pub(crate) kept: usize,
+    pub(crate) region: Region,
+}
+
+/// How far a member is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    /// Operations, pieces counted singly, that have begun.
+    pub(crate) epoch: u64,
+    pub(crate) piece: usize,
+    pub(crate) step: usize,
+    /// Values kept in this slot so far.
+    kept: usize,
+    /// Whether the piece has begun.
+    begun: bool,
+}
+
+/// Where things are done.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'p, 'w> {
+    pub(crate) world: &'p World,
+    pub(crate) team: &'p Team,
+    pub(crate) position: u32,
+    pub(crate) words: &'p Symmetric<'w, u64>,
+    pub(crate) mapped: bool,
+}
+
+/// The program's memory, and scratch.
+pub(crate) struct Ends<'e, T> {
+    /// `None` if the program brings values where it gets them.
+    pub(crate) input: Option<&'e [T]>,
+    pub(crate) output: &'e mut [T],
+    /// Blocks by which an input, and an output, is further back in memory that is both.
+    pub(crate) shifts: (usize, usize),
+    pub(crate) temporary: &'e mut [T],
+    pub(crate) chunk: &'e mut [T],
+}
+
+impl Layout {
+    /// Values of scratch that a member needs.
+    pub(crate) fn temporary(&self) -> usize {
+        self.rest.as_ref().map_or(0, |rest| rest.temporary).max(self.piece.temporary)
+    }
+
+    /// Values of a chunk.
+    pub(crate) fn chunk(&self) -> usize {
+        let longest = |schedule: &Schedule| {
+            let lengths = schedule.steps.iter().map(|step| match step {
+                Step::Send { from, message, .. } if from.len() > 1 || from.iter().any(|span| span.blocks > 1) => message.length,
+                Step::Receive { then: Then::Combine(span, _), .. } | Step::Fetch { then: Then::Combine(span, _), .. } => {
+                    span.values()
+                }
+                _ => 0,
+            });
+            lengths.max().unwrap_or(0)
+        };
+        longest(&self.piece).min((CHUNK_BYTES / self.value_bytes).max(1))
+    }
+
+    pub(crate) fn pieces(&self) -> usize {
+        self.count.div_ceil(self.shape.count.max(1)).max(1)
+    }
+
+    /// Words of the memory of a plan.
+    pub(crate) fn words(size: u32, slots: usize, schedule: &Schedule, kept: usize, value_bytes: usize) -> usize {
+        credits(size) + slots * (schedule.lines as usize * LINE + room_words(schedule.room + kept, value_bytes))
+    }
+
+    fn lines_at(&self, slot: usize) -> usize {
+        self.region.start + credits(self.shape.size) + slot * self.piece.lines as usize * LINE
+    }
+
+    fn room_at(&self, slot: usize) -> usize {
+        self.lines_at(self.slots) + slot * room_words(self.piece.room + self.kept, self.value_bytes)
+    }
+
+    /// Words that begin as zero.
+    pub(crate) fn flags(&self) -> Range<usize> {
+        self.region.start..self.lines_at(self.slots)
+    }
+}
+
+/// Values that a member keeps in a slot to send them later: what goes over a network and is not captured.
+pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -> bool) -> usize {
+    let sent = schedule.steps.iter().map(|step| match step {
+        Step::Send { to, message, .. } if message.length * value_bytes > WRITE_BYTES_MAX && !maps(*to) => message.length,
+        _ => 0,
+    });
+    sent.sum()
+}
+
+fn credits(size: u32) -> usize {
+    (size as usize).next_multiple_of(LINE)
+}
+
+fn room_words(values: usize, value_bytes: usize) -> usize {
+    (values * value_bytes).div_ceil(8).next_multiple_of(LINE)
+}
+
+/// One member at work.
+pub(crate) struct Executor<'x, 'e, 'w, T> {
+    place: Place<'x, 'w>,
+    layout: &'x Layout,
+    ends: &'x mut Ends<'e, T>,
+    fold: &'x dyn Fold<T>,
+    local: CellSlice<'x, u64>,
+    slot: usize,
+    epoch: u64,
+    /// The first value of this piece in each block of the program's.
+    first: usize,
+    /// Values in a block of this piece.
+    pitch: usize,
+}
+
+impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
+    pub(crate) fn new(place: Place<'x, 'w>, layout: &'x Layout, ends: &'x mut Ends<'e, T>, fold: &'x dyn Fold<T>) -> Self {
+        let local = place.words.local();
+        Self { place, layout, ends, fold, local, slot: 0, epoch: 0, first: 0, pitch: 0 }
+    }
+
+    /// Goes on from `cursor`, to the end of the operation if `wait`, else as far as it goes at once; returns whether that is the end.
+    pub(crate) fn advance(&mut self, cursor: &mut Cursor, wait: bool) -> Result<bool> {
+        let (layout, pieces) = (self.layout, self.layout.pieces());
+        while cursor.piece < pieces {
+            let schedule = match &layout.rest {
+                Some(rest) if cursor.piece + 1 == pieces => rest,
+                _ => &layout.piece,
+            };
+            self.first = cursor.piece * layout.shape.count;
+            self.pitch = layout.shape.count.min(layout.count - self.first);
+            if !cursor.begun {
+                (cursor.epoch, cursor.step, cursor.kept, cursor.begun) = (cursor.epoch + 1, 0, 0, true);
+            }
+            self.epoch = cursor.epoch;
+            self.slot = (cursor.epoch % layout.slots as u64) as usize;
+            if cursor.step == 0 && !self.has_credits(wait)? {
+                return Ok(false);
+            }
+            while let Some(step) = schedule.steps.get(cursor.step) {
+                if !self.make(step, &mut cursor.kept, wait)? {
+                    return Ok(false);
+                }
+                cursor.step += 1;
+            }
+            for &to in &layout.owes {
+                let word = self.place.words.at(self.rank(to), layout.region.start + self.place.position as usize);
+                self.place.world.put(word, &[self.epoch])?;
+            }
+            (cursor.piece, cursor.begun) = (cursor.piece + 1, false);
+        }
+        cursor.piece = 0;
+        Ok(true)
+    }
+
+    /// E2, where members say so.
+    fn has_credits(&self, wait: bool) -> Result<bool> {
+        let slots = self.layout.slots as u64;
+        if self.epoch <= slots {
+            return Ok(true);
+        }
+        for &member in &self.layout.awaits {
+            if !self.is_told(self.layout.region.start + member as usize, self.epoch - slots, wait)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the word at `index` has come to `number`.
+    #[inline]
+    fn is_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
+        if self.local.load(index) >= number {
+            return Ok(true);
+        }
+        if wait {
+            self.place.world.wait_until(self.local, index, |told| told >= number)?;
+        }
+        Ok(wait)
+    }
+
+    #[inline]
+    fn make(&mut self, step: &Step, kept: &mut usize, wait: bool) -> Result<bool> {
+        match step {
+            Step::Send { to, from, message } => self.send(*to, from, *message, kept)?,
+            Step::Receive { message, then, .. } => {
+                let line = self.line(message.line);
+                if !self.is_told(line, self.epoch, wait)? {
+                    return Ok(false);
+                }
+                if message.length > 0 {
+                    self.take(self.landed(message), then);
+                }
+            }
+            Step::Copy { from, to } => self.copy(*from, *to),
+            Step::Combine { from, into, side } => self.combine(*from, *into, *side),
+            Step::Expose { from, at } => {
+                let room = self.values(self.layout.room_at(self.slot), at + values(from));
+                let mut at = *at;
+                for &span in from {
+                    self.each(span, |slice| {
+                        room.write(at, slice);
+                        at += slice.len();
+                    });
+                }
+            }
+            Step::Fetch { from, at, then } => self.fetch(*from, *at, then)?,
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, to: u32, from: &[Span], message: Message, kept: &mut usize) -> Result<()> {
+        let (world, rank) = (self.place.world, self.rank(to));
+        let line = self.line(message.line);
+        let flag = self.place.words.at(rank, line);
+        if message.length == 0 {
+            return world.put(flag, &[self.epoch]).map(drop);
+        }
+        let target: GlobalPtr<T> = match self.beside() {
+            Some(words) if self.fits_line(message.length) => self.place.words.at(rank, line + words).cast()?,
+            _ => self.place.words.at(rank, self.layout.room_at(self.slot)).cast::<T>()?.add(message.at as u64),
+        };
+        if self.place.mapped || world.maps(rank) {
+            let mut done = 0;
+            for &span in from {
+                self.try_each(span, |slice| {
+                    world.put(target.add(done), slice)?;
+                    done += slice.len() as u64;
+                    Ok(())
+                })?;
+            }
+            return world.put(flag, &[self.epoch]).map(drop);
+        }
+        let handle = if message.length * size_of::<T>() > WRITE_BYTES_MAX {
+            // E3.
+            let at = self.layout.piece.room + *kept;
+            *kept += message.length;
+            let room = self.layout.room_at(self.slot);
+            self.gather(from, self.values(room, at + message.length).range(at..at + message.length));
+            let own = self.place.words.at(world.rank(), room).cast::<T>()?.add(at as u64);
+            world.copy(own, target, message.length)?
+        } else if let [span] = from
+            && (span.blocks == 1)
+        {
+            let range = self.ranges(*span).next().expect("there is a block");
+            world.put(target, &self.slice(span.buffer)[range])?
+        } else {
+            let mut done = 0;
+            let mut chunk = core::mem::take(&mut self.ends.chunk);
+            for &span in from {
+                self.each(span, |slice| {
+                    chunk[done..done + slice.len()].copy_from_slice(slice);
+                    done += slice.len();
+                });
+            }
+            let sent = world.put(target, &chunk[..done]);
+            core::mem::swap(&mut self.ends.chunk, &mut chunk);
+            sent?
+        };
+        world.after(&handle).put(flag, &[self.epoch]).map(drop)
+    }
+
+    /// Copies spans one after another.
+    fn gather(&self, from: &[Span], into: CellSlice<'_, T>) {
+        let mut done = 0;
+        for &span in from {
+            self.each(span, |slice| {
+                into.write(done, slice);
+                done += slice.len();
+            });
+        }
+    }
+
+    fn fetch(&mut self, from: u32, at: usize, then: &Then) -> Result<()> {
+        let source: GlobalPtr<T> =
+            self.place.words.at(self.rank(from), self.layout.room_at(self.slot)).cast::<T>()?.add(at as u64);
+        let (world, mut done) = (self.place.world, 0);
+        match then {
+            Then::Nothing => {}
+            Then::Store(spans) => {
+                for &span in spans {
+                    for range in self.ranges(span) {
+                        let length = range.len() as u64;
+                        world.get_into(source.add(done), &mut self.slice_mut(span.buffer)[range])?;
+                        done += length;
+                    }
+                }
+            }
+            Then::Combine(span, side) => {
+                let mut chunk = core::mem::take(&mut self.ends.chunk);
+                for range in self.ranges(*span) {
+                    for start in range.clone().step_by(chunk.len().max(1)) {
+                        let some = start..range.end.min(start + chunk.len());
+                        let with = &mut chunk[..some.len()];
+                        world.get_into(source.add(done), with)?;
+                        done += some.len() as u64;
+                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
+                    }
+                }
+                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does with values that have come what is to be done with them.
+    fn take(&mut self, come: CellSlice<'x, T>, then: &Then) {
+        let mut done = 0;
+        match then {
+            Then::Nothing => {}
+            Then::Store(spans) => {
+                for &span in spans {
+                    for range in self.ranges(span) {
+                        let start = done;
+                        done += range.len();
+                        come.read(start, &mut self.slice_mut(span.buffer)[range]);
+                    }
+                }
+            }
+            Then::Combine(span, side) if size_of::<T>() * come.len() <= SINGLY_BYTES => {
+                for place in self.ranges(*span).flatten() {
+                    let with = [come.load(done)];
+                    done += 1;
+                    self.fold.fold(&mut self.slice_mut(span.buffer)[place..=place], &with, *side);
+                }
+            }
+            Then::Combine(span, side) => {
+                let mut chunk = core::mem::take(&mut self.ends.chunk);
+                for range in self.ranges(*span) {
+                    for start in range.clone().step_by(chunk.len().max(1)) {
+                        let some = start..range.end.min(start + chunk.len());
+                        let with = &mut chunk[..some.len()];
+                        come.read(done, with);
+                        done += some.len();
+                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
+                    }
+                }
+                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+            }
+        }
+    }
+
+    fn copy(&mut self, from: Span, to: Span) {
+        for (from_range, to_range) in self.pairs(from, to) {
+            match self.pair(from.buffer, to.buffer) {
+                Pair::Apart(source, target) => target[to_range].copy_from_slice(&source[from_range]),
+                Pair::Same(both) => both.copy_within(from_range, to_range.start),
+            }
+        }
+    }
+
+    fn combine(&mut self, from: Span, into: Span, side: Side) {
+        let fold = self.fold;
+        for (from_range, into_range) in self.pairs(from, into) {
+            match self.pair(from.buffer, into.buffer) {
+                Pair::Apart(with, target) => fold.fold(&mut target[into_range], &with[from_range], side),
+                Pair::Same(both) => {
+                    for (source, target) in from_range.zip(into_range) {
+                        let with = [both[source]];
+                        fold.fold(&mut both[target..=target], &with, side);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rank(&self, position: u32) -> Rank {
+        self.place.team.rank(position).expect("schedules name members")
+    }
+
+    /// Where the line of a message begins.
+    fn line(&self, line: u32) -> usize {
+        self.layout.lines_at(self.slot) + line as usize * LINE
+    }
+
+    /// How many words after its flag a line has room for values, if it has.
+    fn beside(&self) -> Option<usize> {
+        (align_of::<T>() <= LINE_BYTES / 2).then_some(align_of::<T>().div_ceil(8))
+    }
+
+    /// Whether so many values fit a line beside its flag.
+    fn fits_line(&self, length: usize) -> bool {
+        align_of::<T>().max(8) + length * size_of::<T>() <= LINE_BYTES
+    }
+
+    /// The values of a message that has come.
+    fn landed(&self, message: &Message) -> CellSlice<'x, T> {
+        match self.beside() {
+            Some(words) if self.fits_line(message.length) => self.values(self.line(message.line) + words, message.length),
+            _ => {
+                let end = message.at + message.length;
+                self.values(self.layout.room_at(self.slot), end).range(message.at..end)
+            }
+        }
+    }
+
+    /// So many values of this member's memory, from a word on.
+    fn values(&self, word: usize, length: usize) -> CellSlice<'x, T> {
+        let words = (length * size_of::<T>()).div_ceil(8);
+        let cells = self.local.range(word..word + words).cells();
+        cells.elements::<T>().expect("lines are aligned for every type").range(0..length)
+    }
+
+    /// Where the ranges of a span lie in their slice; adjacent blocks as one.
+    fn ranges(&self, span: Span) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let (pitch, before) = self.pitch(span.buffer);
+        let whole = span.stride == 1 && span.start == 0 && span.length == pitch;
+        let span = if whole && span.blocks > 0 { Span { blocks: 1, length: span.values(), ..span } } else { span };
+        span.ranges(pitch).map(move |range| range.start + before..range.end + before)
+    }
+
+    /// Those of two spans of one form, each block by itself: what is adjacent in one buffer need not be in the other.
+    fn pairs(&self, from: Span, to: Span) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<T> {
+        let [from, to] = [from, to].map(|span| {
+            let (pitch, before) = self.pitch(span.buffer);
+            span.ranges(pitch).map(move |range| range.start + before..range.end + before)
+        });
+        from.zip(to)
+    }
+
+    /// How far apart blocks begin, and where the first one does.
+    fn pitch(&self, buffer: Buffer) -> (usize, usize) {
+        let (count, first) = (self.layout.count, self.first);
+        match buffer {
+            Buffer::Temporary => (self.pitch, 0),
+            Buffer::Input if self.ends.input.is_some() => (count, first),
+            Buffer::Input => (count, self.ends.shifts.0 * count + first),
+            Buffer::Output => (count, self.ends.shifts.1 * count + first),
+        }
+    }
+
+    fn each(&self, span: Span, mut act: impl FnMut(&[T])) {
+        let slice = self.slice(span.buffer);
+        self.ranges(span).for_each(|range| act(&slice[range]));
+    }
+
+    fn try_each(&self, span: Span, mut act: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+        let slice = self.slice(span.buffer);
+        self.ranges(span).try_for_each(|range| act(&slice[range]))
+    }
+
+    fn slice(&self, buffer: Buffer) -> &[T] {
+        match (buffer, self.ends.input) {
+            (Buffer::Input, Some(input)) => input,
+            (Buffer::Temporary, _) => self.ends.temporary,
+            _ => self.ends.output,
+        }
+    }
+
+    fn slice_mut(&mut self, buffer: Buffer) -> &mut [T] {
+        if buffer == Buffer::Temporary { self.ends.temporary } else { self.ends.output }
+    }
+
+    /// Memory to read and memory to write.
+    fn pair(&mut self, from: Buffer, to: Buffer) -> Pair<'_, T> {
+        let Ends { input, output, temporary, .. } = &mut *self.ends;
+        match (from, to, *input) {
+            (Buffer::Input, Buffer::Temporary, Some(input)) => Pair::Apart(input, temporary),
+            (Buffer::Input, _, Some(input)) => Pair::Apart(input, output),
+            (Buffer::Temporary, Buffer::Temporary, _) => Pair::Same(temporary),
+            (Buffer::Temporary, ..) => Pair::Apart(temporary, output),
+            (_, Buffer::Temporary, _) => Pair::Apart(output, temporary),
+            _ => Pair::Same(output),
+        }
+    }
+}
+
+enum Pair<'p, T> {
+    Apart(&'p [T], &'p mut [T]),
+    Same(&'p mut [T]),
+}
+
+fn values(spans: &[Span]) -> usize {
+    spans.iter().map(Span::values).sum()
+}

@@ -1,0 +1,63 @@
+//! Which part of a team's memory is in use: arithmetic, the same on every member as long as all take and give back in the same order.
+
+/// Words of a cache line: memory of different plans shares none.
+pub(crate) const LINE: usize = 8;
+
+/// Consecutive words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) start: usize,
+    pub(crate) words: usize,
+}
+
+/// Words from 0 on, of which some are taken.
+pub(crate) struct Pool {
+    words: usize,
+    /// In the order of their starts.
+    taken: Vec<Region>,
+}
+
+impl Pool {
+    pub(crate) fn new(words: usize) -> Self {
+        Self { words, taken: Vec::new() }
+    }
+
+    /// Takes the first place with room for so many words.
+    pub(crate) fn take(&mut self, words: usize) -> Option<Region> {
+        let words = words.next_multiple_of(LINE);
+        let mut start = 0;
+        let mut index = 0;
+        for region in &self.taken {
+            if region.start - start >= words {
+                break;
+            }
+            start = region.start + region.words;
+            index += 1;
+        }
+        let region = Region { start, words };
+        (self.words - start >= words).then(|| self.taken.insert(index, region))?;
+        Some(region)
+    }
+
+    /// Gives a place back.
+    pub(crate) fn give(&mut self, region: Region) {
+        self.taken.retain(|taken| taken.start != region.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_do_not_overlap_and_are_used_again() {
+        let mut pool = Pool::new(100);
+        let [one, two, three] = [1, 20, 8].map(|words| pool.take(words).unwrap());
+        assert_eq!([one.start, two.start, three.start], [0, 8, 32]);
+        assert_eq!(pool.take(65), None);
+        pool.give(two);
+        assert_eq!(pool.take(32).unwrap().start, 40, "it does not fit between");
+        assert_eq!(pool.take(24).unwrap().start, 8);
+        assert_eq!(pool.take(32), None);
+    }
+}

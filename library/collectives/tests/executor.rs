@@ -1,0 +1,442 @@
+//! Operations between ranks, on every platform: what comes out, whoever is slow.
+
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use pelago_base::{Rank, Team};
+use pelago_collectives::{Algorithm, Choice, Collectives, Commutative, Max, Min, Operation, Operator, Settings, Shape, Sum};
+use pelago_rma::{Error, World};
+use support::{PLATFORMS, Platform, on_every_platform, run};
+
+/// Little memory, so that operations go in pieces and in few slots.
+fn little() -> Settings {
+    Settings { memory_bytes: 512 << 10, plan_bytes: 8 << 10, ..Settings::default() }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    /// Lets others go first, now and then for long.
+    fn dawdle(&mut self) {
+        let turns = match self.below(8) {
+            0 => 60,
+            1..=3 => self.below(10),
+            _ => 0,
+        };
+        (0..turns).for_each(|_| std::thread::yield_now());
+    }
+}
+
+/// x ↦ a·x + b modulo a prime: composing such maps is associative and does not commute.
+type Value = [u32; 2];
+
+const PRIME: u64 = 1_000_003;
+
+fn compose([a, b]: Value, [c, d]: Value) -> Value {
+    let [a, b, c, d] = [a, b, c, d].map(u64::from);
+    [(a * c % PRIME) as u32, ((a * d + b) % PRIME) as u32]
+}
+
+fn add([a, b]: Value, [c, d]: Value) -> Value {
+    [(a + c) % PRIME as u32, (b + d) % PRIME as u32]
+}
+
+/// What a member brings: it depends on all that could be mistaken.
+fn brought(operation: u64, member: u32, index: usize) -> Value {
+    let seed = (operation * 7919 + u64::from(member) * 104_729 + index as u64 * 1_299_709).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    [1 + ((seed >> 40) % (PRIME - 1)) as u32, ((seed >> 20) % PRIME) as u32]
+}
+
+/// What nobody brings.
+const UNTOUCHED: Value = [u32::MAX, 7];
+
+/// What the member at `position` brings in the operation number `number`, and what it is to get.
+fn ends(what: Operation, number: u64, position: u32, size: u32, count: usize, commutes: bool) -> (Vec<Value>, Vec<Value>) {
+    let of = |member: u32, index: usize| brought(number, member, index);
+    let operator = if commutes { add } else { compose };
+    let all = |members: core::ops::Range<u32>, index: usize| members.map(|member| of(member, index)).reduce(operator).unwrap();
+    let mine = position as usize * count;
+    let got = |block: usize, i: usize| match what {
+        Operation::Broadcast { root } => of(root, i),
+        Operation::Reduce { .. } | Operation::Allreduce => all(0..size, i),
+        Operation::Allgather | Operation::Gather { .. } => of(block as u32, i),
+        Operation::ReduceScatter => all(0..size, mine + i),
+        Operation::Scatter { root } => of(root, mine + i),
+        Operation::Alltoall => of(block as u32, mine + i),
+        Operation::Scan => all(0..position + 1, i),
+        Operation::ExclusiveScan if position == 0 => UNTOUCHED,
+        Operation::ExclusiveScan => all(0..position, i),
+        Operation::Barrier => unreachable!("it has no values"),
+    };
+    let input = (0..what.blocks_in(position, size) as usize * count).map(|index| of(position, index)).collect();
+    let blocks = 0..what.blocks_out(position, size) as usize;
+    (input, blocks.flat_map(|block| (0..count).map(move |i| (block, i))).map(|(block, i)| got(block, i)).collect())
+}
+
+/// Does an operation some times by one plan, apart and in place, at once and while the member does other things.
+fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Random) {
+    let Shape { operation: what, algorithm, size, count, commutes, .. } = *shape;
+    let (position, choice) = (all.position(), Choice::Fixed(algorithm));
+    let mut plan = if commutes {
+        all.plan_of(what, count, Commutative(add), choice).unwrap()
+    } else {
+        all.plan_of(what, count, compose, choice).unwrap()
+    };
+    for number in 0..8 {
+        random.dawdle();
+        let (mut input, expected) = ends(what, number, position, size, count, commutes);
+        let mut output = vec![UNTOUCHED; expected.len()];
+        if what == (Operation::Broadcast { root: position }) {
+            output.clone_from(&expected);
+        }
+        let say = || format!("{number}: {shape:?} at {position}");
+        if number % 4 < 2 {
+            if number % 4 == 0 {
+                plan.run(&input, &mut output).unwrap();
+            } else {
+                let mut running = plan.start(&input, &mut output).unwrap();
+                while !running.test().unwrap() {
+                    random.dawdle();
+                    std::thread::yield_now();
+                }
+            }
+            assert_eq!(output, expected, "{}", say());
+            // What was brought may change at once.
+            input.fill(UNTOUCHED);
+            continue;
+        }
+        let length = input.len().max(expected.len());
+        let mut both = vec![UNTOUCHED; length];
+        let (from, to) = match what {
+            Operation::Allgather | Operation::Gather { .. } if length > count => (position as usize * count, 0),
+            Operation::ReduceScatter | Operation::Scatter { .. } if length > count => (0, position as usize * count),
+            _ => (0, 0),
+        };
+        both[from..from + input.len()].copy_from_slice(&input);
+        if input.is_empty() {
+            both.clone_from(&output);
+        }
+        let kept = what.blocks_out(position, size) == 0 || what == Operation::ExclusiveScan && position == 0;
+        let before = both.clone();
+        if number % 4 == 2 {
+            plan.run_in_place(&mut both).unwrap();
+        } else {
+            let running = plan.start_in_place(&mut both).unwrap();
+            random.dawdle();
+            running.wait().unwrap();
+        }
+        if kept {
+            assert_eq!(both, before, "{}", say());
+        } else {
+            assert_eq!(both[to..to + expected.len()], expected, "{}", say());
+        }
+    }
+    drop(plan);
+    world.progress();
+}
+
+/// Every shape that can be, for one size.
+fn shapes(size: u32, per_host: u32, mapped: bool, seed: u64) -> Vec<Shape> {
+    let mut random = Random(seed);
+    let mut shapes = Vec::new();
+    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+        for algorithm in Algorithm::ALL {
+            let operation = operation.rooted(random.below(u64::from(size)) as u32);
+            let commutes = random.below(2) == 0;
+            // One value, as many as a line has beside its flag and more, so many that they go in pieces.
+            let count = [1, 7, 8, 40, 900][random.below(5) as usize];
+            for commutes in [commutes, true] {
+                let shape = Shape { operation, algorithm, size, count, per_host, commutes };
+                if shape.is_possible(mapped) {
+                    shapes.push(shape);
+                    break;
+                }
+            }
+        }
+    }
+    shapes
+}
+
+#[test]
+fn every_algorithm_gives_the_result_on_every_platform() {
+    for platform in PLATFORMS {
+        for (size, per_host) in [(2, 1), (3, 2), (4, 2), (5, 3), (8, 3)] {
+            run(platform, size, |world| {
+                let settings = Settings { per_host: Some(per_host), ..little() };
+                let all = Collectives::new(world, &settings).unwrap();
+                let mut random = Random(u64::from(world.rank()));
+                for shape in shapes(size, per_host, platform == Platform::Mapped, u64::from(size)) {
+                    repeat(world, &all, &shape, &mut random);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn one_shot_operations_of_all_kinds_follow_one_another() {
+    on_every_platform(&[1, 2, 3, 6], |world, _| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let (position, size) = (all.position(), world.size());
+        let mut order = Random(5);
+        let mut random = Random(u64::from(position));
+        for number in 0..60 {
+            random.dawdle();
+            let root = order.below(u64::from(size)) as u32;
+            let count = [1, 3, 100][order.below(3) as usize];
+            let what = Operation::ALL[1 + order.below(10) as usize].rooted(root);
+            let (input, expected) = ends(what, number, position, size, count, false);
+            let mut output = vec![UNTOUCHED; expected.len()];
+            match what {
+                Operation::Broadcast { .. } => {
+                    if position == root {
+                        output.clone_from(&expected);
+                    }
+                    all.broadcast(root, &mut output).unwrap();
+                }
+                Operation::Reduce { .. } => {
+                    let mut values = input.clone();
+                    all.reduce(root, &mut values, compose).unwrap();
+                    if position == root {
+                        output = values;
+                    } else {
+                        assert_eq!(values, input);
+                    }
+                }
+                Operation::Allreduce | Operation::Scan | Operation::ExclusiveScan => {
+                    output.clone_from(&input);
+                    match what {
+                        Operation::Allreduce => all.allreduce(&mut output, compose).unwrap(),
+                        Operation::Scan => all.scan(&mut output, compose).unwrap(),
+                        _ => all.exclusive_scan(&mut output, compose).unwrap(),
+                    }
+                    if what == Operation::ExclusiveScan && position == 0 {
+                        assert_eq!(output, input);
+                        continue;
+                    }
+                }
+                Operation::Allgather => all.allgather(&input, &mut output).unwrap(),
+                Operation::ReduceScatter => all.reduce_scatter(&input, &mut output, compose).unwrap(),
+                Operation::Gather { .. } => all.gather(root, &input, &mut output).unwrap(),
+                Operation::Scatter { .. } => all.scatter(root, &input, &mut output).unwrap(),
+                _ => all.alltoall(&input, &mut output).unwrap(),
+            }
+            assert_eq!(output, expected, "{number}: {what} at {position} of {size}");
+        }
+    });
+}
+
+#[test]
+fn teams_do_things_by_themselves() {
+    on_every_platform(&[7], |world, platform| {
+        let some = Team::of(&[6, 0, 3, 2, 5].map(Rank::new)).unwrap();
+        let others = Team::of(&[4, 1].map(Rank::new)).unwrap();
+        let teams = [Collectives::of(world, &some, &little()).unwrap(), Collectives::of(world, &others, &little()).unwrap()];
+        let team = teams.iter().flatten().next().unwrap();
+        let mut random = Random(u64::from(world.rank()));
+        let size = team.team().size();
+        assert_eq!(team.team().rank(team.position()), Some(world.rank()));
+        for shape in shapes(size, team.per_host(), platform == Platform::Mapped, 3) {
+            repeat(world, team, &shape, &mut random);
+        }
+        let mut sum = [u64::from(world.rank())];
+        team.allreduce(&mut sum, Sum).unwrap();
+        assert_eq!(sum, [if size == 5 { 16 } else { 5 }]);
+        team.barrier().unwrap();
+    });
+}
+
+#[test]
+fn values_of_any_type_by_any_operator() {
+    on_every_platform(&[5], |world, _| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let rank = world.rank().number();
+        let mut bytes = [rank as u8; 3];
+        all.allreduce(&mut bytes, Max).unwrap();
+        assert_eq!(bytes, [4; 3]);
+        let mut least = [f64::from(rank) - 7.5, 1.0];
+        all.allreduce(&mut least, Min).unwrap();
+        assert_eq!(least, [-7.5, 1.0]);
+        // Aligned to 16 bytes.
+        let mut long = [u128::from(rank) << 100; 5];
+        all.allreduce(&mut long, Sum).unwrap();
+        assert_eq!(long, [10 << 100; 5]);
+        let mut triples = vec![[rank as u8; 3]; 50];
+        all.broadcast(3, &mut triples).unwrap();
+        assert_eq!(triples, [[3; 3]; 50]);
+        let mut sums: Vec<f32> = (0..1000).map(|i| (i as f32 + 0.1) * (rank as f32 + 0.3)).collect();
+        all.allreduce(&mut sums, |one: f32, other: f32| one + other).unwrap();
+        let bits: Vec<u32> = sums.iter().map(|sum| sum.to_bits()).collect();
+        let mut largest = bits.clone();
+        all.allreduce(&mut largest, Max).unwrap();
+        assert_eq!(bits, largest, "bitwise the same");
+    });
+}
+
+#[test]
+fn several_operations_are_under_way_at_once() {
+    on_every_platform(&[4], |world, _| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let mut sum = all.plan_of(Operation::Allreduce, 2, Sum, Choice::Table).unwrap();
+        let mut gather = all.plan(Operation::Allgather, 1, Choice::Fixed(Algorithm::Ring)).unwrap();
+        let mut meet = all.plan::<u8>(Operation::Barrier, 0, Choice::Fixed(Algorithm::RecursiveDoubling)).unwrap();
+        let rank = u64::from(world.rank());
+        for number in 0..50 {
+            let (mut sums, mut ranks) = ([number, rank], [0; 4]);
+            let own = [rank + number];
+            let one = sum.start_in_place(&mut sums).unwrap();
+            let mut other = gather.start(&own, &mut ranks).unwrap();
+            let mut third = meet.start(&[], &mut []).unwrap();
+            if (rank + number) % 2 == 0 {
+                one.wait().unwrap();
+                other.test().unwrap();
+                drop(other);
+                drop(third);
+            } else {
+                while !third.test().unwrap() {
+                    std::thread::yield_now();
+                }
+                other.wait().unwrap();
+                one.wait().unwrap();
+            }
+            assert_eq!((sums, ranks), ([4 * number, 6], [0, 1, 2, 3].map(|rank| rank + number)));
+        }
+    });
+}
+
+#[test]
+fn a_barrier_plan_lets_nobody_go_before_all_have_come() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    for platform in PLATFORMS {
+        for algorithm in [Algorithm::Flat, Algorithm::Direct, Algorithm::RecursiveDoubling, Algorithm::Hierarchical] {
+            let come = AtomicU64::new(0);
+            run(platform, 7, |world| {
+                let settings = Settings { per_host: Some(3), ..little() };
+                let all = Collectives::new(world, &settings).unwrap();
+                let mut meet = all.plan::<u8>(Operation::Barrier, 0, Choice::Fixed(algorithm)).unwrap();
+                let mut random = Random(u64::from(world.rank()));
+                for number in 1..=30 {
+                    random.dawdle();
+                    come.fetch_add(1, Ordering::SeqCst);
+                    meet.run(&[], &mut []).unwrap();
+                    assert!(come.load(Ordering::SeqCst) >= 7 * number);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn all_members_choose_the_same_and_say_why() {
+    on_every_platform(&[4], |world, _| {
+        let all = Collectives::new(world, &little()).unwrap();
+        for count in [1, 500] {
+            let mut plan = all.plan_of(Operation::Allreduce, count, Sum, Choice::Trial).unwrap();
+            let mut values = vec![1_u64; count];
+            plan.run_in_place(&mut values).unwrap();
+            assert_eq!(values, vec![4; count]);
+            let explanation = plan.explain();
+            let tried: Vec<_> = explanation.candidates.iter().filter(|candidate| candidate.measured.is_some()).collect();
+            assert!(tried.iter().any(|candidate| candidate.algorithm == explanation.chosen));
+            assert!(tried.iter().any(|candidate| candidate.algorithm == Algorithm::Flat), "the simplest is tried");
+            let text = explanation.to_string();
+            assert!(text.contains("allreduce of 4 members") && text.contains(&format!("{}*", explanation.chosen)), "{text}");
+            assert_eq!(text.lines().count(), 2 + explanation.candidates.len());
+            let chosen = plan.algorithm() as u64;
+            let mut both = [chosen, !chosen];
+            all.allreduce(&mut both, Min).unwrap();
+            assert_eq!(both, [chosen, !chosen], "all have chosen the same");
+        }
+        let tuned = all.tune(Operation::Allgather, 10, NoOperator).map(|explanation| explanation.chosen).unwrap();
+        let plan = all.plan::<u64>(Operation::Allgather, 9, Choice::Table).unwrap();
+        assert_eq!(plan.algorithm(), tuned);
+        drop(plan);
+        all.set(Operation::Broadcast { root: 0 }, 8, Algorithm::Chain).unwrap();
+        let plan = all.plan::<u64>(Operation::Broadcast { root: 2 }, 1, Choice::Table).unwrap();
+        assert_eq!(plan.algorithm(), Algorithm::Chain);
+    });
+}
+
+#[derive(Clone, Copy)]
+struct NoOperator;
+
+impl Operator<u64> for NoOperator {
+    fn combine(&self, _: u64, _: u64) -> u64 {
+        panic!("nothing is combined")
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_and_harms_nothing() {
+    on_every_platform(&[3], |world, platform| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let invalid = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Invalid(_))), "{result:?}");
+        invalid(all.broadcast(3, &mut [0_u8]));
+        invalid(all.allgather(&[0_u8], &mut [0; 4]));
+        invalid(all.allreduce(&mut [(); 3], |(), ()| ()));
+        invalid(all.allreduce(&mut [[0_u8; 4096]], |one, _| one));
+        invalid(all.plan::<u8>(Operation::Allreduce, 1, Choice::Table).map(drop));
+        invalid(all.plan::<u8>(Operation::Broadcast { root: 9 }, 1, Choice::Table).map(drop));
+        invalid(all.plan::<u8>(Operation::Broadcast { root: 0 }, 1, Choice::Fixed(Algorithm::Ring)).map(drop));
+        if platform != Platform::Mapped {
+            invalid(all.plan::<u8>(Operation::Allgather, 1, Choice::Fixed(Algorithm::Shared)).map(drop));
+        }
+        let mut plan = all.plan::<u64>(Operation::Allgather, 2, Choice::Table).unwrap();
+        invalid(plan.run(&[1], &mut [0; 6]));
+        invalid(plan.run_in_place(&mut [0; 5]));
+        let mut got = [0; 6];
+        plan.run(&[u64::from(world.rank()); 2], &mut got).unwrap();
+        assert_eq!(got, [0, 0, 1, 1, 2, 2]);
+        drop(plan);
+        // Members that want different things learn it.
+        let count = 1 + 100 * world.rank().index();
+        let plan = all.plan::<u64>(Operation::Alltoall, count, Choice::Fixed(Algorithm::Direct));
+        assert!(matches!(plan.map(drop), Err(Error::Disagreement(_))));
+        // More plans than there is memory for.
+        let plans: Vec<_> =
+            (0..).map(|_| all.plan::<u64>(Operation::Alltoall, 300, Choice::Table)).take_while(Result::is_ok).collect();
+        assert!(plans.len() > 3);
+        drop(plans);
+        let mut sum = [1];
+        all.allreduce(&mut sum, Sum).unwrap();
+        assert_eq!(sum, [3]);
+    });
+}
+
+/// A member that is far ahead of a slow one does not overwrite what that one has not read, and does not wait for it sooner than it must.
+#[test]
+fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    for platform in PLATFORMS {
+        for algorithm in [Algorithm::Flat, Algorithm::Binomial, Algorithm::Chain] {
+            let sent = AtomicU64::new(0);
+            run(platform, 4, |world| {
+                let all = Collectives::new(world, &little()).unwrap();
+                let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(algorithm)).unwrap();
+                if world.rank() == Rank::new(3) {
+                    // Long enough for the root to have done all, if it did not wait.
+                    while sent.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
+                    (0..3000).for_each(|_| std::thread::yield_now());
+                    let ahead = sent.load(Ordering::SeqCst);
+                    assert!(ahead <= 32 * 3, "{algorithm}: the root has ended {ahead} operations");
+                }
+                for number in 0..200 {
+                    let mut values = [if world.rank() == Rank::new(0) { number } else { 0 }; 20];
+                    plan.run_in_place(&mut values).unwrap();
+                    assert_eq!(values, [number; 20], "{algorithm}");
+                    if world.rank() == Rank::new(0) {
+                        sent.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The words of a lock, where they lie, and what can be done to them.
+//!
+//! | words | at | for |
+//! |---|---|---|
+//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the readers |
+//! | one | the home | how far the lock was mended |
+//! | one, and one for each epoch | each rank | what it does; the version that came with the token |
+//! | one for each epoch | each rank | who comes after it in the queue |
+//! | one | each rank | the newest version that it knows of |
+//!
+//! Every rank has room for all of them, at the same place. All are changed by remote atomics and single words that are put, and none by
+//! the processor of the rank where they lie unless it is its own.
+
+use pelago_base::{Instant, Rank};
+use pelago_rma::Result;
+
+use crate::word::{Epoch, SLOTS};
+
+/// Words of a cache line.
+const LINE: usize = 8;
+const SETTLEMENT: usize = SLOTS * LINE;
+const NODE: usize = SETTLEMENT + LINE;
+const LINKS: usize = NODE + LINE;
+
+/// The words of a lock, on each rank.
+pub(crate) const WORDS: usize = LINKS + LINE;
+
+/// What a rank does.
+pub(crate) const STATE: usize = NODE;
+/// The newest version that it knows of.
+pub(crate) const KNOWN: usize = LINKS + SLOTS;
+
+/// The end of the queue.
+pub(crate) fn tail(epoch: Epoch) -> usize {
+    epoch.slot() * LINE
+}
+
+/// The newest version, when nobody has the token.
+pub(crate) fn newest(epoch: Epoch) -> usize {
+    tail(epoch) + 1
+}
+
+/// Readers, and who waits for them.
+pub(crate) fn readers(epoch: Epoch) -> usize {
+    tail(epoch) + 2
+}
+
+/// How far the lock was mended.
+pub(crate) const fn settlement() -> usize {
+    SETTLEMENT
+}
+
+/// The version that comes with the token.
+pub(crate) fn brought(epoch: Epoch) -> usize {
+    NODE + 1 + epoch.slot()
+}
+
+/// Who comes after a rank.
+pub(crate) fn link(epoch: Epoch) -> usize {
+    LINKS + epoch.slot()
+}
+
+/// A word of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    pub(crate) rank: Rank,
+    pub(crate) word: usize,
+}
+
+/// How a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// The word is as it was waited for.
+    Seen(u64),
+    /// A rank was lost meanwhile.
+    Lost,
+    /// Its time is over.
+    Late,
+}
+
+/// What a rank can do to the words of a lock. An operation has taken effect when the call returns, and fails with `PeerLost` if the rank
+/// where the word lies is lost.
+pub(crate) trait Memory {
+    fn me(&self) -> Rank;
+    fn home(&self) -> Rank;
+    fn size(&self) -> u32;
+
+    /// The ranks that the job goes on without, as far as this rank knows; they only become more.
+    fn lost(&self) -> Vec<Rank>;
+    /// How many they are.
+    fn losses(&self) -> usize;
+
+    fn load(&self, at: Place) -> Result<u64>;
+    fn store(&self, at: Place, word: u64) -> Result<()>;
+    fn swap(&self, at: Place, word: u64) -> Result<u64>;
+    fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64>;
+    fn add(&self, at: Place, operand: u64) -> Result<u64>;
+
+    /// A swap, then a load of another word of the same rank.
+    fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
+        let found = self.swap(at, word)?;
+        Ok((found, self.load(Place { word: then, ..at })?))
+    }
+
+    /// A store, then a compare-swap of another word of the same rank.
+    fn store_then_compare_swap(&self, at: Place, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
+        self.store(at, word)?;
+        self.compare_swap(Place { word: then, ..at }, expected, new)
+    }
+
+    /// This rank's own words.
+    fn own(&self, word: usize) -> u64;
+    fn set_own(&self, word: usize, value: u64);
+    /// A compare-swap; whether it took effect.
+    fn change_own(&self, word: usize, expected: u64, new: u64) -> bool;
+
+    /// Waits until a word of this rank is as asked for.
+    fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited>;
+    /// Lets others move, between two looks at a word of another rank, if no more than so many ranks were lost.
+    fn pause(&self, losses: usize) -> Result<()>;
+}

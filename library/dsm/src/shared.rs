@@ -1,0 +1,479 @@
+//! A shared variable: data that is reached by a guard alone.
+
+use core::fmt;
+use core::ops::{Deref, DerefMut, Range};
+
+use pelago_base::{Duration, Rank};
+use pelago_rma::{Error, Failure, Result, World};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::Statistics;
+use crate::copies::Copies;
+use crate::memory::{KNOWN, Memory, newest};
+use crate::queue::{Member, Mode, Patience};
+use crate::word::{Edition, Epoch};
+use crate::words::Words;
+
+/// A variable that ranks share, with entry consistency: whoever acquires it sees what the last one to release it has written.
+///
+/// The data is reached by a [`ReadGuard`] or a [`WriteGuard`] alone, and goes along with the guard: what was written stays with who wrote
+/// it until another rank acquires the variable and fetches what has changed. Who waits is served in the order of coming; readers that come
+/// one after another read together. No processor but those of the ranks that acquire and release takes part.
+///
+/// A rank that computes with a guard works on a copy of its own, so that references to it are ordinary ones. Acquiring takes `&mut self`,
+/// so that no rank waits for itself.
+///
+/// # Loss of ranks
+/// In a job that goes on without lost ranks ([`on_peer_lost`](World::on_peer_lost)), of a rank that is lost:
+/// - which waits or holds the variable: the others go on with the last version that was released; of writers that wait, the order may
+///   change once;
+/// - which wrote the last version: whoever has a copy of it inherits it, by acquiring the variable; until then others get
+///   `PeerLost` with its number, and [`restore`](Self::restore) begins a new version;
+/// - which is the home: all others get `PeerLost` with its number, for ever.
+///
+/// If the last two ranks that had the variable to write are lost together, the one before the last version may come back. That is
+/// no more than the survivors have seen.
+pub struct Shared<'w, T: ?Sized> {
+    core: Core<'w>,
+    private: Box<T>,
+}
+
+/// All of a variable but its private copy.
+struct Core<'w> {
+    member: Member<Words<'w>>,
+    copies: Copies,
+    held: Held,
+    statistics: Statistics,
+}
+
+/// What this rank has acquired and not released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    ToRead(Edition),
+    ToWrite(Edition),
+}
+
+/// The data of a [`Shared`], to read. Other ranks may read it, too, and none writes.
+pub struct ReadGuard<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> {
+    hold: Hold<'g, 'w, T>,
+}
+
+/// The data of a [`Shared`], to read and write. No other rank reads or writes it.
+///
+/// Dropped while its thread panics, or forgotten, it keeps the variable held until this rank acquires it again or drops it: then the
+/// variable is released without what was written.
+pub struct WriteGuard<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> {
+    hold: Hold<'g, 'w, T>,
+}
+
+/// A variable that is held until this is dropped.
+struct Hold<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable>(Option<&'g mut Shared<'w, T>>);
+
+impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
+    /// A variable that begins as the home's `initial`. Collective; `home` and the length of `initial` are the same everywhere.
+    ///
+    /// The home holds the words by which the lock goes round; it need not take part in anything. Cost: that of [`World::alloc`], and a
+    /// barrier; in the memory of each rank, 448 bytes and the data.
+    ///
+    /// # Errors
+    /// As [`World::alloc`]; there is no such rank; the variable has no bytes.
+    pub fn new(world: &'w World, home: Rank, initial: impl Into<Box<T>>) -> Result<Self> {
+        let private: Box<T> = initial.into();
+        if home.number() >= world.size() {
+            return Err(Error::Invalid("the home of a shared variable is no rank of the job"));
+        }
+        let bytes = private.as_bytes().len();
+        if bytes == 0 {
+            return Err(Error::Invalid("a shared variable has at least one byte"));
+        }
+        let mut copies = Copies::new(bytes);
+        let words = Words::new(world, home, copies.words())?;
+        if world.rank() == home {
+            copies.write_all();
+            let first = copies.publish(&words, Edition::default(), private.as_bytes())?;
+            words.set_own(newest(Epoch::default()), first.word());
+            words.set_own(KNOWN, first.word());
+        }
+        world.barrier()?;
+        let core = Core { member: Member::new(words), copies, held: Held::Nothing, statistics: Statistics::default() };
+        Ok(Self { core, private })
+    }
+
+    /// Acquires the variable to read.
+    ///
+    /// Cost: a round trip to the home, one more for being counted and one for the data if it has changed.
+    ///
+    /// # Errors
+    /// The home, or who wrote the last version, is lost; the job is at fault.
+    pub fn read(&mut self) -> Result<ReadGuard<'_, 'w, T>> {
+        self.acquire(Mode::Read, Patience::Endless)?;
+        Ok(ReadGuard { hold: Hold(Some(self)) })
+    }
+
+    /// Acquires the variable to write.
+    ///
+    /// Cost: free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
+    /// a round trip for the data.
+    ///
+    /// # Errors
+    /// The home, or who wrote the last version, is lost; the job is at fault.
+    #[inline]
+    pub fn write(&mut self) -> Result<WriteGuard<'_, 'w, T>> {
+        self.acquire(Mode::Write, Patience::Endless)?;
+        Ok(WriteGuard { hold: Hold(Some(self)) })
+    }
+
+    /// As [`read`](Self::read), but `None` if it would have to wait for others.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn try_read(&mut self) -> Result<Option<ReadGuard<'_, 'w, T>>> {
+        Ok(self.acquire_in_time(Mode::Read, Patience::None)?.then_some(ReadGuard { hold: Hold(Some(self)) }))
+    }
+
+    /// As [`write`](Self::write), but `None` if it would have to wait for others.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn try_write(&mut self) -> Result<Option<WriteGuard<'_, 'w, T>>> {
+        Ok(self.acquire_in_time(Mode::Write, Patience::None)?.then_some(WriteGuard { hold: Hold(Some(self)) }))
+    }
+
+    /// As [`read`](Self::read), if it is this rank's turn within `limit`. A rank that has lost patience keeps its place in the queue
+    /// until it is passed over, and takes it again if it comes back before.
+    ///
+    /// # Errors
+    /// The time ran out; else as [`read`](Self::read).
+    pub fn read_within(&mut self, limit: Duration) -> Result<ReadGuard<'_, 'w, T>> {
+        self.acquire_within(Mode::Read, limit)?;
+        Ok(ReadGuard { hold: Hold(Some(self)) })
+    }
+
+    /// As [`write`](Self::write), if it is this rank's turn within `limit`; see [`read_within`](Self::read_within).
+    ///
+    /// # Errors
+    /// The time ran out; else as [`write`](Self::write).
+    pub fn write_within(&mut self, limit: Duration) -> Result<WriteGuard<'_, 'w, T>> {
+        self.acquire_within(Mode::Write, limit)?;
+        Ok(WriteGuard { hold: Hold(Some(self)) })
+    }
+
+    /// Acquires the variable to write and replaces its data, whoever was lost with the version before.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    ///
+    /// # Panics
+    /// `value` has another length than the variable.
+    pub fn restore(&mut self, value: &T) -> Result<()> {
+        assert_eq!(value.as_bytes().len(), self.private.as_bytes().len(), "a shared variable keeps its length");
+        self.core.settle()?;
+        self.core.take(Mode::Write, Patience::Endless, self.private.as_bytes())?;
+        self.private.as_mut_bytes().copy_from_slice(value.as_bytes());
+        self.core.copies.write_all();
+        self.core.release(self.private.as_bytes())
+    }
+
+    /// Who holds the words of the lock.
+    pub fn home(&self) -> Rank {
+        self.core.member.memory.home()
+    }
+
+    /// What the variable has cost this rank so far.
+    pub fn statistics(&self) -> Statistics {
+        let (waits, waited) = self.core.member.memory.waits();
+        Statistics { waits, waited, ..self.core.statistics }
+    }
+
+    /// What the variable is and what it has cost, in a line for people.
+    pub fn explain(&self) -> String {
+        let (bytes, home, version) = (self.private.as_bytes().len(), self.home(), self.core.copies.version());
+        let held = match self.core.held {
+            Held::Nothing => "",
+            Held::ToRead(_) => ", held to read",
+            Held::ToWrite(_) => ", held to write",
+        };
+        format!("{bytes} bytes, home {home}, version {version} here{held}; {}", self.statistics())
+    }
+
+    fn acquire_within(&mut self, mode: Mode, limit: Duration) -> Result<()> {
+        let until = self.core.member.memory.world().now() + limit;
+        if self.acquire_in_time(mode, Patience::Until(until))? {
+            return Ok(());
+        }
+        Err(Error::TimedOut { what: "a shared variable", limit })
+    }
+
+    #[inline]
+    fn acquire(&mut self, mode: Mode, patience: Patience) -> Result<()> {
+        let acquired = self.acquire_in_time(mode, patience)?;
+        debug_assert!(acquired, "patience is endless");
+        Ok(())
+    }
+
+    #[inline]
+    fn acquire_in_time(&mut self, mode: Mode, patience: Patience) -> Result<bool> {
+        if self.core.held != Held::Nothing {
+            self.core.settle()?;
+        }
+        if !self.core.take(mode, patience, self.private.as_bytes())? {
+            return Ok(false);
+        }
+        self.core.bring(self.private.as_mut_bytes())?;
+        Ok(true)
+    }
+}
+
+impl Core<'_> {
+    /// Acquires the lock; whether that was possible in time.
+    #[inline]
+    fn take(&mut self, mode: Mode, patience: Patience, private: &[u8]) -> Result<bool> {
+        let Self { member, copies, statistics, .. } = self;
+        let adopt = |edition: Edition| {
+            let orphaned = member.memory.losses() > 0 && member.is_lost(edition.owner);
+            if orphaned && copies.version() == edition.version {
+                return copies.inherit(&member.memory, edition.version, private);
+            }
+            Ok(edition)
+        };
+        let Some(taken) = member.take(mode, patience, adopt)? else { return Ok(false) };
+        statistics.hand_overs += u64::from(taken.handed);
+        self.held = match mode {
+            Mode::Read => {
+                statistics.reads += 1;
+                Held::ToRead(taken.edition)
+            }
+            Mode::Write => {
+                statistics.writes += 1;
+                Held::ToWrite(taken.edition)
+            }
+        };
+        Ok(true)
+    }
+
+    /// Brings the data of what was acquired; if that is lost, releases it.
+    #[inline]
+    fn bring(&mut self, private: &mut [u8]) -> Result<()> {
+        let (Held::ToRead(edition) | Held::ToWrite(edition)) = self.held else { return Ok(()) };
+        let words = &self.member.memory;
+        if self.copies.version() == edition.version {
+            return Ok(());
+        }
+        let orphaned = words.losses() > 0 && self.member.is_lost(edition.owner);
+        let brought = match orphaned {
+            true => Err(Failure::PeerLost(edition.owner).into()),
+            false => self.copies.bring(words, edition, private),
+        };
+        match brought {
+            Ok(bytes) => {
+                self.statistics.brought += 1;
+                self.statistics.bytes += bytes as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.release(private)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Releases what is held, with what was written.
+    #[inline]
+    fn release(&mut self, private: &[u8]) -> Result<()> {
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Nothing => Ok(()),
+            Held::ToRead(_) => self.member.leave(),
+            Held::ToWrite(before) => {
+                let published = self.publish(before, private);
+                let edition = *published.as_ref().unwrap_or(&before);
+                self.member.give(edition)?;
+                published.map(drop)
+            }
+        }
+    }
+
+    /// Releases what a guard held that was forgotten, without what was written.
+    #[cold]
+    fn settle(&mut self) -> Result<()> {
+        self.copies.discard();
+        self.release(&[])
+    }
+
+    /// Releases what was written, and is a reader from then on.
+    fn downgrade(&mut self, private: &[u8]) -> Result<()> {
+        let Held::ToWrite(before) = self.held else { return Ok(()) };
+        let published = self.publish(before, private);
+        let edition = *published.as_ref().unwrap_or(&before);
+        self.held = Held::ToRead(edition);
+        self.member.downgrade(edition)?;
+        published.map(drop)
+    }
+
+    /// Makes what was written a version of its own, if anything was.
+    #[inline]
+    fn publish(&mut self, before: Edition, private: &[u8]) -> Result<Edition> {
+        if !self.copies.is_written() {
+            return Ok(before);
+        }
+        let published = self.copies.publish(&self.member.memory, before, private);
+        match &published {
+            Ok(edition) => self.member.commit(*edition),
+            Err(_) => self.copies.discard(),
+        }
+        published
+    }
+}
+
+impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Hold<'g, 'w, T> {
+    #[inline(always)]
+    fn shared(&self) -> &Shared<'w, T> {
+        self.0.as_ref().expect("it is held")
+    }
+
+    #[inline(always)]
+    fn shared_mut(&mut self) -> &mut Shared<'w, T> {
+        self.0.as_mut().expect("it is held")
+    }
+
+    /// The variable, which is held on.
+    fn keep(mut self) -> &'g mut Shared<'w, T> {
+        self.0.take().expect("it is held")
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable> Drop for Hold<'_, '_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Who panics does not wait for others. It holds the variable on, as if the guard had been forgotten.
+        let Some(Shared { core, private }) = self.0.take().filter(|_| !std::thread::panicking()) else { return };
+        let _whoever_acquires_it_next_is_told = core.release(private.as_bytes());
+    }
+}
+
+impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> ReadGuard<'g, 'w, T> {
+    /// Releases the variable, and tells whether that went well; dropping the guard does the same and tells nobody.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub fn release(self) -> Result<()> {
+        let Shared { core, private } = self.hold.keep();
+        core.release(private.as_bytes())
+    }
+
+    /// Releases the variable and acquires it to write. Others may write in between: [`version`](Self::version) tells.
+    ///
+    /// # Errors
+    /// As [`Shared::write`].
+    pub fn upgrade(self) -> Result<WriteGuard<'g, 'w, T>> {
+        let shared = self.hold.keep();
+        shared.core.release(shared.private.as_bytes())?;
+        shared.write()
+    }
+
+    /// The number of the version that is read; each that is written has a higher one.
+    pub fn version(&self) -> u64 {
+        self.hold.shared().core.copies.version()
+    }
+}
+
+impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T> {
+    /// Releases the variable, and tells whether that went well; dropping the guard does the same and tells nobody.
+    ///
+    /// # Errors
+    /// The home is lost; no version is left, and what was written is not released; the job is at fault.
+    #[inline]
+    pub fn release(self) -> Result<()> {
+        let Shared { core, private } = self.hold.keep();
+        core.release(private.as_bytes())
+    }
+
+    /// Releases the variable without what was written.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub fn abort(self) -> Result<()> {
+        let Shared { core, private } = self.hold.keep();
+        core.copies.discard();
+        core.release(private.as_bytes())
+    }
+
+    /// Releases what was written and reads on; no other rank writes in between.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub fn downgrade(self) -> Result<ReadGuard<'g, 'w, T>> {
+        let shared = self.hold.keep();
+        shared.core.downgrade(shared.private.as_bytes())?;
+        Ok(ReadGuard { hold: Hold(Some(shared)) })
+    }
+
+    /// The number of the version that was acquired; what is written is the next.
+    pub fn version(&self) -> u64 {
+        self.hold.shared().core.copies.version()
+    }
+}
+
+impl<U: FromBytes + IntoBytes + Immutable> WriteGuard<'_, '_, [U]> {
+    /// Some of the elements, to write: of a long variable only the blocks where they lie travel later, where a dereference to write
+    /// stands for all.
+    ///
+    /// # Panics
+    /// The range reaches past the end.
+    pub fn range_mut(&mut self, range: Range<usize>) -> &mut [U] {
+        let Shared { core, private } = self.hold.shared_mut();
+        let part = &mut private[range.clone()];
+        core.copies.write(range.start * size_of::<U>()..range.end * size_of::<U>());
+        part
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable> Deref for ReadGuard<'_, '_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.hold.shared().private
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable> Deref for WriteGuard<'_, '_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.hold.shared().private
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable> DerefMut for WriteGuard<'_, '_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        let Shared { core, private } = self.hold.shared_mut();
+        core.copies.write_all();
+        private
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable + fmt::Debug> fmt::Debug for ReadGuard<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + FromBytes + IntoBytes + Immutable + fmt::Debug> fmt::Debug for WriteGuard<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized> Drop for Shared<'_, T> {
+    /// Releases what a guard held that was forgotten, without what was written.
+    fn drop(&mut self) {
+        let Core { copies, held, .. } = &mut self.core;
+        if *held != Held::Nothing && !std::thread::panicking() {
+            copies.discard();
+            let _whoever_acquires_it_next_is_told = self.core.release(&[]);
+        }
+    }
+}

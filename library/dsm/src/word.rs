@@ -1,0 +1,290 @@
+//! What the words of a lock say. Each is one word, so that an atomic reads and changes all of it.
+
+use pelago_base::Rank;
+use pelago_base::limits::RANKS_MAX;
+
+const RANK_BITS: u32 = 20;
+const RANK_MASK: u64 = (1 << RANK_BITS) - 1;
+const EPOCH_BITS: u32 = 16;
+const SEQUENCE_BITS: u32 = 40;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+
+const _: () = assert!(RANKS_MAX as u64 - 1 <= RANK_MASK, "every rank has a number in a word");
+
+/// Versions that a variable may have: at twenty million a second they last ten days.
+pub(crate) const VERSIONS_MAX: u64 = (1 << (u64::BITS - RANK_BITS)) - 1;
+
+/// Epochs whose words lie side by side. What a rank did in an epoch before it was lost may take effect until the same place is used
+/// again.
+pub(crate) const SLOTS: usize = 4;
+
+/// How often a lock was mended; wraps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Epoch(pub(crate) u16);
+
+impl Epoch {
+    pub(crate) fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    /// Whether it is this one or a later one than `other`.
+    pub(crate) fn has_come(self, other: Self) -> bool {
+        self.0.wrapping_sub(other.0) < 1 << (EPOCH_BITS - 1)
+    }
+
+    pub(crate) fn slot(self) -> usize {
+        self.0 as usize % SLOTS
+    }
+}
+
+/// What a rank does at a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    #[default]
+    Idle,
+    /// It is about to enter the queue, or in it.
+    Waiting,
+    /// It has the token.
+    Holding,
+    /// It is counted as a reader, and may still have the token to hand on.
+    Reading,
+    /// It hands the token on.
+    Releasing,
+    /// It is about to be no longer counted as a reader.
+    Leaving,
+    /// It has the token and waits until readers have left.
+    Draining,
+    /// It is in the queue and does not wait any more.
+    Abandoned,
+    /// It was abandoned, and who has the token reads who comes after it.
+    Skipping,
+}
+
+const PHASES: [Phase; 9] = [
+    Phase::Idle,
+    Phase::Waiting,
+    Phase::Holding,
+    Phase::Reading,
+    Phase::Releasing,
+    Phase::Leaving,
+    Phase::Draining,
+    Phase::Abandoned,
+    Phase::Skipping,
+];
+
+/// What a rank does at a lock, since its so many-th attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    /// Whether readers may be counted when the token comes.
+    pub(crate) readers: bool,
+    /// Whether the lock is being mended; the rank stays in its phase until it is open again.
+    pub(crate) closed: bool,
+    pub(crate) epoch: Epoch,
+    /// Of the attempt; not 0 once there was one.
+    pub(crate) sequence: u64,
+}
+
+impl State {
+    pub(crate) fn word(self) -> u64 {
+        let flags = u64::from(self.readers) << 4 | u64::from(self.closed) << 5;
+        self.phase as u64 | flags | u64::from(self.epoch.0) << 8 | self.sequence << (u64::BITS - SEQUENCE_BITS)
+    }
+
+    pub(crate) fn of_word(word: u64) -> Self {
+        Self {
+            phase: PHASES.get(word as usize & 15).copied().unwrap_or_default(),
+            readers: word >> 4 & 1 != 0,
+            closed: word >> 5 & 1 != 0,
+            epoch: Epoch((word >> 8) as u16),
+            sequence: word >> (u64::BITS - SEQUENCE_BITS),
+        }
+    }
+
+    pub(crate) fn with(self, phase: Phase) -> Self {
+        Self { phase, readers: false, ..self }
+    }
+
+    /// The first state of the next attempt.
+    pub(crate) fn attempt(self) -> Self {
+        Self { phase: Phase::Waiting, readers: false, sequence: ((self.sequence + 1) & SEQUENCE_MASK).max(1), ..self }
+    }
+}
+
+/// The end of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) epoch: Epoch,
+    /// Who came last; nobody if the lock is free.
+    pub(crate) last: Option<Rank>,
+    /// If it is free, whether readers may be counted.
+    pub(crate) readers: bool,
+}
+
+impl Tail {
+    pub(crate) fn of_rank(rank: Rank, epoch: Epoch) -> Self {
+        Self { epoch, last: Some(rank), readers: false }
+    }
+
+    pub(crate) fn free(epoch: Epoch, readers: bool) -> Self {
+        Self { epoch, last: None, readers }
+    }
+
+    pub(crate) fn word(self) -> u64 {
+        let last = self.last.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
+        last | u64::from(self.readers) << (RANK_BITS + 1) | u64::from(self.epoch.0) << 32
+    }
+
+    pub(crate) fn of_word(word: u64) -> Self {
+        Self {
+            epoch: Epoch((word >> 32) as u16),
+            last: (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32)),
+            readers: word >> (RANK_BITS + 1) & 1 != 0,
+        }
+    }
+}
+
+/// A version of the data, and who has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Edition {
+    /// 0 is that of no data.
+    pub(crate) version: u64,
+    pub(crate) owner: Rank,
+}
+
+impl Edition {
+    pub(crate) fn word(self) -> u64 {
+        self.version << RANK_BITS | u64::from(self.owner)
+    }
+
+    pub(crate) fn of_word(word: u64) -> Self {
+        Self { version: word >> RANK_BITS, owner: Rank::new((word & RANK_MASK) as u32) }
+    }
+}
+
+/// Who comes after a rank in the queue, and by which attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) rank: Rank,
+    pub(crate) epoch: Epoch,
+    pub(crate) sequence: u64,
+}
+
+impl Link {
+    const EPOCH_MASK: u64 = 15;
+
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.rank)
+            | (u64::from(self.epoch.0) & Self::EPOCH_MASK) << RANK_BITS
+            | self.sequence << (u64::BITS - SEQUENCE_BITS)
+    }
+
+    /// What a word says in an epoch; nothing if it was written in another.
+    pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
+        let written = word >> RANK_BITS & Self::EPOCH_MASK == u64::from(epoch.0) & Self::EPOCH_MASK;
+        let link = Self { rank: Rank::new((word & RANK_MASK) as u32), epoch, sequence: word >> (u64::BITS - SEQUENCE_BITS) };
+        (link.sequence != 0 && written).then_some(link)
+    }
+}
+
+/// How many readers there are, in the lower half, and who waits until they have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Readers(pub(crate) u64);
+
+impl Readers {
+    pub(crate) const ONE: u64 = 1;
+
+    /// What a rank adds that waits.
+    pub(crate) fn waiter(rank: Rank) -> u64 {
+        (u64::from(rank) + 1) << 32
+    }
+
+    pub(crate) fn count(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn waiting(self) -> Option<Rank> {
+        ((self.0 >> 32) as u32).checked_sub(1).map(Rank::new)
+    }
+}
+
+/// How far the lock has been mended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    pub(crate) epoch: Epoch,
+    /// Who mends it; nobody if it is whole.
+    pub(crate) mender: Option<Rank>,
+    /// How many losses it was mended after.
+    pub(crate) losses: u16,
+}
+
+impl Settlement {
+    pub(crate) fn word(self) -> u64 {
+        let mender = self.mender.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
+        mender | u64::from(self.epoch.0) << 32 | u64::from(self.losses) << 48
+    }
+
+    pub(crate) fn of_word(word: u64) -> Self {
+        let mender = (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32));
+        Self { epoch: Epoch((word >> 32) as u16), mender, losses: (word >> 48) as u16 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAST: Rank = Rank::new(RANKS_MAX - 1);
+
+    #[test]
+    fn words_are_read_as_they_were_written() {
+        for phase in PHASES {
+            for (readers, closed, epoch, sequence) in
+                [(false, false, 0, 0), (true, false, u16::MAX, SEQUENCE_MASK), (false, true, 7, 1)]
+            {
+                let state = State { phase, readers, closed, epoch: Epoch(epoch), sequence };
+                assert_eq!(State::of_word(state.word()), state);
+            }
+        }
+        for epoch in [0, 1, u16::MAX].map(Epoch) {
+            for tail in [
+                Tail::of_rank(Rank::new(0), epoch),
+                Tail::of_rank(LAST, epoch),
+                Tail::free(epoch, true),
+                Tail::free(epoch, false),
+            ] {
+                assert_eq!(Tail::of_word(tail.word()), tail);
+            }
+            for sequence in [1, SEQUENCE_MASK] {
+                let link = Link { rank: LAST, epoch, sequence };
+                assert_eq!(Link::of_word(link.word(), epoch), Some(link));
+                assert_eq!(Link::of_word(link.word(), epoch.next()), None);
+            }
+            for mender in [None, Some(Rank::new(0)), Some(LAST)] {
+                let settlement = Settlement { epoch, mender, losses: u16::MAX };
+                assert_eq!(Settlement::of_word(settlement.word()), settlement);
+            }
+        }
+        let edition = Edition { version: VERSIONS_MAX, owner: LAST };
+        assert_eq!(Edition::of_word(edition.word()), edition);
+        let readers = Readers(Readers::waiter(LAST) + 3 * Readers::ONE);
+        assert_eq!((readers.count(), readers.waiting()), (3, Some(LAST)));
+        assert_eq!(Readers(0).waiting(), None);
+    }
+
+    #[test]
+    fn fresh_memory_is_a_free_lock() {
+        assert_eq!(State::of_word(0), State::default());
+        assert_eq!(Tail::of_word(0), Tail::free(Epoch(0), false));
+        assert_eq!(Settlement::of_word(0), Settlement::default());
+        assert_eq!(Link::of_word(0, Epoch(0)), None);
+    }
+
+    #[test]
+    fn attempts_differ_and_epochs_wrap() {
+        let last = State { sequence: SEQUENCE_MASK, ..State::default() };
+        assert_eq!((last.attempt().sequence, State::default().attempt().sequence), (1, 1));
+        assert!(Epoch(0).has_come(Epoch(u16::MAX)) && !Epoch(u16::MAX).has_come(Epoch(0)) && Epoch(5).has_come(Epoch(5)));
+    }
+}

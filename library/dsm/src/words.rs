@@ -1,0 +1,196 @@
+//! The words of a lock in the memory of the job.
+
+use std::cell::{Cell, RefCell};
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_rma::{Error, Fault, GlobalPtr, Result, Symmetric, World};
+
+use crate::memory::{Memory, Place, Waited};
+use crate::queue::lost_by;
+
+/// The words of a lock, and what follows them.
+pub(crate) struct Words<'w> {
+    world: &'w World,
+    words: Symmetric<'w, u64>,
+    home: Rank,
+    at_home: GlobalPtr<u64>,
+    mine: GlobalPtr<u64>,
+    /// Ranks that operations have failed on, and that the world may not have heard of yet.
+    gone: RefCell<Vec<Rank>>,
+    waited: Cell<Duration>,
+    waits: Cell<u64>,
+}
+
+impl<'w> Words<'w> {
+    /// Allocates them. Collective.
+    pub(crate) fn new(world: &'w World, home: Rank, count: usize) -> Result<Self> {
+        let words = world.alloc(count)?;
+        let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
+        let (gone, waited, waits) = (RefCell::default(), Cell::new(Duration::ZERO), Cell::new(0));
+        Ok(Self { world, words, home, at_home, mine, gone, waited, waits })
+    }
+
+    pub(crate) fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// How often this rank has waited, and for how long.
+    pub(crate) fn waits(&self) -> (u64, Duration) {
+        (self.waits.get(), self.waited.get())
+    }
+
+    /// Where a word lies.
+    #[inline]
+    pub(crate) fn at(&self, place: Place) -> GlobalPtr<u64> {
+        match place.rank {
+            rank if rank == self.home => self.at_home.add(place.word as u64),
+            rank => self.words.at(rank, place.word),
+        }
+    }
+
+    #[inline]
+    fn my(&self, word: usize) -> GlobalPtr<u64> {
+        self.mine.add(word as u64)
+    }
+
+    /// Notes the rank on which an operation has failed.
+    #[inline]
+    pub(crate) fn noting<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.note(error);
+        }
+        result
+    }
+
+    #[cold]
+    fn note(&self, error: &Error) {
+        if let Some(rank) = lost_by(error)
+            && !self.lost().contains(&rank)
+        {
+            self.gone.borrow_mut().push(rank);
+        }
+    }
+}
+
+impl Memory for Words<'_> {
+    #[inline]
+    fn me(&self) -> Rank {
+        self.world.rank()
+    }
+
+    #[inline]
+    fn home(&self) -> Rank {
+        self.home
+    }
+
+    fn size(&self) -> u32 {
+        self.world.size()
+    }
+
+    fn lost(&self) -> Vec<Rank> {
+        let mut lost = self.world.lost();
+        let gone = self.gone.borrow();
+        lost.extend(gone.iter().filter(|rank| !lost.contains(rank)).copied().collect::<Vec<_>>());
+        lost
+    }
+
+    #[inline]
+    fn losses(&self) -> usize {
+        if self.gone.borrow().is_empty() { self.world.losses() } else { self.lost().len() }
+    }
+
+    #[inline]
+    fn load(&self, at: Place) -> Result<u64> {
+        self.noting(self.world.fetch(self.at(at)).and_then(|word| word.wait()))
+    }
+
+    #[inline]
+    fn store(&self, at: Place, word: u64) -> Result<()> {
+        self.noting(self.world.put(self.at(at), &[word]).and_then(|put| put.wait()))
+    }
+
+    #[inline]
+    fn swap(&self, at: Place, word: u64) -> Result<u64> {
+        self.noting(self.world.swap(self.at(at), word).and_then(|found| found.wait()))
+    }
+
+    #[inline]
+    fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64> {
+        self.noting(self.world.compare_swap(self.at(at), expected, new).and_then(|found| found.wait()))
+    }
+
+    #[inline]
+    fn add(&self, at: Place, operand: u64) -> Result<u64> {
+        self.noting(self.world.fetch_add(self.at(at), operand).and_then(|found| found.wait()))
+    }
+
+    /// In one round trip.
+    #[inline]
+    fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
+        let both = || {
+            let swapped = self.world.swap(self.at(at), word)?;
+            let loaded = self.world.after(&swapped.handle()).fetch(self.at(Place { word: then, ..at }))?;
+            Ok((swapped.wait()?, loaded.wait()?))
+        };
+        self.noting(both())
+    }
+
+    /// In one round trip.
+    #[inline]
+    fn store_then_compare_swap(&self, at: Place, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
+        let both = || {
+            let put = self.world.put(self.at(at), &[word])?;
+            let swapped = self.world.after(&put).compare_swap(self.at(Place { word: then, ..at }), expected, new)?;
+            let found = swapped.wait();
+            // Else `quiet` would tell of its failure.
+            put.wait()?;
+            found
+        };
+        self.noting(both())
+    }
+
+    #[inline]
+    fn own(&self, word: usize) -> u64 {
+        self.world.get(self.my(word)).expect("a rank reaches its own words")
+    }
+
+    #[inline]
+    fn set_own(&self, word: usize, value: u64) {
+        self.world.put(self.my(word), &[value]).expect("a rank reaches its own words");
+    }
+
+    #[inline]
+    fn change_own(&self, word: usize, expected: u64, new: u64) -> bool {
+        let found = self.world.compare_swap(self.my(word), expected, new).and_then(|found| found.wait());
+        found.expect("a rank reaches its own words") == expected
+    }
+
+    fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited> {
+        let found = self.own(word);
+        if is(found) {
+            return Ok(Waited::Seen(found));
+        }
+        let (world, words) = (self.world, self.words.local());
+        let begun = world.now();
+        let waited = match until {
+            None => world.wait_until(words, word, is),
+            Some(until) => world.wait_until_within(until - begun, words, word, is),
+        };
+        self.waits.set(self.waits.get() + 1);
+        self.waited.set(self.waited.get() + (world.now() - begun));
+        match waited {
+            Ok(value) => Ok(Waited::Seen(value)),
+            Err(Error::TimedOut { .. }) => Ok(Waited::Late),
+            Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => Ok(Waited::Lost),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn pause(&self, _losses: usize) -> Result<()> {
+        self.world.progress();
+        match self.world.fault() {
+            Some(fault) => Err(fault.into()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A rank dies after each of its operations, at a variable that others go on to use: in virtual time, on the library's own protocol.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{Duration, Instant, Rank, SegmentId};
+use pelago_dsm::Shared;
+use pelago_memory::Cells;
+use pelago_netsim::Machine;
+use pelago_platform::{
+    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+};
+use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
+use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
+
+const RANKS: u32 = 4;
+const TURNS: u32 = 4;
+const HOME: Rank = Rank::new(0);
+
+/// How long after a death all are told.
+const TOLD_AFTER: Duration = Duration::from_microseconds(200);
+
+/// Notes when its rank asks for something.
+struct Notes {
+    inner: Box<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    noted: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Transport for Notes {
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn address(&self) -> Address {
+        self.inner.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        self.inner.connect(peer, address)
+    }
+
+    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.inner.register(id, memory)
+    }
+
+    fn deregister(&mut self, id: SegmentId) -> bool {
+        self.inner.deregister(id)
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        self.inner.post(now, to, operation, token)?;
+        self.noted.lock().unwrap().push(self.clock.now());
+        Ok(())
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.inner.fence(to);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        self.inner.progress(now, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
+    }
+
+    fn lose(&mut self, now: Instant, rank: Rank) {
+        self.inner.lose(now, rank);
+    }
+}
+
+/// What became of a job.
+struct Ended {
+    /// When the victim asked for something after the variable was made.
+    noted: Vec<Instant>,
+    /// For each rank that ended: what it found last, and how often it was told of a loss instead.
+    found: Vec<Option<(u64, u32)>>,
+    /// How often the variable was written and released, by the one that dies and by the others; outside of the simulated memory.
+    written: [u64; 2],
+}
+
+/// Adds 1 in each turn, by all ranks; what `dies` at a time or never.
+fn play(victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
+    let mut faults = Faults { loss, told_after: Some(TOLD_AFTER), ..Faults::default() };
+    faults.deaths.extend(dies.map(|at| (victim, at)));
+    let settings = Settings {
+        machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
+        ranks: RANKS,
+        per_node: 2,
+        seed: 1,
+        heap_bytes: 1 << 20,
+        stack_bytes: 256 << 10,
+        protocol: Some(Protocol { faults, encrypt: false, failure_limit: Duration::from_milliseconds(2_000) }),
+        data: Data::Real,
+        computing: Computing::Declared,
+        report: None,
+        stop: Arc::default(),
+    };
+    let (noted, written) = (Arc::new(Mutex::new(Vec::new())), Cell::new([0; 2]));
+    let ready = Cell::new(Instant::ZERO);
+    let outcome = simulate(&settings, |parts: Box<Parts>| -> Result<(u64, u32)> {
+        let Parts { reach, clock, park, bootstrap, mut transport } = *parts;
+        if bootstrap.rank() == victim {
+            transport = Box::new(Notes { inner: transport, clock: clock.clone(), noted: noted.clone() });
+        }
+        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let tell = told.clone();
+        world.on_peer_lost(move |rank| tell.borrow_mut().push(rank));
+        let mut variable = Shared::<u64>::new(&world, HOME, 1000)?;
+        ready.set(ready.get().max(world.now()));
+        let found = add(&world, &mut variable, victim, &written)?;
+        assert!(told.borrow().iter().all(|&rank| rank == victim));
+        drop(variable);
+        world.finish()?;
+        Ok(found)
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    let found = outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect();
+    let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > ready.get()).collect();
+    Ended { noted, found, written: written.get() }
+}
+
+fn add(world: &World, variable: &mut Shared<'_, u64>, victim: Rank, written: &Cell<[u64; 2]>) -> Result<(u64, u32)> {
+    let (mut last, mut refused) = (0, 0);
+    let who = usize::from(world.rank() == victim);
+    for turn in 0..TURNS {
+        if (turn + world.rank().number()).is_multiple_of(3) {
+            match variable.read() {
+                Ok(guard) => last = *guard,
+                Err(error) => refused += refusal(&error, victim),
+            }
+        }
+        match variable.write() {
+            Ok(mut guard) => {
+                world.compute(Duration::from_microseconds(3));
+                assert!(*guard >= last, "{} after {last}", *guard);
+                *guard += 1;
+                last = *guard;
+                match guard.release() {
+                    Ok(()) => {
+                        let mut counts = written.get();
+                        counts[who] += 1;
+                        written.set(counts);
+                    }
+                    Err(error) => refused += refusal(&error, victim),
+                }
+            }
+            Err(error) => refused += refusal(&error, victim),
+        }
+    }
+    Ok((last, refused))
+}
+
+/// Counts a loss that a rank was told of: that of the victim, and no other.
+fn refusal(error: &Error, victim: Rank) -> u32 {
+    match error {
+        Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) if *rank == victim => 1,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn nobody_dies() {
+    for loss in [0, 200] {
+        let ended = play(Rank::new(1), None, loss);
+        let all = u64::from(RANKS * TURNS);
+        assert_eq!(ended.written.iter().sum::<u64>(), all);
+        let last = ended.found.iter().map(|found| found.unwrap()).max().unwrap();
+        assert_eq!(last, (1000 + all, 0));
+    }
+}
+
+/// A rank that is not the home: the others go on, or are told that the version that it wrote last is gone.
+#[test]
+fn a_rank_dies_after_each_of_its_operations() {
+    for victim in [1, 3].map(Rank::new) {
+        let whole = play(victim, None, 0);
+        assert!(whole.noted.len() > 20, "{} operations", whole.noted.len());
+        let mut refused_all = 0;
+        for (number, &at) in whole.noted.iter().enumerate() {
+            for later in [1, 900].map(Duration::from_nanoseconds) {
+                let ended = play(victim, Some(at + later), 0);
+                let survivors: Vec<_> = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim).collect();
+                assert!(survivors.iter().all(|(_, found)| found.is_some()), "operation {number} of {victim}: all others end");
+                let found = survivors.iter().filter_map(|(_, found)| **found);
+                let (last, refused) = found.fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
+                refused_all += refused;
+                let [others, by_victim] = ended.written;
+                // Each release counts once. Of the victim, one may have taken effect that it does not know of, and its last ones be gone.
+                let added = last.saturating_sub(1000);
+                let possible = others..=others + by_victim + 1;
+                assert!(possible.contains(&added), "operation {number} of {victim}: {added} of {:?}", ended.written);
+                let missing = u64::from((RANKS - 1) * TURNS) - others;
+                assert!(missing <= u64::from(refused), "who did not add was told why");
+            }
+        }
+        assert!(refused_all > 0, "the last version is lost now and then");
+    }
+}
+
+/// The home: all others are told, and nobody waits for ever.
+#[test]
+fn the_home_dies_after_each_of_its_operations() {
+    let whole = play(HOME, None, 0);
+    for (number, &at) in whole.noted.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
+        let ended = play(HOME, Some(at + Duration::from_nanoseconds(1)), 0);
+        let others = ended.found.iter().skip(1);
+        assert!(others.clone().all(Option::is_some), "operation {number}: all others end");
+    }
+}

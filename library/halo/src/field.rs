@@ -1,0 +1,211 @@
+//! The cells of one rank, as slices.
+//!
+//! Slices of memory that other ranks can write are sound for these reasons; the unsafe blocks cite them.
+//!
+//! - **N1** Nobody but its field knows where its memory lies: it gives no [`GlobalPtr`] away outside this crate, which hands it to nothing
+//!   but copies of a plan that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
+//! - **N2** Such a copy writes halo cells at steps of its plan, and nothing else. It is issued when this rank has given leave for this
+//!   exchange, and this rank's `wait` ends after it has taken effect (`link.rs` has the argument). Leave is given by `start`, which marks
+//!   those steps in `under_way`; they stay marked until `wait` has seen the end.
+//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport may still read cells of
+//!   the block, of which nothing mutable is made while any step is marked.
+//! - **N4** A view borrows its field, and whatever marks steps or lets this rank write needs the field exclusively: no slice is alive then.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelago_base::Rank;
+use pelago_rma::{CellSlice, Error, GlobalPtr, Pod, Result, Symmetric, World};
+
+use crate::array::{Array, Block};
+use crate::layout::Layout;
+use crate::step::Steps;
+
+/// The cells of an array that one rank owns, and their halo.
+///
+/// They are plain slices while no exchange of the field is under way. Meanwhile [`View::row`] still has those cells that no other rank writes.
+pub struct Field<'w, T: Pod, const D: usize> {
+    world: &'w World,
+    array: Array<D>,
+    layout: Layout<D>,
+    memory: Symmetric<'w, T>,
+    /// Whose halo cells others may write now (N2).
+    under_way: Steps,
+    id: u64,
+}
+
+/// The numbers of the fields of this process, by which a plan knows its own again.
+static FIELDS: AtomicU64 = AtomicU64::new(0);
+
+/// What can be read of a field now.
+#[derive(Clone, Copy)]
+pub struct View<'f, T, const D: usize> {
+    layout: &'f Layout<D>,
+    cells: CellSlice<'f, T>,
+    under_way: Steps,
+}
+
+impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
+    /// The field of this rank's block of `array`, all zero. Collective.
+    ///
+    /// Cost: one [`alloc`](World::alloc) of the largest block and its halo.
+    ///
+    /// # Errors
+    /// The job has another number of ranks than the nodes; [`World::alloc`]'s.
+    pub fn new(world: &'w World, array: &Array<D>) -> Result<Self> {
+        if array.template().nodes().ranks() != world.size() {
+            return Err(Error::Invalid("the nodes of an array are as many as the ranks of the job"));
+        }
+        let layout = array.layout(array.template().nodes().place(world.rank()));
+        let (memory, id) = (world.alloc(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));
+        Ok(Self { world, array: *array, layout, memory, under_way: 0, id })
+    }
+
+    /// The array that it is a part of.
+    pub fn array(&self) -> &Array<D> {
+        &self.array
+    }
+
+    /// Where its cells lie in [`cells`](Self::cells).
+    pub fn layout(&self) -> &Layout<D> {
+        &self.layout
+    }
+
+    /// The cells that this rank owns, by their place in the whole array.
+    pub fn block(&self) -> Block<D> {
+        self.layout.block()
+    }
+
+    /// Whether an exchange of the field has started and is not over.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way != 0
+    }
+
+    /// All cells, halo included.
+    ///
+    /// # Panics
+    /// An exchange is under way; [`view`](Self::view) has what can be read meanwhile.
+    pub fn cells(&self) -> &[T] {
+        self.check_rest();
+        // SAFETY: N3: no step is marked.
+        unsafe { self.slice().as_slice() }
+    }
+
+    /// All cells, to be written.
+    ///
+    /// # Panics
+    /// An exchange is under way.
+    pub fn cells_mut(&mut self) -> &mut [T] {
+        self.check_rest();
+        // SAFETY: N3: no step is marked; exclusive by the borrow of `self` (N4).
+        unsafe { self.slice().as_mut_slice() }
+    }
+
+    /// What can be read now.
+    pub fn view(&self) -> View<'_, T, D> {
+        View { layout: &self.layout, cells: self.slice(), under_way: self.under_way }
+    }
+
+    /// Calls `act` with each cell that this rank owns and its place in the whole array, the last dimension fastest.
+    ///
+    /// # Panics
+    /// An exchange is under way.
+    pub fn for_each(&mut self, mut act: impl FnMut([usize; D], &mut T)) {
+        let (layout, cells) = (self.layout, self.cells_mut());
+        each_row(layout.block().cells, |row| {
+            let first = layout.index(row.map(|at| at as isize)).expect("a cell of the block");
+            let mut global: [usize; D] = std::array::from_fn(|d| layout.block().first[d] + row[d]);
+            for cell in &mut cells[first..first + layout.block().cells[D - 1]] {
+                act(global, cell);
+                global[D - 1] += 1;
+            }
+        });
+    }
+
+    /// What `act` makes of all cells that this rank owns, each with its place in the whole array, the last dimension fastest.
+    pub fn fold<A>(&self, start: A, mut act: impl FnMut(A, [usize; D], T) -> A) -> A {
+        let (view, mut result) = (self.view(), Some(start));
+        let Block { first, cells } = self.block();
+        each_row(cells, |row| {
+            let mut global: [usize; D] = std::array::from_fn(|d| first[d] + row[d]);
+            for &cell in view.row(row.map(|at| at as isize), cells[D - 1]) {
+                result = result.take().map(|before| act(before, global, cell));
+                global[D - 1] += 1;
+            }
+        });
+        result.expect("it is put back after each cell")
+    }
+
+    /// By which no other field of this process is known.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The cell at `index` of the memory of `rank`.
+    pub(crate) fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
+        self.memory.at(rank, index)
+    }
+
+    /// The same of this rank.
+    pub(crate) fn here(&self, index: usize) -> GlobalPtr<T> {
+        self.memory.at(self.world.rank(), index)
+    }
+
+    /// The cells, as others may write them.
+    pub(crate) fn slice(&self) -> CellSlice<'_, T> {
+        self.memory.local().range(0..self.layout.length())
+    }
+
+    /// The halo cells of these steps may be written by others from now on.
+    pub(crate) fn mark(&mut self, steps: Steps) {
+        self.under_way |= steps;
+    }
+
+    /// Nobody else writes the halo cells of these steps any more.
+    pub(crate) fn unmark(&mut self, steps: Steps) {
+        self.under_way &= !steps;
+    }
+
+    fn check_rest(&self) {
+        assert!(self.under_way == 0, "an exchange of the field is under way: wait for it, or look at a row of its view");
+    }
+}
+
+impl<'f, T: Pod, const D: usize> View<'f, T, D> {
+    /// The `length` cells from a local index on along the last dimension.
+    ///
+    /// # Panics
+    /// They reach past the halo, or hold halo cells that are under way.
+    #[inline]
+    pub fn row(&self, at: [isize; D], length: usize) -> &'f [T] {
+        let first = self.layout.index(at).unwrap_or_else(|| panic!("{at:?} is outside the halo"));
+        let mut last = at;
+        last[D - 1] += length.max(1) as isize - 1;
+        assert!(self.layout.index(last).is_some(), "{length} cells from {at:?} on reach past the halo");
+        let is_free = self.under_way == 0 || self.under_way & self.layout.steps_of_row(at, length.max(1)) == 0;
+        assert!(is_free, "the halo in {length} cells from {at:?} on is under way");
+        // SAFETY: N3: no step of the row is marked. N4: none is while the view lives.
+        unsafe { self.cells.range(first..first + length).as_slice() }
+    }
+
+    /// Where the cells lie.
+    pub fn layout(&self) -> &'f Layout<D> {
+        self.layout
+    }
+}
+
+/// Calls `act` with the index of the first cell of each row of a block.
+fn each_row<const D: usize>(cells: [usize; D], mut act: impl FnMut([usize; D])) {
+    let rows: usize = cells[..D - 1].iter().product();
+    let mut row = [0; D];
+    for _ in 0..if cells[D - 1] == 0 { 0 } else { rows } {
+        act(row);
+        for d in (0..D - 1).rev() {
+            row[d] += 1;
+            if row[d] < cells[d] {
+                break;
+            }
+            row[d] = 0;
+        }
+    }
+}

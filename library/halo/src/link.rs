@@ -1,0 +1,313 @@
+//! What goes to one neighbour and comes from it.
+//!
+//! A link is one step: this block sends its border there and receives the halo that lies there. The neighbour has the link of the opposite
+//! step. Each counts its exchanges; both count alike, as they take part in the same ones. There is no barrier: order comes from
+//! words at either end, *arrived* (two) and *leave*, written by the other end alone.
+//!
+//! **Packed.** For exchange n a rank writes its border into half n mod 2 of the inbox that the neighbour keeps for it, and *behind it* n into
+//! the neighbour's `arrived` of that half. The neighbour waits for n and unpacks. *No half is overwritten before it is read:* n + 2 is sent by
+//! `start`, after the `wait` of n + 1 has ended, so after the neighbour's n + 1 has come. The neighbour sent that after its own `wait` of n had
+//! ended, so when it had unpacked n, which lay in the half that n + 2 fills. With one half this would not hold. Nor would one word do:
+//! n and n + 1 may be on their way together, and nothing orders two puts to one word. With a word for each half, n has come when n + 2
+//! leaves. A link of which nothing comes in one direction has its flag there all the same: it is the credit.
+//!
+//! **Direct.** The receiver's `start` of exchange n writes n into the sender's `leave`: from now on nobody looks at the halo. The sender writes
+//! its border into the halo when it has seen n there, be that in `start` or later in `wait`, and behind it n into the receiver's `arrived`,
+//! whose `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and a slow rank's halo is left alone until
+//! it says so.
+//!
+//! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by step, not by rank.
+//!
+//! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
+//! when its last put is complete. A direct border is read by the transport from the field itself; `wait` ends when it has been.
+
+use pelago_base::{Rank, Shape};
+use pelago_rma::{GlobalPtr, Handle, Pod, Result, Symmetric, World};
+
+use crate::array::Array;
+use crate::field::Field;
+use crate::layout::{Cuboid, Layout, extents, start};
+use crate::settings::Method;
+use crate::shape::{of_box, strides};
+use crate::step::{Step, Steps};
+
+/// Words from the flags of one link to those of the next: a cache line, as each neighbour writes its own.
+pub(crate) const FLAG_WORDS: usize = 8;
+
+/// Where in the flags of a link its leave lies; before it those of the two halves.
+const LEAVE: usize = 2;
+
+/// One neighbour, and how far its exchange is.
+pub(crate) struct Link<'w, const D: usize> {
+    pub(crate) way: Way<D>,
+    pub(crate) neighbour: Rank,
+    pub(crate) method: Method,
+    /// Whether the neighbour's memory is mapped.
+    pub(crate) is_mapped: bool,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) places: Places,
+    /// Whether it takes part in the exchange that is under way.
+    pub(crate) is_active: bool,
+    pub(crate) is_sent: bool,
+    pub(crate) is_received: bool,
+    /// Of this link, ever.
+    exchanges: u64,
+    /// What may still be under way of the last exchange that used each half of the outbox, or of the last one if the method is direct.
+    sent: [Option<Handle<'w>>; 2],
+}
+
+/// Where a link leads.
+#[derive(Clone, Copy)]
+pub(crate) struct Way<const D: usize> {
+    pub(crate) step: Step<D>,
+    /// The steps of the halo cells that are written.
+    pub(crate) marks: Steps,
+    /// Links of an earlier round are over before it sends.
+    pub(crate) round: usize,
+}
+
+/// The cells of one field that a link moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Its number in the plan.
+    pub(crate) field: usize,
+    /// Where the border begins, where the neighbour's halo begins, and the cells from there on.
+    border: usize,
+    there: usize,
+    border_shape: Shape,
+    there_shape: Shape,
+    /// The border in the outbox or in the neighbour's inbox: where it begins, and the two shapes.
+    outgoing: usize,
+    packing: [Shape; 2],
+    /// The halo, and where its cells lie in the inbox; its shape first.
+    halo: usize,
+    incoming: usize,
+    unpacking: [Shape; 2],
+    /// Blocks that nothing joins, there and back; the neighbour counts the same, the other way round.
+    blocks: [u64; 2],
+}
+
+/// Where boxes and flags of a link lie; boxes in cells, flags in words.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places {
+    /// The halves of the inbox here and at the neighbour, and of the outbox.
+    pub(crate) inbox_here: [usize; 2],
+    pub(crate) inbox_there: [usize; 2],
+    pub(crate) outbox: [usize; 2],
+    pub(crate) flags_here: usize,
+    pub(crate) flags_there: usize,
+}
+
+/// What links share.
+pub(crate) struct Boxes<'w, T: Pod> {
+    pub(crate) world: &'w World,
+    /// Inboxes, then outboxes.
+    pub(crate) cells: Symmetric<'w, T>,
+    pub(crate) flags: Symmetric<'w, u64>,
+}
+
+impl<'w, const D: usize> Link<'w, D> {
+    /// A link over which nothing has gone.
+    pub(crate) fn new(neighbour: Rank, is_mapped: bool, way: Way<D>, pieces: Vec<Piece>, places: Places) -> Self {
+        Self {
+            way,
+            neighbour,
+            method: Method::Packed,
+            is_mapped,
+            pieces,
+            places,
+            is_active: false,
+            is_sent: false,
+            is_received: false,
+            exchanges: 0,
+            sent: [None; 2],
+        }
+    }
+
+    /// Begins an exchange: gives leave if the halo itself is to be written.
+    pub(crate) fn begin<T: Pod>(&mut self, boxes: &Boxes<'w, T>) -> Result<()> {
+        self.exchanges += 1;
+        (self.is_sent, self.is_received) = (false, false);
+        if self.method == Method::Direct {
+            boxes.world.put(boxes.flags.at(self.neighbour, self.places.flags_there + LEAVE), &[self.exchanges])?;
+        }
+        Ok(())
+    }
+
+    /// Whether it may send now.
+    #[inline]
+    pub(crate) fn may_send<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
+        !self.is_sent
+            && (self.method == Method::Packed || boxes.flags.local().load(self.places.flags_here + LEAVE) >= self.exchanges)
+    }
+
+    /// Whether what it is to receive is there.
+    #[inline]
+    pub(crate) fn may_receive<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
+        !self.is_received && boxes.flags.local().load(self.places.flags_here + self.half()) >= self.exchanges
+    }
+
+    /// Sends the border.
+    pub(crate) fn send<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
+        let world = boxes.world;
+        let last = match (self.method, self.is_mapped) {
+            (Method::Direct, _) => self.send_direct(world, fields)?,
+            (Method::Packed, true) => {
+                self.pack(boxes, fields, boxes.cells.at(self.neighbour, self.places.inbox_there[self.half()]))?
+            }
+            (Method::Packed, false) => self.send_packed(boxes, fields)?,
+        };
+        let flag = boxes.flags.at(self.neighbour, self.places.flags_there + self.half());
+        let told = match last {
+            Some(last) => world.after(&last).put(flag, &[self.exchanges])?,
+            None => world.put(flag, &[self.exchanges])?,
+        };
+        if !self.is_mapped {
+            let half = self.half();
+            self.sent[half] = Some(told);
+        }
+        self.is_sent = true;
+        Ok(())
+    }
+
+    /// Writes the halo from the inbox, if it is not there already.
+    pub(crate) fn receive<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
+        if self.method == Method::Packed {
+            let inbox = boxes.cells.at(boxes.world.rank(), self.places.inbox_here[self.half()]);
+            for piece in self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0])) {
+                let [to_shape, from_shape] = piece.unpacking;
+                let to = fields[piece.field].here(piece.halo);
+                boxes.world.copy_strided(inbox.add(piece.incoming as u64), from_shape, to, to_shape)?.wait()?;
+            }
+        }
+        self.is_received = true;
+        Ok(())
+    }
+
+    /// Waits until nothing reads the field any more on behalf of the exchange.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        match self.method {
+            Method::Direct => self.sent[self.half()].take().map_or(Ok(()), Handle::wait),
+            Method::Packed => Ok(()),
+        }
+    }
+
+    /// How many cells go to the neighbour, and come from it.
+    pub(crate) fn cells(&self) -> [usize; 2] {
+        let sum = |shape: fn(&Piece) -> Shape| self.pieces.iter().map(|piece| cells(shape(piece))).sum();
+        [sum(|piece| piece.packing[0]), sum(|piece| piece.unpacking[0])]
+    }
+
+    /// How many blocks go to the neighbour and come from it if nothing is packed.
+    pub(crate) fn blocks(&self) -> [u64; 2] {
+        [0, 1].map(|way| self.pieces.iter().map(|piece| piece.blocks[way]).sum())
+    }
+
+    /// The field of each halo that it receives, where it begins and its shape.
+    pub(crate) fn halos(&self) -> impl Iterator<Item = (usize, usize, Shape)> {
+        let found = self.pieces.iter().map(|piece| (piece.field, piece.halo, piece.unpacking[0]));
+        found.filter(|(_, _, shape)| !is_empty(*shape))
+    }
+
+    /// The field of each border that it sends, where it begins and its shape.
+    pub(crate) fn borders(&self) -> impl Iterator<Item = (usize, usize, Shape)> {
+        self.leaving().map(|piece| (piece.field, piece.border, piece.packing[0]))
+    }
+
+    fn leaving(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter().filter(|piece| !is_empty(piece.border_shape))
+    }
+
+    /// Which half of a box this exchange uses.
+    fn half(&self) -> usize {
+        (self.exchanges % 2) as usize
+    }
+
+    /// One piece after the other, so that the last is there when all are.
+    fn send_direct<T: Pod>(&self, world: &'w World, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
+        let mut last = None;
+        for piece in self.leaving() {
+            let field = &fields[piece.field];
+            let (from, to) = (field.here(piece.border), field.at(self.neighbour, piece.there));
+            last = Some(match last {
+                None => world.copy_strided(from, piece.border_shape, to, piece.there_shape)?,
+                Some(last) => world.after(&last).copy_strided(from, piece.border_shape, to, piece.there_shape)?,
+            });
+        }
+        Ok(last)
+    }
+
+    /// By way of the outbox, whose half was last read two exchanges ago.
+    fn send_packed<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
+        let half = self.half();
+        if let Some(before) = self.sent[half].take() {
+            before.wait()?;
+        }
+        let outbox = boxes.cells.at(boxes.world.rank(), self.places.outbox[half]);
+        self.pack(boxes, fields, outbox)?;
+        let inbox = boxes.cells.at(self.neighbour, self.places.inbox_there[half]);
+        Ok(Some(boxes.world.copy(outbox, inbox, self.cells()[0])?))
+    }
+
+    /// Gathers the border of every field from `to` on, which is mapped.
+    fn pack<T: Pod>(&self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>], to: GlobalPtr<T>) -> Result<Option<Handle<'w>>> {
+        for piece in self.leaving() {
+            let [from_shape, to_shape] = piece.packing;
+            let from = fields[piece.field].here(piece.border);
+            boxes.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;
+        }
+        Ok(None)
+    }
+}
+
+/// Which cells go over a link: the border here, the halo here.
+#[derive(Clone)]
+pub(crate) struct Cut<const D: usize> {
+    pub(crate) border: Cuboid<D>,
+    pub(crate) halo: Cuboid<D>,
+}
+
+/// The pieces of a link of the block at `place` to the one at `there`: of each array what `cut` says of a layout. Arrays of which nothing
+/// moves in either direction are left out.
+pub(crate) fn pieces<const D: usize>(
+    arrays: &[Array<D>],
+    [place, there]: [[usize; D]; 2],
+    cut: impl Fn(&Layout<D>) -> Cut<D>,
+    back: impl Fn(&Layout<D>) -> Cut<D>,
+) -> Vec<Piece> {
+    let (mut outgoing, mut incoming) = (0, 0);
+    let piece = |(field, array): (usize, &Array<D>)| {
+        let (mine, theirs) = (array.layout(place), array.layout(there));
+        let (here, beyond) = (cut(&mine), back(&theirs));
+        let (sent, received) = (extents(&here.border), extents(&here.halo));
+        debug_assert_eq!((sent, received), (extents(&beyond.halo), extents(&beyond.border)), "the two ends cut alike");
+        let [border_shape, there_shape] = of_box(sent, [mine.strides(), theirs.strides()]);
+        let [coming_shape, _] = of_box(received, [mine.strides(), theirs.strides()]);
+        let piece = Piece {
+            field,
+            border: start(&here.border, mine.strides()),
+            there: start(&beyond.halo, theirs.strides()),
+            border_shape,
+            there_shape,
+            outgoing,
+            packing: of_box(sent, [mine.strides(), strides(sent)]),
+            halo: start(&here.halo, mine.strides()),
+            incoming,
+            unpacking: of_box(received, [mine.strides(), strides(received)]),
+            blocks: [border_shape, coming_shape].map(|shape| if is_empty(shape) { 0 } else { shape.blocks() }),
+        };
+        let (leaving, coming) = (sent.iter().product::<usize>(), received.iter().product::<usize>());
+        outgoing += leaving;
+        incoming += coming;
+        (leaving + coming > 0).then_some(piece)
+    };
+    arrays.iter().enumerate().filter_map(piece).collect()
+}
+
+fn cells(shape: Shape) -> usize {
+    (shape.blocks() * shape.block) as usize
+}
+
+fn is_empty(shape: Shape) -> bool {
+    cells(shape) == 0
+}

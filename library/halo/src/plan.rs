@@ -1,0 +1,184 @@
+//! An exchange that is decided once and done often.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pelago_base::{Duration, Rank};
+use pelago_rma::{Error, Pod, Result, World};
+
+use crate::array::Array;
+use crate::exchange::Exchange;
+use crate::explanation::{Candidate, Explanation, Verdict};
+use crate::field::Field;
+use crate::settings::{Halo, Route, Settings};
+use crate::step::{Side, across, number};
+use crate::trial;
+
+/// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for as often as one likes.
+///
+/// Memory of each rank: four times the cells of its halo, of which what no method uses is never touched; 64 bytes for each step. No
+/// exchange allocates anything where all neighbours are mapped, or packed.
+///
+/// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
+/// one before that by which the receiver gives leave. A flag follows the data. No barrier.
+pub struct Plan<'w, T: Pod, const D: usize> {
+    exchange: Exchange<'w, T, D>,
+    /// The numbers of its fields.
+    fields: Vec<u64>,
+    is_under_way: bool,
+    explanation: Explanation,
+}
+
+impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
+    /// The plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
+    ///
+    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 9 exchanges for each way and direction.
+    ///
+    /// # Errors
+    /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; [`World::alloc`]'s.
+    pub fn build(world: &'w World, fields: &mut [Field<'w, T, D>], settings: &Settings) -> Result<Self> {
+        check(fields)?;
+        agree(world, fields, settings)?;
+        let arrays: Vec<Array<D>> = fields.iter().map(|field| *field.array()).collect();
+        let routes = routes::<D>(settings);
+        let mut plans = Vec::new();
+        for route in routes {
+            let mut exchange = Exchange::new(world, &arrays, settings.halo, *route)?;
+            let links = trial::choose(&mut exchange, fields, settings.method)?;
+            plans.push((exchange, links, *route));
+        }
+        let mut figures = Vec::new();
+        if plans.len() > 1 {
+            for (exchange, ..) in &mut plans {
+                let here = trial::measure(exchange, fields, |_| true)?;
+                let mut slowest = [here.as_picoseconds()];
+                world.allreduce(&mut slowest, u64::max)?;
+                figures.push((here, Duration::from_picoseconds(slowest[0])));
+            }
+        }
+        // The first is proposed; the others are to be clearly cheaper.
+        let taken = usize::from(figures.len() > 1 && trial::is_clearly_cheaper(figures[1].1, figures[0].1));
+        let candidates = plans.iter().enumerate().map(|(which, (_, _, route))| Candidate {
+            name: route.to_string(),
+            here: figures.get(which).map(|figures| figures.0),
+            there: figures.get(which).map(|figures| figures.1),
+            verdict: match (which == taken, which) {
+                _ if plans.len() == 1 => Verdict::Forced,
+                (true, 0) => Verdict::Proposed,
+                (true, _) => Verdict::Cheaper,
+                (false, 1) if figures[1].1 < figures[0].1 => Verdict::NotClearlyCheaper,
+                (false, _) => Verdict::Dearer,
+            },
+        });
+        let routes = candidates.collect();
+        let (exchange, links, _) = plans.swap_remove(taken);
+        let explanation = Explanation { routes, links };
+        // Nobody starts before all have ended their trials.
+        world.barrier()?;
+        Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, explanation })
+    }
+
+    /// Sends the borders of the fields, which are those that the plan was built for, and lets their halos be written. To be followed by
+    /// one [`wait`](Self::wait); until then the fields can be looked at by [`Field::view`] only.
+    ///
+    /// # Errors
+    /// The fields are others, or an exchange of one of them is under way; the job is at fault.
+    pub fn start(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
+        self.check(fields)?;
+        if self.is_under_way || fields.iter().any(Field::is_under_way) {
+            return Err(Error::Invalid("an exchange of these fields is under way: wait for it first"));
+        }
+        self.is_under_way = true;
+        self.exchange.start(fields, |_| true)
+    }
+
+    /// Waits until all halos have come and all borders are sent. Nothing is under way after that.
+    ///
+    /// # Errors
+    /// The fields are others, or nothing is under way; the job is at fault, or a neighbour was lost.
+    pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
+        self.check_under_way(fields)?;
+        self.exchange.wait(fields, |_| false)?;
+        self.exchange.end(fields)?;
+        self.is_under_way = false;
+        Ok(())
+    }
+
+    /// Waits until the halo beside one face has come, so that [`View::row`](crate::View::row) has it. [`wait`](Self::wait) is still to be called.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    ///
+    /// # Panics
+    /// There is no such dimension.
+    pub fn wait_face(&mut self, fields: &mut [Field<'w, T, D>], dimension: usize, side: Side) -> Result<()> {
+        assert!(dimension < D, "dimension {dimension} of {D}");
+        self.check_under_way(fields)?;
+        let step = across(dimension, side);
+        self.exchange.wait(fields, |exchange| exchange.has_come(step))?;
+        fields.iter_mut().for_each(|field| field.unmark(1 << number(step)));
+        Ok(())
+    }
+
+    /// A whole exchange: [`start`](Self::start) and [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// Theirs.
+    pub fn reflect(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
+        self.start(fields)?;
+        self.wait(fields)
+    }
+
+    /// Every way that was considered, with its cost, and why it won or lost.
+    pub fn explain(&self) -> &Explanation {
+        &self.explanation
+    }
+
+    /// Who is sent to in an exchange, in that order; a rank comes once for each step that leads to it.
+    pub fn neighbours(&self) -> impl Iterator<Item = Rank> {
+        self.exchange.links.iter().map(|link| link.neighbour)
+    }
+
+    fn check(&self, fields: &[Field<'w, T, D>]) -> Result<()> {
+        let same = fields.iter().map(Field::id).eq(self.fields.iter().copied());
+        if same { Ok(()) } else { Err(Error::Invalid("the fields are not those that the plan was built for, in their order")) }
+    }
+
+    fn check_under_way(&self, fields: &[Field<'w, T, D>]) -> Result<()> {
+        self.check(fields)?;
+        if self.is_under_way { Ok(()) } else { Err(Error::Invalid("no exchange is under way: start one first")) }
+    }
+}
+
+/// The ways to edges and corners that are considered, the proposed one first.
+fn routes<const D: usize>(settings: &Settings) -> &'static [Route] {
+    match settings.route {
+        _ if settings.halo == Halo::Faces || D == 1 => &[Route::Direct],
+        Some(Route::Direct) => &[Route::Direct],
+        Some(Route::Forwarded) => &[Route::Forwarded],
+        None => &[Route::Direct, Route::Forwarded],
+    }
+}
+
+fn check<T: Pod, const D: usize>(fields: &[Field<'_, T, D>]) -> Result<()> {
+    let Some(first) = fields.first() else { return Err(Error::Invalid("a plan has one field at least")) };
+    if fields.iter().any(|field| field.array().template().nodes() != first.array().template().nodes()) {
+        return Err(Error::Invalid("the fields of a plan lie on the same nodes"));
+    }
+    if fields.iter().any(Field::is_under_way) {
+        return Err(Error::Invalid("an exchange of these fields is under way: wait for it first"));
+    }
+    Ok(())
+}
+
+/// Fails unless all ranks name the same fields and settings: each writes into the memory of others as it understands the plan (N1).
+fn agree<T: Pod, const D: usize>(world: &World, fields: &[Field<'_, T, D>], settings: &Settings) -> Result<()> {
+    let mut hasher = DefaultHasher::new();
+    (format!("{settings:?}"), size_of::<T>()).hash(&mut hasher);
+    for field in fields {
+        (format!("{:?}", field.array()), field.at(Rank::new(0), 0).address().bits()).hash(&mut hasher);
+    }
+    let mine = [hasher.finish(), !hasher.finish()];
+    let mut all = mine;
+    world.allreduce(&mut all, u64::max)?;
+    if all == mine { Ok(()) } else { Err(Error::Disagreement("the fields of a plan")) }
+}

@@ -1,0 +1,86 @@
+//! What is brought, and how.
+
+use std::fmt;
+
+/// Which cells of a halo an exchange brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Halo {
+    /// Those beside a face: for stencils without diagonals.
+    #[default]
+    Faces,
+    /// Those beside faces and edges. By [`Route::Forwarded`] corners come too.
+    Edges,
+    /// All.
+    Corners,
+}
+
+impl Halo {
+    /// In how many dimensions a step to a neighbour may lead.
+    pub(crate) const fn distance_max(self) -> usize {
+        match self {
+            Self::Faces => 1,
+            Self::Edges => 2,
+            Self::Corners => usize::MAX,
+        }
+    }
+}
+
+/// Through whom edges and corners come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// From their owners: one round, up to 26 neighbours in three dimensions.
+    Direct,
+    /// From the neighbours across faces, dimension by dimension: as many rounds as dimensions, six neighbours in three dimensions.
+    Forwarded,
+}
+
+/// How the cells of one neighbour travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Straight from border to halo, block by block, when the neighbour has said that its halo may be written: no packing, no copy at the
+    /// receiver.
+    Direct,
+    /// Packed into one piece of memory that the receiver keeps for it, twice, and unpacked there: no leave is asked.
+    Packed,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Direct, Self::Packed];
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Direct => "direct",
+            Self::Packed => "packed",
+        })
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Direct => "direct",
+            Self::Forwarded => "forwarded",
+        })
+    }
+}
+
+/// What a plan brings, and what is decided for it. The same on every rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// Which cells.
+    pub halo: Halo,
+    /// How they travel; by default a trial decides for each neighbour.
+    pub method: Option<Method>,
+    /// Through whom edges and corners come; by default a trial decides.
+    pub route: Option<Route>,
+}
+
+impl Settings {
+    /// A plan that brings `halo`, by what trials find best.
+    pub const fn new(halo: Halo) -> Self {
+        Self { halo, method: None, route: None }
+    }
+}

@@ -1,0 +1,391 @@
+//! Every halo cell holds what its owner wrote for this exchange, and every other cell what it held before, whatever the grid, the route
+//! and the method.
+
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pelago_base::{Event, Rank};
+use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template, Verdict};
+use pelago_rma::{Error, World};
+use proptest::prelude::*;
+use support::{PLATFORMS, Platform, run, run_counted};
+
+const EXCHANGES: u64 = 5;
+
+/// What a cell holds that no exchange is to write.
+const POISON: u64 = u64::MAX << 40;
+
+const GUARD: u64 = 0x6A4D_6A4D;
+
+/// Cells less than the template, offset in it, widths.
+type Aligned<const D: usize> = ([usize; D], [usize; D], [[usize; 2]; D]);
+
+/// A grid, its arrays and how they are exchanged.
+#[derive(Clone, Debug)]
+struct Case<const D: usize> {
+    parts: [usize; D],
+    periodic: [bool; D],
+    cells: [usize; D],
+    arrays: Vec<Aligned<D>>,
+    settings: Settings,
+}
+
+impl<const D: usize> Case<D> {
+    fn arrays(&self) -> Vec<Array<D>> {
+        let template = Template::new(self.cells, Nodes::new(self.parts, self.periodic).unwrap()).unwrap();
+        let array = |(less, offset, widths): &Aligned<D>| {
+            let cells = std::array::from_fn(|d| self.cells[d] - less[d]);
+            template.align(cells, *offset).unwrap().shadow(*widths).unwrap()
+        };
+        self.arrays.iter().map(array).collect()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.parts.iter().product::<usize>() as u32
+    }
+
+    /// What the owner of a cell writes for an exchange.
+    fn value(&self, field: usize, global: [usize; D], exchange: u64) -> u64 {
+        let number = global.iter().zip(self.cells).fold(0, |number, (at, cells)| number * cells as u64 + *at as u64);
+        exchange << 48 | (field as u64) << 40 | number
+    }
+
+    /// The cell of the whole array that a halo cell is a copy of; `None` if none is brought there.
+    fn origin(&self, array: &Array<D>, rank: Rank, local: [isize; D], forwarded: bool) -> Option<[usize; D]> {
+        let place = array.template().nodes().place(rank);
+        let block = array.block(place);
+        let mut global = [0; D];
+        let mut distance = 0;
+        for d in 0..D {
+            let at = block.first[d] as isize + local[d];
+            let (low, high) = (local[d] < 0, local[d] >= block.cells[d] as isize);
+            distance += usize::from(low || high);
+            let is_last = if low { place[d] == 0 } else { place[d] + 1 == self.parts[d] };
+            if (low || high) && is_last && !self.periodic[d] {
+                return None;
+            }
+            global[d] = at.rem_euclid(array.cells()[d] as isize) as usize;
+        }
+        let brought = match self.settings.halo {
+            Halo::Faces => 1,
+            Halo::Edges if !forwarded => 2,
+            _ => D,
+        };
+        (distance <= brought).then_some(global)
+    }
+
+    fn examine(&self, world: &World) {
+        let guards = || {
+            let guard = world.alloc::<u64>(64).unwrap();
+            guard.local().fill(GUARD);
+            guard
+        };
+        let mut all_guards = vec![guards()];
+        let mut fields = Vec::new();
+        for array in self.arrays() {
+            fields.push(Field::<u64, D>::new(world, &array).unwrap());
+            all_guards.push(guards());
+        }
+        let mut plan = Plan::build(world, &mut fields, &self.settings).unwrap();
+        let forwarded = plan.explain().routes.iter().any(|route| route.name == "forwarded" && route.verdict.is_taken());
+        for exchange in 1..=EXCHANGES {
+            for (number, field) in fields.iter_mut().enumerate() {
+                field.cells_mut().fill(POISON | exchange);
+                field.for_each(|global, cell| *cell = self.value(number, global, exchange));
+            }
+            plan.start(&mut fields).unwrap();
+            for (number, field) in fields.iter().enumerate() {
+                // Owned cells can be read while others come.
+                field.fold((), |(), global, cell| assert_eq!(cell, self.value(number, global, exchange)));
+            }
+            plan.wait(&mut fields).unwrap();
+            for (number, field) in fields.iter().enumerate() {
+                self.check(field, number, world.rank(), exchange, forwarded);
+            }
+            if world.rank().number() as u64 % 3 == exchange % 3 {
+                // A slow reader: the others are already at the next exchange.
+                (0..20).for_each(|_| std::thread::yield_now());
+                for (number, field) in fields.iter().enumerate() {
+                    self.check(field, number, world.rank(), exchange, forwarded);
+                }
+            }
+        }
+        world.barrier().unwrap();
+        assert!(all_guards.iter().all(|guard| guard.local().to_vec().iter().all(|&word| word == GUARD)), "beside the fields");
+    }
+
+    fn check(&self, field: &Field<'_, u64, D>, number: usize, rank: Rank, exchange: u64, forwarded: bool) {
+        let (layout, widths) = (field.layout(), field.array().widths());
+        let mut seen = 0;
+        let lengths: [usize; D] = std::array::from_fn(|d| widths[d][0] + layout.block().cells[d] + widths[d][1]);
+        for mut cell in 0..lengths.iter().product::<usize>() {
+            let mut local = [0; D];
+            for d in (0..D).rev() {
+                local[d] = (cell % lengths[d]) as isize - widths[d][0] as isize;
+                cell /= lengths[d];
+            }
+            let found = field.cells()[layout.index(local).unwrap()];
+            let expected = match self.origin(field.array(), rank, local, forwarded) {
+                Some(global) => self.value(number, global, exchange),
+                None => POISON | exchange,
+            };
+            assert_eq!(found, expected, "{rank}, field {number}, cell {local:?}, exchange {exchange}: {self:?}");
+            seen += 1;
+        }
+        assert_eq!(seen, layout.length());
+    }
+
+    fn on_every_platform(&self) {
+        for platform in PLATFORMS {
+            run(platform, self.ranks(), |world| self.examine(world));
+        }
+    }
+
+    /// All halos, methods and routes.
+    fn every_way(&self) {
+        for halo in [Halo::Faces, Halo::Edges, Halo::Corners] {
+            let routes: &[_] = if halo == Halo::Faces { &[None] } else { &[None, Some(Route::Direct), Some(Route::Forwarded)] };
+            for (route, method) in
+                routes.iter().flat_map(|&route| [None, Some(Method::Direct), Some(Method::Packed)].map(|m| (route, m)))
+            {
+                Case { settings: Settings { halo, method, route }, ..self.clone() }.on_every_platform();
+            }
+        }
+    }
+}
+
+fn plain<const D: usize>(parts: [usize; D], periodic: [bool; D], cells: [usize; D], widths: [[usize; 2]; D]) -> Case<D> {
+    Case { parts, periodic, cells, arrays: vec![([0; D], [0; D], widths)], settings: Settings::default() }
+}
+
+#[test]
+fn blocks_that_do_not_divide() {
+    plain([3, 2], [false; 2], [8, 5], [[1, 1], [2, 1]]).every_way();
+    plain([2, 1, 3], [false; 3], [5, 3, 7], [[1, 1]; 3]).every_way();
+}
+
+#[test]
+fn one_dimension_and_four() {
+    plain([4], [false], [9], [[2, 1]]).every_way();
+    plain([1, 2, 1, 2], [false, true, true, false], [2, 3, 3, 4], [[1, 0], [1, 1], [0, 1], [1, 1]]).every_way();
+}
+
+#[test]
+fn blocks_of_one_cell() {
+    plain([3, 1], [false; 2], [3, 1], [[1, 1]; 2]).every_way();
+    plain([2, 2], [true; 2], [2, 2], [[1, 1]; 2]).every_way();
+}
+
+#[test]
+fn a_rank_that_is_its_own_neighbour() {
+    plain([1, 1], [true; 2], [3, 4], [[3, 2], [1, 4]]).every_way();
+    plain([1, 2, 1], [true; 3], [2, 3, 3], [[1, 1]; 3]).every_way();
+}
+
+#[test]
+fn one_rank_on_both_sides() {
+    plain([2], [true], [5], [[2, 2]]).every_way();
+    plain([2, 2], [true, false], [4, 5], [[1, 2], [1, 1]]).every_way();
+}
+
+#[test]
+fn shadows_of_one_side_or_none() {
+    plain([2, 2], [true, true], [5, 4], [[0, 2], [1, 0]]).every_way();
+    plain([2, 2], [false, true], [4, 4], [[0, 0], [1, 2]]).every_way();
+    plain([2, 2], [false, false], [4, 4], [[0, 0], [0, 0]]).every_way();
+}
+
+#[test]
+fn many_fields_staggered() {
+    let arrays = vec![
+        ([1, 1], [0, 0], [[1, 1], [1, 1]]),
+        ([0, 1], [0, 0], [[1, 2], [0, 1]]),
+        ([1, 0], [0, 0], [[2, 2], [1, 0]]),
+        ([1, 1], [1, 1], [[0, 0], [2, 1]]),
+        ([0, 0], [0, 0], [[0, 0], [0, 0]]),
+    ];
+    Case { parts: [2, 2], periodic: [false; 2], cells: [8, 7], arrays, settings: Settings::default() }.every_way();
+}
+
+fn cases() -> impl Strategy<Value = Case<3>> {
+    let extents = (prop::array::uniform3(1usize..4), prop::array::uniform3(0usize..4), prop::array::uniform3(any::<bool>()));
+    let widths = prop::collection::vec(prop::array::uniform3([0usize..3, 0usize..3]), 1..4);
+    let halo = prop_oneof![Just(Halo::Faces), Just(Halo::Edges), Just(Halo::Corners)];
+    let method = prop_oneof![Just(None), Just(Some(Method::Direct)), Just(Some(Method::Packed))];
+    let route = prop_oneof![Just(None), Just(Some(Route::Direct)), Just(Some(Route::Forwarded))];
+    (extents, widths, halo, method, route).prop_map(|((parts, more, periodic), widths, halo, method, route)| {
+        let parts = if parts.iter().product::<usize>() > 6 { [parts[0], 1, parts[2].min(2)] } else { parts };
+        let smallest = |d: usize| widths.iter().flat_map(|widths: &[[usize; 2]; 3]| widths[d]).max().unwrap_or(0).max(1);
+        let cells = std::array::from_fn(|d| smallest(d) * parts[d] + more[d]);
+        let arrays = widths.iter().map(|widths| ([0; 3], [0; 3], *widths)).collect();
+        Case { parts, periodic, cells, arrays, settings: Settings { halo, method, route } }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #[test]
+    fn any_plan(case in cases(), platform in 0usize..3) {
+        run(PLATFORMS[platform], case.ranks(), |world| case.examine(world));
+    }
+}
+
+#[test]
+fn a_face_can_be_waited_for_alone() {
+    for (platform, method) in PLATFORMS.into_iter().flat_map(|platform| Method::ALL.map(|method| (platform, method))) {
+        let case = plain([1, 3], [false, true], [4, 6], [[0, 0], [1, 1]]);
+        run(platform, 3, |world| {
+            let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
+            let settings = Settings { method: Some(method), ..Settings::default() };
+            let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+            for exchange in 1..=EXCHANGES {
+                fields[0].for_each(|global, cell| *cell = case.value(0, global, exchange));
+                plan.start(&mut fields).unwrap();
+                assert!(refuses(|| fields[0].view().row([0, -1], 1)), "not there yet");
+                plan.wait_face(&mut fields, 1, Side::Low).unwrap();
+                let [_, first] = fields[0].block().first;
+                let row = fields[0].view().row([3, -1], 3);
+                let expected = [(first + 5) % 6, first, first + 1].map(|j| case.value(0, [3, j], exchange));
+                assert_eq!(row, expected);
+                plan.wait_face(&mut fields, 0, Side::High).unwrap();
+                assert!(refuses(|| fields[0].cells()), "the other face may be under way");
+                plan.wait(&mut fields).unwrap();
+                assert_eq!(fields[0].view().row([0, 2], 1), [case.value(0, [0, (first + 2) % 6], exchange)]);
+            }
+        });
+    }
+}
+
+fn refuses<R>(act: impl FnOnce() -> R) -> bool {
+    // Every panic of a test prints; these are expected.
+    catch_unwind(AssertUnwindSafe(act)).is_err()
+}
+
+#[test]
+fn what_is_under_way_cannot_be_touched() {
+    run(Platform::Mapped, 2, |world| {
+        let case = plain([2], [false], [6], [[1, 1]]);
+        let mut fields = [Field::<u64, 1>::new(world, &case.arrays()[0]).unwrap()];
+        let mut plan = Plan::build(world, &mut fields, &Settings::default()).unwrap();
+        let mut second = Plan::build(world, &mut fields, &Settings::default()).unwrap();
+        assert!(matches!(plan.wait(&mut fields), Err(Error::Invalid(_))), "nothing is under way");
+        plan.start(&mut fields).unwrap();
+        assert!(fields[0].is_under_way());
+        assert!(refuses(|| fields[0].cells_mut().len()) && refuses(|| fields[0].cells().len()));
+        let (beside, outside) = if world.rank() == Rank::new(0) { (3, -1) } else { (-1, 3) };
+        assert!(refuses(|| fields[0].view().row([beside], 1)) && refuses(|| fields[0].view().row([beside.min(0)], 4)));
+        assert_eq!(fields[0].view().row([outside], 1).len(), 1, "boundary values are the program's");
+        assert!(refuses(|| fields[0].view().row([-2], 1)), "outside the halo");
+        assert_eq!(fields[0].view().row([0], 3).len(), 3);
+        assert!(matches!(plan.start(&mut fields), Err(Error::Invalid(_))), "it is under way");
+        assert!(matches!(second.start(&mut fields), Err(Error::Invalid(_))), "by another plan too");
+        assert!(matches!(second.wait(&mut fields), Err(Error::Invalid(_))));
+        plan.wait(&mut fields).unwrap();
+        assert_eq!(fields[0].view().row([-1], 5).len(), 5);
+        second.reflect(&mut fields).unwrap();
+        let mut others = [Field::<u64, 1>::new(world, &case.arrays()[0]).unwrap()];
+        assert!(matches!(plan.start(&mut others), Err(Error::Invalid(_))), "another field");
+        assert!(matches!(Plan::<u64, 1>::build(world, &mut [], &Settings::default()).map(drop), Err(Error::Invalid(_))));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn ranks_that_disagree_are_told() {
+    run(Platform::Mapped, 2, |world| {
+        let array = plain([2], [false], [6], [[1, 1]]).arrays()[0];
+        let mut fields = [Field::<u64, 1>::new(world, &array).unwrap(), Field::<u64, 1>::new(world, &array).unwrap()];
+        if world.rank() == Rank::new(1) {
+            fields.reverse();
+        }
+        let refused = Plan::build(world, &mut fields, &Settings::default()).map(drop);
+        assert_eq!(refused, Err(Error::Disagreement("the fields of a plan")));
+        let wrong = plain([3], [false], [6], [[1, 1]]).arrays()[0];
+        assert!(matches!(Field::<u64, 1>::new(world, &wrong).map(drop), Err(Error::Invalid(_))));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn both_ends_choose_alike_and_say_why() {
+    for platform in PLATFORMS {
+        run(platform, 4, |world| {
+            let case = plain([2, 2], [true, false], [40, 40], [[1, 1]; 2]);
+            let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
+            let plan = Plan::build(world, &mut fields, &Settings::new(Halo::Corners)).unwrap();
+            let links = &plan.explain().links;
+            let taken = |step: &[i8], of: &[pelago_halo::Choice]| {
+                let link = of.iter().find(|link| link.step == step).unwrap();
+                Method::ALL.iter().position(|method| method.to_string() == link.taken().unwrap().name).unwrap() as u64
+            };
+            // Each tells its neighbour what it chose.
+            let told = world.alloc::<u64>(9).unwrap();
+            let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
+            for link in links {
+                world.put(told.at(link.neighbour, number(&link.step, -1)), &[taken(&link.step, links)]).unwrap();
+            }
+            world.barrier().unwrap();
+            for link in links {
+                assert_eq!(told.local().load(number(&link.step, 1)), taken(&link.step, links), "{link:?}");
+                assert_eq!(link.candidates.len(), 2);
+                assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
+                for candidate in &link.candidates {
+                    let is_measured = candidate.here.is_some() && candidate.there.is_some();
+                    assert_eq!(is_measured, candidate.verdict != Verdict::NotTried, "{candidate:?}");
+                }
+            }
+            let text = plan.explain().to_string();
+            assert!(text.lines().count() >= links.len() * 3 && text.contains("taken") && text.contains("lost"), "{text}");
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn an_exchange_posts_what_it_must() {
+    const FIELDS: usize = 3;
+    // Messages to each neighbour: by a transport all fields go as one and a flag follows; each by itself, after leave was given.
+    for (platform, method, posted) in [
+        (Platform::Mapped, Method::Packed, 0),
+        (Platform::Mapped, Method::Direct, 0),
+        (Platform::Remote, Method::Packed, 2),
+        (Platform::Remote, Method::Direct, 1 + FIELDS as u64 + 1),
+    ] {
+        run_counted(platform, 4, |world, passed| {
+            // Faces of one dimension only, so that each border is one block.
+            let array = plain([4, 1], [true, false], [8, 50], [[1, 1], [0, 0]]).arrays()[0];
+            let mut fields: Vec<_> = (0..FIELDS).map(|_| Field::<f64, 2>::new(world, &array).unwrap()).collect();
+            let settings = Settings { method: Some(method), ..Settings::default() };
+            let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+            assert_eq!(plan.neighbours().count(), 2);
+            plan.reflect(&mut fields).unwrap();
+            world.flush_all().unwrap();
+            let count = || {
+                [Event::PutPosted, Event::GetPosted, Event::CopyPosted, Event::AtomicPosted].map(|e| passed.lock().unwrap().of(e))
+            };
+            let before = count();
+            for _ in 0..10 {
+                plan.reflect(&mut fields).unwrap();
+            }
+            world.flush_all().unwrap();
+            assert_eq!(count(), [before[0] + 10 * 2 * posted, before[1], before[2], before[3]], "{method} {platform:?}");
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn neighbours_are_sent_to_in_pairs() {
+    run(Platform::Mapped, 4, |world| {
+        let array = plain([4], [true], [8], [[1, 1]]).arrays()[0];
+        let mut fields = [Field::<u64, 1>::new(world, &array).unwrap()];
+        let plan = Plan::build(world, &mut fields, &Settings::default()).unwrap();
+        let first = plan.neighbours().next().unwrap();
+        // 0 and 1 begin with each other, 2 and 3 too.
+        assert_eq!(first.number(), world.rank().number() ^ 1);
+        world.barrier().unwrap();
+    });
+}

@@ -1,0 +1,205 @@
+//! The end of a channel that receives.
+
+use pelago_base::{Duration, Rank};
+use pelago_rma::{CellSlice, Context, Error, Fault, GlobalPtr, Result};
+
+use super::ChannelSettings;
+use crate::credit::Ticket;
+use crate::flag::Content;
+use crate::flights::Flights;
+use crate::loss::{is_lost, progress, unless_lost};
+use crate::message::{Free, Message};
+use crate::slots::Slots;
+
+/// The end of a channel that receives; made by [`Channel::receiver`](super::Channel::receiver).
+pub struct ChannelReceiver<'c> {
+    context: &'c Context,
+    from: Rank,
+    slots: Slots,
+    ring: CellSlice<'c, u64>,
+    /// Where the sender finds how many messages were consumed.
+    consumed: GlobalPtr<u64>,
+    /// The next message, how many of its bytes a stream has taken, and up to where the sender was told.
+    head: Ticket,
+    offset: usize,
+    told: Ticket,
+    flights: Flights<'c>,
+}
+
+impl<'c> ChannelReceiver<'c> {
+    /// An end that receives from a ring that the program has placed: `ring` is this rank's memory of
+    /// [`ring_words`](ChannelSettings::ring_words) words, and `consumed` a word at `from`; all are zero before either end is made, and belong
+    /// to this channel.
+    ///
+    /// # Errors
+    /// The settings are impossible; the ring is too small.
+    pub fn over(
+        context: &'c Context,
+        from: Rank,
+        settings: ChannelSettings,
+        ring: CellSlice<'c, u64>,
+        consumed: GlobalPtr<u64>,
+    ) -> Result<Self> {
+        let slots = settings.ring_in(ring.len())?;
+        let (head, told) = Default::default();
+        Ok(Self { context, from, slots, ring, consumed, head, offset: 0, told, flights: Flights::default() })
+    }
+
+    /// The next message, if it has come, or what a stream has left of it.
+    ///
+    /// Cost: one load; while nothing has come, as [`progress`](Context::progress).
+    ///
+    /// # Errors
+    /// The sender was lost and all that came of it is consumed; the job is at fault.
+    pub fn try_receive(&mut self) -> Result<Option<Message<'_>>> {
+        let found = self.find_after_progress()?;
+        Ok(found.map(|bytes| self.message(bytes)))
+    }
+
+    /// The next message, or what a stream has left of it; waits for it.
+    ///
+    /// # Errors
+    /// As [`try_receive`](Self::try_receive).
+    pub fn receive(&mut self) -> Result<Message<'_>> {
+        let bytes = self.await_segment()?;
+        Ok(self.message(bytes))
+    }
+
+    /// As [`receive`](Self::receive); waits at most for `limit`.
+    ///
+    /// # Errors
+    /// `TimedOut`; as [`try_receive`](Self::try_receive).
+    pub fn receive_within(&mut self, limit: Duration) -> Result<Message<'_>> {
+        let until = self.context.now() + limit;
+        loop {
+            if let Some(bytes) = self.find_or_lost()? {
+                return Ok(self.message(bytes));
+            }
+            let now = self.context.now();
+            if now >= until {
+                return Err(Error::TimedOut { what: "a message", limit });
+            }
+            self.wait(Some(until.since(now)))?;
+        }
+    }
+
+    /// Fills `into` with the next bytes, in whatever segments they come; waits for them.
+    ///
+    /// # Errors
+    /// As [`try_receive`](Self::try_receive); those that came before are gone.
+    pub fn receive_stream(&mut self, into: &mut [u8]) -> Result<()> {
+        let mut filled = 0;
+        while filled < into.len() {
+            let bytes = self.await_segment()?;
+            filled += self.take(bytes, &mut into[filled..])?;
+        }
+        Ok(())
+    }
+
+    /// Copies the bytes that have come, as far as they fit, and returns how many.
+    ///
+    /// # Errors
+    /// As [`try_receive`](Self::try_receive), if none have come.
+    pub fn try_receive_stream(&mut self, into: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while filled < into.len() {
+            let found = if filled == 0 { self.find_after_progress()? } else { self.find() };
+            let Some(bytes) = found else { break };
+            filled += self.take(bytes, &mut into[filled..])?;
+        }
+        Ok(filled)
+    }
+
+    /// Whether no message has come. Cost: one load.
+    pub fn is_empty(&self) -> bool {
+        self.find().is_none()
+    }
+
+    /// How many bytes the next message has, if it has come.
+    fn find(&self) -> Option<usize> {
+        self.slots.found(self.ring, self.head).map(|content| match content {
+            Content::Message { bytes, .. } => bytes,
+            Content::Void => 0,
+        })
+    }
+
+    /// As `find`; what is under way moves before the answer is no.
+    fn find_after_progress(&mut self) -> Result<Option<usize>> {
+        if let Some(bytes) = self.find() {
+            return Ok(Some(bytes));
+        }
+        progress(self.context)?;
+        self.find_or_lost()
+    }
+
+    /// As `find`; fails if nothing will come any more.
+    fn find_or_lost(&self) -> Result<Option<usize>> {
+        // In this order: what a sender has completed before it was lost is found.
+        let is_lost = is_lost(self.context, self.from);
+        match self.find() {
+            None if is_lost => Err(Fault::PeerLost(self.from).into()),
+            found => Ok(found),
+        }
+    }
+
+    fn await_segment(&mut self) -> Result<usize> {
+        loop {
+            if let Some(bytes) = self.find_or_lost()? {
+                return Ok(bytes);
+            }
+            self.wait(None)?;
+        }
+    }
+
+    /// Waits until a message may have come.
+    fn wait(&self, limit: Option<Duration>) -> Result<()> {
+        let (cells, index) = (self.ring, self.slots.index(self.head));
+        let has_come = |_| self.find().is_some();
+        let waited = match limit {
+            Some(limit) => self.context.wait_until_within(limit, cells, index, has_come),
+            None => self.context.wait_until(cells, index, has_come),
+        };
+        unless_lost(self.context, waited).map(drop)
+    }
+
+    fn message(&mut self, bytes: usize) -> Message<'_> {
+        let (from, all) = (self.from, self.slots.bytes(self.ring, self.head, bytes));
+        let rest = all.range(self.offset.min(all.len())..all.len());
+        Message::new(self, 0, from, rest)
+    }
+
+    /// Copies what is left of the next message, of so many bytes, as far as it fits, and returns how much; frees its segment after the last.
+    fn take(&mut self, bytes: usize, into: &mut [u8]) -> Result<usize> {
+        let message = self.message(bytes);
+        let (left, count) = (message.len(), message.len().min(into.len()));
+        message.bytes().read(0, &mut into[..count]);
+        if count == left {
+            message.release()?;
+        } else {
+            message.keep();
+            self.offset += count;
+        }
+        Ok(count)
+    }
+}
+
+impl Free for ChannelReceiver<'_> {
+    fn free(&mut self, _share: u32) -> Result<()> {
+        (self.head, self.offset) = (self.head.after(1), 0);
+        if self.head.since(self.told) < self.slots.count().div_ceil(2) as i32 {
+            return Ok(());
+        }
+        self.told = self.head;
+        let count = [u64::from(self.head.number())];
+        // Behind the one before, so that the word does not go back.
+        let told = match self.flights.last() {
+            Some(last) => self.context.after(&last).put(self.consumed, &count),
+            None => self.context.put(self.consumed, &count),
+        };
+        match told.and_then(|told| self.flights.add(told)) {
+            // The sender is lost; whoever receives next learns of it when all is consumed.
+            Err(Error::Failed(_)) => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The end of a channel that sends.
+
+use pelago_base::Rank;
+use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Result};
+
+use super::ChannelSettings;
+use crate::credit::{Credit, Ticket};
+use crate::flights::Flights;
+use crate::loss::{all_there, progress, unless_lost};
+use crate::message::Sent;
+use crate::settings::check;
+use crate::slots::Slots;
+
+/// The end of a channel that sends; made by [`Channel::sender`](super::Channel::sender).
+pub struct ChannelSender<'c> {
+    context: &'c Context,
+    to: Rank,
+    segment_bytes: usize,
+    slots: Slots,
+    ring: GlobalPtr<u64>,
+    /// How many messages the receiver has consumed, as far as it told.
+    consumed: CellSlice<'c, u64>,
+    /// It alone takes tickets, so it counts by itself.
+    credit: Credit,
+    flights: Flights<'c>,
+}
+
+impl<'c> ChannelSender<'c> {
+    /// An end that sends to a ring that the program has placed: `ring` is the first of [`ring_words`](ChannelSettings::ring_words) words at
+    /// `to`, and `consumed` a word of this rank; all are zero before either end is made, and belong to this channel.
+    ///
+    /// # Errors
+    /// The settings are impossible; there is no word.
+    pub fn over(
+        context: &'c Context,
+        to: Rank,
+        settings: ChannelSettings,
+        ring: GlobalPtr<u64>,
+        consumed: CellSlice<'c, u64>,
+    ) -> Result<Self> {
+        let slots = settings.check()?;
+        check(!consumed.is_empty(), "a sender needs a word of its own")?;
+        let (credit, flights) = (Credit::new(settings.slots), Flights::default());
+        Ok(Self { context, to, segment_bytes: settings.segment_bytes, slots, ring, consumed, credit, flights })
+    }
+
+    /// Sends a message; waits for room. It may be reused as soon as the call returns.
+    ///
+    /// Cost: two writes that nobody waits for, and the receiver's one for half of the slots.
+    ///
+    /// # Errors
+    /// The message is too long; the receiver was lost; the job is at fault.
+    pub fn send(&mut self, message: impl AsRef<[u8]>) -> Result<()> {
+        let message = self.check(message.as_ref())?;
+        while self.is_full() {
+            self.wait()?;
+        }
+        self.write(message)
+    }
+
+    /// Sends a message if there is room. Does not wait for the receiver.
+    ///
+    /// Cost: as [`send`](Self::send); without room, as [`progress`](Context::progress).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn try_send<M: AsRef<[u8]>>(&mut self, message: M) -> Result<Sent<M>> {
+        self.check(message.as_ref())?;
+        if self.is_full_after_progress()? {
+            return Ok(Sent::Full(message));
+        }
+        self.write(message.as_ref())?;
+        Ok(Sent::Sent)
+    }
+
+    /// Sends bytes in as many segments as they need; waits for room.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); some of the bytes may have been sent.
+    pub fn send_stream(&mut self, bytes: &[u8]) -> Result<()> {
+        bytes.chunks(self.segment_bytes).try_for_each(|segment| self.send(segment))
+    }
+
+    /// Sends the first of these bytes, as many as there is room for, and returns how many.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn try_send_stream(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut sent = 0;
+        for segment in bytes.chunks(self.segment_bytes) {
+            if self.is_full_after_progress()? {
+                break;
+            }
+            self.write(segment)?;
+            sent += segment.len();
+        }
+        Ok(sent)
+    }
+
+    /// Whether the next message would have to wait. Cost: at most one load.
+    pub fn is_full(&mut self) -> bool {
+        if self.credit.is_full() {
+            self.learn(self.consumed.load(0));
+        }
+        self.credit.is_full()
+    }
+
+    /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
+    ///
+    /// # Errors
+    /// The receiver was lost; the job is at fault.
+    pub fn flush(&mut self) -> Result<()> {
+        self.flights.flush()?;
+        all_there(self.context, &[self.to])
+    }
+
+    fn check<'a>(&self, message: &'a [u8]) -> Result<&'a [u8]> {
+        let (bytes, limit) = (message.len(), self.segment_bytes);
+        if bytes > limit { Err(Error::TooLong { what: "message", bytes, limit }) } else { Ok(message) }
+    }
+
+    fn write(&mut self, message: &[u8]) -> Result<()> {
+        let ticket = self.credit.taken;
+        let handles = self.slots.write(self.context, self.ring, ticket, message)?;
+        self.credit.taken = ticket.after(1);
+        self.flights.add_all(handles)
+    }
+
+    fn learn(&mut self, consumed: u64) {
+        self.credit.granted = granted(consumed, self.slots);
+    }
+
+    /// As `is_full`; what is under way moves before the answer is yes.
+    fn is_full_after_progress(&mut self) -> Result<bool> {
+        if !self.is_full() {
+            return Ok(false);
+        }
+        progress(self.context)?;
+        all_there(self.context, &[self.to])?;
+        Ok(self.is_full())
+    }
+
+    /// Waits until there may be room.
+    fn wait(&mut self) -> Result<()> {
+        all_there(self.context, &[self.to])?;
+        let (slots, taken) = (self.slots, self.credit.taken);
+        let is_free = |consumed| Credit { taken, granted: granted(consumed, slots) }.admits(taken);
+        let waited = self.context.wait_until(self.consumed, 0, is_free);
+        unless_lost(self.context, waited).map(drop)
+    }
+}
+
+/// The first ticket that is not granted when so many messages were consumed.
+fn granted(consumed: u64, slots: Slots) -> Ticket {
+    Ticket::new(consumed as u32).after(slots.count())
+}

@@ -1,0 +1,122 @@
+//! At most so many messages at a time to a receiver, whichever way they go.
+
+use std::cell::Cell;
+
+use pelago_base::Rank;
+use pelago_rma::{Result, World};
+
+use crate::gate::{Gate, Giver, Receivers, Taker};
+use crate::settings::{Placement, Settings, check};
+
+/// A bound on the messages that are under way to a receiver by some other path.
+///
+/// A sender [acquires](LimitSender::acquire) a permit before it sends, as it acquires room in a [`Mailbox`](crate::Mailbox); the receiver
+/// [releases](LimitReceiver::release) it when it has taken the message: paper A, message-count limiting. So the path never holds more
+/// messages for it than there are permits.
+///
+/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit.
+///
+/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a permit whose message was lost with its sender stays
+/// acquired until the receiver releases it, who knows from its path that the message will not come. Without its receiver, or the holder
+/// of the counters that it uses, a sender that waits gets `PeerLost`.
+pub struct Limit<'w> {
+    gate: Gate<'w>,
+    /// Whether this rank has its end to receive.
+    is_received: Cell<bool>,
+}
+
+/// Who acquires permits; made by [`Limit::sender`].
+pub struct LimitSender<'l, 'w>(Taker<'l, 'w>);
+
+/// Who releases permits; made by [`Limit::receiver`].
+pub struct LimitReceiver<'l, 'w> {
+    limit: &'l Limit<'w>,
+    giver: Giver<'l, 'w>,
+}
+
+impl<'w> Limit<'w> {
+    /// A limit to messages to `receiver`. Collective.
+    ///
+    /// # Errors
+    /// The settings are impossible, or not those of [permits](Settings::permits); [`World::alloc`]'s.
+    pub fn new(world: &'w World, receiver: Rank, settings: Settings) -> Result<Self> {
+        check(settings.message_bytes == 0, "a limit has no room for messages: its settings are those of Settings::permits")?;
+        let borrows = matches!(settings.placement, Placement::Split { borrow: true, .. });
+        check(!borrows, "the receiver of a limit would not know which share was borrowed from")?;
+        Ok(Self { gate: Gate::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
+    }
+
+    /// Acquires permits for this rank. A rank may have eight such ends at a time.
+    ///
+    /// # Errors
+    /// `to` does not receive here; too many ends.
+    pub fn sender(&self, to: Rank) -> Result<LimitSender<'_, 'w>> {
+        Taker::new(&self.gate, to).map(LimitSender)
+    }
+
+    /// Releases permits. There is one such end: it remembers how many were released.
+    ///
+    /// # Errors
+    /// This rank does not receive here, or has been given the end already.
+    pub fn receiver(&self) -> Result<LimitReceiver<'_, 'w>> {
+        check(self.gate.receives(self.gate.world().rank()), "this rank does not receive here")?;
+        check(!self.is_received.replace(true), "a limit has one receiver")?;
+        Ok(LimitReceiver { limit: self, giver: Giver::new(&self.gate) })
+    }
+}
+
+impl LimitSender<'_, '_> {
+    /// How often this end has looked again whether there is a permit.
+    pub fn looks(&self) -> u64 {
+        self.0.looks()
+    }
+
+    /// Acquires a permit to send one message; waits for it.
+    ///
+    /// Cost: one round trip to the counters if there is a permit, two if they lie apart.
+    ///
+    /// # Errors
+    /// The receiver or the holder of the counters was lost; the job is at fault.
+    pub fn acquire(&mut self) -> Result<()> {
+        let ticket = self.0.take(1)?;
+        self.0.wait(ticket)
+    }
+
+    /// Acquires a permit if there is one, and says whether. Does not wait for the receiver.
+    ///
+    /// Cost: two round trips to the counters, and one more for each other sender that was faster; one if there is no permit.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub fn try_acquire(&mut self) -> Result<bool> {
+        self.0.take_if_granted()
+    }
+}
+
+impl LimitReceiver<'_, '_> {
+    /// Operations that releasing has issued.
+    pub fn operations(&self) -> u64 {
+        self.giver.operations()
+    }
+
+    /// Releases the permit of a message that `from` sent.
+    ///
+    /// Cost: one atomic; where the counters lie elsewhere, one for a quarter of the permits, until which the others wait for
+    /// [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// `from` is no rank of the job; the holder of the counters was lost; the job is at fault.
+    pub fn release(&mut self, from: Rank) -> Result<()> {
+        let gate = &self.limit.gate;
+        check(from.number() < gate.world().size(), "the sender is no rank of the job")?;
+        self.giver.give_at_once(gate.nearest(from))
+    }
+
+    /// Tells of all permits that were released; to be called before waiting for messages.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub fn flush(&mut self) -> Result<()> {
+        self.giver.flush()
+    }
+}

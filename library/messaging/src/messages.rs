@@ -1,0 +1,448 @@
+//! Two-sided messages with tags, by the ways that their lengths choose: eager, into acquired room, or by rendezvous.
+//!
+//! Eager and rendezvous are what message-passing libraries do, for programs that need it and for comparison; what a mailbox does better is
+//! told in `docs/evaluation/incast.md`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::{Duration, GlobalAddress, Rank};
+use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
+
+use crate::loss::unless_lost;
+use crate::mailbox::{MailReceiver, MailSender, Mailbox};
+use crate::message::Sent;
+use crate::settings::Settings;
+
+/// Messages that a rank has and nobody asked for, in bytes, unless a program sets another bound.
+const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
+
+/// Which way a message goes, by its length.
+///
+/// | length | way | memory of the receiver | its processor |
+/// |---|---|---|---|
+/// | up to `eager_bytes_max` | eager: sent whether it is expected or not | what arrives and is not asked for is kept, as long as there is room | takes it in and copies it |
+/// | up to `acquired_bytes_max` | into a slot of a [`Mailbox`] | the slots | takes it out |
+/// | above | rendezvous: announced, fetched, and told | that of the announcements | answers each announcement |
+///
+/// Announcements go into slots if acquired room is used at all, else eagerly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// The longest that goes eagerly; 0: none.
+    pub eager_bytes_max: usize,
+    /// The longest that goes into acquired room; 0: none.
+    pub acquired_bytes_max: usize,
+}
+
+impl Lengths {
+    /// Everything eagerly.
+    pub const EAGER: Self = Self { eager_bytes_max: usize::MAX, acquired_bytes_max: 0 };
+    /// Everything by rendezvous, announced eagerly.
+    pub const RENDEZVOUS: Self = Self { eager_bytes_max: 0, acquired_bytes_max: 0 };
+    /// Into acquired room what fits, the rest by rendezvous: bounded memory.
+    pub const ACQUIRED: Self = Self { eager_bytes_max: 0, acquired_bytes_max: usize::MAX };
+}
+
+/// Two-sided messages among all ranks.
+///
+/// Messages of one sender that go one way are received in the order in which they were sent; [`Received::number`] counts them all. Eager
+/// messages use the network's own two-sided messages where it [has them](pelago_rma::Context::is_two_sided), with what it does when a
+/// receiver has no room, and in the order in which it brings them; elsewhere a mailbox from which the receiver takes everything whenever it
+/// receives anything.
+pub struct Messages<'w> {
+    world: &'w World,
+    lengths: Lengths,
+    slots: Mailbox<'w>,
+    /// For eager messages, where the network has none of its own.
+    eager: Option<Mailbox<'w>>,
+    eager_bytes_max: usize,
+    /// Some memory of this rank, to wait on: whatever comes wakes who waits.
+    memory: Symmetric<'w, u64>,
+}
+
+/// One rank's end of [`Messages`].
+pub struct Party<'m, 'w> {
+    messages: &'m Messages<'w>,
+    slots_in: Option<MailReceiver<'m, 'w>>,
+    eager_in: Option<MailReceiver<'m, 'w>>,
+    slots_out: Senders<'m, 'w>,
+    eager_out: Senders<'m, 'w>,
+    numbers: BTreeMap<Rank, u32>,
+    /// Messages that came and were not asked for.
+    unexpected: VecDeque<Arrived>,
+    unexpected_bytes: usize,
+    unexpected_bytes_peak: usize,
+    unexpected_bytes_max: usize,
+    fetched_within: Option<Duration>,
+    operations: u64,
+}
+
+/// A message that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Who sent it.
+    pub from: Rank,
+    /// How its sender marked it.
+    pub tag: u32,
+    /// How many messages its sender sent to this rank before.
+    pub number: u32,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// What has come of a message: itself, or where it can be fetched.
+struct Arrived {
+    from: Rank,
+    head: Head,
+    bytes: Vec<u8>,
+}
+
+/// What stands before each message.
+#[derive(Clone, Copy)]
+struct Head {
+    tag: u32,
+    number: u32,
+    /// Where the bytes are and how many, if they do not follow.
+    announced: Option<(GlobalPtr<u64>, usize)>,
+}
+
+const HEAD_BYTES: usize = 24;
+
+/// The state of an exposed message in its first word.
+const FETCHED: u64 = 1;
+
+impl<'w> Messages<'w> {
+    /// Two-sided messages among all ranks. Collective. `slots` is the acquired room of each rank; `eager` how many eager messages, and how
+    /// long ones, have room at a rank that is not in the library, where the network has no two-sided messages.
+    ///
+    /// # Errors
+    /// As [`Mailbox::on_every_rank`].
+    pub fn new(world: &'w World, lengths: Lengths, slots: Settings, eager: Settings) -> Result<Self> {
+        let with_head = |settings: Settings| Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings };
+        Self::of(world, lengths, Mailbox::on_every_rank(world, with_head(slots))?, with_head(eager))
+    }
+
+    /// As [`new`](Self::new) for messages to one receiver, so that the counters of its acquired room may lie elsewhere.
+    ///
+    /// # Errors
+    /// As [`Mailbox::new`].
+    pub fn to_one(world: &'w World, receiver: Rank, lengths: Lengths, slots: Settings, eager: Settings) -> Result<Self> {
+        let with_head = |settings: Settings| Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings };
+        Self::of(world, lengths, Mailbox::new(world, receiver, with_head(slots))?, with_head(eager))
+    }
+
+    fn of(world: &'w World, lengths: Lengths, slots: Mailbox<'w>, eager: Settings) -> Result<Self> {
+        let eager_bytes_max = eager.message_bytes - HEAD_BYTES;
+        let eager = if world.is_two_sided() { None } else { Some(Mailbox::on_every_rank(world, eager)?) };
+        Ok(Self { world, lengths, slots, eager, eager_bytes_max, memory: world.alloc(1)? })
+    }
+
+    /// This rank's end. There is one.
+    ///
+    /// # Errors
+    /// This rank has it already.
+    pub fn party(&self) -> Result<Party<'_, 'w>> {
+        let eager_in = self.eager.as_ref().map(Mailbox::receiver).transpose()?;
+        let slots_in = if self.slots.is_receiver() { Some(self.slots.receiver()?) } else { None };
+        Ok(Party {
+            messages: self,
+            slots_in,
+            eager_in,
+            slots_out: Senders::default(),
+            eager_out: Senders::default(),
+            numbers: BTreeMap::new(),
+            unexpected: VecDeque::new(),
+            unexpected_bytes: 0,
+            unexpected_bytes_peak: 0,
+            unexpected_bytes_max: UNEXPECTED_BYTES_MAX,
+            fetched_within: None,
+            operations: 0,
+        })
+    }
+
+    /// Bytes of memory that a receiver has for messages, beside those that came and were not asked for.
+    pub fn receiver_bytes(&self) -> usize {
+        self.slots.receiver_bytes() + self.eager.as_ref().map_or(0, Mailbox::receiver_bytes)
+    }
+
+    /// The longest message that goes eagerly.
+    pub fn eager_bytes_max(&self) -> usize {
+        self.lengths.eager_bytes_max.min(self.eager_bytes_max)
+    }
+
+    /// The longest message that goes into acquired room.
+    pub fn acquired_bytes_max(&self) -> usize {
+        self.lengths.acquired_bytes_max.min(self.slots.message_bytes_max() - HEAD_BYTES)
+    }
+}
+
+impl<'m, 'w> Party<'m, 'w> {
+    /// Bounds the memory of messages that came and were not asked for; beyond it receiving is an error.
+    pub fn bound_unexpected(&mut self, bytes_max: usize) {
+        self.unexpected_bytes_max = bytes_max;
+    }
+
+    /// Bounds how long a message that goes by rendezvous waits to be fetched: where a network loses its announcement, it is for ever.
+    pub fn bound_rendezvous(&mut self, limit: Duration) {
+        self.fetched_within = Some(limit);
+    }
+
+    /// The most bytes of messages that came and were not asked for, so far.
+    pub fn unexpected_bytes_peak(&self) -> usize {
+        self.unexpected_bytes_peak
+    }
+
+    /// What this rank's processor has done to receive: messages that it has taken in, and operations on the memory of others.
+    pub fn operations(&self) -> u64 {
+        let granted = [&self.slots_in, &self.eager_in].into_iter().flatten().map(MailReceiver::operations);
+        self.operations + granted.sum::<u64>()
+    }
+
+    /// Sends a message, which may be reused when the call returns: eager, when it is on its way; into acquired room, likewise, after
+    /// waiting for room; by rendezvous, when the receiver has fetched it.
+    ///
+    /// Two ranks that send to each other by rendezvous before they receive wait for each other.
+    ///
+    /// # Errors
+    /// The receiver is no rank of the job, or was lost; there is no memory to expose it in; it was not fetched [in
+    /// time](Self::bound_rendezvous); the job is at fault. An eager message that the receiver had no room for is reported by `quiet`, if the
+    /// network tells.
+    pub fn send(&mut self, to: Rank, tag: u32, message: &[u8]) -> Result<()> {
+        let count = self.numbers.entry(to).or_default();
+        let number = std::mem::replace(count, count.wrapping_add(1));
+        let plain = Head { tag, number, announced: None };
+        if message.len() <= self.messages.eager_bytes_max() {
+            self.send_eagerly(to, &plain.followed_by(message)).map(drop)
+        } else if message.len() <= self.messages.acquired_bytes_max() {
+            self.slots_out.to(&self.messages.slots, to)?.send(plain.followed_by(message))
+        } else {
+            let exposed = self.expose(message)?;
+            let announcement = Head { announced: Some((exposed.ptr(0), message.len())), ..plain }.followed_by(&[]);
+            if self.messages.lengths.acquired_bytes_max > 0 {
+                self.slots_out.to(&self.messages.slots, to)?.send(announcement)?;
+            } else if let Some(announced) = self.send_eagerly(to, &announcement)? {
+                announced.wait()?;
+            }
+            self.wait_until_fetched(to, &exposed)
+        }
+    }
+
+    /// The first message that `from` (or anybody) sent with `tag` (or any); waits for it.
+    ///
+    /// # Errors
+    /// What came and was not asked for has no room; a sender was lost while its message was fetched; the job is at fault.
+    pub fn receive(&mut self, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
+        loop {
+            if let Some(received) = self.try_receive(from, tag)? {
+                return Ok(received);
+            }
+            self.wait(None)?;
+        }
+    }
+
+    /// As [`receive`](Self::receive), at most for `limit`.
+    ///
+    /// # Errors
+    /// `TimedOut`; else as there.
+    pub fn receive_within(&mut self, limit: Duration, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
+        let world = self.messages.world;
+        let until = world.now() + limit;
+        loop {
+            if let Some(received) = self.try_receive(from, tag)? {
+                return Ok(received);
+            }
+            let now = world.now();
+            if now >= until {
+                return Err(Error::TimedOut { what: "a message", limit });
+            }
+            self.wait(Some(until.since(now)))?;
+        }
+    }
+
+    /// The first message that `from` (or anybody) sent with `tag` (or any), if it has come.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub fn try_receive(&mut self, from: Option<Rank>, tag: Option<u32>) -> Result<Option<Received>> {
+        let matches =
+            |arrived: &Arrived| from.is_none_or(|from| arrived.from == from) && tag.is_none_or(|tag| arrived.head.tag == tag);
+        if let Some(index) = self.unexpected.iter().position(matches) {
+            let arrived = self.unexpected.remove(index).expect("just found");
+            self.unexpected_bytes -= arrived.memory();
+            return self.take_in(arrived).map(Some);
+        }
+        let mut found = None;
+        // Whoever sends eagerly waits for nobody: all of it is taken in, wanted or not.
+        while let Some(arrived) = self.next_eager()? {
+            match found {
+                None if matches(&arrived) => found = Some(arrived),
+                _ => self.keep(arrived)?,
+            }
+        }
+        // What has a slot may stay there.
+        while found.is_none() {
+            let Some(arrived) = self.next_in_slots()? else { break };
+            match matches(&arrived) {
+                true => found = Some(arrived),
+                false => self.keep(arrived)?,
+            }
+        }
+        found.map(|arrived| self.take_in(arrived)).transpose()
+    }
+
+    fn next_eager(&mut self) -> Result<Option<Arrived>> {
+        let arrived = match &mut self.eager_in {
+            Some(receiver) => receiver.try_receive()?.and_then(|message| Arrived::of(message.from(), &message.to_vec())),
+            None => self.messages.world.take().and_then(|(from, bytes)| Arrived::of(from, &bytes)),
+        };
+        self.operations += u64::from(arrived.is_some());
+        Ok(arrived)
+    }
+
+    fn next_in_slots(&mut self) -> Result<Option<Arrived>> {
+        let Some(receiver) = &mut self.slots_in else { return Ok(None) };
+        let arrived = receiver.try_receive()?.and_then(|message| Arrived::of(message.from(), &message.to_vec()));
+        self.operations += u64::from(arrived.is_some());
+        Ok(arrived)
+    }
+
+    fn keep(&mut self, arrived: Arrived) -> Result<()> {
+        self.unexpected_bytes += arrived.memory();
+        self.unexpected_bytes_peak = self.unexpected_bytes_peak.max(self.unexpected_bytes);
+        self.unexpected.push_back(arrived);
+        if self.unexpected_bytes <= self.unexpected_bytes_max {
+            return Ok(());
+        }
+        Err(Error::NoMemory { bytes: self.unexpected_bytes as u64, heap_bytes: self.unexpected_bytes_max as u64 })
+    }
+
+    /// The message itself, fetched if it was announced.
+    fn take_in(&mut self, Arrived { from, head: Head { tag, number, announced }, bytes }: Arrived) -> Result<Received> {
+        let Some((exposed, length)) = announced else { return Ok(Received { from, tag, number, bytes }) };
+        let world = self.messages.world;
+        self.operations += 2;
+        let mut bytes = vec![0; length];
+        world.get_into(exposed.add(1).cast()?, &mut bytes)?;
+        world.put(exposed, &[FETCHED])?;
+        Ok(Received { from, tag, number, bytes })
+    }
+
+    /// Sends at once; returns the operation of the network, if there is one.
+    fn send_eagerly(&mut self, to: Rank, bytes: &[u8]) -> Result<Option<Handle<'w>>> {
+        match &self.messages.eager {
+            None => self.messages.world.send(to, bytes).map(Some),
+            Some(mailbox) => {
+                while self.eager_out.to(mailbox, to)?.try_send(bytes)? != Sent::Sent {
+                    // The receiver may itself be sending: what comes is taken in meanwhile.
+                    while let Some(arrived) = self.next_eager()? {
+                        self.keep(arrived)?;
+                    }
+                    self.wait(Some(Duration::from_microseconds(100)))?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Puts a message where its receiver can fetch it, behind a word that the receiver sets when it has.
+    fn expose(&self, message: &[u8]) -> Result<Individual<'w, u64>> {
+        let exposed = self.messages.world.alloc_individual(1 + message.len().div_ceil(8))?;
+        let words = exposed.local();
+        let body = words.range(1..words.len()).cells().elements().expect("bytes are aligned anywhere");
+        words.store(0, 0);
+        body.write(0, message);
+        Ok(exposed)
+    }
+
+    fn wait_until_fetched(&self, by: Rank, exposed: &Individual<'w, u64>) -> Result<()> {
+        let world = self.messages.world;
+        let is_fetched = |word| word == FETCHED;
+        loop {
+            let waited = match self.fetched_within {
+                Some(limit) => world.wait_until_within(limit, exposed.local(), 0, is_fetched),
+                None => world.wait_until(exposed.local(), 0, is_fetched),
+            };
+            match waited {
+                Ok(_) => return Ok(()),
+                Err(Error::Fault(Fault::PeerLost(rank))) if rank != by && world.fault().is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until something may have come.
+    fn wait(&mut self, limit: Option<Duration>) -> Result<()> {
+        let world = self.messages.world;
+        let taken = RefCell::new(Vec::new());
+        let has_come = |_| {
+            taken.borrow_mut().extend(world.take());
+            let [slots, eager] = [&self.slots_in, &self.eager_in].map(|end| end.as_ref().is_some_and(MailReceiver::has_come));
+            slots || eager || !taken.borrow().is_empty()
+        };
+        let waited = match limit {
+            Some(limit) => world.wait_until_within(limit, self.messages.memory.local(), 0, has_come),
+            None => world.wait_until(self.messages.memory.local(), 0, has_come),
+        };
+        for (from, bytes) in taken.into_inner() {
+            if let Some(arrived) = Arrived::of(from, &bytes) {
+                self.operations += 1;
+                self.keep(arrived)?;
+            }
+        }
+        unless_lost(world, waited).map(drop)
+    }
+}
+
+impl Head {
+    fn followed_by(self, message: &[u8]) -> Vec<u8> {
+        let (address, length) = self.announced.map_or((0, 0), |(exposed, length)| (exposed.address().bits(), length as u64));
+        let words = [u64::from(self.tag) << 32 | u64::from(self.number), address, length];
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + message.len());
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        bytes.extend(message);
+        bytes
+    }
+}
+
+impl Arrived {
+    /// What a rank has sent; `None` if it is no message of ours.
+    fn of(from: Rank, bytes: &[u8]) -> Option<Self> {
+        let (head, body) = bytes.split_at_checked(HEAD_BYTES)?;
+        let (words, _) = head.as_chunks();
+        let [marks, address, length] = [0, 1, 2].map(|index| u64::from_le_bytes(words[index]));
+        let announced = match address {
+            0 => None,
+            address => Some((GlobalPtr::from_address(GlobalAddress::from_bits(address)).ok()?, length as usize)),
+        };
+        let head = Head { tag: (marks >> 32) as u32, number: marks as u32, announced };
+        Some(Self { from, head, bytes: body.to_vec() })
+    }
+
+    /// Bytes that it takes while it waits.
+    fn memory(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity()
+    }
+}
+
+/// Senders to several ranks, of which those used last are kept.
+#[derive(Default)]
+struct Senders<'m, 'w>(VecDeque<(Rank, MailSender<'m, 'w>)>);
+
+/// Senders that are kept: as many as a mailbox allows.
+const SENDERS_KEPT: usize = 8;
+
+impl<'m, 'w> Senders<'m, 'w> {
+    fn to(&mut self, mailbox: &'m Mailbox<'w>, to: Rank) -> Result<&mut MailSender<'m, 'w>> {
+        let index = match self.0.iter().position(|(rank, _)| *rank == to) {
+            Some(index) => index,
+            None => {
+                if self.0.len() == SENDERS_KEPT {
+                    self.0.pop_front();
+                }
+                self.0.push_back((to, mailbox.sender(to)?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&mut self.0[index].1)
+    }
+}

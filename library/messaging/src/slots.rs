@@ -1,0 +1,77 @@
+//! A ring of slots in the memory of a receiver: a flag, and the bytes of a message behind it, each slot from a cache line on.
+
+use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result};
+
+use crate::credit::Ticket;
+use crate::flag::{Content, content, flag};
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// The shape of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    count: u32,
+    /// Words of a slot.
+    stride: usize,
+}
+
+impl Slots {
+    /// So many slots, a power of two, for messages of up to `bytes` bytes.
+    pub(crate) const fn new(count: u32, bytes: usize) -> Self {
+        Self { count, stride: (1 + bytes.div_ceil(8)).next_multiple_of(LINE) }
+    }
+
+    pub(crate) const fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Words of the ring.
+    pub(crate) const fn words(self) -> usize {
+        self.count as usize * self.stride
+    }
+
+    /// Where the flag of a slot is.
+    pub(crate) const fn index(self, ticket: Ticket) -> usize {
+        ticket.slot(self.count) as usize * self.stride
+    }
+
+    /// What has come by a ticket to a ring of this rank.
+    pub(crate) fn found(self, ring: CellSlice<'_, u64>, ticket: Ticket) -> Option<Content> {
+        content(ring.load(self.index(ticket)), ticket, self.count)
+    }
+
+    /// The bytes of the message of a ticket.
+    pub(crate) fn bytes(self, ring: CellSlice<'_, u64>, ticket: Ticket, bytes: usize) -> CellSlice<'_, u8> {
+        let start = self.index(ticket) + 1;
+        let all = ring.range(start..start + self.stride - 1).cells().elements().expect("bytes are aligned anywhere");
+        // A length that no sender of ours writes is cut, not followed.
+        all.range(0..bytes.min(all.len()))
+    }
+
+    /// Writes the message of a ticket to a ring of any rank: first its bytes, then its flag. Both may fail.
+    pub(crate) fn write<'c>(
+        self,
+        context: &'c Context,
+        ring: GlobalPtr<u64>,
+        ticket: Ticket,
+        message: &[u8],
+    ) -> Result<[Handle<'c>; 2]> {
+        let flag_at = self.flag_at(ring, ticket);
+        let told = [flag(ticket, self.count, Content::Message { from: context.rank(), bytes: message.len() })];
+        if message.is_empty() {
+            return Ok([context.put(flag_at, &told)?; 2]);
+        }
+        let body = context.put(flag_at.add(1).cast()?, message)?;
+        Ok([body, context.after(&body).put(flag_at, &told)?])
+    }
+
+    /// Says that no message comes by a ticket.
+    pub(crate) fn give_up<'c>(self, context: &'c Context, ring: GlobalPtr<u64>, ticket: Ticket) -> Result<Handle<'c>> {
+        context.put(self.flag_at(ring, ticket), &[flag(ticket, self.count, Content::Void)])
+    }
+
+    fn flag_at(self, ring: GlobalPtr<u64>, ticket: Ticket) -> GlobalPtr<u64> {
+        ring.add(self.index(ticket) as u64)
+    }
+}

@@ -1,0 +1,80 @@
+//! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; one row for each operation and size.
+
+use pelago::collectives::{Choice, Collectives, Operation, Plan, Settings, Sum};
+
+use crate::duel::time;
+use crate::error::{Error, Result, check};
+use crate::row::rounded;
+use crate::stage::Stage;
+use crate::{Row, duel};
+
+/// Bytes of a block, unless the command line names others.
+const BYTES: [u64; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20];
+
+/// How often a batch is measured.
+const REPETITIONS: usize = 9;
+
+/// Time that a batch should take, where one operation does not take longer.
+const BATCH_NS: f64 = 5e6;
+
+/// Operations of a batch at most.
+const BATCH_MAX: u64 = 2000;
+
+pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+    let all = Collectives::new(stage.world, &Settings::default())?;
+    let sizes = if stage.arguments.bytes.is_empty() { &BYTES[..] } else { &stage.arguments.bytes };
+    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+        for &bytes in sizes {
+            let row = measure(stage, &all, operation, bytes)?;
+            stage.emit(&row)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Operation, bytes: u64) -> Result<Row> {
+    let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
+    let mut plan = all.plan_of(operation, count, Sum, Choice::Trial)?;
+    // Not a row, and so for people.
+    if stage.is_sender() {
+        println!("{}", plan.explain().to_string().lines().next().unwrap_or_default());
+    }
+    let input = vec![u64::from(position) + 1; operation.blocks_in(position, size) as usize * count];
+    let mut output = vec![u64::from(position) + 1; operation.blocks_out(position, size) as usize * count];
+    plan.run(&input, &mut output)?;
+    for (index, &value) in output.iter().enumerate() {
+        check("a value of a collective operation", value, expected(operation, position, size, (index / count) as u32))?;
+    }
+    let trial_ns = batch(stage, &mut plan, &input, &mut output, 1)?;
+    let operations = ((BATCH_NS / trial_ns) as u64).clamp(1, BATCH_MAX);
+    let mut times = [0.0; REPETITIONS];
+    for taken in &mut times {
+        *taken = batch(stage, &mut plan, &input, &mut output, operations)? / operations as f64;
+    }
+    let median = duel::percentile(&mut times, 50);
+    let row = Row { repetitions: Some(REPETITIONS as u64), ..stage.row(operation.name()).sized(bytes) };
+    Ok(Row { median_ns: Some(rounded(median)), min_ns: Some(rounded(times[0])), ..row })
+}
+
+/// The time of some operations, one after another, on the slowest rank.
+fn batch(stage: &Stage<'_>, plan: &mut Plan<'_, '_, u64>, input: &[u64], output: &mut [u64], operations: u64) -> Result<f64> {
+    stage.world.barrier()?;
+    let nanoseconds = time(|| (0..operations).try_for_each(|_| plan.run(input, output).map_err(Error::from)))?;
+    let mut slowest = [nanoseconds];
+    stage.world.allreduce(&mut slowest, f64::max)?;
+    Ok(slowest[0])
+}
+
+/// What each value of a block is, where every member brings its position and one; that of the root is 0.
+fn expected(operation: Operation, position: u32, size: u32, block: u32) -> u64 {
+    let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
+    match operation {
+        Operation::Barrier => 0,
+        Operation::Broadcast { root } | Operation::Scatter { root } => u64::from(root) + 1,
+        Operation::Reduce { .. } | Operation::Allreduce | Operation::ReduceScatter => sum(size),
+        Operation::Allgather | Operation::Gather { .. } | Operation::Alltoall => u64::from(block) + 1,
+        Operation::Scan => sum(position + 1),
+        Operation::ExclusiveScan if position == 0 => 1,
+        Operation::ExclusiveScan => sum(position),
+    }
+}

@@ -1,0 +1,111 @@
+//! `halo`: a plan brings the face of a cube of numbers to the neighbour, there and back at once, and its receiver reads it.
+//!
+//! Every rank has a cube; cubes lie in a row. Borders are written before the clock runs, and halos are read before it stops: what is
+//! not read is half a transfer. Beside it: `peers/halo.c`.
+
+use pelago::halo::{Array, Field, Halo, Method, Nodes, Plan, Settings, Template};
+
+use crate::Row;
+use crate::duel::{WARM_UP_ROUNDS, percentile, time};
+use crate::error::{Result, check};
+use crate::row::rounded;
+use crate::stage::Stage;
+
+const REPETITIONS: u64 = 201;
+
+/// Sums that are independent of each other, so that reading waits for memory and not for additions.
+const LANES: usize = 8;
+
+/// Planes by the dimension that they lie across: one block, a block for each i, single numbers.
+const PLANES: [&str; 3] = ["jk", "ik", "ij"];
+
+pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+    let edge = stage.arguments.edge as usize;
+    for (across, plane) in PLANES.into_iter().enumerate() {
+        let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
+        field[0].cells_mut().fill(0.0);
+        for (method, name) in [(None, ""), (Some(Method::Direct), " direct"), (Some(Method::Packed), " packed")] {
+            let mut plan = Plan::build(stage.world, &mut field, &Settings { halo: Halo::Faces, method, route: None })?;
+            let mut taken = exchange(stage, &mut field, &mut plan, across)?;
+            let cells = (edge * edge) as u64;
+            let row = Row {
+                plane: Some(format!("{plane}{name}")),
+                repetitions: Some(REPETITIONS),
+                median_ns: Some(rounded(percentile(&mut taken, 50))),
+                min_ns: Some(rounded(percentile(&mut taken, 0))),
+                ..stage.row("halo")
+            };
+            stage.emit(&row.moved(cells * size_of::<f64>() as u64))?;
+        }
+    }
+    Ok(())
+}
+
+/// A cube of `edge` numbers for each rank, in a row across one plane, with a shadow there.
+fn cubes(ranks: u32, edge: usize, across: usize) -> Array<3> {
+    let (mut parts, mut cells, mut widths) = ([1; 3], [edge; 3], [[0; 2]; 3]);
+    (parts[across], cells[across], widths[across]) = (ranks as usize, edge * ranks as usize, [1, 1]);
+    let template = Nodes::new(parts, [false; 3]).and_then(|nodes| Template::new(cells, nodes));
+    template.and_then(|template| template.array().shadow(widths)).expect("cubes in a row")
+}
+
+/// The times of exchanges on this rank.
+fn exchange<'w>(
+    stage: &Stage<'_>,
+    field: &mut [Field<'w, f64, 3>; 1],
+    plan: &mut Plan<'w, f64, 3>,
+    across: usize,
+) -> Result<Vec<f64>> {
+    let edge = stage.arguments.edge as isize;
+    let (rank, last) = (stage.world.rank().index(), stage.world.size() as usize - 1);
+    // The two ends of the cube, and whether a neighbour is there.
+    let ends = [(0, -1, rank > 0), (edge - 1, edge, rank < last)].into_iter().filter(|(.., there)| *there);
+    let ends: Vec<(isize, isize)> = ends.map(|(border, halo, _)| (border, halo)).collect();
+    let layout = *field[0].layout();
+    let mut taken = Vec::new();
+    for round in 0..WARM_UP_ROUNDS + REPETITIONS {
+        let value = |index: usize| (round + index as u64 % 1021) as f64;
+        let cells = field[0].cells_mut();
+        for &(border, _) in &ends {
+            each(&layout, across, border, edge, |index, cell| cells[cell] = value(index));
+        }
+        stage.world.barrier()?;
+        let mut sums = [0.0; LANES];
+        let nanoseconds = time(|| {
+            plan.start(field)?;
+            plan.wait(field)?;
+            let cells = field[0].cells();
+            for &(_, halo) in &ends {
+                each(&layout, across, halo, edge, |index, cell| sums[index % LANES] += cells[cell]);
+            }
+            Ok(())
+        })?;
+        // Whole numbers, so that sums are exact.
+        let expected = ends.len() as f64 * (0..(edge * edge) as usize).map(value).sum::<f64>();
+        check("the sum of a halo", sums.iter().sum::<f64>().to_bits(), expected.to_bits())?;
+        if round >= WARM_UP_ROUNDS {
+            taken.push(nanoseconds);
+        }
+    }
+    Ok(taken)
+}
+
+/// Calls `act` with the number and the place of each cell of the plane at `at`.
+#[inline(always)]
+fn each(layout: &pelago::halo::Layout<3>, across: usize, at: isize, edge: isize, mut act: impl FnMut(usize, usize)) {
+    let mut first = [0; 3];
+    first[across] = at;
+    let first = layout.index(first).expect("a plane of the cube or its halo");
+    let [slow, fast] = match across {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    }
+    .map(|dimension| layout.strides()[dimension]);
+    let edge = edge as usize;
+    for i in 0..edge {
+        for j in 0..edge {
+            act(i * edge + j, first + i * slow + j * fast);
+        }
+    }
+}
