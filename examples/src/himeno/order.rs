@@ -4,9 +4,7 @@
 
 use std::ops::Range;
 
-use pelago::halo::Block;
-
-use super::grid::Grid;
+use super::grid::{Block, Grid};
 
 /// Cells of a block, counted from its first.
 pub(crate) type Box3 = [Range<usize>; 3];
@@ -22,7 +20,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// The parts of `block`.
-    pub(crate) fn new(grid: &Grid, block: Block<3>) -> Self {
+    pub(crate) fn new(grid: &Grid, block: Block) -> Self {
         let interior = grid.interior(block);
         let inner = std::array::from_fn(|d| {
             let end = usize::from(block.first[d] + block.cells[d] < grid.cells[d]);
@@ -64,9 +62,8 @@ mod tests {
             let parts: [usize; 3] = std::array::from_fn(|d| wanted[d].min(extent[d]));
             let ranks = parts.iter().product::<usize>() as u32;
             let grid = Grid::new(extent, ranks, Some(Split(parts))).unwrap();
-            let array = grid.array().unwrap();
             for rank in (0..ranks).map(Rank::new) {
-                let block = array.block(array.template().nodes().place(rank));
+                let block = grid.block(rank);
                 let order = Order::new(&grid, block);
                 let mut found: Vec<_> = order.outer.iter().chain([&order.inner]).flat_map(cells).collect();
                 found.sort();

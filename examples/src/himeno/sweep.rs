@@ -2,9 +2,7 @@
 //!
 //! No operation is fused or reordered, so that a cell gets bitwise the same value whichever block it is in.
 
-use pelago::halo::{Layout, View};
-
-use super::field::{COEFFICIENTS, Coefficients};
+use super::field::{COEFFICIENTS, Field};
 use super::order::Box3;
 
 /// The benchmark's relaxation factor.
@@ -13,60 +11,36 @@ const OMEGA: f32 = 0.8;
 /// Partial sums of gosa that are independent of each other, so that they fill vectors.
 const LANES: usize = 8;
 
-/// Pressures that can be read now.
-pub(crate) trait Rows: Copy {
-    /// The cells from one on along k, counted from the first of the block.
-    fn row(&self, at: [isize; 3], length: usize) -> &[f32];
-
-    /// Where they lie.
-    fn layout(&self) -> &Layout<3>;
-}
-
-impl Rows for View<'_, f32, 3> {
-    #[inline]
-    fn row(&self, at: [isize; 3], length: usize) -> &[f32] {
-        View::row(self, at, length)
-    }
-
-    fn layout(&self) -> &Layout<3> {
-        View::layout(self)
-    }
-}
-
-/// Writes the new pressure of `cells` to `next` and returns gosa, the sum of their squared residuals.
-pub(crate) fn sweep(p: impl Rows, next: &mut [f32], coefficients: &Coefficients, [planes, rows, cells]: Box3) -> f64 {
+/// Writes the new pressure of `cells` to the field's second array and returns gosa, the sum of their squared residuals.
+pub(crate) fn sweep(field: &mut Field, [planes, rows, cells]: Box3) -> f64 {
     let mut squares = vec![0.0; cells.len()];
     let mut gosa = 0.0;
-    if cells.is_empty() {
-        return gosa;
-    }
     for i in planes {
         for j in rows.clone() {
-            sweep_row(p, next, coefficients, [i, j, cells.start], &mut squares);
+            sweep_row(field, field.layout.index([i, j, cells.start]), &mut squares);
             gosa += sum(&squares);
         }
     }
     gosa
 }
 
-/// One row, from the cell `at` on, and the squares of its residuals.
-fn sweep_row(p: impl Rows, next: &mut [f32], coefficients: &Coefficients, at: [usize; 3], squares: &mut [f32]) {
-    let at = at.map(|index| index as isize);
-    let first = p.layout().index(at).expect("a cell of the block");
+/// One row, from the cell at index `first` on, and the squares of its residuals.
+fn sweep_row(field: &mut Field, first: usize, squares: &mut [f32]) {
+    let [plane, row] = field.layout.strides();
     let cells = first..first + squares.len();
-    let around = |i: isize, j: isize| p.row([at[0] + i, at[1] + j, at[2] - 1], squares.len() + 2);
+    let around = |index: usize| &field.p[index - 1..index + 1 + squares.len()];
     let old = Old {
-        here: around(0, 0),
-        i_minus: around(-1, 0),
-        i_plus: around(1, 0),
-        j_minus: around(0, -1),
-        j_plus: around(0, 1),
-        ij_minus_minus: around(-1, -1),
-        ij_minus_plus: around(-1, 1),
-        ij_plus_minus: around(1, -1),
-        ij_plus_plus: around(1, 1),
+        here: around(first),
+        i_minus: around(first - plane),
+        i_plus: around(first + plane),
+        j_minus: around(first - row),
+        j_plus: around(first + row),
+        ij_minus_minus: around(first - plane - row),
+        ij_minus_plus: around(first - plane + row),
+        ij_plus_minus: around(first + plane - row),
+        ij_plus_plus: around(first + plane + row),
     };
-    stencil(&mut next[cells.clone()], squares, &old, coefficients.at(cells));
+    stencil(&mut field.next[cells.clone()], squares, &old, field.coefficients.at(cells));
 }
 
 /// The old pressures around a row, each from the cell before its first to the one after its last.
