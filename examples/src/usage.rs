@@ -16,6 +16,8 @@ pub(crate) enum Stop {
 
 impl Stop {
     /// Says it once for all ranks, and what they exit with.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn tell(&self, program: &str, world: &World) -> ExitCode {
         if world.rank().number() == 0 {
             // Where nobody listens any more, nothing is lost.

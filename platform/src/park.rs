@@ -78,8 +78,8 @@ pub enum For {
     Anything,
     /// Its memory is written to, by whatever operation.
     Memory,
-    /// All operations of it have completed.
-    Rest,
+    /// No more than so many of its operations have yet to complete.
+    AtMost(u32),
 }
 
 /// Why a [`Park::park`] ended.

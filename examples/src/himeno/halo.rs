@@ -1,8 +1,8 @@
 //! The exchange of faces and edges with neighbouring blocks, by one-sided puts.
 //!
-//! Each rank has an inbox for every neighbour, twice, and a flag. For exchange number e a rank puts its border into half e mod 2 of the
-//! neighbour's inbox, straight from the field, and after that e into the neighbour's flag; it waits until its own flag says e and
-//! takes its halo from its inbox.
+//! Each rank has an inbox for every neighbour in two halves, each with its flag. For exchange number e a rank puts its border into half
+//! e mod 2 of the neighbour's inbox, straight from the field, and after that e into the flag of that half; it waits until its own flag
+//! says e and takes its halo from its inbox. One flag for both halves would not do: nothing orders the puts of e and e + 1.
 //!
 //! **Nothing is overwritten before it is read**, though there is no barrier. A rank sends e + 2 only when it has received e + 1 from
 //! all its neighbours. Neighbours are mutual, so the one to whom it sends has sent e + 1, and that rank had received e, which is what
@@ -40,11 +40,11 @@ struct Link {
     /// The cells that it needs, and the first place of its two inboxes for this rank.
     border: Region,
     there: [usize; 2],
-    flag_there: usize,
+    flags_there: [usize; 2],
     /// The cells that it sends, and the first place of the two inboxes for it.
     halo: Region,
     here: [usize; 2],
-    flag_here: usize,
+    flags_here: [usize; 2],
 }
 
 impl<'w> Halo<'w> {
@@ -54,7 +54,7 @@ impl<'w> Halo<'w> {
         Ok(Self {
             world,
             inbox: world.alloc(cells)?,
-            flags: world.alloc(STEPS.len() * FLAG_WORDS)?,
+            flags: world.alloc(2 * STEPS.len() * FLAG_WORDS)?,
             links: links(grid, world.rank(), layout, &places),
             sent: 0,
             received: 0,
@@ -67,7 +67,7 @@ impl<'w> Halo<'w> {
         for link in &self.links {
             let to = self.inbox.at(link.neighbour, link.there[half(self.sent)]);
             let border = self.world.put_strided(to, link.border.packed, &p[link.border.start..], link.border.shape)?;
-            let flag = self.flags.at(link.neighbour, link.flag_there);
+            let flag = self.flags.at(link.neighbour, link.flags_there[half(self.sent)]);
             self.world.after(&border).put(flag, &[self.sent])?;
         }
         Ok(())
@@ -77,12 +77,17 @@ impl<'w> Halo<'w> {
     pub(crate) fn receive(&mut self, p: &mut [f32]) -> pelago::Result<()> {
         self.received += 1;
         for link in &self.links {
-            self.world.wait_until(self.flags.local(), link.flag_here, |number| number >= self.received)?;
+            self.world.wait_until(self.flags.local(), link.flags_here[half(self.received)], |number| number >= self.received)?;
             let from = self.inbox.at(self.world.rank(), link.here[half(self.received)]);
             self.world.get_strided(from, link.halo.packed, &mut p[link.halo.start..], link.halo.shape)?;
         }
         Ok(())
     }
+}
+
+/// Where the flags of the two inboxes for one step lie.
+const fn flags(step: usize) -> [usize; 2] {
+    [2 * step * FLAG_WORDS, (2 * step + 1) * FLAG_WORDS]
 }
 
 fn half(exchange: u64) -> usize {
@@ -126,10 +131,10 @@ fn links(grid: &Grid, rank: Rank, layout: Layout, places: &[[usize; 2]; 18]) -> 
             neighbour: grid.neighbour(rank, step)?,
             border: layout.border(step),
             there: places[opposite],
-            flag_there: opposite * FLAG_WORDS,
+            flags_there: flags(opposite),
             halo: layout.halo(step),
             here: places[number],
-            flag_here: number * FLAG_WORDS,
+            flags_here: flags(number),
         })
     };
     STEPS.iter().enumerate().filter_map(link).collect()

@@ -152,8 +152,8 @@ impl Meeting {
         Ok(())
     }
 
-    /// A step: puts the word of a round to a member, and waits for this member's own.
-    #[inline]
+    /// A step: puts the word of a round to a member, and waits for this member's own. Never inlined, so that callers need less of the stack.
+    #[inline(never)]
     fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, target: u32) -> Result<()> {
         let offset = self.met(round, meeting);
         context.signal(self.word(context, target, offset), meeting)?;

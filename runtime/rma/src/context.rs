@@ -324,8 +324,9 @@ impl Context {
     #[cold]
     fn quiet_engine(&self) -> Result<()> {
         let _inside = self.shared.inside();
-        if self.engine.borrow().has_signals() {
-            self.block("quiet", None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
+        let signals = self.engine.borrow().signals();
+        if signals > 0 {
+            self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
         } else {
             self.drain(None)?;
         }
@@ -337,7 +338,7 @@ impl Context {
 
     /// Waits until everything has ended.
     pub(crate) fn drain(&self, limit: Option<Duration>) -> Result<()> {
-        self.block_until_rest(limit, || Ok(self.engine.borrow().is_idle().then_some(())))
+        self.block_until_left(0, limit, || Ok(self.engine.borrow().is_idle().then_some(())))
     }
 
     /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.

@@ -111,9 +111,14 @@ impl Context {
         self.wait(Wait { what, limit, on: For::Memory }, ready)
     }
 
-    /// As `block`, where `ready` says whether no operation of this context is under way.
-    pub(crate) fn block_until_rest(&self, limit: Option<Duration>, ready: impl FnMut() -> Result<Option<()>>) -> Result<()> {
-        self.wait(Wait { what: "quiet", limit, on: For::Rest }, ready)
+    /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
+    pub(crate) fn block_until_left(
+        &self,
+        left: usize,
+        limit: Option<Duration>,
+        ready: impl FnMut() -> Result<Option<()>>,
+    ) -> Result<()> {
+        self.wait(Wait { what: "quiet", limit, on: For::AtMost(left as u32) }, ready)
     }
 
     #[inline]

@@ -611,7 +611,7 @@ impl Core {
 
     /// A rank sees an effect that concerns it.
     fn see(&mut self, rank: Rank) {
-        if self.ranks.get(rank.index()).is_some_and(|state| state.state != State::Parked(For::Rest)) {
+        if self.ranks.get(rank.index()).is_some_and(|state| !matches!(state.state, State::Parked(For::AtMost(_)))) {
             self.rouse(rank.number(), false);
         }
     }
@@ -666,7 +666,7 @@ impl Core {
         self.completions.add(&mut state.completed, completion);
         let concerns = match state.state {
             State::Parked(For::Memory) => false,
-            State::Parked(For::Rest) => state.in_flight == 0,
+            State::Parked(For::AtMost(left)) => state.in_flight <= left,
             _ => true,
         };
         if concerns {

@@ -1,8 +1,10 @@
 #!/bin/sh
-# SimGrid's SMPI and Pelago's simulator by turns, on the same machine `rx200-qdr`; prints medians.
+# SimGrid's SMPI and Pelago's simulator by turns, on the same machine `rx200-qdr`, or its nodes on a fat tree; prints medians.
 # Usage: simgrid.sh [TURNS] [PELAGO]
 # In the environment: RANKS="256 1024", CASES="alltoall:4096 ring recursive-doubling" (alltoall:BYTES), LIMIT=600 seconds for one
 # run; what did not end is not tried again. LINK_GB_PER_S=4 is what a link of SMPI carries; 2.8 is what the DMA of rx200-qdr does.
+# TOPOLOGY=star or fat-tree: two levels of switches with 16 ports down and, in the lower one, 16 up; RANKS are multiples of 16.
+# DATA=real or sizes: whether Pelago moves the bytes of the blocks. SMPI always does.
 # Needs: apt-get install libsimgrid-dev time; cargo build --release; 12 GB of memory for alltoall:4096 of 1,024 ranks
 #
 # The machine for SMPI is a star: one link of 4 GB/s from a node to the switch, another from the switch to it. SMPI has neither
@@ -10,33 +12,48 @@
 # is such that a word of eight bytes takes as long as in Pelago, 156.414 ns and the overhead of 1.0 us, which in rx200-qdr
 # delays a message and occupies nothing, as latency does. Nothing is acknowledged, so Pelago's last 148.7 ns have no equal. The
 # options turn off what SMPI would add: computing, factors fitted to Ethernet, cross traffic, the window of TCP, time for a look
-# at the clock.
+# at the clock. In the fat tree every link of SMPI has a quarter of the latency of the longest way, over three switches; both choose
+# the way up by the number of the target.
 set -eu
 turns=${1:-3} pelago=${2:-pelago}
 ranks_of_all=${RANKS:-256 1024} cases=${CASES:-alltoall:4096 ring recursive-doubling} limit=${LIMIT:-600} gb=${LINK_GB_PER_S:-4}
+topology=${TOPOLOGY:-star} data=${DATA:-real}
+case $topology in star | fat-tree) ;; *) echo "simgrid.sh: TOPOLOGY is star or fat-tree" >&2; exit 2 ;; esac
 here=$(dirname "$0") work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 smpicc -O2 -Wall -Wextra -o "$work/simgrid" "$here/simgrid.c"
 
-# platform RANKS: a star of so many nodes. Each of two links has half the latency: a word's way, less what its 24 bytes take.
+# platform RANKS: a star of so many nodes, or a fat tree. Each of the two links of a way has half the latency: a word's way, less what
+# its 24 bytes take. A switch and a cable more take 140.6 ns.
 platform() {
-    latency=$(awk -v gb="$gb" 'BEGIN { printf "%.3f", (1000 + 156.414 - 24 / gb) / 2 }')
+    latency=$(awk -v gb="$gb" 'BEGIN { printf "%.3f", (1000 + 156.414 - 24 / gb) / 2 }') shape=
+    if [ "$topology" = fat-tree ]; then
+        latency=$(awk -v gb="$gb" 'BEGIN { printf "%.3f", (1000 + 156.414 + 2 * 140.6 - 24 / gb) / 4 }')
+        shape="topology=\"FAT_TREE\" topo_parameters=\"2;16,$(($1 / 16));1,16;1,1\""
+    fi
     cat > "$work/platform.xml" <<END
 <?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
   <cluster id="rx200" prefix="node-" suffix="" radical="0-$(($1 - 1))" speed="1Gf"
-           bw="${gb}GBps" lat="${latency}ns" sharing_policy="SPLITDUPLEX"/>
+           bw="${gb}GBps" lat="${latency}ns" sharing_policy="SPLITDUPLEX" $shape/>
 </platform>
 END
     seq -f 'node-%g' 0 $(($1 - 1)) > "$work/hosts"
+}
+# machine RANKS: the name or the path of the same machine for Pelago.
+machine() {
+    if [ "$topology" = star ]; then echo rx200-qdr; return; fi
+    sed -e 's/^name = .*/name = "rx200-fat-tree"/' -e "s/^type = .*/type = \"fat-tree\"\ndown = [16, $(($1 / 16))]\nup = [16]/" \
+        "$here/../../../simulation/netsim/machines/rx200-qdr.toml" > "$work/machine.toml"
+    echo "$work/machine.toml"
 }
 # measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, processor seconds, kilobytes, or - for each.
 measure() {
     simulator=$1 case=$2 ranks=$3; shift 3
     if grep -qs "^$simulator $case $ranks -" "$work/all"; then return; fi
     if /usr/bin/time -o "$work/time" -f '%U %S %M' timeout "$limit" "$@" > "$work/output" 2> "$work/error"; then
-        echo "$simulator $case $ranks" $(sed 's/.* us //' "$work/output") $(awk 'END { print $1 + $2, $3 }' "$work/time")
+        echo "$simulator $case $ranks" $(sed 's/.* us \([0-9.]*\).*/\1/' "$work/output") $(awk 'END { print $1 + $2, $3 }' "$work/time")
     elif grep -q 'status 124' "$work/time"; then
         echo "$simulator $case $ranks - - -"
     else
@@ -55,7 +72,8 @@ simulated() {
     alltoall:*) program="alltoall --bytes ${case#*:}" heap=$((ranks * ${case#*:} + 1048576)) ;;
     *) program="barrier --algorithm $case" heap=1048576 ;;
     esac
-    measure pelago "$case" "$ranks" "$pelago" sim -n "$ranks" --machine rx200-qdr --heap "$heap" --quiet $program
+    measure pelago "$case" "$ranks" "$pelago" sim -n "$ranks" --machine "$(machine "$ranks")" --heap "$heap" --data "$data" \
+        --quiet $program
 }
 for turn in $(seq "$turns"); do
     for ranks in $ranks_of_all; do

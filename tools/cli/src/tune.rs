@@ -29,8 +29,8 @@ const UNNAMED: &str = "this-machine";
 #[derive(Args)]
 #[command(after_help = "\
 Two ranks that share memory measure, as those of pelago bench do: nothing else should run meanwhile. Every value is the median of the
-rounds. With --check, ring, barrier, particles and himeno run in every round here and, with --compute measured, on the machine that the same
-round has described, or on that of --machine: real time, simulated time, and the median of the errors of all rounds.")]
+rounds. With --check, ring, barrier, particles and himeno run here in every round, and after that as often, with --compute measured, on the
+machine that was described, or on that of --machine: medians of real and of simulated time, their errors, and the median of these.")]
 pub(crate) struct Tune {
     /// Write the description to a file; otherwise it is printed
     #[arg(short, long, value_name = "FILE", conflicts_with = "machine")]
@@ -60,21 +60,21 @@ impl Tune {
         let (this, mut rounds, mut check) = (this()?, Vec::new(), self.check.then(Check::default));
         for round in 1..=self.rounds {
             progress(&format!("round {round} of {}", self.rounds));
-            let machine = match &given {
-                Some(machine) => machine.clone(),
-                None => {
-                    let figures = measure(&this)?;
-                    let text = figures.describe(&name);
-                    rounds.push(figures);
-                    text
-                }
-            };
+            if given.is_none() {
+                rounds.push(measure(&this)?);
+            }
             if let Some(check) = &mut check {
-                check.round(&this, &machine)?;
+                check.run(&this)?;
+            }
+        }
+        let description = (!rounds.is_empty()).then(|| Figures::median(&rounds).describe(&name));
+        if let (Some(check), Some(machine)) = (&mut check, given.as_ref().or(description.as_ref())) {
+            for round in 1..=self.rounds {
+                progress(&format!("simulation {round} of {}", self.rounds));
+                check.simulate(&this, machine)?;
             }
         }
         progress("");
-        let description = (!rounds.is_empty()).then(|| Figures::median(&rounds).describe(&name));
         match (file, description) {
             (Some((path, mut file)), Some(description)) => {
                 file.write_all(description.as_bytes()).map_err(|error| cannot_write(&path, &error))?;

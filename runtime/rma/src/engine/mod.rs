@@ -121,9 +121,9 @@ impl Engine {
         self.order.live() == self.signals
     }
 
-    /// Whether signals are under way.
-    pub(crate) fn has_signals(&self) -> bool {
-        self.signals > 0
+    /// How many signals are under way.
+    pub(crate) fn signals(&self) -> usize {
+        self.signals
     }
 
     /// Makes an operation a signal, unless it has ended.
