@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
-use pelago_protocol::{Denied, Local, Memory};
+use pelago_protocol::{Denied, Local, Memory, Readable};
 
 /// Bytes of each of the two segments; the second begins with words for atomics.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 16;
@@ -110,15 +110,25 @@ impl RankMemory {
     }
 }
 
-impl Memory for RankMemory {
-    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
-        self.find(at, bytes).map(drop)
-    }
-
+impl Readable for RankMemory {
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(from, into.len() as u64)?;
         into.copy_from_slice(&self.segments[segment].inside()[range]);
         Ok(())
+    }
+
+    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
+        let local = self.locals.get(&number).and_then(|local| part(offset, into.len()).and_then(|part| local.inside().get(part)));
+        match local {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => self.trespass(),
+        }
+    }
+}
+
+impl Memory for RankMemory {
+    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
+        self.find(at, bytes).map(drop)
     }
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
@@ -147,14 +157,6 @@ impl Memory for RankMemory {
         let left = operator.apply(width, found, operand).to_le_bytes();
         place.copy_from_slice(&left[..place.len()]);
         Ok(found)
-    }
-
-    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
-        let local = self.locals.get(&number).and_then(|local| part(offset, into.len()).and_then(|part| local.inside().get(part)));
-        match local {
-            Some(bytes) => into.copy_from_slice(bytes),
-            None => self.trespass(),
-        }
     }
 
     fn write_local(&mut self, Local(number): Local, offset: u64, bytes: &[u8]) {

@@ -6,7 +6,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Endpoint`] | one rank's end: what it asks of others, and what it does for them |
-//! | [`Memory`] | how it touches the memory of its rank |
+//! | [`Memory`], [`Readable`] | how it touches the memory of its rank |
 //! | `wire` | what travels, field by field |
 //! | `seal` | each datagram carries a tag made with the job's key |
 //! | `peer` | what is known of one peer; 120 bytes when idle |
@@ -47,7 +47,7 @@ mod transmit;
 mod wire;
 
 pub use endpoint::{Config, Endpoint, Event, Full, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
-pub use memory::{Denied, Local, Memory};
+pub use memory::{Denied, Local, Memory, Readable};
 pub use operations::Failure;
 pub use seal::{Key, reseal};
 pub use wire::cut;

@@ -2,21 +2,27 @@
 
 use pelago_base::{AtomicOperator, GlobalAddress, Width};
 
-/// The memory of the rank that an [`Endpoint`](crate::Endpoint) belongs to: a byte array in tests, mapped memory in production.
-///
-/// Every address that came over the wire is checked here: an answer of `Ok` means that the bytes are registered.
-pub trait Memory {
-    /// Whether `bytes` bytes from `at` on may be reached.
-    ///
-    /// # Errors
-    /// They may not.
-    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied>;
-
+/// What a rank sends from: its registered memory, and local memory of its operations.
+pub trait Readable {
     /// Reads from `from` on until `into` is full.
     ///
     /// # Errors
     /// Nothing was read.
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied>;
+
+    /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
+    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]);
+}
+
+/// The memory of the rank that an [`Endpoint`](crate::Endpoint) belongs to: a byte array in tests, mapped memory in production.
+///
+/// Every address that came over the wire is checked here: an answer of `Ok` means that the bytes are registered.
+pub trait Memory: Readable {
+    /// Whether `bytes` bytes from `at` on may be reached.
+    ///
+    /// # Errors
+    /// They may not.
+    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied>;
 
     /// Writes `bytes` from `to` on.
     ///
@@ -32,9 +38,6 @@ pub trait Memory {
     /// # Errors
     /// Nothing was changed.
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied>;
-
-    /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
-    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]);
 
     /// Writes `bytes` from byte `offset` of local memory on; inside what was submitted with it.
     fn write_local(&mut self, to: Local, offset: u64, bytes: &[u8]);

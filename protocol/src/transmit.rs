@@ -3,7 +3,7 @@
 use pelago_base::{Event as Counted, Instant};
 
 use crate::endpoint::{Endpoint, PeerIndex, Transmit};
-use crate::memory::Memory;
+use crate::memory::Readable;
 use crate::operations::{Failure, Operation, Source};
 use crate::receiver::Owed;
 use crate::sender::{Draft, Next, Piece, Transfer};
@@ -21,7 +21,7 @@ const PIECE_WORTHWHILE: usize = 256;
 impl Endpoint {
     /// Writes the next datagram to be sent into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
     /// datagram that takes them along.
-    pub fn poll_transmit(&mut self, now: Instant, memory: &dyn Memory, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Instant, memory: &dyn Readable, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
         while let Some(&index) = self.queue.front() {
             if self.burst < BURST
                 && let Some(transmit) = self.transmit(now, index, memory, buffer, true)
@@ -68,7 +68,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         to: PeerIndex,
-        memory: &dyn Memory,
+        memory: &dyn Readable,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         self.transmit(now, to.0, memory, buffer, false)
@@ -80,7 +80,14 @@ impl Endpoint {
         active.sender.poll(now, &peer.round_trip, true).is_some()
     }
 
-    fn transmit(&mut self, now: Instant, index: u32, memory: &dyn Memory, buffer: &mut [u8], eagerly: bool) -> Option<Transmit> {
+    fn transmit(
+        &mut self,
+        now: Instant,
+        index: u32,
+        memory: &dyn Readable,
+        buffer: &mut [u8],
+        eagerly: bool,
+    ) -> Option<Transmit> {
         let peer = &mut self.peers[index as usize];
         let active = peer.active.as_mut()?;
         let bytes = match active.sender.poll(now, &peer.round_trip, eagerly) {
@@ -98,7 +105,7 @@ impl Endpoint {
     }
 
     /// A new datagram with what waits; `None` if nothing does after all.
-    fn send_new(&mut self, now: Instant, index: u32, memory: &dyn Memory, buffer: &mut [u8]) -> Option<usize> {
+    fn send_new(&mut self, now: Instant, index: u32, memory: &dyn Readable, buffer: &mut [u8]) -> Option<usize> {
         loop {
             let peer = &mut self.peers[index as usize];
             let datagram_bytes = peer.datagram_bytes();
@@ -125,7 +132,7 @@ impl Endpoint {
         index: u32,
         Offered { transfer, mut draft }: Offered,
         datagram_bytes: usize,
-        memory: &dyn Memory,
+        memory: &dyn Readable,
         buffer: &mut [u8],
     ) -> Option<usize> {
         let is_last = self.bytes_left(transfer) <= datagram_bytes as u64;
@@ -204,7 +211,7 @@ impl Endpoint {
     }
 
     /// Writes a piece, whose bytes are read from memory now.
-    fn write_piece(&mut self, piece: Piece, memory: &dyn Memory, into: &mut [u8]) -> Result<usize, Failure> {
+    fn write_piece(&mut self, piece: Piece, memory: &dyn Readable, into: &mut [u8]) -> Result<usize, Failure> {
         let (head, body) = into.split_at_mut(PIECE_BYTES);
         match piece {
             Piece::Put { operation, offset, bytes } => {
@@ -240,7 +247,7 @@ impl Endpoint {
     }
 
     /// A datagram once more: the same number and contents; bytes of pieces are read again.
-    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, memory: &dyn Memory, buffer: &mut [u8]) -> usize {
+    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, memory: &dyn Readable, buffer: &mut [u8]) -> usize {
         self.counters.count(Counted::DatagramRepeated);
         let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
         let Some(sent) = active.sender.sent_mut(sequence) else { return 0 };

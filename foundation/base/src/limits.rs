@@ -89,6 +89,9 @@ pub const UDP_LENT_BYTES_MAX: usize = UDP_LENT_BYTES / 4 * 3;
 /// Bytes of a message whose pages cost less to lend than its bytes to copy.
 pub const UDP_LENT_MESSAGE_BYTES_MIN: usize = 32 * 1024;
 
+/// Bytes of a write over UDP, which is captured while its first datagrams are on their way: as much as a context keeps.
+pub const UDP_WRITE_BYTES_MAX: usize = CAPTURED_BYTES_MAX;
+
 /// Datagrams that one message is cut into: what every Linux that cuts messages at all accepts.
 pub const UDP_RUN_DATAGRAMS_MAX: usize = 64;
 

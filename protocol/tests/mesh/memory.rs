@@ -1,7 +1,7 @@
 //! The memory of one rank: two segments of bytes, and local memory by number.
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
-use pelago_protocol::{Denied, Local, Memory};
+use pelago_protocol::{Denied, Local, Memory, Readable};
 
 /// Bytes of each segment.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 18;
@@ -42,15 +42,21 @@ pub(crate) fn at(layout: AddressLayout, rank: u32, segment: u32, offset: u64) ->
     layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap()
 }
 
-impl Memory for RankMemory {
-    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
-        self.find(at, bytes).map(drop)
-    }
-
+impl Readable for RankMemory {
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(from, into.len() as u64)?;
         into.copy_from_slice(&self.segments[segment].as_ref().unwrap()[range]);
         Ok(())
+    }
+
+    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
+        into.copy_from_slice(&self.locals[number as usize][offset as usize..][..into.len()]);
+    }
+}
+
+impl Memory for RankMemory {
+    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
+        self.find(at, bytes).map(drop)
     }
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
@@ -78,10 +84,6 @@ impl Memory for RankMemory {
         let new = operator.apply(width, found, operand).to_le_bytes();
         place.copy_from_slice(&new[..place.len()]);
         Ok(found)
-    }
-
-    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
-        into.copy_from_slice(&self.locals[number as usize][offset as usize..][..into.len()]);
     }
 
     fn write_local(&mut self, Local(number): Local, offset: u64, bytes: &[u8]) {

@@ -14,7 +14,7 @@ use crate::task::Task;
 /// An operation that has not ended.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// None for a short write, which the transport took along when it was issued.
+    /// None for a write that the transport captured when it was issued.
     pub(crate) task: Option<Task>,
     /// The peer that it is posted to, and the one at the other end of a copy.
     pub(crate) peers: [PeerNumber; 2],
@@ -32,6 +32,8 @@ pub(crate) struct Record {
     pub(crate) signal: bool,
     /// Pieces that the transport has accepted and not completed.
     pub(crate) out: u32,
+    /// Bytes that the transport has captured.
+    pub(crate) written: u32,
     /// Pieces that it has accepted, and how many there are.
     pub(crate) posted: u64,
     pub(crate) pieces: u64,
@@ -40,11 +42,16 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A short write that the transport has accepted.
+    /// A write of so many bytes that the transport has captured.
     #[inline]
-    pub(crate) fn written(peer: PeerNumber, sure: bool) -> Self {
-        let peers = [peer, NOBODY];
-        Self { peers, begun: true, sure, orderly: sure, out: 1, posted: 1, pieces: 1, ..Self::default() }
+    pub(crate) fn written(peer: PeerNumber, sure: bool, bytes: usize) -> Self {
+        let (peers, written) = ([peer, NOBODY], u32::try_from(bytes).unwrap_or(u32::MAX));
+        Self { peers, begun: true, sure, orderly: sure, out: 1, written, posted: 1, pieces: 1, ..Self::default() }
+    }
+
+    /// How many bytes are kept for it.
+    pub(crate) fn captured(&self) -> usize {
+        self.task.as_ref().map_or(self.written as usize, Task::captured)
     }
 
     /// Whether all that is left to post goes to one rank.

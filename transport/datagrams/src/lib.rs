@@ -10,4 +10,4 @@
 mod segments;
 mod station;
 
-pub use station::{Found, Station};
+pub use station::{Found, Given, Station};

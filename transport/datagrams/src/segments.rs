@@ -4,21 +4,48 @@ use pelago_base::limits::REGISTERED_SEGMENTS_MAX;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::RegisterError;
-use pelago_protocol::{Denied, Local, Memory};
+use pelago_protocol::{Denied, Local, Memory, Readable};
 
 /// Segment numbers: null, the two heaps, and what programs register.
 const SEGMENTS: usize = 3 + REGISTERED_SEGMENTS_MAX;
+
+/// What the protocol keeps.
+const INSIDE: &str = "the protocol stays inside what it was given, until it gives it back";
 
 /// Registered segments by number, and local memory by operation.
 pub(crate) struct Segments {
     layout: AddressLayout,
     me: Rank,
     segments: [Option<Segment>; SEGMENTS],
-    locals: Vec<Option<Cells<'static>>>,
+    locals: Vec<Option<Bytes>>,
     free: Vec<u32>,
     /// Whether a peer has written to this rank's memory since somebody asked.
     touched: bool,
 }
+
+/// Local memory of an operation.
+enum Bytes {
+    /// That of whoever posted it, until it has ended.
+    Lent(Cells<'static>),
+    /// A copy; empty before [`Segments::capture`].
+    Kept(Box<[u8]>),
+}
+
+/// What a write has been given, until it is captured.
+#[derive(Clone, Copy)]
+pub(crate) struct Loan<'a> {
+    local: Local,
+    bytes: &'a [u8],
+}
+
+impl Loan<'_> {
+    pub(crate) fn local(self) -> Local {
+        self.local
+    }
+}
+
+/// Memory to send from, in which the bytes of a write are those that it was given.
+pub(crate) struct Loaned<'a>(pub(crate) &'a Segments, pub(crate) Loan<'a>);
 
 struct Segment {
     cells: Cells<'static>,
@@ -53,11 +80,25 @@ impl Segments {
 
     /// Lends local memory to an operation until it is taken back.
     pub(crate) fn lend(&mut self, cells: Cells<'static>) -> Local {
+        self.place(Bytes::Lent(cells))
+    }
+
+    /// Gives bytes to an operation, to be captured before anybody else looks at its local memory.
+    pub(crate) fn loan<'a>(&mut self, bytes: &'a [u8]) -> Loan<'a> {
+        Loan { local: self.place(Bytes::Kept(Box::default())), bytes }
+    }
+
+    /// Keeps what an operation was given, until it is taken back.
+    pub(crate) fn capture(&mut self, Loan { local: Local(index), bytes }: Loan<'_>) {
+        self.locals[index as usize] = Some(Bytes::Kept(bytes.into()));
+    }
+
+    fn place(&mut self, bytes: Bytes) -> Local {
         let index = self.free.pop().unwrap_or(self.locals.len() as u32);
         if index as usize == self.locals.len() {
             self.locals.push(None);
         }
-        self.locals[index as usize] = Some(cells);
+        self.locals[index as usize] = Some(bytes);
         Local(u64::from(index))
     }
 
@@ -80,21 +121,45 @@ impl Segments {
         }
         segment.cells.part(self.layout.offset(at), bytes).ok_or(Denied::Outside)
     }
+}
 
-    fn local(&self, Local(index): Local, offset: u64, bytes: usize) -> Cells<'static> {
-        let cells = self.locals[index as usize].and_then(|cells| cells.part(offset, bytes as u64));
-        cells.expect("the protocol stays inside what was lent, until it gives it back")
+impl Readable for Segments {
+    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
+        self.find(from, into.len() as u64, true)?.read(into);
+        Ok(())
     }
+
+    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]) {
+        let Local(index) = from;
+        match self.locals[index as usize].as_ref().expect(INSIDE) {
+            Bytes::Lent(cells) => cells.part(offset, into.len() as u64).expect(INSIDE).read(into),
+            Bytes::Kept(bytes) => into.copy_from_slice(part(bytes, offset, into.len())),
+        }
+    }
+}
+
+impl Readable for Loaned<'_> {
+    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
+        self.0.read(from, into)
+    }
+
+    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]) {
+        let Self(segments, Loan { local, bytes }) = self;
+        if from == *local {
+            into.copy_from_slice(part(bytes, offset, into.len()));
+        } else {
+            segments.read_local(from, offset, into);
+        }
+    }
+}
+
+fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
+    bytes[offset as usize..].get(..length).expect(INSIDE)
 }
 
 impl Memory for Segments {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
         self.find(at, bytes, false).map(drop)
-    }
-
-    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
-        self.find(from, into.len() as u64, true)?.read(into);
-        Ok(())
     }
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
@@ -116,11 +181,11 @@ impl Memory for Segments {
         cells.atomic(width, operator, operand).ok_or(Denied::Misaligned)
     }
 
-    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]) {
-        self.local(from, offset, into.len()).read(into);
-    }
-
     fn write_local(&mut self, to: Local, offset: u64, bytes: &[u8]) {
-        self.local(to, offset, bytes.len()).write(bytes);
+        let Local(index) = to;
+        match self.locals[index as usize].as_ref().expect(INSIDE) {
+            Bytes::Lent(cells) => cells.part(offset, bytes.len() as u64).expect(INSIDE).write(bytes),
+            Bytes::Kept(_) => unreachable!("what is kept is only sent"),
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::{Counters, Instant, Rank, SegmentId};
+use pelago_base::{Counters, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Config, Endpoint, Event, Failure as Reason, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
 
-use crate::segments::Segments;
+use crate::segments::{Loan, Loaned, Segments};
 
 /// Completions that wait for the rank to fetch them.
 const COMPLETED_MAX: usize = pelago_base::limits::COMPLETIONS_MAX;
@@ -17,6 +17,13 @@ pub struct Station {
     endpoint: Endpoint,
     segments: Segments,
     completed: VecDeque<Completion>,
+}
+
+/// A write whose bytes are not captured yet: to be [`capture`](Station::capture)d before anything else happens but sending.
+#[must_use = "the bytes are captured last"]
+pub struct Given<'a> {
+    to: PeerIndex,
+    loan: Loan<'a>,
 }
 
 /// Something about a peer that whoever carries datagrams should know.
@@ -81,6 +88,43 @@ impl Station {
             return Err(PostError::Full);
         }
         Ok(())
+    }
+
+    /// As `post` of a [`Write`](Operation::Write) of any length. What can be sent at once is best sent
+    /// [from what was given](Self::transmit_given), before it is captured: so it is copied while it is on its way.
+    ///
+    /// # Errors
+    /// As `post`.
+    pub fn give<'a>(
+        &mut self,
+        now: Instant,
+        peer: PeerIndex,
+        to: GlobalAddress,
+        bytes: &'a [u8],
+        Token(token): Token,
+    ) -> Result<Given<'a>, PostError> {
+        if self.completed.len() >= COMPLETED_MAX {
+            return Err(PostError::Full);
+        }
+        let loan = self.segments.loan(bytes);
+        let request = Request::Put { from: loan.local(), to, bytes: bytes.len() as u64 };
+        match self.endpoint.submit(now, peer, request, token) {
+            Ok(()) => Ok(Given { to: peer, loan }),
+            Err(_) => {
+                self.segments.take_back(loan.local());
+                Err(PostError::Full)
+            }
+        }
+    }
+
+    /// Writes the next datagram to the peer of a write into `buffer`, if one gains nothing by waiting for company.
+    pub fn transmit_given(&mut self, now: Instant, given: &Given<'_>, buffer: &mut [u8]) -> Option<Transmit> {
+        self.endpoint.poll_transmit_full(now, given.to, &Loaned(&self.segments, given.loan), buffer)
+    }
+
+    /// Captures what was given.
+    pub fn capture(&mut self, given: Given<'_>) {
+        self.segments.capture(given.loan);
     }
 
     /// Orders what was posted to a peer before what will be.

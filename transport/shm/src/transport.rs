@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelago_base::limits::{AGENT_REPLIES_MAX, COMPLETIONS_MAX, WRITE_BYTES_MAX};
+use pelago_base::limits::{AGENT_REPLIES_MAX, CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{
@@ -68,7 +68,7 @@ impl Shm {
         cma::allow();
         let capabilities = Capabilities {
             name: "shm",
-            write_bytes_max: WRITE_BYTES_MAX,
+            write_bytes_max: CAPTURED_BYTES_MAX,
             latency: Duration::from_nanoseconds(100),
             bytes_per_second: 1e10,
             atomics_by_agent: true,
@@ -234,7 +234,7 @@ impl Transport for Shm {
             self.fenced.remove(&to.0);
         }
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > WRITE_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
+            Operation::Write { bytes, .. } if bytes.len() > CAPTURED_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
             Operation::Write { to, bytes } => {
                 self.copy(token, End::Captured(bytes.to_vec()), End::Global(to), bytes.len() as u64)
             }

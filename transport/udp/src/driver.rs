@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX};
+use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_BYTES_MAX};
 use pelago_base::{Counters, Instant, Rank, SegmentId};
-use pelago_datagrams::{Found, Station};
+use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{PeerIndex, Transmit};
+use pelago_protocol::{PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 use crate::{Incoming, Outgoing, Socket};
 
@@ -19,6 +19,17 @@ pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
 /// Called with each rank that has not answered for the failure limit.
 pub(crate) type Lost = Box<dyn Fn(Rank) + Send>;
+
+/// What is to be sent.
+#[derive(Clone, Copy)]
+enum Load<'a> {
+    /// Everything; with `patient`, acknowledgements wait for a datagram that takes them along.
+    Any { patient: bool },
+    /// To one peer, what gains nothing by waiting for company.
+    Full(PeerIndex),
+    /// The same, while a write to it is not captured yet.
+    Given(&'a Given<'a>),
+}
 
 pub(crate) struct Driver {
     socket: Socket,
@@ -56,8 +67,17 @@ impl Driver {
 
     /// Starts an operation. What gains nothing by waiting for company leaves at once.
     pub(crate) fn post(&mut self, now: Instant, to: PeerIndex, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        self.station.post(now, to, operation, token)?;
-        self.flush(now, Some(to), true);
+        match operation {
+            Operation::Write { to: at, bytes } if (WRITE_BYTES_MAX + 1..=UDP_WRITE_BYTES_MAX).contains(&bytes.len()) => {
+                let given = self.station.give(now, to, at, bytes, token)?;
+                self.flush(now, Load::Given(&given));
+                self.station.capture(given);
+            }
+            operation => {
+                self.station.post(now, to, operation, token)?;
+                self.flush(now, Load::Full(to));
+            }
+        }
         Ok(())
     }
 
@@ -71,7 +91,7 @@ impl Driver {
         let mut moved = false;
         if self.station.is_owing() {
             // Nothing has come along to take them.
-            moved |= self.flush(now, None, false);
+            moved |= self.flush(now, Load::Any { patient: false });
         }
         for _ in 0..BATCHES_MAX {
             let messages = self.socket.receive(&mut self.incoming);
@@ -89,7 +109,7 @@ impl Driver {
             return false;
         }
         self.find_out();
-        moved | self.flush(now, None, patient && moved)
+        moved | self.flush(now, Load::Any { patient: patient && moved })
     }
 
     /// Hands over what has completed.
@@ -125,14 +145,14 @@ impl Driver {
         &self.socket
     }
 
-    /// Sends what is to be sent: everything, or what is worth a datagram to one peer. Returns whether anything left.
-    fn flush(&mut self, now: Instant, to: Option<PeerIndex>, patient: bool) -> bool {
+    /// Sends what is to be sent; returns whether anything left.
+    fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
         let mut any = false;
         if self.outgoing.has_lent() && self.station.stream_bytes() == Some(0) {
             self.outgoing.take_back();
         }
         loop {
-            let more = self.fill(now, to, patient);
+            let more = self.fill(now, load);
             if self.outgoing.is_empty() {
                 return any;
             }
@@ -145,9 +165,13 @@ impl Driver {
     }
 
     /// Assembles datagrams; returns whether there is no room for more rather than nothing to send.
-    fn fill(&mut self, now: Instant, to: Option<PeerIndex>, patient: bool) -> bool {
+    fn fill(&mut self, now: Instant, load: Load<'_>) -> bool {
         while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
-            let transmit = self.station.transmit(now, to, room, patient);
+            let transmit = match load {
+                Load::Any { patient } => self.station.transmit(now, None, room, patient),
+                Load::Full(to) => self.station.transmit(now, Some(to), room, true),
+                Load::Given(given) => self.station.transmit_given(now, given, room),
+            };
             let Some(Transmit { peer, bytes, .. }) = transmit else { return false };
             if let Some(Some(address)) = self.peers.get(peer.0 as usize) {
                 self.outgoing.commit(*address, bytes);

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use pelago_base::limits::UDP_WRITE_BYTES_MAX;
 use pelago_base::{AddressLayout, Counters, Duration, Instant, Rank, SegmentId};
 use pelago_datagrams::Station;
 use pelago_memory::Cells;
 use pelago_platform::{
     Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
 };
-use pelago_protocol::{Config, Key, PeerIndex, WRITE_BYTES_MAX};
+use pelago_protocol::{Config, Key, PeerIndex};
 
 use crate::Socket;
 use crate::agent::{Agent, Shared};
@@ -68,7 +69,7 @@ impl Udp {
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {
             name: "udp",
-            write_bytes_max: WRITE_BYTES_MAX,
+            write_bytes_max: UDP_WRITE_BYTES_MAX,
             latency: Duration::from_microseconds(5),
             bytes_per_second: 5e9,
             atomics_by_agent: true,

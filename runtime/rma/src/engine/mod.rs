@@ -176,8 +176,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Posts a short write without keeping its bytes, or only its size; `None` if there is no room for it in the transport, or it has to
-    /// wait.
+    /// Posts a write whose bytes the transport captures, or only its size; `None` if there is no room for it in the transport, it is too long, or
+    /// it has to wait.
     #[inline]
     pub(crate) fn submit_write(
         &mut self,
@@ -215,7 +215,7 @@ impl Engine {
         }
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
         let sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
-        self.store(id, Record { waits: !ready, ..Record::written(peer, sure) });
+        self.store(id, Record { waits: !ready, ..Record::written(peer, sure, bytes.len()) });
         Ok(Some(id))
     }
 
@@ -231,7 +231,7 @@ impl Engine {
             None => return Err(Error::Invalid("this network has no two-sided messages by itself")),
         }
         let (id, _) = self.order.admit(After::Nothing).map_err(|_| Error::ForeignHandle)?;
-        self.store(id, Record::written(peer, false));
+        self.store(id, Record::written(peer, false, bytes.len()));
         Ok(Some(id))
     }
 
@@ -325,7 +325,7 @@ impl Engine {
         if record.waits {
             return;
         }
-        let Record { peers: [at, other], orderly, keep, signal, word, failure, .. } = *record;
+        let Record { peers: [at, other], orderly, keep, signal, word, failure, written, .. } = *record;
         self.signals -= usize::from(signal);
         // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
         let failure = failure.filter(|_| !signal);
@@ -337,7 +337,7 @@ impl Engine {
         if keep {
             self.outcomes.keep(id, Outcome { word, buffer, failure });
         } else {
-            self.captured -= buffer.map_or(0, |buffer| buffer.bytes());
+            self.captured -= buffer.map_or(written as usize, |buffer| buffer.bytes());
             if let Some(failure) = failure {
                 self.outcomes.remember(id, failure);
             }
@@ -381,7 +381,7 @@ impl Engine {
     /// Keeps the record of an operation that was admitted.
     #[inline(always)]
     fn store(&mut self, id: u64, record: Record) {
-        self.captured += record.task.as_ref().map_or(0, Task::captured);
+        self.captured += record.captured();
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;

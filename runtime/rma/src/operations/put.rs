@@ -61,7 +61,7 @@ impl Context {
 
     fn put_remote_as(&self, after: After, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
         let _inside = self.shared().inside();
-        self.make_room(0)?;
+        self.make_room(bytes.len())?;
         self.busy.set(true);
         if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), after, to, bytes, by_size)? {
             return Ok(Handle::pending(self, id));
