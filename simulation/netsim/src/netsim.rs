@@ -16,6 +16,9 @@ use crate::random;
 use crate::statistics::{End, LinkStatistics, Statistics};
 use crate::topology::Topology;
 
+/// How many events ahead what they need is fetched: long enough for a cache that processors share, and then not evicted yet.
+const AHEAD: usize = 4;
+
 /// Nodes of a machine at most; each needs some hundred bytes.
 const NODES_MAX: u32 = 1 << 24;
 
@@ -249,6 +252,9 @@ impl Netsim {
         while self.notices.is_empty() {
             let event = self.queue.pop()?;
             self.statistics.events += 1;
+            if let Some(ahead) = self.queue.ahead(AHEAD).filter(|ahead| ahead.key & class::MASK == class::READY) {
+                self.network.fetch(ahead);
+            }
             self.happen(event);
         }
         self.notices.pop_front()

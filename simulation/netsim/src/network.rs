@@ -19,6 +19,7 @@
 //! comes back later by the difference.
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 use crate::lists::{Linked, List, NONE, Pool};
 use crate::queue::{Event, Queue};
@@ -353,6 +354,16 @@ impl Network {
     #[inline]
     pub(crate) fn ready(&mut self, queue: &mut Queue, event: Event) {
         self.ask(queue, Request::of(event));
+    }
+
+    /// Looks at what an event will need, so that it is in the cache when the event happens.
+    #[inline]
+    pub(crate) fn fetch(&self, event: Event) {
+        let Request { packet, input, channel, lane } = Request::of(event);
+        black_box(self.packets[packet].bytes);
+        black_box(self.channels[channel as usize].free);
+        black_box(self.lanes[lane as usize].free);
+        black_box(self.lanes[input as usize].drained);
     }
 
     /// A channel is to be looked at.

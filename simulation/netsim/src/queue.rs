@@ -77,6 +77,13 @@ impl Queue {
         Some(Event { time: self.now, key: (event >> 64) as u64, payload: event as u64 })
     }
 
+    /// An event of this time that comes some later, if there are so many.
+    #[inline]
+    pub(crate) fn ahead(&self, later: usize) -> Option<Event> {
+        let event = *self.present.get(self.present.len().checked_sub(later)?)?;
+        Some(Event { time: self.now, key: (event >> 64) as u64, payload: event as u64 })
+    }
+
     /// Moves to the next time that has events.
     fn advance(&mut self) -> Option<()> {
         if self.occupied == 0 {
