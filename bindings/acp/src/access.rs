@@ -4,6 +4,7 @@
 //! is the program's promise (A2), and ends when everything that this rank has issued has ended.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering, fence};
 
@@ -27,6 +28,11 @@ const PENDING_MAX: usize = 2048;
 
 /// Of so many questions when nothing is under way, one lets the library move and gives the processor away.
 const ASKED_PER_LOOK: usize = 8;
+
+thread_local! {
+    /// Whether this thread has stored to memory of the job since it waited for the last time.
+    static STORED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The numbers of operations, for all threads without a lock.
 pub(crate) struct Numbers {
@@ -135,6 +141,7 @@ impl Library {
         if let (Some(into), Some(cells), true) = (target.cells, source.cells, self.numbers().is_free(order)) {
             into.copy_from(cells);
             self.memory().ring(target.rank);
+            STORED.set(true);
             return Ok(self.numbers().done());
         }
         if bytes == 0 {
@@ -175,8 +182,10 @@ impl Library {
     /// Waits for the operation of a handle and all before it.
     #[inline]
     pub(crate) fn complete(&'static self, handle: i64) -> Result<()> {
-        // Complete is visible to all who look afterwards; what comes next comes later.
-        fence(Ordering::SeqCst);
+        // Complete is visible to all who look afterwards; what comes next comes later. An atomic is so by itself.
+        if STORED.replace(false) {
+            fence(Ordering::SeqCst);
+        }
         if self.numbers().pending.load(Ordering::Acquire) == 0 {
             return Ok(());
         }

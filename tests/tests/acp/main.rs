@@ -3,4 +3,5 @@
 mod build;
 mod conformance;
 mod interface;
+mod scripts;
 mod wrong;
