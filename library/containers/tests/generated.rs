@@ -139,6 +139,29 @@ fn ranks_that_use_the_same_keys_agree() {
     }
 }
 
+/// Half of the ranks write long values of one key again and again, the others never find a mixture of two.
+#[test]
+fn a_value_is_never_seen_half_written() {
+    const WORDS: usize = 512;
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 18).unwrap();
+            let map = GlobalMap::<u32, [u64; WORDS]>::new(&heap, 1).unwrap();
+            for round in 0..operations(platform) / 5 {
+                if world.rank().number() < RANKS / 2 {
+                    map.set(&1, &[round << 8 | u64::from(world.rank()); WORDS]).unwrap();
+                    if round % 7 == 0 {
+                        map.remove(&1).unwrap();
+                    }
+                } else if let Some(value) = map.find(&1).unwrap() {
+                    assert!(value.iter().all(|&word| word == value[0]));
+                }
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
 /// Every rank allocates on every rank and frees what others have allocated; no two blocks overlap.
 #[test]
 fn memory_belongs_to_one_at_a_time() {
