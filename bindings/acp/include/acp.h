@@ -106,6 +106,14 @@ void acp_complete(acp_handle_t handle);
 /* 1 if any of those is not complete, else 0. */
 int acp_inquire(acp_handle_t handle);
 
+/* ---- Allocator ---- */
+
+/* Allocates `size` bytes on a rank, at a multiple of 16; they are not cleared. ACP_GA_NULL if no memory is left there. */
+acp_ga_t acp_malloc(size_t size, int rank);
+
+/* Gives them back, from any rank. ACP_GA_NULL may be given back. */
+void acp_free(acp_ga_t ga);
+
 #ifdef __cplusplus
 }
 #endif

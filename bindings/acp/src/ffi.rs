@@ -259,3 +259,15 @@ pub extern "C" fn acp_inquire(handle: i64) -> c_int {
         Ok(must("acp_inquire", library.inquire(handle)).into())
     })
 }
+
+/// Allocates memory on a rank; null if none is left.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_malloc(bytes: usize, rank: c_int) -> u64 {
+    call("acp_malloc", 0, || Ok(library()?.allocate(bytes, rank)?.bits()))
+}
+
+/// Gives back what `acp_malloc` returned, on any rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free(address: u64) {
+    call("acp_free", (), || if address == 0 { Ok(()) } else { library()?.free(address) });
+}

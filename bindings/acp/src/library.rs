@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
+use pelago::containers::GlobalHeap;
 use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric};
 
 use crate::access::{ALL, Numbers, Pending};
@@ -17,6 +18,9 @@ use crate::{ffi, refusal::End};
 
 /// Bytes of starter memory, unless the launcher says otherwise.
 const STARTER_BYTES: u64 = 1 << 20;
+
+/// One over the part of a rank's symmetric heap that `acp_malloc` allocates from.
+const HEAP_SHARE: u64 = 4;
 
 /// The variable by which `acprun` says how many bytes of starter memory there are.
 const STARTER_VARIABLE: &str = "PELAGO_ACP_STARTER_BYTES";
@@ -44,6 +48,7 @@ pub(crate) struct Core {
 /// What there is from init to finalize.
 struct Round {
     _starter: Symmetric<'static, u64>,
+    heap: GlobalHeap<'static>,
     /// A word for each step of a meeting.
     lines: Symmetric<'static, u64>,
     meetings: u64,
@@ -185,15 +190,35 @@ impl Library {
         Ok(self.number_of(self.memory.locate(End::Source, address, 0)?.rank))
     }
 
+    /// `acp_malloc`.
+    pub(crate) fn allocate(&self, bytes: usize, number: c_int) -> Result<GlobalAddress, Refusal> {
+        let rank = self.rank_of(number)?;
+        self.turns.with(|core| {
+            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(round.heap.allocate(rank, bytes as u64)?)
+        })
+    }
+
+    /// `acp_free`.
+    pub(crate) fn free(&self, address: u64) -> Result<(), Refusal> {
+        self.turns.with(|core| {
+            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(round.heap.free(GlobalAddress::from_bits(address))?)
+        })
+    }
+
     /// Begins a round.
     fn begin(&'static self, starter_bytes: u64) -> Result<(), Refusal> {
         let steps = self.size().next_power_of_two().ilog2().max(1);
         let begun = self.turns.with(|core| {
             let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
             let lines = core.job.alloc::<u64>(steps as usize)?;
-            let first = starter.at(core.job.rank(), 0).address();
-            self.memory.set_starter(self.memory.layout().offset(first), starter_bytes);
-            core.round = Some(Round { _starter: starter, lines, meetings: 0 });
+            // Pages that nobody touches cost nothing.
+            let heap = GlobalHeap::new(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
+            let (me, layout) = (core.job.rank(), self.memory.layout());
+            let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
+            self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
+            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0 });
             // Nobody writes to memory that its owner has yet to clear.
             core.job.barrier()
         });
@@ -206,7 +231,7 @@ impl Library {
     fn end_round(&'static self) -> Result<(), Refusal> {
         self.sync()?;
         self.active.store(false, Ordering::Release);
-        self.memory.set_starter(0, 0);
+        self.memory.set_areas((0, 0), (0, 0));
         self.turns.with(|core| {
             core.round = None;
             core.regions.clear(&self.memory)

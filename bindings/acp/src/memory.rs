@@ -24,9 +24,32 @@ pub(crate) struct Memory {
     reach: Reach,
     me: Rank,
     size: u32,
-    /// Where starter memory lies in the symmetric heap of each rank, and its bytes.
-    starter: [AtomicU64; 2],
+    starter: Area,
+    /// Where the memory lies that `acp_malloc` allocates.
+    heap: Area,
     places: [Place; REGISTERED_SEGMENTS_MAX],
+}
+
+/// A part of the symmetric heap of each rank; no bytes if there is none.
+#[derive(Default)]
+struct Area {
+    offset: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Area {
+    fn set(&self, (offset, bytes): (u64, u64)) {
+        self.offset.store(offset, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether `bytes` bytes at `offset` are part of it.
+    #[inline]
+    fn holds(&self, offset: u64, bytes: u64) -> bool {
+        // Before the area, the difference wraps around and is past the end.
+        let (inside, length) = (offset.wrapping_sub(self.offset.load(Ordering::Relaxed)), self.bytes.load(Ordering::Relaxed));
+        inside <= length && bytes <= length - inside
+    }
 }
 
 /// Registered memory of this process; no bytes if there is none.
@@ -48,7 +71,7 @@ pub(crate) struct Located {
 impl Memory {
     pub(crate) fn new(world: &World) -> Self {
         let (reach, me, size) = (world.reach().clone(), world.rank(), world.size());
-        Self { reach, me, size, starter: Default::default(), places: Default::default() }
+        Self { reach, me, size, starter: Area::default(), heap: Area::default(), places: Default::default() }
     }
 
     /// This rank of the job.
@@ -66,15 +89,15 @@ impl Memory {
         self.reach.addresses()
     }
 
-    /// Where starter memory lies from now on; of no bytes, there is none.
-    pub(crate) fn set_starter(&self, offset: u64, bytes: u64) {
-        self.starter[0].store(offset, Ordering::Relaxed);
-        self.starter[1].store(bytes, Ordering::Relaxed);
+    /// Where starter memory and the global heap lie from now on, each by offset and bytes; of no bytes, there is none.
+    pub(crate) fn set_areas(&self, starter: (u64, u64), heap: (u64, u64)) {
+        self.starter.set(starter);
+        self.heap.set(heap);
     }
 
     /// The starter memory of a rank.
     pub(crate) fn starter_of(&self, rank: Rank) -> GlobalAddress {
-        let offset = self.starter[0].load(Ordering::Relaxed);
+        let offset = self.starter.offset.load(Ordering::Relaxed);
         self.layout().encode(rank, SegmentId::SYMMETRIC, offset).unwrap_or(GlobalAddress::NULL)
     }
 
@@ -84,10 +107,7 @@ impl Memory {
         let (layout, at) = (self.reach.addresses(), GlobalAddress::from_bits(address));
         let (rank, offset) = (layout.rank(at), layout.offset(at));
         if layout.segment(at) == Some(SegmentId::SYMMETRIC) && rank.number() < self.size {
-            let [start, length] = [&self.starter[0], &self.starter[1]].map(|word| word.load(Ordering::Relaxed));
-            // Below the start, the difference wraps around and is past the end.
-            let inside = offset.wrapping_sub(start);
-            if inside > length || bytes > length - inside {
+            if !self.starter.holds(offset, bytes) && !self.heap.holds(offset, bytes) {
                 return Err(Refusal::Outside { end, address, bytes });
             }
             return Ok(Located { address: at, rank, cells: self.reach.cells(at, bytes) });

@@ -59,6 +59,14 @@ impl<'w> GlobalHeap<'w> {
         self.arena.len() as u64 * 8
     }
 
+    /// Where the part of a rank begins; it has [`bytes`](Self::bytes) bytes.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn start_of(&self, rank: Rank) -> GlobalAddress {
+        self.at(rank, 0).address()
+    }
+
     /// Allocates `bytes` bytes on `rank`, at a multiple of 16. They are not cleared.
     ///
     /// Cost: memory that was never used: two round trips. Memory that was freed: four. More if others allocate on the same rank meanwhile.

@@ -157,7 +157,7 @@ fn a_value_is_never_seen_half_written() {
                 world.add(enough.at(Rank::new(0), 0), 1).unwrap();
             } else {
                 let mut round = 0;
-                while world.get(enough.at(Rank::new(0), 0)).unwrap() < u64::from(RANKS / 2) {
+                while world.fault().is_none() && world.get(enough.at(Rank::new(0), 0)).unwrap() < u64::from(RANKS / 2) {
                     round += 1;
                     map.set(&1, &[round << 8 | u64::from(world.rank()); WORDS]).unwrap();
                     if round % 7 == 0 {

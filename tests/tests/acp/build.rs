@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Where programs look for libraries first. Cargo names folders there in which an older library may lie.
+pub(crate) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
 /// Where the C interface lies.
 pub(crate) fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/acp")
@@ -33,6 +36,7 @@ pub(crate) fn program(source: &str, name: &str) -> PathBuf {
 /// Runs a program as the ranks of a job.
 pub(crate) fn run(ranks: u32, transport: &str, program: &Path, argument: &str, starter_bytes: Option<u32>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.env(LIBRARY_PATH, libraries());
     command.args(["run", "-n", &ranks.to_string(), "--transport", transport, "--time-limit", "60"]).arg(program).arg(argument);
     if let Some(bytes) = starter_bytes {
         command.env("PELAGO_ACP_STARTER_BYTES", bytes.to_string());

@@ -41,3 +41,8 @@ fn what_is_ordered_comes_in_order() {
 fn threads_work_side_by_side() {
     conforms("threads");
 }
+
+#[test]
+fn memory_is_allocated_on_every_rank() {
+    conforms("allocator");
+}

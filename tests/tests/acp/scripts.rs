@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::build::{bindings, libraries};
+use crate::build::{LIBRARY_PATH, bindings, libraries};
 
 fn script(name: &str) -> Command {
     let mut command = Command::new(bindings().join("bin").join(name));
     command.env("ACP_LIB", libraries()).env("PELAGO", env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.env(LIBRARY_PATH, libraries());
     command
 }
 
