@@ -30,13 +30,17 @@
 #[doc = include_str!("../../docs/memory-model.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
+mod job;
 pub mod prelude;
 mod run;
 mod wiring;
 
+pub use job::Job;
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
 /// What teams do together, as schedules that are chosen by a model and by trial.
 pub use pelago_collectives as collectives;
+/// Containers in global memory: an allocator, maps and multisets over all ranks.
+pub use pelago_containers as containers;
 /// Shared variables whose consistency the type system enforces.
 pub use pelago_dsm as dsm;
 /// Distributed arrays, and the exchange of their halos.

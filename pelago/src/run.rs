@@ -22,9 +22,7 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     };
     let rank = world.rank();
     let result = take_part(world, &body);
-    if !counters.is_empty() {
-        tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
-    }
+    tell_counted(rank, &counters);
     match park.fault() {
         Some(fault) if wiring::is_launched() && result.is_err() => leave(fault),
         _ => result,
@@ -66,6 +64,13 @@ fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&W
     }
 }
 
+/// What was counted, if the user wants to know.
+pub(crate) fn tell_counted(rank: Rank, counters: &[wiring::Counted]) {
+    if !counters.is_empty() {
+        tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
+    }
+}
+
 /// One line on what passed through the transport, and over the network below it.
 fn tell(rank: Rank, counters: &[Counters]) {
     let all = Event::ALL.iter().map(|&event| (event, counters.iter().map(|counters| counters.of(event)).sum::<u64>()));
@@ -75,9 +80,14 @@ fn tell(rank: Rank, counters: &[Counters]) {
 }
 
 /// Exits without a word: the launcher tells what is wrong with the job.
-fn leave(fault: Fault) -> ! {
-    std::process::exit(match fault {
+pub(crate) fn leave(fault: Fault) -> ! {
+    std::process::exit(exit_code(fault))
+}
+
+/// The exit code of a rank that ends because of this.
+pub(crate) fn exit_code(fault: Fault) -> i32 {
+    match fault {
         Fault::PeerLost(_) => 3,
         _ => 1,
-    })
+    }
 }

@@ -214,6 +214,26 @@ impl Context {
         .map(Some)
     }
 
+    /// Waits until `ready` returns something, while the library moves: for what no single call here waits for. `ready` is asked again after
+    /// everything that may have changed its answer, and when this rank's doorbell is rung ([`reach`](Self::reach) has it for other threads).
+    /// `what` names it in the error.
+    ///
+    /// # Errors
+    /// Those of `ready`; `limit` has passed; the job is at fault.
+    pub fn wait_for<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.block(what, limit, ready)
+    }
+
+    /// The memory that loads and stores reach. Threads that have no context may use it, and what is done there is done at once.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
     /// Lets the library move: posts what could not be posted, serves other ranks' requests in `inline` mode, and takes in what completed.
     /// Returns whether anything moved. Waiting calls do this by themselves.
     pub fn progress(&self) -> bool {

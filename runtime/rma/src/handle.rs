@@ -50,6 +50,15 @@ impl<'c> Handle<'c> {
         }
     }
 
+    /// Whether the operation has taken effect, as far as is known; nothing moves by asking.
+    ///
+    /// # Errors
+    /// The operation failed.
+    #[inline]
+    pub fn has_ended(self) -> Result<bool> {
+        self.context.map_or(Ok(true), |context| context.poll_id(self.id))
+    }
+
     /// Whether the operation has taken effect; moves it on if not.
     ///
     /// # Errors

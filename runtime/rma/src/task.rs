@@ -10,7 +10,7 @@ use crate::buffer::Buffer;
 pub(crate) enum Task {
     /// Move blocks of bytes.
     Move(Box<Move>),
-    /// Move bytes of this rank's own heaps, which are lent for as long as the transport lives (R2).
+    /// Move bytes of this rank's own heaps, which are lent for as long as the transport lives (R2), or of the program (P1).
     Put {
         /// From where.
         from: Cells<'static>,
@@ -27,6 +27,8 @@ pub(crate) enum Task {
         operator: AtomicOperator,
         /// With what.
         operand: u64,
+        /// Where what was there is stored before the operation ends: a word of the program's memory (P1).
+        into: Option<Cells<'static>>,
     },
 }
 
@@ -66,7 +68,7 @@ pub(crate) struct Move {
 pub(crate) enum End {
     /// Memory of the operation.
     Buffer(Buffer),
-    /// Memory of this rank's own heaps, which are lent for as long as the transport lives (R2).
+    /// Memory of this rank's own heaps, which are lent for as long as the transport lives (R2), or of the program (P1).
     Own(Cells<'static>),
     /// Memory of the job.
     Global(GlobalAddress),
@@ -107,7 +109,8 @@ impl Task {
         self.target().is_in_segment(addresses)
     }
 
-    /// Whether nothing but the loss of one rank can make it fail: it touches heaps of that rank only, which are always registered.
+    /// Whether nothing but the loss of one rank can make it fail, and what it brings is there when it has taken effect at that rank: it
+    /// touches heaps of that rank only, which are always registered, and writes to no memory of the program.
     pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
         let (target, other) = (self.target(), self.other());
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
@@ -115,7 +118,23 @@ impl Task {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
             Self::Move(_) | Self::Put { .. } => true,
         };
-        is_aligned && target.is_in_heap(addresses) && other.is_none_or(is_there)
+        is_aligned && !self.brings() && target.is_in_heap(addresses) && other.is_none_or(is_there)
+    }
+
+    /// Whether it writes to memory of the program, where what is ordered after it may read.
+    fn brings(&self) -> bool {
+        match self {
+            Self::Move(moving) => matches!(moving.to, End::Own(_)),
+            Self::Put { .. } => false,
+            Self::Atomic { into, .. } => into.is_some(),
+        }
+    }
+
+    /// Stores the word that an atomic found, if the program wants it.
+    pub(crate) fn bring(&self, found: u64) {
+        if let Self::Atomic { width, into: Some(into), .. } = self {
+            into.atomic(*width, AtomicOperator::Swap, found);
+        }
     }
 
     /// Does all of it if both ends are mapped; `Some` with the word that an atomic found if so.
@@ -127,9 +146,10 @@ impl Task {
                 ring(reach, *to);
                 Some(0)
             }
-            Self::Atomic { at, width, operator, operand } => {
+            Self::Atomic { at, width, operator, operand, .. } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
                 ring(reach, *at);
+                self.bring(found);
                 Some(found)
             }
         }
@@ -140,7 +160,7 @@ impl Task {
         match self {
             Self::Move(moving) => moving.piece(index),
             Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to),
-            Self::Atomic { at, width, operator, operand } => {
+            Self::Atomic { at, width, operator, operand, .. } => {
                 (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at)
             }
         }
@@ -240,6 +260,14 @@ impl Move {
                 }
                 (Piece::Bytes(Operation::Get { from, to: part(buffer, to_offset) }), from)
             }
+            (End::Global(from), End::Own(own)) => {
+                let from = further(*from, from_offset);
+                if *by_size {
+                    return (Piece::Size(Transfer::Get { from, bytes }), from);
+                }
+                let to = own.part(to_offset, bytes).expect("the memory holds the shape");
+                (Piece::Bytes(Operation::Get { from, to }), from)
+            }
             (End::Global(from), End::Global(to)) => {
                 let (from, to) = (further(*from, from_offset), further(*to, to_offset));
                 if *by_size {
@@ -247,9 +275,7 @@ impl Move {
                 }
                 (Piece::Bytes(Operation::Copy { from, to, bytes }), from)
             }
-            (End::Buffer(_) | End::Own(_), End::Buffer(_) | End::Own(_)) | (End::Global(_), End::Own(_)) => {
-                unreachable!("a move has a global end, and its own memory is a source")
-            }
+            (End::Buffer(_) | End::Own(_), End::Buffer(_) | End::Own(_)) => unreachable!("a move has a global end"),
         }
     }
 

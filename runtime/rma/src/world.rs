@@ -82,6 +82,14 @@ impl World {
     /// # Errors
     /// An operation whose handle nobody waited for has failed, or the job is at fault.
     pub fn finish(self) -> Result<()> {
+        self.leave()
+    }
+
+    /// As [`finish`](Self::finish), for a world that something else still holds: nothing may be done with it afterwards. Collective.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn leave(&self) -> Result<()> {
         let alone = !self.shared().survives() && self.shared().is_all_mapped();
         if alone {
             self.barrier()?;

@@ -3,8 +3,10 @@
 
 mod support;
 
-use pelago_base::GlobalAddress;
-use pelago_rma::GlobalPtr;
+use core::ptr::NonNull;
+
+use pelago_base::{AtomicOperator, GlobalAddress};
+use pelago_rma::{Error, GlobalPtr};
 use support::{on_every_platform, run};
 
 #[test]
@@ -39,5 +41,42 @@ fn slices_of_a_segment_are_its_memory_between_barriers() {
         world.barrier().unwrap();
         // SAFETY: every rank has read what it wanted, and nobody writes any more.
         assert_eq!(unsafe { memory.local().as_slice() }, [1, 2, 3, world.rank().number()]);
+    });
+}
+
+/// What an operation brings to the program's memory is there before what is ordered after it reads it, whatever the transport does, and
+/// though both go to the same rank.
+#[test]
+fn what_was_fetched_may_be_sent_on() {
+    on_every_platform(&[2, 3], |world, platform| {
+        let words = world.alloc::<u64>(4).unwrap();
+        let peer = world.rank().next(world.size());
+        words.local().store(0, 100 + u64::from(world.rank()));
+        world.barrier().unwrap();
+        let mut memory = [0u64; 2];
+        let found = NonNull::from(&mut memory[0]);
+        let copied = NonNull::from(&mut memory[1]);
+        let address = |index| words.at(peer, index).address();
+        for round in 0..50 {
+            // SAFETY: the array outlives the operations, all of which are waited for, and is not touched meanwhile.
+            let last = unsafe {
+                let fetched = world.fetch_raw(words.at(peer, 0), AtomicOperator::Add, 1u64, found).unwrap();
+                let sent = world.after(&fetched).put_raw(address(1), found.cast(), 8).unwrap();
+                let back = world.after(&sent).get_raw(address(1), copied.cast(), 8).unwrap();
+                world.after(&back).put_raw(address(2), copied.cast(), 8).unwrap()
+            };
+            last.wait().unwrap();
+            let expected = 100 + u64::from(peer) + round;
+            assert_eq!(
+                [world.get(words.at(peer, 1)).unwrap(), world.get(words.at(peer, 2)).unwrap()],
+                [expected; 2],
+                "{platform:?}"
+            );
+        }
+        world.barrier().unwrap();
+        // SAFETY: as above; nothing comes of an operation that is refused.
+        let refused =
+            unsafe { world.fetch_raw(words.at(peer, 0), AtomicOperator::Add, 1, found.cast::<u8>().add(4).cast::<u64>()) };
+        assert!(matches!(refused, Err(Error::Invalid(_))));
     });
 }

@@ -310,7 +310,12 @@ impl Engine {
         let Some(record) = self.record_mut(id) else { return };
         record.out -= 1;
         match result {
-            Ok(word) => record.word = word,
+            Ok(word) => {
+                record.word = word;
+                if let Some(task) = &record.task {
+                    task.bring(word);
+                }
+            }
             Err(failure) => drop(record.failure.get_or_insert(failure)),
         }
         if record.is_done() {

@@ -146,5 +146,5 @@ impl<'c> Ordered<'c> {
 }
 
 fn task<T: Word>(at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Task {
-    Task::Atomic { at: at.address(), width: T::WIDTH, operator, operand: operand.to_bits() }
+    Task::Atomic { at: at.address(), width: T::WIDTH, operator, operand: operand.to_bits(), into: None }
 }

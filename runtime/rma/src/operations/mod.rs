@@ -1,6 +1,6 @@
 //! The operations themselves: first the direct way to mapped memory, then the way through the engine.
 //!
-//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words. Each file has the direct operations of
+//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
 mod atomic;
@@ -8,6 +8,7 @@ mod copy;
 mod get;
 mod message;
 mod put;
+mod raw;
 
 use pelago_base::Shape;
 use pelago_memory::Pod;

@@ -1,0 +1,22 @@
+//! The C interface of ACP: `libacp.so`, `libacp.a` and `include/acp.h`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `ffi` | the functions that C sees: they check nothing, decide nothing |
+//! | `library` | the life of the library: init, finalize, reset, sync |
+//! | `memory` | which global addresses there are: starter memory, what the program registered |
+//! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0012-acp-handles.md`) |
+//! | `turns` | one thread at a time, and waits that let others in |
+//! | `refusal` | what is wrong with a call, in one line |
+//!
+//! A call that cannot be done says why in one line on standard error and returns what the interface has for failure. An operation that
+//! fails after its call has returned ends the job with one line, because the interface has no way to tell.
+//!
+//! Absent on purpose: which networks exist, how ranks are started, and how operations are ordered; that is `pelago`'s.
+
+mod access;
+pub mod ffi;
+mod library;
+mod memory;
+mod refusal;
+mod turns;

@@ -1,0 +1,318 @@
+//! The life of the library: init, finalize, reset, sync.
+//!
+//! The process joins the job when it first initializes the library, and leaves it when it exits after finalizing it. Between the two, each
+//! round from init to finalize has fresh starter memory and no registrations.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+use pelago::containers::GlobalHeap;
+use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric};
+
+use crate::access::{ALL, Numbers, Pending};
+use crate::memory::{Memory, Regions};
+use crate::refusal::{self, Refusal};
+use crate::turns::{Turns, Waiter};
+use crate::{ffi, refusal::End};
+
+/// Bytes of starter memory, unless the launcher says otherwise.
+const STARTER_BYTES: u64 = 1 << 20;
+
+/// One over the part of a rank's symmetric heap that `acp_malloc` allocates from.
+const HEAP_SHARE: u64 = 4;
+
+/// The variable by which `acprun` says how many bytes of starter memory there are.
+const STARTER_VARIABLE: &str = "PELAGO_ACP_STARTER_BYTES";
+
+/// The library in this process, from its first initialization on.
+pub(crate) struct Library {
+    memory: Memory,
+    numbers: Numbers,
+    turns: Turns<Core>,
+    /// Whether it is initialized and not finalized.
+    active: AtomicBool,
+    /// Which numbers ranks were given by `acp_reset`; `None` if they have their own.
+    numbering: RwLock<Option<Numbering>>,
+}
+
+/// What threads use one at a time.
+pub(crate) struct Core {
+    pub(crate) context: &'static Context,
+    pub(crate) pending: Pending,
+    pub(crate) regions: Regions,
+    pub(crate) job: &'static Job,
+    round: Option<Round>,
+}
+
+/// What there is from init to finalize.
+struct Round {
+    _starter: Symmetric<'static, u64>,
+    heap: GlobalHeap<'static>,
+    /// A word for each step of a meeting.
+    lines: Symmetric<'static, u64>,
+    meetings: u64,
+}
+
+/// Numbers that `acp_reset` gave to ranks.
+struct Numbering {
+    /// Of each rank of the job.
+    numbers: Vec<u32>,
+    /// The rank of the job that has each number.
+    ranks: Vec<u32>,
+}
+
+impl Waiter for Core {
+    fn context(&self) -> &'static Context {
+        self.context
+    }
+}
+
+static LIBRARY: OnceLock<Library> = OnceLock::new();
+
+/// Held while the library is initialized, finalized or reset.
+static LIFE: Mutex<()> = Mutex::new(());
+
+/// The library, if it is initialized.
+#[inline]
+pub(crate) fn library() -> Result<&'static Library, Refusal> {
+    LIBRARY.get().filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)
+}
+
+/// This process's rank, if it has become one.
+pub(crate) fn who() -> Option<u32> {
+    LIBRARY.get().map(Library::rank)
+}
+
+/// `acp_init`.
+pub(crate) fn init() -> Result<(), Refusal> {
+    let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+    let starter_bytes = starter_bytes()?;
+    let library = match LIBRARY.get() {
+        Some(library) if library.active.load(Ordering::Acquire) => return Err(Refusal::Initialized),
+        Some(library) => library,
+        None => {
+            let job: &'static Job = Box::leak(Box::new(Job::join()?));
+            ffi::at_exit();
+            LIBRARY.get_or_init(|| Library::new(job))
+        }
+    };
+    library.begin(starter_bytes)
+}
+
+/// Leaves the job, when the process ends in good order. Returns the exit code if something is wrong.
+pub(crate) fn leave() -> Option<i32> {
+    let library = LIBRARY.get().filter(|library| !library.active.load(Ordering::Acquire))?;
+    // A thread that is still inside will not come out any more.
+    let (error, code) = library.turns.try_with(|core| Some((core.job.leave().err()?, core.job.exit_code())))??;
+    Some(verdict(code, &error, "exit"))
+}
+
+/// Ends the process, because what is wrong cannot be told by a result.
+pub(crate) fn end(error: &Error, function: &str) -> ! {
+    let code = LIBRARY.get().and_then(|library| library.turns.try_with(|core| core.job.exit_code())?);
+    ffi::exit_now(verdict(code, error, function))
+}
+
+/// The exit code for an error, which is told here unless a launcher does.
+fn verdict(code: Option<i32>, error: &Error, function: &str) -> i32 {
+    if let Some(code) = code {
+        return code;
+    }
+    refusal::say(who(), &format_args!("{function}: {error}; the job is ended"));
+    if error.scope() == Scope::Peer { 3 } else { 1 }
+}
+
+fn starter_bytes() -> Result<u64, Refusal> {
+    let Ok(text) = std::env::var(STARTER_VARIABLE) else { return Ok(STARTER_BYTES) };
+    text.parse().map_err(|_| Refusal::StarterSize(text))
+}
+
+impl Library {
+    fn new(job: &'static Job) -> Self {
+        let core = Core { context: job, pending: Pending::default(), regions: Regions::default(), job, round: None };
+        Self {
+            memory: Memory::new(job),
+            numbers: Numbers::new(),
+            turns: Turns::new(core),
+            active: AtomicBool::new(false),
+            numbering: RwLock::new(None),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    #[inline]
+    pub(crate) fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    #[inline]
+    pub(crate) fn turns(&self) -> &Turns<Core> {
+        &self.turns
+    }
+
+    /// The number of this rank.
+    pub(crate) fn rank(&self) -> u32 {
+        self.number_of(self.memory.me())
+    }
+
+    /// How many ranks the job has.
+    pub(crate) fn size(&self) -> u32 {
+        self.memory.size()
+    }
+
+    /// The number of a rank of the job.
+    pub(crate) fn number_of(&self, rank: Rank) -> u32 {
+        let numbering = self.numbering.read().unwrap_or_else(PoisonError::into_inner);
+        numbering.as_ref().map_or(rank.number(), |numbering| numbering.numbers[rank.index()])
+    }
+
+    /// The rank of the job that has this number.
+    pub(crate) fn rank_of(&self, number: c_int) -> Result<Rank, Refusal> {
+        let size = self.size();
+        let known = u32::try_from(number).ok().filter(|&number| number < size);
+        let number = known.ok_or(Refusal::Rank { rank: number, ranks: size })?;
+        let numbering = self.numbering.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(Rank::new(numbering.as_ref().map_or(number, |numbering| numbering.ranks[number as usize])))
+    }
+
+    /// The starter memory of the rank with this number.
+    pub(crate) fn starter_of(&self, number: c_int) -> Result<GlobalAddress, Refusal> {
+        Ok(self.memory.starter_of(self.rank_of(number)?))
+    }
+
+    /// The number of the rank that owns an address.
+    pub(crate) fn owner_of(&'static self, address: u64) -> Result<u32, Refusal> {
+        Ok(self.number_of(self.memory.locate(End::Source, address, 0)?.rank))
+    }
+
+    /// `acp_malloc`.
+    pub(crate) fn allocate(&self, bytes: usize, number: c_int) -> Result<GlobalAddress, Refusal> {
+        let rank = self.rank_of(number)?;
+        self.turns.with(|core| {
+            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(round.heap.allocate(rank, bytes as u64)?)
+        })
+    }
+
+    /// `acp_free`.
+    pub(crate) fn free(&self, address: u64) -> Result<(), Refusal> {
+        self.turns.with(|core| {
+            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(round.heap.free(GlobalAddress::from_bits(address))?)
+        })
+    }
+
+    /// Begins a round.
+    fn begin(&'static self, starter_bytes: u64) -> Result<(), Refusal> {
+        let steps = self.size().next_power_of_two().ilog2().max(1);
+        let begun = self.turns.with(|core| {
+            let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
+            let lines = core.job.alloc::<u64>(steps as usize)?;
+            // Pages that nobody touches cost nothing.
+            let heap = GlobalHeap::new(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
+            let (me, layout) = (core.job.rank(), self.memory.layout());
+            let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
+            self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
+            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0 });
+            // Nobody writes to memory that its owner has yet to clear.
+            core.job.barrier()
+        });
+        begun?;
+        self.active.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Ends a round: nothing is under way any more, and no memory is registered.
+    fn end_round(&'static self) -> Result<(), Refusal> {
+        self.sync()?;
+        self.active.store(false, Ordering::Release);
+        self.memory.set_areas((0, 0), (0, 0));
+        self.turns.with(|core| {
+            core.round = None;
+            core.regions.clear(&self.memory)
+        })
+    }
+
+    /// `acp_finalize`.
+    pub(crate) fn finalize(&'static self) -> Result<(), Refusal> {
+        let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        self.end_round()?;
+        *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+
+    /// `acp_reset`: every rank says which number it wants to have.
+    pub(crate) fn reset(&'static self, number: c_int) -> Result<(), Refusal> {
+        let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        let starter_bytes = starter_bytes()?;
+        let size = self.size();
+        // A number that nobody can have is 0, all others are one more.
+        let wanted = u32::try_from(number).ok().filter(|&number| number < size).map_or(0, |number| number + 1);
+        let mut numbers = vec![0; size as usize];
+        numbers[self.memory.me().index()] = wanted;
+        self.complete(ALL)?;
+        self.turns.with(|core| core.job.allreduce(&mut numbers, |one, other| one | other))?;
+        let numbering = Numbering::new(numbers).ok_or(Refusal::Ranks)?;
+        self.end_round()?;
+        *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = Some(numbering);
+        self.begin(starter_bytes)
+    }
+
+    /// `acp_sync`: everything that this rank has issued has ended, and so for all ranks.
+    pub(crate) fn sync(&'static self) -> Result<()> {
+        self.complete(ALL)?;
+        let (me, size) = (self.memory.me().number(), self.size());
+        let meeting = self.turns.with(|core| {
+            let round = core.round.as_mut()?;
+            round.meetings += 1;
+            Some(round.meetings)
+        });
+        let Some(meeting) = meeting else { return Ok(()) };
+        let mut step = 0;
+        while 1u32 << step < size {
+            let peer = Rank::new((me + (1 << step)) % size);
+            self.turns.with(|core| {
+                let Some(round) = &core.round else { return Ok(()) };
+                core.context.put(round.lines.at(peer, step), &[meeting]).map(drop)
+            })?;
+            self.turns.wait("acp_sync", |core| {
+                let met = core.round.as_ref().is_none_or(|round| round.lines.local().load(step) >= meeting);
+                Ok(met.then_some(()))
+            })?;
+            step += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Numbering {
+    /// The ranks by these numbers, each one more; `None` if they are not the numbers of all ranks.
+    fn new(mut numbers: Vec<u32>) -> Option<Self> {
+        let mut ranks = vec![u32::MAX; numbers.len()];
+        for (rank, number) in numbers.iter_mut().enumerate() {
+            *number = number.checked_sub(1)?;
+            let place = ranks.get_mut(*number as usize).filter(|place| **place == u32::MAX)?;
+            *place = rank as u32;
+        }
+        Some(Self { numbers, ranks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_all_numbers_once_are_a_numbering() {
+        let numbering = Numbering::new(vec![3, 1, 2]).unwrap();
+        assert_eq!((numbering.numbers, numbering.ranks), (vec![2, 0, 1], vec![1, 2, 0]));
+        for wrong in [vec![0, 1], vec![1, 1], vec![1, 3]] {
+            assert!(Numbering::new(wrong).is_none());
+        }
+    }
+}

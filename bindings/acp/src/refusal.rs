@@ -1,0 +1,85 @@
+//! What is wrong with a call, in one line.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pelago::Error;
+
+/// Lines that a process writes about calls that cannot be done; a program that goes on regardless would write without end.
+const LINES_MAX: u32 = 32;
+
+/// Why a call cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("acp_init comes first, and acp_finalize last")]
+    NotInitialized,
+    #[error("the library is initialized already")]
+    Initialized,
+    #[error("the {0} address is null")]
+    Null(End),
+    #[error("the {end} address {address:#018x} is not one of this job")]
+    Stranger { end: End, address: u64 },
+    #[error("{bytes} bytes at the {end} address {address:#018x} reach past the memory that it belongs to")]
+    Outside { end: End, address: u64, bytes: u64 },
+    #[error("the {end} address {address:#018x} is in no memory that is registered now")]
+    Unregistered { end: End, address: u64 },
+    #[error("the {end} address {address:#018x} is not a multiple of {bytes}")]
+    Misaligned { end: End, address: u64, bytes: u64 },
+    #[error("what was there is stored at the calling rank, and the destination address {0:#018x} is of another")]
+    Elsewhere(u64),
+    #[error("rank {rank} does not exist: the job has {ranks}")]
+    Rank { rank: i32, ranks: u32 },
+    #[error("the ranks that were asked for are not the ranks of the job, each once")]
+    Ranks,
+    #[error("color {0} does not exist: there is one, 0")]
+    Color(i32),
+    #[error("{bytes} bytes at {address:#x} are not memory of this process")]
+    NoMemory { address: usize, bytes: usize },
+    #[error("{0:#x} is not the key of memory that is registered now")]
+    Key(u64),
+    #[error("too many regions are registered: the limit is {0}")]
+    Keys(usize),
+    #[error("the size of starter memory cannot be {0:?}: it is a number of bytes")]
+    StarterSize(String),
+    #[error(transparent)]
+    Failed(#[from] Error),
+    /// An operation failed after its call had returned.
+    #[error(transparent)]
+    Earlier(Error),
+}
+
+/// Which of the addresses of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Destination,
+    Source,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Destination => "destination",
+            Self::Source => "source",
+        })
+    }
+}
+
+/// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
+pub(crate) fn tell(rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
+    static LINES: AtomicU32 = AtomicU32::new(0);
+    let line = LINES.fetch_add(1, Ordering::Relaxed);
+    match line.cmp(&LINES_MAX) {
+        std::cmp::Ordering::Less => say(rank, &format_args!("{function}: {why}")),
+        std::cmp::Ordering::Equal => say(rank, &"further calls that cannot be done are not reported"),
+        // Far from wrapping around to be told again.
+        std::cmp::Ordering::Greater => LINES.store(LINES_MAX + 1, Ordering::Relaxed),
+    }
+}
+
+/// Writes one line to standard error.
+pub(crate) fn say(rank: Option<u32>, what: &dyn fmt::Display) {
+    use std::io::Write;
+    let who = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+    // One write, so that the lines of ranks do not mix; nobody may listen any more.
+    let _ = std::io::stderr().write_all(format!("acp: {who}{what}\n").as_bytes());
+}

@@ -1,0 +1,221 @@
+//! Memory on any rank, allocated and freed by any rank.
+//!
+//! Each rank has an arena, and words for it: where the part begins that was never allocated, and for each class of sizes the last block that
+//! was freed, which leads to the one before. Blocks are taken and given back by compare-and-swap on these words.
+//!
+//! A word of a list holds the block's place and a count of changes: whoever read a block's successor and is overtaken by another who takes
+//! and gives back the same block finds another count, until it has changed 2²⁴ times in between.
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
+
+/// Bytes of a block before those that its user has: its mark, and where the next one in its list lies.
+const HEADER_BYTES: u64 = 16;
+
+/// The smallest block, with its header; classes are this, half as much again, and doublings of both.
+const BLOCK_BYTES_MIN: u64 = 32;
+
+/// Classes of sizes: up to blocks of a tebibyte.
+const CLASSES: usize = 70;
+
+/// Words of a rank's own part: the end of what was allocated, then a list for each class.
+const WORDS: usize = 1 + CLASSES;
+
+/// Low bits of a word of a list: one more than the place of the block, in units of 16 bytes.
+const PLACE_BITS: u32 = 40;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+
+/// The mark of a block that is in use; its class is added.
+const USED: u64 = 0x7065_6c61_676f_0100;
+
+/// Memory on any rank, allocated and freed by any rank.
+///
+/// A block has one of two sizes per power of two, so that up to a third of it is unused. What was freed is used again for the same class, and
+/// for smaller ones when nothing else is left; blocks are neither split nor joined.
+pub struct GlobalHeap<'w> {
+    world: &'w World,
+    words: Symmetric<'w, u64>,
+    arena: Symmetric<'w, u64>,
+}
+
+impl<'w> GlobalHeap<'w> {
+    /// A heap of `bytes` bytes on each rank. Collective.
+    ///
+    /// # Errors
+    /// As [`World::alloc`].
+    pub fn new(world: &'w World, bytes: u64) -> Result<Self> {
+        let words = world.alloc(WORDS)?;
+        let arena = world.alloc((bytes.next_multiple_of(HEADER_BYTES) / 8) as usize)?;
+        Ok(Self { world, words, arena })
+    }
+
+    /// The world that it is part of.
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// How many bytes of each rank it has, with those that it needs itself.
+    pub fn bytes(&self) -> u64 {
+        self.arena.len() as u64 * 8
+    }
+
+    /// Where the part of a rank begins; it has [`bytes`](Self::bytes) bytes.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn start_of(&self, rank: Rank) -> GlobalAddress {
+        self.at(rank, 0).address()
+    }
+
+    /// Allocates `bytes` bytes on `rank`, at a multiple of 16. They are not cleared.
+    ///
+    /// Cost: memory that was never used: two round trips. Memory that was freed: four. More if others allocate on the same rank meanwhile.
+    ///
+    /// # Errors
+    /// No memory is left there; the rank was lost, or the job is at fault.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn allocate(&self, rank: Rank, bytes: u64) -> Result<GlobalAddress> {
+        let none_left = Error::NoMemory { bytes, heap_bytes: self.bytes() };
+        let class = class_of(bytes).ok_or(none_left.clone())?;
+        let mut found = self.take(rank, class)?;
+        if found.is_none() {
+            found = self.extend(rank, class)?;
+        }
+        for larger in class + 1..CLASSES {
+            if found.is_some() || block_bytes(larger) > self.bytes() {
+                break;
+            }
+            found = self.take(rank, larger)?;
+        }
+        let place = found.ok_or(none_left)?;
+        Ok(self.at(rank, place + HEADER_BYTES).address())
+    }
+
+    /// Gives back what [`allocate`](Self::allocate) returned, wherever it lies.
+    ///
+    /// Cost: four round trips.
+    ///
+    /// # Errors
+    /// The address is not that of a block in use; the rank was lost, or the job is at fault.
+    pub fn free(&self, address: GlobalAddress) -> Result<()> {
+        let (rank, place) = self.place_of(address).ok_or(UNKNOWN)?;
+        let mark = self.world.get(self.at(rank, place))?;
+        let class = mark.wrapping_sub(USED);
+        if class >= CLASSES as u64 || self.world.compare_swap(self.at(rank, place), mark, 0)?.wait()? != mark {
+            return Err(UNKNOWN);
+        }
+        let list = self.list(rank, class as usize);
+        let mut head = self.world.get(list)?;
+        loop {
+            let linked = self.world.put(self.at(rank, place + 8), &[head & PLACE_MASK])?;
+            let new = next_count(head) | (place / HEADER_BYTES + 1);
+            let found = self.world.after(&linked).compare_swap(list, head, new)?.wait()?;
+            if found == head {
+                return Ok(());
+            }
+            head = found;
+        }
+    }
+
+    /// How many bytes its rank's part has from an address of it on.
+    pub(crate) fn left(&self, address: GlobalAddress) -> u64 {
+        let rank = self.world.reach().addresses().rank(address);
+        self.bytes() - (address.bits() - self.at(rank, 0).address().bits())
+    }
+
+    /// Takes a block that was freed; its place in the arena.
+    fn take(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
+        let list = self.list(rank, class);
+        let mut head = self.world.get(list)?;
+        while let Some(number) = (head & PLACE_MASK).checked_sub(1) {
+            let place = number * HEADER_BYTES;
+            // Of a block that another takes meanwhile this may be anything; the count in the list is another then.
+            let next = self.world.get(self.at(rank, place + 8))?;
+            let found = self.world.compare_swap(list, head, next_count(head) | (next & PLACE_MASK))?.wait()?;
+            if found == head {
+                self.mark(rank, place, class)?;
+                return Ok(Some(place));
+            }
+            head = found;
+        }
+        Ok(None)
+    }
+
+    /// Takes a block that was never used.
+    fn extend(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
+        let end = self.words.at(rank, 0);
+        let mut place = self.world.get(end)?;
+        loop {
+            if block_bytes(class) > self.bytes() - place {
+                return Ok(None);
+            }
+            let found = self.world.compare_swap(end, place, place + block_bytes(class))?.wait()?;
+            if found == place {
+                self.mark(rank, place, class)?;
+                return Ok(Some(place));
+            }
+            place = found;
+        }
+    }
+
+    /// Marks a block as used. Waited for, as another rank may be the one that frees it.
+    fn mark(&self, rank: Rank, place: u64, class: usize) -> Result<()> {
+        self.world.put(self.at(rank, place), &[USED + class as u64])?.wait()
+    }
+
+    fn list(&self, rank: Rank, class: usize) -> GlobalPtr<u64> {
+        self.words.at(rank, 1 + class)
+    }
+
+    /// The word at a place of the arena.
+    fn at(&self, rank: Rank, place: u64) -> GlobalPtr<u64> {
+        self.arena.at(rank, (place / 8) as usize)
+    }
+
+    /// The owner of a block, and the place of its header.
+    fn place_of(&self, address: GlobalAddress) -> Option<(Rank, u64)> {
+        let rank = self.world.reach().addresses().rank(address);
+        if rank.number() >= self.world.size() {
+            return None;
+        }
+        let inside = address.bits().wrapping_sub(self.at(rank, 0).address().bits());
+        let is_block = inside < self.bytes() && inside.is_multiple_of(HEADER_BYTES) && inside >= HEADER_BYTES;
+        is_block.then(|| (rank, inside - HEADER_BYTES))
+    }
+}
+
+const UNKNOWN: Error = Error::Invalid("the address is not that of memory in use on the global heap");
+
+/// The count of changes, one more, in its place.
+fn next_count(head: u64) -> u64 {
+    (head & !PLACE_MASK).wrapping_add(1 << PLACE_BITS)
+}
+
+/// The smallest class whose blocks have room.
+fn class_of(bytes: u64) -> Option<usize> {
+    let needed = bytes.checked_add(HEADER_BYTES)?;
+    (0..CLASSES).find(|&class| block_bytes(class) >= needed)
+}
+
+/// Bytes of a block, with its header.
+fn block_bytes(class: usize) -> u64 {
+    let half = BLOCK_BYTES_MIN / 2 * (class as u64 % 2);
+    (BLOCK_BYTES_MIN + half) << (class / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_as_large_as_they_must_be_and_no_larger_than_half_as_much_again() {
+        for bytes in [1, 16, 17, 32, 33, 48, 49, 1000, 4080, 4081, 1 << 30] {
+            let block = block_bytes(class_of(bytes).unwrap());
+            assert!(block >= bytes + HEADER_BYTES && block.is_multiple_of(16), "{bytes}: {block}");
+            assert!(block <= BLOCK_BYTES_MIN || 2 * block <= 3 * (bytes + HEADER_BYTES + 15), "{bytes}: {block}");
+        }
+        assert_eq!(class_of(u64::MAX), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! Keys with values.
+//!
+//! The state of an element says whether its key is there, and how often its value was written. Whoever writes a value has first made the
+//! state *busy* with the next number, alone by compare-and-swap. So a value that was read between two equal states that are not busy is whole.
+//! The first value was written before anybody could find its element: if its number is still the state's after it was read, it is whole too,
+//! in whatever order the two were read together.
+
+use core::marker::PhantomData;
+use core::sync::atomic::{Ordering, fence};
+
+use pelago_base::Rank;
+use pelago_rma::{Pod, Result};
+use zerocopy::IntoBytes;
+
+use crate::GlobalHeap;
+use crate::table::{Element, Table};
+
+/// Low bits of a state; above them the value's number.
+const KIND_BITS: u32 = 2;
+const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
+/// The key is not there.
+const GONE: u64 = 0;
+/// The key is there.
+const THERE: u64 = 1;
+/// The value is being written.
+const BUSY: u64 = 2;
+
+/// Keys with values, spread over all ranks.
+///
+/// All ranks use it at once; every operation takes effect at one moment between its call and its return. Two that concern one key may wait
+/// for each other while one of them writes a value, no others.
+pub struct GlobalMap<'h, 'w, K, V> {
+    table: Table<'h, 'w>,
+    pairs: PhantomData<fn(K) -> V>,
+}
+
+impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
+    /// A map with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    ///
+    /// # Errors
+    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
+        Ok(Self { table: Table::new(heap, buckets)?, pairs: PhantomData })
+    }
+
+    /// The rank that a key lies on.
+    pub fn owner(&self, key: &K) -> Rank {
+        self.table.owner(key.as_bytes())
+    }
+
+    /// Adds a key with its value, unless it is there already; returns whether it was added.
+    ///
+    /// Cost: of a new key: two round trips, one more for each other key in its bucket, and those of an allocation for the first of many on
+    /// a rank.
+    ///
+    /// # Errors
+    /// The heap is full on the key's rank; that rank was lost, or the job is at fault.
+    pub fn insert(&self, key: &K, value: &V) -> Result<bool> {
+        let element = self.table.find_or_add(key.as_bytes(), &words_of(value), THERE)?;
+        if element.is_new {
+            return Ok(true);
+        }
+        let mut state = element.state;
+        loop {
+            match state & KIND_MASK {
+                THERE => return Ok(false),
+                GONE => match self.write(&element, state, value)? {
+                    None => return Ok(true),
+                    Some(found) => state = found,
+                },
+                _ => state = self.later(&element)?,
+            }
+        }
+    }
+
+    /// Writes the value of a key, which is added if it is not there; returns whether it was added.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn set(&self, key: &K, value: &V) -> Result<bool> {
+        let element = self.table.find_or_add(key.as_bytes(), &words_of(value), THERE)?;
+        if element.is_new {
+            return Ok(true);
+        }
+        let mut state = element.state;
+        loop {
+            if state & KIND_MASK == BUSY {
+                state = self.later(&element)?;
+                continue;
+            }
+            match self.write(&element, state, value)? {
+                None => return Ok(state & KIND_MASK == GONE),
+                Some(found) => state = found,
+            }
+        }
+    }
+
+    /// The value of a key, if it is there.
+    ///
+    /// Cost: three round trips, four if the value was written more than once, and one more for each other key before it in its bucket.
+    ///
+    /// # Errors
+    /// The key's rank was lost, or the job is at fault.
+    pub fn find(&self, key: &K) -> Result<Option<V>> {
+        let mut value = vec![0u64; size_of::<V>().div_ceil(8)];
+        loop {
+            let Some(element) = self.table.find(key.as_bytes(), &mut value)? else { return Ok(None) };
+            match element.state & KIND_MASK {
+                GONE => return Ok(None),
+                BUSY => self.table.pause()?,
+                _ if self.is_whole(&element, &mut value)? => {
+                    return Ok(V::read_from_prefix(value.as_bytes()).ok().map(|(value, _)| value));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes a key out; returns whether it was there.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn remove(&self, key: &K) -> Result<bool> {
+        let Some(element) = self.table.find(key.as_bytes(), &mut [])? else { return Ok(false) };
+        let mut state = element.state;
+        loop {
+            match state & KIND_MASK {
+                GONE => return Ok(false),
+                BUSY => state = self.later(&element)?,
+                _ => {
+                    let gone = state & !KIND_MASK | GONE;
+                    let found = self.table.world().compare_swap(element.state_at(), state, gone)?.wait()?;
+                    if found == state {
+                        return Ok(true);
+                    }
+                    state = found;
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with every key of this rank and its value, in no order. No other rank may write values meanwhile.
+    ///
+    /// Cost: no message. Keys that others add meanwhile may be missed.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn for_each_local(&self, mut f: impl FnMut(K, V)) -> Result<()> {
+        self.table.for_each_local(size_of::<V>().div_ceil(8), |key, bytes, state, value| {
+            if let (Ok(key), Ok((value, _))) =
+                (K::read_from_bytes(&key.as_bytes()[..bytes]), V::read_from_prefix(value.as_bytes()))
+                && state & KIND_MASK == THERE
+            {
+                f(key, value);
+            }
+        })
+    }
+
+    /// Takes all keys out, and gives their memory back. Collective.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn clear(&self) -> Result<()> {
+        self.table.clear()
+    }
+
+    /// Writes a value over one whose state is `state`; `Some` with the state that is there if it is another by now.
+    fn write(&self, element: &Element, state: u64, value: &V) -> Result<Option<u64>> {
+        let world = self.table.world();
+        let number = ((state >> KIND_BITS) + 1) << KIND_BITS;
+        let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
+        if found != state {
+            return Ok(Some(found));
+        }
+        let written = world.put(element.value_at(size_of::<K>()), &words_of(value))?;
+        world.after(&written).set(element.state_at(), number | THERE)?.wait()?;
+        Ok(None)
+    }
+
+    /// Whether `value`, read together with the state of an element whose key was there then, is a value that was written; reads it again if
+    /// that cannot be known otherwise.
+    fn is_whole(&self, element: &Element, value: &mut [u64]) -> Result<bool> {
+        let world = self.table.world();
+        if element.state >> KIND_BITS > 0 {
+            world.get_into(element.value_at(size_of::<K>()), value)?;
+        }
+        // The state is read after the value.
+        fence(Ordering::Acquire);
+        Ok(world.get(element.state_at())? == element.state)
+    }
+
+    /// The state of an element, some time later.
+    fn later(&self, element: &Element) -> Result<u64> {
+        self.table.pause()?;
+        self.table.world().get(element.state_at())
+    }
+}
+
+/// A value as whole words, the last filled up with zeros.
+fn words_of<V: Pod>(value: &V) -> Vec<u64> {
+    let mut words = vec![0u64; size_of::<V>().div_ceil(8)];
+    words.as_mut_bytes()[..size_of::<V>()].copy_from_slice(value.as_bytes());
+    words
+}

@@ -1,0 +1,110 @@
+//! Keys that are counted.
+
+use core::marker::PhantomData;
+
+use pelago_base::Rank;
+use pelago_rma::{Pod, Result};
+use zerocopy::IntoBytes;
+
+use crate::GlobalHeap;
+use crate::table::Table;
+
+/// Keys with counts, spread over all ranks. A key that was removed has the count 0, which is as if it were not there.
+///
+/// All ranks use it at once; every operation takes effect at one moment between its call and its return.
+pub struct GlobalMultiset<'h, 'w, K> {
+    table: Table<'h, 'w>,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
+    /// A multiset with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    ///
+    /// # Errors
+    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
+        Ok(Self { table: Table::new(heap, buckets)?, keys: PhantomData })
+    }
+
+    /// The rank that a key lies on.
+    pub fn owner(&self, key: &K) -> Rank {
+        self.table.owner(key.as_bytes())
+    }
+
+    /// Counts a key `count` times more; returns how often it was there before.
+    ///
+    /// Cost: of a key that is there: three round trips, and one more for each other key before it in its bucket. Of a new one: two, and
+    /// those of an allocation for the first of many on a rank.
+    ///
+    /// # Errors
+    /// The heap is full on the key's rank; that rank was lost, or the job is at fault.
+    pub fn insert(&self, key: &K, count: u64) -> Result<u64> {
+        let element = self.table.find_or_add(key.as_bytes(), &[], count)?;
+        if element.is_new {
+            return Ok(0);
+        }
+        self.table.world().fetch_add(element.state_at(), count)?.wait()
+    }
+
+    /// How often a key is there.
+    ///
+    /// Cost: two round trips, and one more for each other key before it in its bucket.
+    ///
+    /// # Errors
+    /// The key's rank was lost, or the job is at fault.
+    pub fn count(&self, key: &K) -> Result<u64> {
+        Ok(self.table.find(key.as_bytes(), &mut [])?.map_or(0, |element| element.state))
+    }
+
+    /// Counts a key once less, if it is there; returns how often it was there before.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn remove(&self, key: &K) -> Result<u64> {
+        let Some(element) = self.table.find(key.as_bytes(), &mut [])? else { return Ok(0) };
+        let mut count = element.state;
+        while count > 0 {
+            let found = self.table.world().compare_swap(element.state_at(), count, count - 1)?.wait()?;
+            if found == count {
+                break;
+            }
+            count = found;
+        }
+        Ok(count)
+    }
+
+    /// Takes a key out; returns how often it was there.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn remove_all(&self, key: &K) -> Result<u64> {
+        match self.table.find(key.as_bytes(), &mut [])? {
+            Some(element) if element.state > 0 => self.table.world().swap(element.state_at(), 0)?.wait(),
+            _ => Ok(0),
+        }
+    }
+
+    /// Calls `f` with every key of this rank and how often it is there, in no order.
+    ///
+    /// Cost: no message. Keys that others add meanwhile may be missed.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn for_each_local(&self, mut f: impl FnMut(K, u64)) -> Result<()> {
+        self.table.for_each_local(0, |key, bytes, count, _| {
+            if let Ok(key) = K::read_from_bytes(&key.as_bytes()[..bytes])
+                && count > 0
+            {
+                f(key, count);
+            }
+        })
+    }
+
+    /// Takes all keys out, and gives their memory back. Collective.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn clear(&self) -> Result<()> {
+        self.table.clear()
+    }
+}

@@ -1,0 +1,240 @@
+//! The hash table under map and multiset: buckets on every rank, each a word that leads to a list of elements of the same rank.
+//!
+//! An element is found, or added at the head of its bucket by one compare-and-swap after its bytes were written. It is never taken out of
+//! its list: what a removal changes is its state, a word of its own. So a list only grows at its head, a successor never changes, and whoever
+//! walks needs no lock and may be overtaken by anything.
+//!
+//! *No key is there twice:* two ranks that add one key both swap the same word. The second finds another head than the one up to which it
+//! has looked, looks at what is new in front of that, and finds the key.
+//!
+//! What an element's state means is its user's. Elements of removed keys are used again when the key comes again, and given back when the
+//! table is cleared: its memory grows with the number of different keys that it has ever had.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use pelago_base::{Duration, GlobalAddress, Rank};
+use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
+
+use crate::GlobalHeap;
+use crate::hash::{hash, place};
+
+/// Words of an element before its key: its successor, its hash, its state, and the bytes of its key.
+const HEADER_WORDS: usize = 4;
+const NEXT: usize = 0;
+const HASH: usize = 1;
+const STATE: usize = 2;
+const KEY_BYTES: usize = 3;
+
+/// Bytes that a rank takes from another's heap for its next elements there: at first, and at most. It doubles, so that little is idle in
+/// small tables and few round trips are made for large ones.
+const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
+
+/// How long somebody who has to wait for another's change pauses before the next look.
+const PAUSE: Duration = Duration::from_microseconds(2);
+
+/// The part of a table that a rank holds, and its view of the rest.
+pub(crate) struct Table<'h, 'w> {
+    heap: &'h GlobalHeap<'w>,
+    buckets: Symmetric<'w, u64>,
+    state: RefCell<Own>,
+}
+
+/// What a rank knows alone.
+#[derive(Default)]
+struct Own {
+    /// Memory for the next elements, by the rank that they will lie on.
+    chunks: HashMap<u32, Chunk>,
+    /// All that was taken, to be given back.
+    taken: Vec<GlobalAddress>,
+    /// An element that is read or written.
+    words: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Chunk {
+    start: GlobalAddress,
+    used: u64,
+    bytes: u64,
+}
+
+/// An element that was found or added.
+pub(crate) struct Element {
+    at: GlobalPtr<u64>,
+    /// Its state when it was read, before its value.
+    pub(crate) state: u64,
+    /// Whether it was added.
+    pub(crate) is_new: bool,
+}
+
+impl Element {
+    /// The word of its state.
+    pub(crate) fn state_at(&self) -> GlobalPtr<u64> {
+        self.at.add(STATE as u64)
+    }
+
+    /// The first word of its value.
+    pub(crate) fn value_at(&self, key_bytes: usize) -> GlobalPtr<u64> {
+        self.at.add((HEADER_WORDS + key_bytes.div_ceil(8)) as u64)
+    }
+}
+
+impl<'h, 'w> Table<'h, 'w> {
+    /// A table with `buckets` buckets on each rank. Collective.
+    pub(crate) fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
+        if buckets == 0 {
+            return Err(Error::Invalid("a table needs a bucket on each rank"));
+        }
+        Ok(Self { heap, buckets: heap.world().alloc(buckets)?, state: RefCell::default() })
+    }
+
+    pub(crate) fn world(&self) -> &'w World {
+        self.heap.world()
+    }
+
+    /// The rank that a key lies on.
+    pub(crate) fn owner(&self, key: &[u8]) -> Rank {
+        self.bucket(hash(key)).0
+    }
+
+    /// Finds a key; copies what of its value fits to `value`.
+    pub(crate) fn find(&self, key: &[u8], value: &mut [u64]) -> Result<Option<Element>> {
+        let hash = hash(key);
+        let (_, bucket) = self.bucket(hash);
+        let head = self.world().get(bucket)?;
+        let own = &mut *self.state.borrow_mut();
+        self.walk(head, 0, hash, key, &mut own.words, value)
+    }
+
+    /// Finds a key, or adds it with a value and a state.
+    pub(crate) fn find_or_add(&self, key: &[u8], value: &[u64], state: u64) -> Result<Element> {
+        let hash = hash(key);
+        let (rank, bucket) = self.bucket(hash);
+        let own = &mut *self.state.borrow_mut();
+        let (mut head, mut seen) = (self.world().get(bucket)?, 0);
+        loop {
+            if let Some(element) = self.walk(head, seen, hash, key, &mut own.words, &mut [])? {
+                return Ok(element);
+            }
+            let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
+            let at = self.room(own, rank, bytes)?;
+            own.words.clear();
+            own.words.extend([head, hash, state, key.len() as u64]);
+            own.words.extend(words_of(key));
+            own.words.extend(value);
+            let written = self.world().put(at, &own.words)?;
+            let found = self.world().after(&written).compare_swap(bucket, head, at.address().bits())?.wait()?;
+            if found == head {
+                own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                return Ok(Element { at, state, is_new: true });
+            }
+            (head, seen) = (found, head);
+        }
+    }
+
+    /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that others add meanwhile
+    /// may be missed.
+    pub(crate) fn for_each_local(&self, value_words: usize, mut f: impl FnMut(&[u64], usize, u64, &[u64])) -> Result<()> {
+        let mut words = Vec::new();
+        for bucket in 0..self.buckets.len() {
+            let mut at = self.buckets.local().load(bucket);
+            while at != 0 {
+                let element = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(at))?;
+                let key_bytes = self.world().get(element.add(KEY_BYTES as u64))? as usize;
+                let key_words = key_bytes.div_ceil(8);
+                words.resize(HEADER_WORDS + key_words + value_words, 0);
+                self.world().get_into(element, &mut words)?;
+                let (key, value) = words[HEADER_WORDS..].split_at(key_words);
+                f(key, key_bytes, words[STATE], value);
+                at = words[NEXT];
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets every element. Collective.
+    pub(crate) fn clear(&self) -> Result<()> {
+        self.world().barrier()?;
+        self.buckets.local().clear();
+        let own = &mut *self.state.borrow_mut();
+        own.chunks.clear();
+        own.taken.drain(..).try_for_each(|chunk| self.heap.free(chunk))?;
+        self.world().barrier()
+    }
+
+    /// Pauses until another may have changed what this rank waits for.
+    pub(crate) fn pause(&self) -> Result<()> {
+        match self.world().wait_for("another rank's change of an element", Some(PAUSE), || Ok(None::<()>)) {
+            Err(Error::TimedOut { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The rank and the bucket of a hash.
+    fn bucket(&self, hash: u64) -> (Rank, GlobalPtr<u64>) {
+        let buckets = self.buckets.len() as u64;
+        let place = place(hash, buckets * u64::from(self.world().size()));
+        let rank = Rank::new((place / buckets) as u32);
+        (rank, self.buckets.at(rank, (place % buckets) as usize))
+    }
+
+    /// Looks for a key from `head` on, as far as `end`.
+    fn walk(
+        &self,
+        head: u64,
+        end: u64,
+        hash: u64,
+        key: &[u8],
+        words: &mut Vec<u64>,
+        value: &mut [u64],
+    ) -> Result<Option<Element>> {
+        let key_words = key.len().div_ceil(8);
+        let mut next = head;
+        while next != end {
+            let at = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(next))?;
+            // One read for all of it. An element with a shorter key ends before, but not its rank's memory: it was taken as a whole chunk,
+            // and what is too long for the rest of it is not this key.
+            let wanted = HEADER_WORDS + key_words + value.len();
+            words.resize(wanted.min(self.words_left(at)), 0);
+            self.world().get_into(at, words)?;
+            let is_it = words.len() == wanted && words[HASH] == hash && words[KEY_BYTES] == key.len() as u64;
+            if is_it && words[HEADER_WORDS..].iter().copied().zip(words_of(key)).all(|(one, other)| one == other) {
+                value.copy_from_slice(&words[HEADER_WORDS + key_words..]);
+                return Ok(Some(Element { at, state: words[STATE], is_new: false }));
+            }
+            next = words[NEXT];
+        }
+        Ok(None)
+    }
+
+    /// How many words the heap has from an element on.
+    fn words_left(&self, at: GlobalPtr<u64>) -> usize {
+        (self.heap.left(at.address()) / 8) as usize
+    }
+
+    /// Where the next element on `rank` will lie.
+    fn room(&self, own: &mut Own, rank: Rank, bytes: u64) -> Result<GlobalPtr<u64>> {
+        let chunk = match own.chunks.get(&rank.number()) {
+            Some(&chunk) if bytes <= chunk.bytes - chunk.used => chunk,
+            before => {
+                let doubled = before.map_or(CHUNK_BYTES.0, |chunk| (2 * chunk.bytes).min(CHUNK_BYTES.1));
+                let bytes = doubled.max(bytes);
+                let start = self.heap.allocate(rank, bytes)?;
+                own.taken.push(start);
+                let chunk = Chunk { start, used: 0, bytes };
+                own.chunks.insert(rank.number(), chunk);
+                chunk
+            }
+        };
+        Ok(GlobalPtr::from_address(chunk.start)?.add(chunk.used / 8))
+    }
+}
+
+/// Bytes as words, the last filled up with zeros.
+fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    })
+}

@@ -1,0 +1,48 @@
+//! Programs that check what they do, one for each group of functions, by every transport.
+
+use crate::build::{program, run};
+
+/// Runs a program that prints one line on each rank when all was as it should be.
+fn conforms(group: &str) {
+    let built = program(&format!("{group}.c"), group);
+    for transport in ["shm", "udp"] {
+        for ranks in [1, 2, 3, 4, 7] {
+            let ended = run(ranks, transport, &built, &ranks.to_string(), None);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            // Some calls are meant to be refused.
+            let refused_only = said.lines().all(|line| line.starts_with("acp: "));
+            assert!(ended.status.success() && refused_only, "{group}, {ranks} ranks, {transport}: {said}");
+            assert_eq!(ended.stdout, b"good\n".repeat(ranks as usize), "{group}, {ranks} ranks, {transport}");
+        }
+    }
+}
+
+#[test]
+fn the_library_begins_and_ends_several_times() {
+    conforms("infrastructure");
+}
+
+#[test]
+fn memory_of_every_kind_is_reached() {
+    conforms("memory");
+}
+
+#[test]
+fn copies_and_atomics_do_what_they_say() {
+    conforms("access");
+}
+
+#[test]
+fn what_is_ordered_comes_in_order() {
+    conforms("order");
+}
+
+#[test]
+fn threads_work_side_by_side() {
+    conforms("threads");
+}
+
+#[test]
+fn memory_is_allocated_on_every_rank() {
+    conforms("allocator");
+}

@@ -1,0 +1,39 @@
+//! The header and the library say the same: every function with its type, in C and in C++, and nothing else.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::build::{bindings, libraries, program, run};
+
+/// The functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = std::fs::read_to_string(bindings().join("include/acp.h")).unwrap();
+    let declarations = header.lines().filter(|line| line.ends_with(");") && !line.starts_with('#'));
+    let name = |line: &str| {
+        let before = line.split('(').next().unwrap();
+        before.rsplit([' ', '*']).next().unwrap().to_owned()
+    };
+    let found: BTreeSet<_> = declarations.map(name).filter(|name| name.starts_with("acp_")).collect();
+    assert!(found.len() >= 30, "{found:?}");
+    found
+}
+
+#[test]
+fn the_library_exports_what_the_header_declares() {
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libacp.so")).output().expect("nm");
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    let exported = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).filter(|name| name.contains("acp"));
+    assert_eq!(exported.map(str::to_owned).collect::<BTreeSet<_>>(), declared());
+}
+
+#[test]
+fn every_function_has_its_type_in_c_and_in_cpp() {
+    let table = std::fs::read_to_string(bindings().join("tests/c/interface.h")).unwrap();
+    let listed = table.lines().filter_map(|line| Some(line.strip_prefix("FUNCTION(")?.split(',').next()?.to_owned()));
+    assert_eq!(listed.collect::<BTreeSet<_>>(), declared(), "tests/c/interface.h has every function of acp.h");
+    for source in ["interface.c", "interface.cpp"] {
+        let built = program(source, &source.replace('.', "-"));
+        let ended = run(2, "shm", &built, "", None);
+        assert!(ended.status.success(), "{source}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+}

@@ -1,0 +1,7 @@
+//! C programs written for ACP: what the header says, what the library exports, and that programs do what they check.
+
+mod build;
+mod conformance;
+mod interface;
+mod scripts;
+mod wrong;

@@ -1,0 +1,72 @@
+//! What programs do wrong: the result says so, or the job ends with one line.
+
+use crate::build::{program, run};
+
+/// Bytes of starter memory that the program expects.
+const STARTER_BYTES: u32 = 4096;
+
+/// What a job of three ranks says, without the numbers of processes; and its exit code.
+fn ended(transport: &str, act: &str) -> (Option<i32>, Vec<String>, String) {
+    let built = program("bad.c", &format!("bad-{transport}-{act}"));
+    let ended = run(3, transport, &built, act, Some(STARTER_BYTES));
+    let lines = String::from_utf8(ended.stderr).unwrap();
+    let lines = lines.lines().map(|line| match line.split_once("(process ") {
+        Some((before, after)) => format!("{before}(process *){}", after.split_once(')').unwrap().1),
+        None => line.to_owned(),
+    });
+    (ended.status.code(), lines.collect(), String::from_utf8(ended.stdout).unwrap())
+}
+
+#[test]
+fn calls_that_cannot_be_done_say_so_and_hurt_nobody() {
+    for transport in ["shm", "udp"] {
+        let (code, lines, output) = ended(transport, "calls");
+        assert_eq!((code, output.as_str()), (Some(0), "good\ngood\ngood\n"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.starts_with("acp: ")), "{lines:?}");
+        for line in [
+            "acp: acp_sync: acp_init comes first, and acp_finalize last",
+            "acp: rank 1: acp_init: the library is initialized already",
+            "acp: rank 1: acp_query_starter_ga: rank 3 does not exist: the job has 3",
+            "acp: rank 1: acp_copy: the destination address is null",
+            "acp: rank 1: acp_copy: the destination address 0xffffffffffffffff is not one of this job",
+        ] {
+            assert!(lines.iter().any(|said| said == line), "{line}: {lines:?}");
+        }
+        assert!(lines.len() <= 3 * 40, "a program that goes on regardless is not reported for ever");
+    }
+}
+
+#[test]
+fn a_job_that_is_aborted_tells_why_and_loses_no_output() {
+    for transport in ["shm", "udp"] {
+        let (code, lines, output) = ended(transport, "abort");
+        assert_eq!((code, output.as_str()), (Some(1), "unflushed"));
+        assert_eq!(lines, ["acp: rank 2: on purpose", "pelago: rank 2 (process *) failed with exit code 1; the job was ended"]);
+    }
+}
+
+#[test]
+fn an_operation_that_fails_later_ends_the_job_with_one_line() {
+    for transport in ["shm", "udp"] {
+        for act in ["unregistered", "outside"] {
+            let (code, lines, _) = ended(transport, act);
+            assert_eq!((code, lines.len()), (Some(1), 2), "{act}: {lines:?}");
+            let [first, second] = [&lines[0], &lines[1]];
+            assert!(first.starts_with("acp: rank 0: acp_co") && first.contains("not in registered memory"), "{first}");
+            assert_eq!(second, "pelago: rank 0 (process *) failed with exit code 1; the job was ended");
+        }
+    }
+}
+
+#[test]
+fn whatever_ends_a_rank_is_told_once() {
+    for (act, code, line) in [
+        ("leave", 3, "pelago: rank 0 (process *) ended with exit code 0 in the middle of the job; the job was ended"),
+        ("die", 3, "pelago: rank 0 (process *) was killed by signal 6 (SIGABRT); the job was ended"),
+        ("code", 1, "pelago: rank 0 (process *) failed with exit code 7; the job was ended"),
+        ("deadlock", 1, "pelago: deadlock: every rank waits and nothing is under way; the job was ended"),
+    ] {
+        assert_eq!(ended("shm", act).0, Some(code), "{act}");
+        assert_eq!(ended("udp", act).1, [line], "{act}");
+    }
+}
