@@ -294,6 +294,60 @@ fn what_is_under_way_cannot_be_touched() {
 }
 
 #[test]
+fn rows_of_a_region_are_those_of_the_view() {
+    run(Platform::Mapped, 2, |world| {
+        let case = plain([2, 1, 1], [false; 3], [6, 4, 5], [[1, 1], [1, 1], [2, 1]]);
+        let mut fields = [Field::<u64, 3>::new(world, &case.arrays()[0]).unwrap()];
+        fields[0].cells_mut().iter_mut().enumerate().for_each(|(index, cell)| *cell = index as u64);
+        let mut plan = Plan::build(world, &mut fields, &Settings::default()).unwrap();
+        let view = fields[0].view();
+        let (first, extents) = ([-1, 0, -2], [4, 3, 7]);
+        let region = view.region(first, extents);
+        let near = [-2, -1, 0, 2, 3];
+        for at in near.into_iter().flat_map(|i| near.into_iter().flat_map(move |j| (-3..6).map(move |k| [i, j, k]))) {
+            for length in [0, 1, 5, 7, 8] {
+                let end = |d: usize| first[d] + extents[d] as isize;
+                let inside = |d: usize, length: usize| at[d] >= first[d] && at[d] + length as isize <= end(d);
+                if inside(0, 1) && inside(1, 1) && inside(2, length) {
+                    assert_eq!(region.row(at, length).len(), length);
+                    assert!(length == 0 || region.row(at, length) == view.row(at, length));
+                } else {
+                    assert!(refuses(|| region.row(at, length)), "{at:?} {length}");
+                }
+            }
+        }
+        let distances = [[-1, 0, 1], [1, 1, -2], [0, 2, 0]];
+        let expected = distances.map(|[i, j, k]| view.row([i, j, k], 3));
+        assert_eq!(region.rows([0; 3], distances, 3), expected);
+        // From a cell outside, rows inside; and one row outside is enough.
+        assert_eq!(region.rows([9, -9, 9], distances.map(|[i, j, k]| [i - 9, j + 9, k - 9]), 3), expected);
+        assert!(
+            refuses(|| region.rows([0; 3], [[0, 0, 0], [3, 0, 0]], 1))
+                && refuses(|| region.rows([0; 3], [[0, -1, 0], [0; 3]], 1))
+        );
+        for far in [isize::MIN, isize::MAX] {
+            for at in [[far, 0, 0], [0, far, 0], [0, 0, far]] {
+                assert!(refuses(|| region.row(at, 1)) && refuses(|| region.rows([0; 3], [at], 1)));
+                assert!(refuses(|| region.rows(at, [[0; 3], at.map(|at| at.wrapping_neg())], 0)));
+            }
+        }
+        assert!(refuses(|| region.row([0; 3], usize::MAX)) && refuses(|| view.region([0; 3], [usize::MAX, 1, 1])));
+        for (first, extents) in [([-2, 0, 0], [1, 1, 1]), ([0, 0, 0], [5, 1, 1]), ([0, 0, 0], [1, 1, 7])] {
+            assert!(refuses(|| view.region(first, extents)), "{first:?} {extents:?}");
+        }
+        let nothing = view.region([90; 3], [1, 0, 1]);
+        assert!(refuses(|| nothing.row([90; 3], 0)) && refuses(|| nothing.row([0; 3], 1)));
+        plan.start(&mut fields).unwrap();
+        let (view, inner, beside) = (fields[0].view(), [0; 3], if world.rank() == Rank::new(0) { 1 } else { -1 });
+        assert_eq!(view.region(inner, [3, 4, 5]).row([2, 3, 0], 5), view.row([2, 3, 0], 5));
+        assert!(refuses(|| view.region([beside, 0, 0], [3, 4, 5])) && refuses(|| view.region([beside, 0, 4], [3, 1, 1])));
+        plan.wait(&mut fields).unwrap();
+        assert_eq!(fields[0].view().region([beside, 0, 0], [3, 4, 5]).row([0; 3], 5).len(), 5);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn ranks_that_disagree_are_told() {
     run(Platform::Mapped, 2, |world| {
         let array = plain([2], [false], [6], [[1, 1]]).arrays()[0];
