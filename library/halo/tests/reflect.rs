@@ -342,7 +342,7 @@ fn rows_of_a_region_are_those_of_the_view() {
         assert_eq!(view.region(inner, [3, 4, 5]).row([2, 3, 0], 5), view.row([2, 3, 0], 5));
         assert!(refuses(|| view.region([beside, 0, 0], [3, 4, 5])) && refuses(|| view.region([beside, 0, 4], [3, 1, 1])));
         plan.wait(&mut fields).unwrap();
-        assert_eq!(fields[0].view().region([beside, 0, 0], [3, 4, 5]).row([0; 3], 5).len(), 5);
+        assert_eq!(fields[0].view().region([beside, 0, 0], [3, 4, 5]).row([beside, 0, 0], 5).len(), 5);
         world.barrier().unwrap();
     });
 }
