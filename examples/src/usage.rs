@@ -68,7 +68,7 @@ pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Res
 
 /// Reads how borders travel.
 pub(crate) fn method(text: &str) -> Result<Method, &'static str> {
-    Method::ALL.into_iter().find(|method| method.to_string() == text).ok_or("give direct or packed")
+    Method::ALL.into_iter().find(|method| method.to_string() == text).ok_or("give direct, packed or fetched")
 }
 
 /// Reads through whom edges and corners come.

@@ -47,7 +47,7 @@ struct Arguments {
     /// Into how many parts length and width are cut; by default, so that blocks have the least surface
     #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
     split: Option<[usize; 2]>,
-    /// direct or packed; by default, as a trial finds best
+    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = method)]
     method: Option<Method>,
     /// How corners come, direct or forwarded; by default, as a trial finds best

@@ -59,7 +59,7 @@ struct Arguments {
     /// The three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
-    /// How borders travel, direct or packed; by default, as a trial finds best
+    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = method)]
     method: Option<Method>,
     /// How edges come, direct or forwarded; by default, as a trial finds best

@@ -6,9 +6,9 @@
 //!   but copies of a plan that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
 //! - **N2** Such a copy writes halo cells at steps of its plan, and nothing else. It is issued when this rank has given leave for this
 //!   exchange, and this rank's `wait` ends after it has taken effect (`link.rs` has the argument). Leave is given by `start`, which marks
-//!   those steps in `under_way`; they stay marked until `wait` has seen the end.
-//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport may still read cells of
-//!   the block, of which nothing mutable is made while any step is marked.
+//!   those steps in `under_way`; they stay marked until `wait` has seen the end. So does the mark of borders, which others may read meanwhile.
+//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport or a
+//!   neighbour may still read cells of the block, of which nothing mutable is made while anything is marked.
 //! - **N4** A view borrows its field, and whatever marks steps or lets this rank write needs the field exclusively: no slice is alive then.
 //! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked when it is made. Its rows lie in it.
 #![allow(unsafe_code)]
@@ -30,7 +30,7 @@ pub struct Field<'w, T: Pod, const D: usize> {
     array: Array<D>,
     layout: Layout<D>,
     memory: Symmetric<'w, T>,
-    /// Whose halo cells others may write now (N2).
+    /// Whose halo cells others may write now, and whether they may read borders (N2).
     under_way: Steps,
     id: u64,
 }

@@ -41,7 +41,7 @@ fn himeno_is_bitwise_the_same_for_every_split() {
 fn himeno_is_bitwise_the_same_by_every_method_and_route() {
     for (transport, method, route) in ["shm", "udp"]
         .into_iter()
-        .flat_map(|transport| ["direct", "packed"].map(|method| (transport, method)))
+        .flat_map(|transport| ["direct", "packed", "fetched"].map(|method| (transport, method)))
         .flat_map(|(transport, method)| ["direct", "forwarded"].map(|route| (transport, method, route)))
     {
         let way = ["--method", method, "--route", route, "--explain"];

@@ -10,13 +10,15 @@ const CHANNELS: [(&[&str], &str); 3] = [
     (&["--length", "2", "--width", "2", "--steps", "5"], "7937bf7e1ff90c38"),
 ];
 
-/// Every way that can be asked for, and the one that is found.
-const WAYS: [&[&str]; 5] = [
+/// No way that is asked for, and every one that can be.
+const WAYS: [&[&str]; 7] = [
     &[],
     &["--method", "direct", "--route", "direct"],
     &["--method", "direct", "--route", "forwarded"],
     &["--method", "packed", "--route", "direct"],
     &["--method", "packed", "--route", "forwarded"],
+    &["--method", "fetched", "--route", "direct"],
+    &["--method", "fetched", "--route", "forwarded"],
 ];
 
 #[test]
@@ -76,9 +78,9 @@ fn the_choice_is_explained() {
     // Rank 1 is a neighbour on both sides, as the channel goes round.
     for step in ["rank 1 at (+0 +1)", "rank 1 at (+0 -1)", "rank 2 at (+1 +0)"] {
         let at = lines.iter().position(|line| line.starts_with(step)).unwrap_or_else(|| panic!("{step}: {explained:?}"));
-        let [direct, packed] = [lines[at + 1].trim_start(), lines[at + 2].trim_start()];
-        assert!(direct.starts_with("direct") && packed.starts_with("packed"), "{explained:?}");
-        assert_eq!([direct, packed].iter().filter(|line| line.contains("taken")).count(), 1, "{explained:?}");
+        let ways = [1, 2, 3].map(|line| lines[at + line].trim_start());
+        assert!(ways.iter().zip(["direct", "packed", "fetched"]).all(|(line, way)| line.starts_with(way)), "{explained:?}");
+        assert_eq!(ways.iter().filter(|line| line.contains("taken")).count(), 1, "{explained:?}");
     }
 }
 

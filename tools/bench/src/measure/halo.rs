@@ -24,12 +24,12 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     for (across, plane) in PLANES.into_iter().enumerate() {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
         field[0].cells_mut().fill(0.0);
-        for (method, name) in [(None, ""), (Some(Method::Direct), " direct"), (Some(Method::Packed), " packed")] {
+        for method in std::iter::once(None).chain(Method::ALL.map(Some)) {
             let mut plan = Plan::build(stage.world, &mut field, &Settings { halo: Halo::Faces, method, route: None })?;
             let mut taken = exchange(stage, &mut field, &mut plan, across)?;
             let cells = (edge * edge) as u64;
             let row = Row {
-                plane: Some(format!("{plane}{name}")),
+                plane: Some(method.map_or(plane.into(), |method| format!("{plane} {method}"))),
                 repetitions: Some(REPETITIONS),
                 median_ns: Some(rounded(percentile(&mut taken, 50))),
                 min_ns: Some(rounded(percentile(&mut taken, 0))),
