@@ -37,7 +37,7 @@ pub struct Choice {
 pub struct Candidate {
     /// What it is called.
     pub name: String,
-    /// The median cost of an exchange on this rank, if it was tried: with all neighbours in that direction and its opposite.
+    /// The lower quartile of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
     /// The same on the neighbour; for a route, on the slowest rank.
     pub there: Option<Duration>,

@@ -26,6 +26,10 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         field[0].cells_mut().fill(0.0);
         for method in std::iter::once(None).chain(Method::ALL.map(Some)) {
             let mut plan = Plan::build(stage.world, &mut field, &Settings { halo: Halo::Faces, method, route: None })?;
+            if method.is_none() && stage.is_sender() {
+                // Not a row, and so for people.
+                print!("{}", plan.explain());
+            }
             let mut taken = exchange(stage, &mut field, &mut plan, across)?;
             let cells = (edge * edge) as u64;
             let row = Row {
