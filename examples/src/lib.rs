@@ -10,7 +10,8 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
-//! | [`himeno`] | a stencil on a grid split in three directions: strided puts, ordered flags, waiting, reductions |
+//! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
+//! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod alltoall;
 pub mod barrier;
 pub mod collectives;
 pub mod counter;
+pub mod fields;
 pub mod himeno;
 pub mod incast;
 pub mod particles;
@@ -31,6 +33,12 @@ use std::process::ExitCode;
 pub const PROGRAMS: &[Program] = &[
     Program { name: "ring", summary: "every rank writes to its right neighbour", check: ring::check, main: ring::main },
     Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
+    Program {
+        name: "fields",
+        summary: "shallow water: five staggered fields, exchanged together",
+        check: fields::check,
+        main: fields::main,
+    },
     Program { name: "barrier", summary: "the time of a barrier, by each algorithm", check: barrier::check, main: barrier::main },
     Program {
         name: "collectives",

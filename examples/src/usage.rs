@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::World;
+use pelago::halo::{Method, Route};
 
 /// Why a program does not begin.
 pub(crate) enum Stop {
@@ -63,6 +64,16 @@ pub(crate) fn at_least_one(text: &str) -> Result<u32, &'static str> {
 /// Reads a number that is neither infinite nor none.
 pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Result<T, &'static str> {
     text.parse().ok().filter(|&value: &T| value.into().is_finite()).ok_or("give a finite number")
+}
+
+/// Reads how borders travel.
+pub(crate) fn method(text: &str) -> Result<Method, &'static str> {
+    Method::ALL.into_iter().find(|method| method.to_string() == text).ok_or("give direct, packed or fetched")
+}
+
+/// Reads through whom edges and corners come.
+pub(crate) fn route(text: &str) -> Result<Route, &'static str> {
+    [Route::Direct, Route::Forwarded].into_iter().find(|route| route.to_string() == text).ok_or("give direct or forwarded")
 }
 
 /// The first paragraph of clap's message.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use pelago::Rank;
+use pelago::halo::{Array, Block, Nodes, Template};
 
 /// Cells, blocks or distances along i, j and k; k is the direction in which memory runs.
 pub(crate) type Extent = [usize; 3];
@@ -78,8 +78,10 @@ impl Grid {
     pub(crate) fn new(cells: Extent, ranks: u32, split: Option<Split>) -> Result<Self, String> {
         let [ni, nj, nk] = cells;
         let Some(split) = split else {
-            let split = default_split(cells, ranks as usize);
-            let split = split.ok_or_else(|| format!("{ranks} ranks cannot share a grid of {ni}x{nj}x{nk} cells"))?;
+            let nodes = Nodes::of_least_surface(cells, ranks, LINE_CELLS);
+            let split = nodes
+                .map(|nodes| Split(nodes.parts()))
+                .ok_or_else(|| format!("{ranks} ranks cannot share a grid of {ni}x{nj}x{nk} cells"))?;
             return Ok(Self { cells, split });
         };
         let blocks = split.0.iter().try_fold(1usize, |blocks, &parts| blocks.checked_mul(parts));
@@ -98,107 +100,29 @@ impl Grid {
         Ok(Self { cells, split })
     }
 
-    /// The cells of `rank`.
-    pub(crate) fn block(&self, rank: Rank) -> Block {
-        let place = self.place(rank);
-        let first = std::array::from_fn(|d| first_of_part(self.cells[d], self.split.0[d], place[d]));
-        let end: Extent = std::array::from_fn(|d| first_of_part(self.cells[d], self.split.0[d], place[d] + 1));
-        Block { first, cells: std::array::from_fn(|d| end[d] - first[d]) }
-    }
-
     /// The cells of `block` that a sweep computes, counted from its first: all but the boundary of the grid.
-    pub(crate) fn interior(&self, block: Block) -> [Range<usize>; 3] {
+    pub(crate) fn interior(&self, block: Block<3>) -> [Range<usize>; 3] {
         std::array::from_fn(|d| {
             let end = (self.cells[d] - 1).saturating_sub(block.first[d]);
             usize::from(block.first[d] == 0)..end.min(block.cells[d])
         })
     }
 
-    /// The rank whose block lies one further in each direction by `step`; `None` outside the grid.
-    pub(crate) fn neighbour(&self, rank: Rank, step: Step) -> Option<Rank> {
-        let place = self.place(rank);
-        let mut number = 0;
-        for d in 0..3 {
-            let there = place[d].checked_add_signed(step[d])?;
-            if there >= self.split.0[d] {
-                return None;
-            }
-            number = number * self.split.0[d] + there;
-        }
-        Some(Rank::new(number as u32))
+    /// The array that ranks share, with one cell more on every side of a block: each field lies alike in memory, however it is split.
+    ///
+    /// # Errors
+    /// Blocks are too thin for their neighbours: one line that says why.
+    pub(crate) fn array(&self) -> Result<Array<3>, String> {
+        let array = Nodes::new(self.split.0, [false; 3])
+            .and_then(|nodes| Template::new(self.cells, nodes))
+            .and_then(|template| template.array().shadow([[1; 2]; 3]));
+        array.map_err(|error| error.to_string())
     }
-
-    /// The cells of the largest block, in each direction.
-    pub(crate) fn block_cells_max(&self) -> Extent {
-        std::array::from_fn(|d| self.cells[d].div_ceil(self.split.0[d]))
-    }
-
-    /// Where the block of `rank` lies among all blocks; the last direction runs fastest.
-    fn place(&self, rank: Rank) -> Extent {
-        let [_, j, k] = self.split.0;
-        let number = rank.number() as usize;
-        [number / k / j, number / k % j, number % k]
-    }
-}
-
-/// A step to a neighbouring block: −1, 0 or 1 in each direction.
-pub(crate) type Step = [isize; 3];
-
-/// The cells of one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// The first cell's place in the whole grid.
-    pub(crate) first: Extent,
-    pub(crate) cells: Extent,
-}
-
-/// The first plane of a part, when `planes` are cut into `parts` whose lengths differ by at most one, longer ones first.
-fn first_of_part(planes: usize, parts: usize, part: usize) -> usize {
-    part * (planes / parts) + part.min(planes % parts)
-}
-
-/// The split whose largest block has the least surface, counted in the cache lines that an exchange touches: a cell on a face
-/// across k costs a line of its own. Of equals, the one that cuts i most.
-fn default_split([ni, nj, nk]: Extent, ranks: usize) -> Option<Split> {
-    let mut best = None;
-    for parts_i in divisors(ranks).filter(|&parts| parts <= ni).rev() {
-        for parts_j in divisors(ranks / parts_i).filter(|&parts| parts <= nj).rev() {
-            let split = [parts_i, parts_j, ranks / parts_i / parts_j];
-            if split[2] > nk {
-                continue;
-            }
-            let lines = surface_lines([ni.div_ceil(split[0]), nj.div_ceil(split[1]), nk.div_ceil(split[2])], split);
-            if best.is_none_or(|(least, _)| lines < least) {
-                best = Some((lines, split));
-            }
-        }
-    }
-    best.map(|(_, split)| Split(split))
-}
-
-/// Cache lines on one face across each direction that is cut.
-fn surface_lines([bi, bj, bk]: Extent, split: Extent) -> usize {
-    let faces = [bj * bk.div_ceil(LINE_CELLS), bi * bk.div_ceil(LINE_CELLS), bi * bj];
-    // Blocks in the middle have two faces, those of two parts only one.
-    faces.iter().zip(split).map(|(lines, parts)| lines * (parts - 1).min(2)).sum()
-}
-
-fn divisors(number: usize) -> impl DoubleEndedIterator<Item = usize> {
-    (1..=number).filter(move |divisor| number.is_multiple_of(*divisor))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn grid(cells: Extent, parts: Extent) -> Grid {
-        Grid::new(cells, parts.iter().product::<usize>() as u32, Some(Split(parts))).unwrap()
-    }
-
-    fn ranks(parts: Extent) -> impl Iterator<Item = Rank> {
-        (0..parts.iter().product::<usize>() as u32).map(Rank::new)
-    }
 
     #[test]
     fn splits_are_read_as_written() {
@@ -234,54 +158,5 @@ mod tests {
         assert_eq!(split(4), [2, 2, 1]);
         assert_eq!(split(7), [7, 1, 1]);
         assert_eq!(split(16), [4, 4, 1]);
-    }
-
-    proptest! {
-        #[test]
-        fn blocks_tile_the_grid(cells in [1usize..9, 1usize..9, 1usize..9], wanted in [1usize..5, 1usize..5, 1usize..5]) {
-            let parts = std::array::from_fn(|d| wanted[d].min(cells[d]));
-            let grid = grid(cells, parts);
-            let mut owners = vec![0; cells.iter().product()];
-            for rank in ranks(parts) {
-                let Block { first, cells: block } = grid.block(rank);
-                prop_assert!(block.iter().zip(grid.block_cells_max()).all(|(&cells, most)| (1..=most).contains(&cells)));
-                for i in first[0]..first[0] + block[0] {
-                    for j in first[1]..first[1] + block[1] {
-                        for k in first[2]..first[2] + block[2] {
-                            owners[(i * cells[1] + j) * cells[2] + k] += 1;
-                        }
-                    }
-                }
-            }
-            prop_assert!(owners.iter().all(|&owners| owners == 1));
-        }
-
-        #[test]
-        fn neighbours_touch_and_know_each_other(cells in [4usize..9, 4usize..9, 4usize..9], parts in [1usize..5, 1usize..5, 1usize..5]) {
-            let grid = grid(cells, parts);
-            for rank in ranks(parts) {
-                let mine = grid.block(rank);
-                for number in 0..27 {
-                    let step: Step = [number / 9 - 1, number / 3 % 3 - 1, number % 3 - 1];
-                    let Some(other) = grid.neighbour(rank, step) else { continue };
-                    prop_assert_eq!(grid.neighbour(other, step.map(|s| -s)), Some(rank));
-                    let theirs = grid.block(other);
-                    let touches = |d: usize| match step[d] {
-                        -1 => theirs.first[d] + theirs.cells[d] == mine.first[d],
-                        0 => (theirs.first[d], theirs.cells[d]) == (mine.first[d], mine.cells[d]),
-                        _ => mine.first[d] + mine.cells[d] == theirs.first[d],
-                    };
-                    prop_assert!((0..3).all(touches));
-                }
-            }
-        }
-
-        #[test]
-        fn the_default_split_exists_whenever_there_is_one(cells in [1usize..6, 1usize..6, 1usize..6], ranks in 1usize..40) {
-            let exists = divisors(ranks).any(|i| {
-                divisors(ranks / i).any(|j| i <= cells[0] && j <= cells[1] && ranks / i / j <= cells[2])
-            });
-            prop_assert_eq!(default_split(cells, ranks).is_some(), exists);
-        }
     }
 }

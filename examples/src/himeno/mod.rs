@@ -1,20 +1,19 @@
 //! The Himeno benchmark: Jacobi's method with a 19-point stencil for a pressure, in 32-bit numbers.
 //!
 //! Written from its definition (R. Himeno, RIKEN, <https://i.riken.jp/en/supercom/documents/himenobmt/>). The grid is split in up to three
-//! directions; the field is bitwise the same for every split.
+//! directions; the field is bitwise the same for every split. Borders are exchanged by plans of `pelago::halo`, one for each of the two
+//! arrays that take turns.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `grid` | sizes, and the split into one block per rank |
-//! | `field` | the arrays of a rank, and the regions of them that travel |
+//! | `field` | the arrays of a rank |
 //! | `order` | which cells of a block are computed before its halo has come |
 //! | `sweep` | the stencil |
-//! | `halo` | the exchange of borders by one-sided puts |
 //! | `hash` | the hash of the field |
 
 mod field;
 mod grid;
-mod halo;
 mod hash;
 mod order;
 mod sweep;
@@ -23,16 +22,17 @@ mod tests;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::slice::from_mut;
 
 use clap::Parser;
+use pelago::halo::{Field, Halo, Method, Plan, Route, Settings};
 use pelago::{Duration, World};
 
-use crate::usage::{Stop, at_least_one, exit, finite, parse};
-use field::{Field, initial_p};
+use crate::usage::{Stop, at_least_one, exit, finite, method, parse, route};
+use field::{Coefficients, initial_p, pressures, set_p};
 use grid::{Grid, Size, Split};
-use halo::Halo;
-use order::Order;
-use sweep::sweep;
+use order::{Box3, Order};
+use sweep::{reach, sweep};
 
 /// Iterations of the trial that chooses how many to measure.
 const TRIAL_ITERATIONS: u32 = 3;
@@ -59,6 +59,15 @@ struct Arguments {
     /// The three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
+    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    method: Option<Method>,
+    /// How edges come, direct or forwarded; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = route)]
+    route: Option<Route>,
+    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Runs one rank, as the arguments say.
@@ -82,11 +91,12 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
 fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     let arguments: Arguments = parse(arguments)?;
     let grid = Grid::new(arguments.size.cells(), ranks, arguments.split).map_err(Stop::Wrong)?;
+    grid.array().map_err(Stop::Wrong)?;
     Ok((arguments, grid))
 }
 
 fn measure(world: &World, arguments: &Arguments, grid: &Grid) -> pelago::Result<()> {
-    let mut solver = Solver::new(world, grid, arguments.b)?;
+    let mut solver = Solver::new(world, arguments, grid)?;
     let iterations = match arguments.iterations {
         Some(iterations) => iterations,
         None => enough_iterations(solver.solve(TRIAL_ITERATIONS)?.duration),
@@ -95,7 +105,11 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid) -> pelago::Result<
     let hash = solver.hash()?;
     if world.rank().number() == 0 {
         // A reader that has seen enough is no error.
-        let _ = std::io::stdout().write_all(report(grid, world.size(), iterations, &solved, hash).as_bytes());
+        let mut out = report(grid, world.size(), iterations, &solved, hash);
+        if arguments.explain {
+            out += &solver.plans[0].explain().to_string();
+        }
+        let _ = std::io::stdout().write_all(out.as_bytes());
     }
     Ok(())
 }
@@ -110,9 +124,13 @@ fn enough_iterations(trial: Duration) -> u32 {
 struct Solver<'w> {
     world: &'w World,
     grid: &'w Grid,
-    field: Field,
+    /// The pressure, and what the sweep in work makes of it; they change places after each.
+    pressures: [Field<'w, f32, 3>; 2],
+    plans: [Plan<'w, f32, 3>; 2],
+    /// Which of the two is the pressure.
+    now: usize,
+    coefficients: Coefficients,
     order: Order,
-    halo: Halo<'w>,
 }
 
 /// What came of some iterations, the same on every rank.
@@ -124,15 +142,22 @@ struct Solved {
 }
 
 impl<'w> Solver<'w> {
-    fn new(world: &'w World, grid: &'w Grid, b: f32) -> pelago::Result<Self> {
-        let field = Field::new(grid.block(world.rank()), b);
-        let halo = Halo::new(world, grid, field.layout)?;
-        Ok(Self { world, grid, order: Order::new(grid, field.block), field, halo })
+    fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid) -> pelago::Result<Self> {
+        let mut pressures = pressures(world, grid)?;
+        // The stencil has no corners.
+        let settings = Settings { halo: Halo::Edges, method: arguments.method, route: arguments.route };
+        let [one, other] = &mut pressures;
+        let plans = [Plan::build(world, from_mut(one), &settings)?, Plan::build(world, from_mut(other), &settings)?];
+        let coefficients = Coefficients::new(pressures[0].layout(), arguments.b);
+        let order = Order::new(grid, pressures[0].block());
+        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, order })
     }
 
     /// Iterates from the first pressure on.
     fn solve(&mut self, iterations: u32) -> pelago::Result<Solved> {
-        self.field.set_p(initial_p(self.grid));
+        // Both have the boundary of the grid, which no sweep writes. What an earlier run left in a halo is no more to be used than what
+        // never came.
+        self.pressures.iter_mut().for_each(|field| set_p(field, initial_p(self.grid)));
         self.world.barrier()?;
         let start = self.world.now();
         let mut gosa = [0.0];
@@ -148,21 +173,35 @@ impl<'w> Solver<'w> {
 
     /// Returns this rank's part of gosa.
     fn iterate(&mut self) -> pelago::Result<f64> {
-        self.halo.send(&self.field.p)?;
-        let mut gosa = sweep(&mut self.field, self.order.inner.clone());
-        self.halo.receive(&mut self.field.p)?;
-        for part in &self.order.outer {
-            gosa += sweep(&mut self.field, part.clone());
+        let Self { now, plans, pressures: [one, other], coefficients, order, .. } = self;
+        let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
+        let plan = &mut plans[*now];
+        plan.start(from_mut(p))?;
+        let mut gosa = sweep_part(p, next, coefficients, &order.inner);
+        plan.wait(from_mut(p))?;
+        for part in &order.outer {
+            gosa += sweep_part(p, next, coefficients, part);
         }
-        self.field.advance();
+        // The benchmark's copy of wrk2 to p, without moving it.
+        *now = 1 - *now;
         Ok(gosa)
     }
 
     fn hash(&self) -> pelago::Result<u64> {
-        let mut sum = [hash::hash(&self.field, self.grid.cells)];
+        let sum = |sum: u64, cell, p| sum.wrapping_add(hash::term(self.grid.cells, cell, p));
+        let mut sum = [self.pressures[self.now].fold(0, sum)];
         self.world.allreduce(&mut sum, u64::wrapping_add)?;
         Ok(sum[0])
     }
+}
+
+/// Sweeps some cells, if there are any: only of those it is known that their neighbours can be read now.
+fn sweep_part(p: &Field<'_, f32, 3>, next: &mut Field<'_, f32, 3>, coefficients: &Coefficients, part: &Box3) -> f64 {
+    if part.iter().any(|range| range.is_empty()) {
+        return 0.0;
+    }
+    let (first, extents) = reach(part);
+    sweep(p.view().region(first, extents), p.layout(), next.cells_mut(), coefficients, part)
 }
 
 fn report(grid: &Grid, ranks: u32, iterations: u32, solved: &Solved, hash: u64) -> String {

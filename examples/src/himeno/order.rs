@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
-use super::grid::{Block, Grid};
+use pelago::halo::Block;
+
+use super::grid::Grid;
 
 /// Cells of a block, counted from its first.
 pub(crate) type Box3 = [Range<usize>; 3];
@@ -20,7 +22,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// The parts of `block`.
-    pub(crate) fn new(grid: &Grid, block: Block) -> Self {
+    pub(crate) fn new(grid: &Grid, block: Block<3>) -> Self {
         let interior = grid.interior(block);
         let inner = std::array::from_fn(|d| {
             let end = usize::from(block.first[d] + block.cells[d] < grid.cells[d]);
@@ -62,8 +64,9 @@ mod tests {
             let parts: [usize; 3] = std::array::from_fn(|d| wanted[d].min(extent[d]));
             let ranks = parts.iter().product::<usize>() as u32;
             let grid = Grid::new(extent, ranks, Some(Split(parts))).unwrap();
+            let array = grid.array().unwrap();
             for rank in (0..ranks).map(Rank::new) {
-                let block = grid.block(rank);
+                let block = array.block(array.template().nodes().place(rank));
                 let order = Order::new(&grid, block);
                 let mut found: Vec<_> = order.outer.iter().chain([&order.inner]).flat_map(cells).collect();
                 found.sort();

@@ -2,7 +2,9 @@
 //!
 //! No operation is fused or reordered, so that a cell gets bitwise the same value whichever block it is in.
 
-use super::field::{COEFFICIENTS, Field};
+use pelago::halo::{Layout, Region};
+
+use super::field::{COEFFICIENTS, Coefficients};
 use super::order::Box3;
 
 /// The benchmark's relaxation factor.
@@ -11,36 +13,54 @@ const OMEGA: f32 = 0.8;
 /// Partial sums of gosa that are independent of each other, so that they fill vectors.
 const LANES: usize = 8;
 
-/// Writes the new pressure of `cells` to the field's second array and returns gosa, the sum of their squared residuals.
-pub(crate) fn sweep(field: &mut Field, [planes, rows, cells]: Box3) -> f64 {
+/// Pressures that can be read now.
+pub(crate) trait Rows: Copy {
+    /// The cells along k that begin at some distances from one, counted from the first of the block.
+    fn rows<const N: usize>(&self, at: [isize; 3], distances: [[isize; 3]; N], length: usize) -> [&[f32]; N];
+}
+
+impl Rows for Region<'_, f32, 3> {
+    #[inline(always)]
+    fn rows<const N: usize>(&self, at: [isize; 3], distances: [[isize; 3]; N], length: usize) -> [&[f32]; N] {
+        Region::rows(self, at, distances, length)
+    }
+}
+
+/// Where the stencil reads for some cells, which are not none: the first cell, and how many in each direction.
+pub(crate) fn reach(cells: &Box3) -> ([isize; 3], [usize; 3]) {
+    (cells.each_ref().map(|range| range.start as isize - 1), cells.each_ref().map(|range| range.len() + 2))
+}
+
+/// Writes the new pressure of `cells`, which are not none, to `next` and returns gosa, the sum of their squared residuals. `p` has what lies
+/// in [`reach`].
+pub(crate) fn sweep(
+    p: impl Rows,
+    layout: &Layout<3>,
+    next: &mut [f32],
+    coefficients: &Coefficients,
+    [planes, rows, cells]: &Box3,
+) -> f64 {
     let mut squares = vec![0.0; cells.len()];
     let mut gosa = 0.0;
-    for i in planes {
+    let (origin, [plane, row, _]) = (layout.index([0; 3]).expect("a block has cells"), layout.strides());
+    for i in planes.clone() {
         for j in rows.clone() {
-            sweep_row(field, field.layout.index([i, j, cells.start]), &mut squares);
+            let at = [i, j, cells.start].map(|index| index as isize);
+            let first = origin + i * plane + j * row + cells.start;
+            sweep_row(p, at, &mut next[first..first + cells.len()], coefficients.at(first..first + cells.len()), &mut squares);
             gosa += sum(&squares);
         }
     }
     gosa
 }
 
-/// One row, from the cell at index `first` on, and the squares of its residuals.
-fn sweep_row(field: &mut Field, first: usize, squares: &mut [f32]) {
-    let [plane, row] = field.layout.strides();
-    let cells = first..first + squares.len();
-    let around = |index: usize| &field.p[index - 1..index + 1 + squares.len()];
-    let old = Old {
-        here: around(first),
-        i_minus: around(first - plane),
-        i_plus: around(first + plane),
-        j_minus: around(first - row),
-        j_plus: around(first + row),
-        ij_minus_minus: around(first - plane - row),
-        ij_minus_plus: around(first - plane + row),
-        ij_plus_minus: around(first + plane - row),
-        ij_plus_plus: around(first + plane + row),
-    };
-    stencil(&mut field.next[cells.clone()], squares, &old, field.coefficients.at(cells));
+/// One row, from the cell `at` on, and the squares of its residuals.
+#[inline]
+fn sweep_row(p: impl Rows, at: [isize; 3], fresh: &mut [f32], coefficients: [&[f32]; COEFFICIENTS], squares: &mut [f32]) {
+    let rows = p.rows(at, OLD, fresh.len() + 2);
+    let [here, i_minus, i_plus, j_minus, j_plus, ij_minus_minus, ij_minus_plus, ij_plus_minus, ij_plus_plus] = rows;
+    let old = Old { here, i_minus, i_plus, j_minus, j_plus, ij_minus_minus, ij_minus_plus, ij_plus_minus, ij_plus_plus };
+    stencil(fresh, squares, &old, coefficients);
 }
 
 /// The old pressures around a row, each from the cell before its first to the one after its last.
@@ -55,6 +75,10 @@ struct Old<'a> {
     ij_plus_minus: &'a [f32],
     ij_plus_plus: &'a [f32],
 }
+
+/// Where the rows of [`Old`] begin, counted from the first cell of the row, in the same order.
+const OLD: [[isize; 3]; 9] =
+    [[0, 0, -1], [-1, 0, -1], [1, 0, -1], [0, -1, -1], [0, 1, -1], [-1, -1, -1], [-1, 1, -1], [1, -1, -1], [1, 1, -1]];
 
 /// The new pressures of a row, and the squares of its residuals. They are summed afterwards: the order of a sum of rounded numbers must
 /// stay as it is written, which would keep this loop from being done in vectors.

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::link::{Boxes, Cut, FLAG_WORDS, Link, Places, Way, pieces};
 use crate::nodes::Nodes;
 use crate::settings::{Halo, Route};
-use crate::step::{self, Step, Steps, count, distance, in_order, number, of_number, opposite};
+use crate::step::{self, BORDERS, Step, Steps, count, distance, in_order, number, of_number, opposite};
 
 /// Boxes begin at multiples of a cache line.
 const ALIGN_BYTES: usize = 64;
@@ -55,7 +55,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
             link.is_active = takes_part(link);
             if link.is_active {
                 // Before anybody is given leave to write there.
-                fields.iter_mut().for_each(|field| field.mark(link.way.marks));
+                fields.iter_mut().for_each(|field| field.mark(link.way.marks | BORDERS));
             }
         }
         for link in self.links.iter_mut().filter(|link| link.is_active) {
@@ -77,7 +77,8 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 return Ok(());
             }
             if !moved {
-                let ready = |_: u64| self.current().any(|link| link.may_send(&self.boxes) || link.may_receive(&self.boxes));
+                let may_move = |link: &Link<'w, D>| link.may_send(&self.boxes) || link.may_receive(&self.boxes);
+                let ready = |_: u64| self.current().any(may_move) || self.current().all(|link| link.is_over(&self.boxes));
                 self.boxes.world.wait_until(self.boxes.flags.local(), 0, ready)?;
             }
         }
@@ -90,7 +91,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         }
         for link in self.links.iter_mut().filter(|link| link.is_active) {
             link.is_active = false;
-            fields.iter_mut().for_each(|field| field.unmark(link.way.marks));
+            fields.iter_mut().for_each(|field| field.unmark(link.way.marks | BORDERS));
         }
         Ok(())
     }
@@ -121,7 +122,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                     link.receive(&self.boxes, fields)?;
                     moved = true;
                 }
-                is_over &= link.is_sent && link.is_received;
+                is_over &= link.is_over(&self.boxes);
             }
             if !is_over {
                 break;

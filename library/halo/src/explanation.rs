@@ -37,7 +37,7 @@ pub struct Choice {
 pub struct Candidate {
     /// What it is called.
     pub name: String,
-    /// The median cost of an exchange on this rank, if it was tried: with all neighbours in that direction and its opposite.
+    /// The lower quartile of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
     /// The same on the neighbour; for a route, on the slowest rank.
     pub there: Option<Duration>,
@@ -60,7 +60,7 @@ pub enum Verdict {
     NotClearlyCheaper,
     /// Lost: another was asked for.
     Excluded,
-    /// Lost without a trial: each block would be an operation of a transport.
+    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for.
     NotTried,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Verdict {
             Self::Dearer => "lost: dearer",
             Self::NotClearlyCheaper => "lost: not 5 % cheaper than what was proposed",
             Self::Excluded => "lost: another was asked for",
-            Self::NotTried => "lost: not tried, each block would be an operation of its own",
+            Self::NotTried => "lost: not tried, too many messages",
         })
     }
 }

@@ -6,10 +6,11 @@
 //!   but copies of a plan that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
 //! - **N2** Such a copy writes halo cells at steps of its plan, and nothing else. It is issued when this rank has given leave for this
 //!   exchange, and this rank's `wait` ends after it has taken effect (`link.rs` has the argument). Leave is given by `start`, which marks
-//!   those steps in `under_way`; they stay marked until `wait` has seen the end.
-//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport may still read cells of
-//!   the block, of which nothing mutable is made while any step is marked.
+//!   those steps in `under_way`; they stay marked until `wait` has seen the end. So does the mark of borders, which others may read meanwhile.
+//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport or a
+//!   neighbour may still read cells of the block, of which nothing mutable is made while anything is marked.
 //! - **N4** A view borrows its field, and whatever marks steps or lets this rank write needs the field exclusively: no slice is alive then.
+//! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked when it is made. Its rows lie in it.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +30,7 @@ pub struct Field<'w, T: Pod, const D: usize> {
     array: Array<D>,
     layout: Layout<D>,
     memory: Symmetric<'w, T>,
-    /// Whose halo cells others may write now (N2).
+    /// Whose halo cells others may write now, and whether they may read borders (N2).
     under_way: Steps,
     id: u64,
 }
@@ -171,7 +172,34 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     }
 }
 
+/// A box of cells that can be read now: checked once, so that its rows cost little.
+#[derive(Clone, Copy)]
+pub struct Region<'f, T, const D: usize> {
+    cells: CellSlice<'f, T>,
+    /// Where the first cell lies.
+    start: usize,
+    strides: [usize; D],
+    first: [isize; D],
+    extents: [usize; D],
+}
+
 impl<'f, T: Pod, const D: usize> View<'f, T, D> {
+    /// The box of `extents` cells from the local index `first` on: what a stencil reads, whose rows are then looked up often.
+    ///
+    /// # Panics
+    /// It reaches past the halo, or holds halo cells that are under way.
+    pub fn region(&self, first: [isize; D], extents: [usize; D]) -> Region<'f, T, D> {
+        let is_empty = extents.contains(&0);
+        let last: [isize; D] = std::array::from_fn(|d| first[d].saturating_add_unsigned(extents[d]).saturating_sub(1));
+        let start = self.layout.index(first).filter(|_| self.layout.index(last).is_some());
+        assert!(is_empty || start.is_some(), "{extents:?} cells from {first:?} on reach past the halo");
+        let is_free = is_empty || self.under_way == 0 || self.under_way & self.layout.steps_of_box(first, last) == 0;
+        assert!(is_free, "the halo in {extents:?} cells from {first:?} on is under way");
+        // An empty box has no row at all.
+        let extents = if is_empty { [0; D] } else { extents };
+        Region { cells: self.cells, start: start.unwrap_or(0), strides: self.layout.strides(), first, extents }
+    }
+
     /// The `length` cells from a local index on along the last dimension.
     ///
     /// # Panics
@@ -192,6 +220,61 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
     pub fn layout(&self) -> &'f Layout<D> {
         self.layout
     }
+}
+
+impl<'f, T: Pod, const D: usize> Region<'f, T, D> {
+    /// The `length` cells from a local index of the block on along the last dimension.
+    ///
+    /// # Panics
+    /// They reach out of the box.
+    #[inline(always)]
+    pub fn row(&self, at: [isize; D], length: usize) -> &'f [T] {
+        let [row] = self.rows(at, [[0; D]], length);
+        row
+    }
+
+    /// The rows of `length` cells that begin at some distances from a local index of the block: what a stencil reads.
+    ///
+    /// Cost: two comparisons for each dimension, however many rows, where the compiler knows the distances.
+    ///
+    /// # Panics
+    /// One of them reaches out of the box.
+    #[inline(always)]
+    pub fn rows<const N: usize>(&self, at: [isize; D], distances: [[isize; D]; N], length: usize) -> [&'f [T]; N] {
+        const { assert!(N > 0, "one row at least") };
+        let [mut low, mut high] = [distances[0]; 2];
+        for distance in distances {
+            for d in 0..D {
+                (low[d], high[d]) = (low[d].min(distance[d]), high[d].max(distance[d]));
+            }
+        }
+        let is_inside = (0..D).all(|d| {
+            let (nearest, farthest) = (at[d].checked_add(low[d]), at[d].checked_add(high[d]));
+            let room = self.extents[d].checked_sub(if d + 1 == D { length } else { 1 });
+            let last = room.map(|room| self.first[d].wrapping_add_unsigned(room));
+            nearest >= Some(self.first[d]) && farthest.is_some() && last.is_some() && farthest <= last
+        });
+        if !is_inside {
+            outside(&at, length);
+        }
+        let index_of = |from: [isize; D], to: [isize; D]| {
+            let distance = |d: usize| to[d].wrapping_sub(from[d]).wrapping_mul(self.strides[d] as isize);
+            (0..D).fold(0isize, |index, d| index.wrapping_add(distance(d)))
+        };
+        let first = self.start.wrapping_add_signed(index_of(self.first, at));
+        let pointer = self.cells.cells().pointer().cast::<T>();
+        // SAFETY: N3: no step of the box is marked. N4: none is while the view that it was made of lives. N5: in the box, and so in memory.
+        distances.map(|distance| unsafe {
+            let index = first.wrapping_add_signed(index_of([0; D], distance));
+            core::slice::from_raw_parts(pointer.add(index).as_ptr(), length)
+        })
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn outside(at: &[isize], length: usize) -> ! {
+    panic!("{length} cells from {at:?} on reach out of the region");
 }
 
 /// Calls `act` with the index of the first cell of each row of a block.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::array::Block;
 use crate::shape::strides;
-use crate::step::{Step, Steps, number};
+use crate::step::{Step, Steps, count, number, of_number};
 
 /// Where the cells of a block and its halo lie in the memory of their rank: rows one after the other, the last dimension fastest.
 ///
@@ -107,6 +107,14 @@ impl<const D: usize> Layout<D> {
         row.fold(0, |steps, number| steps | 1 << number)
     }
 
+    /// The steps whose halo holds cells of the box between two local indices, both included.
+    pub(crate) fn steps_of_box(&self, first: [isize; D], last: [isize; D]) -> Steps {
+        let side = |d: usize, local: isize| i8::from(local >= self.block.cells[d] as isize) - i8::from(local < 0);
+        let touches = |step: &Step<D>| (0..D).all(|d| (side(d, first[d])..=side(d, last[d])).contains(&step[d]));
+        let all = (0..count::<D>()).map(of_number::<D>).filter(touches);
+        all.fold(0, |steps, step| steps | 1 << number(step))
+    }
+
     /// Cells of each dimension, halo included.
     fn lengths(&self) -> [usize; D] {
         std::array::from_fn(|d| self.shadow[d][0] + self.block.cells[d] + self.shadow[d][1])
@@ -126,7 +134,7 @@ pub(crate) fn start<const D: usize>(cuboid: &Cuboid<D>, strides: [usize; D]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{count, of_number, opposite};
+    use crate::step::opposite;
     use proptest::prelude::*;
 
     const LAYOUT: Block<3> = Block { first: [10, 20, 30], cells: [3, 4, 5] };
@@ -169,6 +177,21 @@ mod tests {
             let row = layout.steps_of_row([-1, 0, -(widths[2][0] as isize)], widths[2][0] + 5);
             let from_low = u128::from(widths[2][0] > 0) << number([-1, 0, -1]);
             prop_assert_eq!(row, from_low | 1 << number([-1, 0, 0]));
+        }
+
+        #[test]
+        fn a_box_touches_the_steps_of_its_cells(
+            first in [-1isize..5, -1isize..6, -1isize..7], extents in [1isize..6, 1isize..7, 1isize..8],
+        ) {
+            let layout = Layout::new(LAYOUT, [[1, 2]; 3]);
+            let last: [isize; 3] = std::array::from_fn(|d| (first[d] + extents[d] - 1).min(LAYOUT.cells[d] as isize + 1).max(first[d]));
+            let mut touched = 0;
+            for i in first[0]..=last[0] {
+                for j in first[1]..=last[1] {
+                    touched |= layout.steps_of_row([i, j, first[2]], (last[2] - first[2] + 1) as usize);
+                }
+            }
+            prop_assert_eq!(layout.steps_of_box(first, last), touched);
         }
     }
 }

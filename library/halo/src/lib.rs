@@ -31,7 +31,7 @@ mod trial;
 pub use array::{Array, Block, Template};
 pub use error::GridError;
 pub use explanation::{Candidate, Choice, Explanation, Verdict};
-pub use field::{Field, View};
+pub use field::{Field, Region, View};
 pub use layout::Layout;
 pub use nodes::Nodes;
 pub use plan::Plan;

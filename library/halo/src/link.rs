@@ -16,6 +16,10 @@
 //! whose `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and a slow rank's halo is left alone until
 //! it says so.
 //!
+//! **Fetched.** The sender's `start` of exchange n writes n into the receiver's `arrived`: the border may be read. The receiver copies it into
+//! its halo and behind that writes n into the sender's `leave`: the border is taken. The sender's `wait` ends no sooner. *So all reads of n
+//! lie between `start` and `wait` of the sender*, while nothing changes its border; halo cells are written by their own rank alone.
+//!
 //! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by step, not by rank.
 //!
 //! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
@@ -83,6 +87,9 @@ pub(crate) struct Piece {
     halo: usize,
     incoming: usize,
     unpacking: [Shape; 2],
+    /// Where the neighbour's border begins, and the shapes of the halo and of that border.
+    beyond: usize,
+    fetching: [Shape; 2],
     /// Blocks that nothing joins, there and back; the neighbour counts the same, the other way round.
     blocks: [u64; 2],
 }
@@ -128,17 +135,19 @@ impl<'w, const D: usize> Link<'w, D> {
     pub(crate) fn begin<T: Pod>(&mut self, boxes: &Boxes<'w, T>) -> Result<()> {
         self.exchanges += 1;
         (self.is_sent, self.is_received) = (false, false);
-        if self.method == Method::Direct {
-            boxes.world.put(boxes.flags.at(self.neighbour, self.places.flags_there + LEAVE), &[self.exchanges])?;
-        }
-        Ok(())
+        if self.method == Method::Direct { self.give_leave(boxes) } else { Ok(()) }
     }
 
     /// Whether it may send now.
     #[inline]
     pub(crate) fn may_send<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
-        !self.is_sent
-            && (self.method == Method::Packed || boxes.flags.local().load(self.places.flags_here + LEAVE) >= self.exchanges)
+        !self.is_sent && (self.method != Method::Direct || self.has_leave(boxes))
+    }
+
+    /// Whether all is done that this exchange is to bring here, and all is taken that it is to take from here.
+    #[inline]
+    pub(crate) fn is_over<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
+        self.is_sent && self.is_received && (self.method != Method::Fetched || self.has_leave(boxes))
     }
 
     /// Whether what it is to receive is there.
@@ -147,10 +156,11 @@ impl<'w, const D: usize> Link<'w, D> {
         !self.is_received && boxes.flags.local().load(self.places.flags_here + self.half()) >= self.exchanges
     }
 
-    /// Sends the border.
+    /// Sends the border, or says that it may be fetched.
     pub(crate) fn send<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
         let world = boxes.world;
         let last = match (self.method, self.is_mapped) {
+            (Method::Fetched, _) => None,
             (Method::Direct, _) => self.send_direct(world, fields)?,
             (Method::Packed, true) => {
                 self.pack(boxes, fields, boxes.cells.at(self.neighbour, self.places.inbox_there[self.half()]))?
@@ -170,14 +180,25 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(())
     }
 
-    /// Writes the halo from the inbox, if it is not there already.
+    /// Writes the halo from where it came to, if it is not there already.
     pub(crate) fn receive<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
-        if self.method == Method::Packed {
-            let inbox = boxes.cells.at(boxes.world.rank(), self.places.inbox_here[self.half()]);
-            for piece in self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0])) {
-                let [to_shape, from_shape] = piece.unpacking;
-                let to = fields[piece.field].here(piece.halo);
-                boxes.world.copy_strided(inbox.add(piece.incoming as u64), from_shape, to, to_shape)?.wait()?;
+        match self.method {
+            Method::Direct => {}
+            Method::Packed => {
+                let inbox = boxes.cells.at(boxes.world.rank(), self.places.inbox_here[self.half()]);
+                for piece in self.coming() {
+                    let [to_shape, from_shape] = piece.unpacking;
+                    let (from, to) = (inbox.add(piece.incoming as u64), fields[piece.field].here(piece.halo));
+                    boxes.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
+                }
+            }
+            Method::Fetched => {
+                for piece in self.coming() {
+                    let ([to_shape, from_shape], field) = (piece.fetching, &fields[piece.field]);
+                    let (from, to) = (field.at(self.neighbour, piece.beyond), field.here(piece.halo));
+                    boxes.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
+                }
+                self.give_leave(boxes)?;
             }
         }
         self.is_received = true;
@@ -188,7 +209,7 @@ impl<'w, const D: usize> Link<'w, D> {
     pub(crate) fn end(&mut self) -> Result<()> {
         match self.method {
             Method::Direct => self.sent[self.half()].take().map_or(Ok(()), Handle::wait),
-            Method::Packed => Ok(()),
+            Method::Packed | Method::Fetched => Ok(()),
         }
     }
 
@@ -205,8 +226,7 @@ impl<'w, const D: usize> Link<'w, D> {
 
     /// The field of each halo that it receives, where it begins and its shape.
     pub(crate) fn halos(&self) -> impl Iterator<Item = (usize, usize, Shape)> {
-        let found = self.pieces.iter().map(|piece| (piece.field, piece.halo, piece.unpacking[0]));
-        found.filter(|(_, _, shape)| !is_empty(*shape))
+        self.coming().map(|piece| (piece.field, piece.halo, piece.unpacking[0]))
     }
 
     /// The field of each border that it sends, where it begins and its shape.
@@ -214,6 +234,23 @@ impl<'w, const D: usize> Link<'w, D> {
         self.leaving().map(|piece| (piece.field, piece.border, piece.packing[0]))
     }
 
+    /// Whether the neighbour has given leave in this exchange: to write its halo, or to go on.
+    #[inline]
+    fn has_leave<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
+        boxes.flags.local().load(self.places.flags_here + LEAVE) >= self.exchanges
+    }
+
+    fn give_leave<T: Pod>(&self, boxes: &Boxes<'w, T>) -> Result<()> {
+        let leave = boxes.flags.at(self.neighbour, self.places.flags_there + LEAVE);
+        boxes.world.put(leave, &[self.exchanges]).map(|_| ())
+    }
+
+    /// The pieces of which something comes.
+    fn coming(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0]))
+    }
+
+    /// The pieces of which something goes.
     fn leaving(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.border_shape))
     }
@@ -282,7 +319,7 @@ pub(crate) fn pieces<const D: usize>(
         let (sent, received) = (extents(&here.border), extents(&here.halo));
         debug_assert_eq!((sent, received), (extents(&beyond.halo), extents(&beyond.border)), "the two ends cut alike");
         let [border_shape, there_shape] = of_box(sent, [mine.strides(), theirs.strides()]);
-        let [coming_shape, _] = of_box(received, [mine.strides(), theirs.strides()]);
+        let fetching = of_box(received, [mine.strides(), theirs.strides()]);
         let piece = Piece {
             field,
             border: start(&here.border, mine.strides()),
@@ -294,7 +331,9 @@ pub(crate) fn pieces<const D: usize>(
             halo: start(&here.halo, mine.strides()),
             incoming,
             unpacking: of_box(received, [mine.strides(), strides(received)]),
-            blocks: [border_shape, coming_shape].map(|shape| if is_empty(shape) { 0 } else { shape.blocks() }),
+            beyond: start(&beyond.border, theirs.strides()),
+            fetching,
+            blocks: [border_shape, fetching[0]].map(|shape| if is_empty(shape) { 0 } else { shape.blocks() }),
         };
         let (leaving, coming) = (sent.iter().product::<usize>(), received.iter().product::<usize>());
         outgoing += leaving;

@@ -19,7 +19,7 @@ use crate::trial;
 /// exchange allocates anything where all neighbours are mapped, or packed.
 ///
 /// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
-/// one before that by which the receiver gives leave. A flag follows the data. No barrier.
+/// a word by which the receiver gives leave, before that or, if it fetches them itself, behind it. A flag goes the way of the data. No barrier.
 pub struct Plan<'w, T: Pod, const D: usize> {
     exchange: Exchange<'w, T, D>,
     /// The numbers of its fields.
@@ -31,7 +31,7 @@ pub struct Plan<'w, T: Pod, const D: usize> {
 impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// The plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
     ///
-    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 9 exchanges for each way and direction.
+    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 17 exchanges for each way and direction.
     ///
     /// # Errors
     /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; [`World::alloc`]'s.

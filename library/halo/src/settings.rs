@@ -42,11 +42,14 @@ pub enum Method {
     Direct,
     /// Packed into one piece of memory that the receiver keeps for it, twice, and unpacked there: no leave is asked.
     Packed,
+    /// Straight from border to halo too, but by the receiver, when the neighbour has said that its border may be read: each cell crosses
+    /// between processors once. The neighbour's exchange is over when its border has been taken.
+    Fetched,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Direct, Self::Packed];
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Packed, Self::Fetched];
 }
 
 impl fmt::Display for Method {
@@ -54,6 +57,7 @@ impl fmt::Display for Method {
         f.pad(match self {
             Self::Direct => "direct",
             Self::Packed => "packed",
+            Self::Fetched => "fetched",
         })
     }
 }

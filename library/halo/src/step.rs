@@ -15,6 +15,9 @@ pub(crate) type Step<const D: usize> = [i8; D];
 /// A set of steps, one bit for each: at most 3⁴.
 pub(crate) type Steps = u128;
 
+/// Marks borders that others may read: no step has this bit.
+pub(crate) const BORDERS: Steps = 1 << 127;
+
 /// How many steps there are, the one to nowhere included.
 pub(crate) const fn count<const D: usize>() -> usize {
     3usize.pow(D as u32)

@@ -148,8 +148,9 @@ impl<const D: usize> Case<D> {
     fn every_way(&self) {
         for halo in [Halo::Faces, Halo::Edges, Halo::Corners] {
             let routes: &[_] = if halo == Halo::Faces { &[None] } else { &[None, Some(Route::Direct), Some(Route::Forwarded)] };
-            for (route, method) in
-                routes.iter().flat_map(|&route| [None, Some(Method::Direct), Some(Method::Packed)].map(|m| (route, m)))
+            for (route, method) in routes
+                .iter()
+                .flat_map(|&route| [None, Some(Method::Direct), Some(Method::Packed), Some(Method::Fetched)].map(|m| (route, m)))
             {
                 Case { settings: Settings { halo, method, route }, ..self.clone() }.on_every_platform();
             }
@@ -214,7 +215,7 @@ fn cases() -> impl Strategy<Value = Case<3>> {
     let extents = (prop::array::uniform3(1usize..4), prop::array::uniform3(0usize..4), prop::array::uniform3(any::<bool>()));
     let widths = prop::collection::vec(prop::array::uniform3([0usize..3, 0usize..3]), 1..4);
     let halo = prop_oneof![Just(Halo::Faces), Just(Halo::Edges), Just(Halo::Corners)];
-    let method = prop_oneof![Just(None), Just(Some(Method::Direct)), Just(Some(Method::Packed))];
+    let method = prop_oneof![Just(None), prop::sample::select(&Method::ALL[..]).prop_map(Some)];
     let route = prop_oneof![Just(None), Just(Some(Route::Direct)), Just(Some(Route::Forwarded))];
     (extents, widths, halo, method, route).prop_map(|((parts, more, periodic), widths, halo, method, route)| {
         let parts = if parts.iter().product::<usize>() > 6 { [parts[0], 1, parts[2].min(2)] } else { parts };
@@ -252,6 +253,8 @@ fn a_face_can_be_waited_for_alone() {
                 assert_eq!(row, expected);
                 plan.wait_face(&mut fields, 0, Side::High).unwrap();
                 assert!(refuses(|| fields[0].cells()), "the other face may be under way");
+                plan.wait_face(&mut fields, 1, Side::High).unwrap();
+                assert!(refuses(|| fields[0].cells_mut().len()), "borders may still be read");
                 plan.wait(&mut fields).unwrap();
                 assert_eq!(fields[0].view().row([0, 2], 1), [case.value(0, [0, (first + 2) % 6], exchange)]);
             }
@@ -294,6 +297,60 @@ fn what_is_under_way_cannot_be_touched() {
 }
 
 #[test]
+fn rows_of_a_region_are_those_of_the_view() {
+    run(Platform::Mapped, 2, |world| {
+        let case = plain([2, 1, 1], [false; 3], [6, 4, 5], [[1, 1], [1, 1], [2, 1]]);
+        let mut fields = [Field::<u64, 3>::new(world, &case.arrays()[0]).unwrap()];
+        fields[0].cells_mut().iter_mut().enumerate().for_each(|(index, cell)| *cell = index as u64);
+        let mut plan = Plan::build(world, &mut fields, &Settings::default()).unwrap();
+        let view = fields[0].view();
+        let (first, extents) = ([-1, 0, -2], [4, 3, 7]);
+        let region = view.region(first, extents);
+        let near = [-2, -1, 0, 2, 3];
+        for at in near.into_iter().flat_map(|i| near.into_iter().flat_map(move |j| (-3..6).map(move |k| [i, j, k]))) {
+            for length in [0, 1, 5, 7, 8] {
+                let end = |d: usize| first[d] + extents[d] as isize;
+                let inside = |d: usize, length: usize| at[d] >= first[d] && at[d] + length as isize <= end(d);
+                if inside(0, 1) && inside(1, 1) && inside(2, length) {
+                    assert_eq!(region.row(at, length).len(), length);
+                    assert!(length == 0 || region.row(at, length) == view.row(at, length));
+                } else {
+                    assert!(refuses(|| region.row(at, length)), "{at:?} {length}");
+                }
+            }
+        }
+        let distances = [[-1, 0, 1], [1, 1, -2], [0, 2, 0]];
+        let expected = distances.map(|[i, j, k]| view.row([i, j, k], 3));
+        assert_eq!(region.rows([0; 3], distances, 3), expected);
+        // From a cell outside, rows inside; and one row outside is enough.
+        assert_eq!(region.rows([9, -9, 9], distances.map(|[i, j, k]| [i - 9, j + 9, k - 9]), 3), expected);
+        assert!(
+            refuses(|| region.rows([0; 3], [[0, 0, 0], [3, 0, 0]], 1))
+                && refuses(|| region.rows([0; 3], [[0, -1, 0], [0; 3]], 1))
+        );
+        for far in [isize::MIN, isize::MAX] {
+            for at in [[far, 0, 0], [0, far, 0], [0, 0, far]] {
+                assert!(refuses(|| region.row(at, 1)) && refuses(|| region.rows([0; 3], [at], 1)));
+                assert!(refuses(|| region.rows(at, [[0; 3], at.map(|at| at.wrapping_neg())], 0)));
+            }
+        }
+        assert!(refuses(|| region.row([0; 3], usize::MAX)) && refuses(|| view.region([0; 3], [usize::MAX, 1, 1])));
+        for (first, extents) in [([-2, 0, 0], [1, 1, 1]), ([0, 0, 0], [5, 1, 1]), ([0, 0, 0], [1, 1, 7])] {
+            assert!(refuses(|| view.region(first, extents)), "{first:?} {extents:?}");
+        }
+        let nothing = view.region([90; 3], [1, 0, 1]);
+        assert!(refuses(|| nothing.row([90; 3], 0)) && refuses(|| nothing.row([0; 3], 1)));
+        plan.start(&mut fields).unwrap();
+        let (view, inner, beside) = (fields[0].view(), [0; 3], if world.rank() == Rank::new(0) { 1 } else { -1 });
+        assert_eq!(view.region(inner, [3, 4, 5]).row([2, 3, 0], 5), view.row([2, 3, 0], 5));
+        assert!(refuses(|| view.region([beside, 0, 0], [3, 4, 5])) && refuses(|| view.region([beside, 0, 4], [3, 1, 1])));
+        plan.wait(&mut fields).unwrap();
+        assert_eq!(fields[0].view().region([beside, 0, 0], [3, 4, 5]).row([beside, 0, 0], 5).len(), 5);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
 fn ranks_that_disagree_are_told() {
     run(Platform::Mapped, 2, |world| {
         let array = plain([2], [false], [6], [[1, 1]]).arrays()[0];
@@ -330,7 +387,7 @@ fn both_ends_choose_alike_and_say_why() {
             world.barrier().unwrap();
             for link in links {
                 assert_eq!(told.local().load(number(&link.step, 1)), taken(&link.step, links), "{link:?}");
-                assert_eq!(link.candidates.len(), 2);
+                assert_eq!(link.candidates.len(), Method::ALL.len());
                 assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
                 for candidate in &link.candidates {
                     let is_measured = candidate.here.is_some() && candidate.there.is_some();
@@ -349,10 +406,12 @@ fn an_exchange_posts_what_it_must() {
     const FIELDS: usize = 3;
     // Messages to each neighbour: by a transport all fields go as one and a flag follows; each by itself, after leave was given.
     for (platform, method, posted) in [
-        (Platform::Mapped, Method::Packed, 0),
-        (Platform::Mapped, Method::Direct, 0),
-        (Platform::Remote, Method::Packed, 2),
-        (Platform::Remote, Method::Direct, 1 + FIELDS as u64 + 1),
+        (Platform::Mapped, Method::Packed, [0; 4]),
+        (Platform::Mapped, Method::Direct, [0; 4]),
+        (Platform::Mapped, Method::Fetched, [0; 4]),
+        (Platform::Remote, Method::Packed, [2, 0, 0, 0]),
+        (Platform::Remote, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
+        (Platform::Remote, Method::Fetched, [2, 0, FIELDS as u64, 0]),
     ] {
         run_counted(platform, 4, |world, passed| {
             // Faces of one dimension only, so that each border is one block.
@@ -371,7 +430,8 @@ fn an_exchange_posts_what_it_must() {
                 plan.reflect(&mut fields).unwrap();
             }
             world.flush_all().unwrap();
-            assert_eq!(count(), [before[0] + 10 * 2 * posted, before[1], before[2], before[3]], "{method} {platform:?}");
+            let expected: [u64; 4] = std::array::from_fn(|event| before[event] + 10 * 2 * posted[event]);
+            assert_eq!(count(), expected, "{method} {platform:?}");
             world.barrier().unwrap();
         });
     }

@@ -15,7 +15,7 @@ use pelago_simulator::{Computing, Data, Outcome, Settings, simulate};
 
 use crate::crew::Stage;
 use crate::limit::Limit;
-use crate::programs::Trouble;
+use crate::programs::{Program, Trouble};
 use crate::scenario::{Brief, Death, Scenario};
 
 /// The machine of all scenarios.
@@ -81,14 +81,17 @@ impl Tally {
 pub struct Violation {
     /// The seed of the scenario.
     pub seed: u64,
+    /// The program that all ranks did instead of what the seed says, if there was one.
+    pub program: Option<Program>,
     /// What is wrong.
     pub what: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, what } = self;
-        write!(f, "seed {seed}: {what}; {}; again: cargo xtask sweep --seed {seed}", Scenario::new(*seed))
+        let Self { seed, program, what } = self;
+        write!(f, "seed {seed}: {what}; {}; again: cargo xtask sweep --seed {seed}", scenario(*seed, *program))?;
+        program.map_or(Ok(()), |program| write!(f, " --program {}", program.name()))
     }
 }
 
@@ -99,7 +102,15 @@ impl fmt::Display for Violation {
 /// # Errors
 /// Something is not as it must be; a panic is told as such.
 pub fn examine(seed: u64) -> Result<Tally, Violation> {
-    examine_through(seed, &|transport| transport)
+    examine_by(seed, None)
+}
+
+/// As [`examine`], with one program instead of those that the seed says.
+///
+/// # Errors
+/// As [`examine`].
+pub fn examine_by(seed: u64, program: Option<Program>) -> Result<Tally, Violation> {
+    examine_all(seed, program, &|transport| transport)
 }
 
 /// As [`examine`], with the transport of each rank inside of another: tests show that what that does wrong is found.
@@ -107,10 +118,23 @@ pub fn examine(seed: u64) -> Result<Tally, Violation> {
 /// # Errors
 /// As [`examine`].
 pub fn examine_through(seed: u64, around: &Around<'_>) -> Result<Tally, Violation> {
+    examine_all(seed, None, around)
+}
+
+/// What a seed says, or one program in the same job.
+pub(crate) fn scenario(seed: u64, program: Option<Program>) -> Scenario {
     let scenario = Scenario::new(seed);
+    match program {
+        Some(program) => scenario.with(program),
+        None => scenario,
+    }
+}
+
+fn examine_all(seed: u64, program: Option<Program>, around: &Around<'_>) -> Result<Tally, Violation> {
+    let scenario = scenario(seed, program);
     let judged = catch_unwind(AssertUnwindSafe(|| judge(&scenario, around)));
     let judged = judged.unwrap_or_else(|panic| Err(format!("panic: {}", message(panic.as_ref()))));
-    judged.map_err(|what| Violation { seed, what: what.replace('\n', " ") })
+    judged.map_err(|what| Violation { seed, program, what: what.replace('\n', " ") })
 }
 
 /// Puts a transport inside of another.

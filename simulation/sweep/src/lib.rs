@@ -34,7 +34,7 @@ mod random;
 mod scenario;
 mod sweep;
 
-pub use examine::{Tally, Violation, examine, examine_through};
+pub use examine::{Tally, Violation, examine, examine_by, examine_through};
 pub use programs::{Program, Trouble};
 pub use scenario::{Death, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

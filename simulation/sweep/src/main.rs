@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Parser;
-use pelago_sweep::{FAILURES_MAX, Plan, Progress, Scenario, Tally, sweep};
+use pelago_sweep::{FAILURES_MAX, Plan, Program, Progress, Scenario, Tally, sweep};
 
 /// Runs whole jobs on a simulated network where datagrams are lost, late and doubled, ranks are parted, slow or die, from seeds.
 #[derive(Parser)]
@@ -26,24 +26,28 @@ struct Arguments {
     /// On how many threads; otherwise as many as the machine has
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
+    /// This program alone, instead of what seeds say
+    #[arg(long, value_name = "NAME", value_parser = program)]
+    program: Option<Program>,
 }
 
 /// How often progress is shown on a terminal, in seeds.
 const SHOWN: u64 = 50;
 
 fn main() -> ExitCode {
-    let Arguments { seeds, first, seed, threads } = Arguments::parse();
+    let Arguments { seeds, first, seed, threads, program } = Arguments::parse();
     let threads = threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = match seed {
-        Some(seed) => Plan { first: seed, seeds: 1, threads: 1 },
-        None => Plan { first, seeds, threads },
+        Some(seed) => Plan { first: seed, seeds: 1, threads: 1, program },
+        None => Plan { first, seeds, threads, program },
     };
     let Some(_) = plan.first.checked_add(plan.seeds - 1) else {
         eprintln!("pelago-sweep: {} seeds from {} on pass the last one, {}", plan.seeds, plan.first, u64::MAX);
         return ExitCode::from(2);
     };
     if let Some(seed) = seed {
-        println!("seed {seed}: {}", Scenario::new(seed));
+        let scenario = Scenario::new(seed);
+        println!("seed {seed}: {}", program.map_or(scenario.clone(), |program| scenario.with(program)));
     }
     // A violation says what the panic said.
     std::panic::set_hook(Box::new(|_| {}));
@@ -54,6 +58,11 @@ fn main() -> ExitCode {
     });
     println!("{}", summary(&tally, failures, begin.elapsed().as_secs_f64()));
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn program(name: &str) -> Result<Program, String> {
+    let found = Program::ALL.into_iter().find(|program| program.name() == name);
+    found.ok_or_else(|| format!("give one of {}", Program::ALL.map(Program::name).join(", ")))
 }
 
 fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {

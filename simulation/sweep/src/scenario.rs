@@ -91,6 +91,11 @@ impl Scenario {
         Self { seed, ranks, per_node, programs, faults, encrypt, failure_limit, pause_max, rests, death }
     }
 
+    /// The same job with another program alone.
+    pub fn with(self, program: Program) -> Self {
+        Self { programs: vec![program; self.programs.len()], ..self }
+    }
+
     /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
     pub(crate) fn protocol(&self, death: Option<Instant>) -> Protocol {
         let mut faults = self.faults.clone();

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::examine::{Tally, Violation, examine};
+use crate::examine::{Tally, Violation, examine_by};
+use crate::programs::Program;
 
 /// After so many violations a sweep ends.
 pub const FAILURES_MAX: usize = 10;
@@ -26,6 +27,8 @@ pub struct Plan {
     pub seeds: u64,
     /// How many threads, at least one.
     pub threads: usize,
+    /// The program that all do instead of what their seeds say, if it is to be one.
+    pub program: Option<Program>,
 }
 
 /// How far a sweep has come.
@@ -55,7 +58,10 @@ pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
     for number in 0..plan.seeds {
         let ended = match await_seed(&news, &mut early, number) {
             Some(ended) => ended,
-            None => Err(Violation { seed: plan.first + number, what: format!("it has not ended in {PATIENCE:?}") }),
+            None => {
+                let what = format!("it has not ended in {PATIENCE:?}");
+                Err(Violation { seed: plan.first + number, program: plan.program, what })
+            }
         };
         let endless = ended.as_ref().is_err_and(|violation| violation.what.starts_with("it has not ended in"));
         match ended {
@@ -109,7 +115,7 @@ impl Shared {
             while number > self.told.load(Ordering::Relaxed) + AHEAD_MAX {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if news.send((number, examine(self.plan.first + number))).is_err() {
+            if news.send((number, examine_by(self.plan.first + number, self.plan.program))).is_err() {
                 return;
             }
         }

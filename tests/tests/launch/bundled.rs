@@ -38,6 +38,22 @@ fn himeno_is_bitwise_the_same_for_every_split() {
 }
 
 #[test]
+fn himeno_is_bitwise_the_same_by_every_method_and_route() {
+    for (transport, method, route) in ["shm", "udp"]
+        .into_iter()
+        .flat_map(|transport| ["direct", "packed", "fetched"].map(|method| (transport, method)))
+        .flat_map(|(transport, method)| ["direct", "forwarded"].map(|route| (transport, method, route)))
+    {
+        let way = ["--method", method, "--route", route, "--explain"];
+        let job = ["run", "-n", "4", "--transport", transport, "himeno", "S", "--iterations", "3", "--split", "2x2"];
+        let ended = run(&[&job[..], &way].concat());
+        expect_field(&ended, HASH);
+        let taken = format!("{method:<10}");
+        assert!(ended.output.lines().any(|line| line.trim_start().starts_with(&taken) && line.contains("taken")), "{ended:?}");
+    }
+}
+
+#[test]
 fn himeno_needs_its_edges_when_b_is_not_zero() {
     let arguments = ["XS", "--iterations", "5", "--b", "0.05"];
     let alone = field(&himeno(1, &arguments), "hash").to_owned();

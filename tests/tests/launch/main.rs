@@ -2,6 +2,7 @@
 
 mod bundled;
 mod ends;
+mod fields;
 mod hosts;
 mod killed;
 mod network;

@@ -8,7 +8,7 @@ trap 'rm -r "$work"' EXIT
 mpicc -O3 -march=native -Wall -Wextra -o "$work/halo" "$here/halo.c"
 for turn in $(seq "$turns"); do
     for edge in $edges; do
-        "$pelago" bench halo --edge "$edge" --format json
+        "$pelago" bench halo --edge "$edge" --format json 2>> "$work/chosen"
         mpirun --allow-run-as-root --mca btl self,vader -n 2 "$work/halo" "$edge"
     done
 done > "$work/all"

@@ -9,6 +9,7 @@ mod chains;
 mod channels;
 mod collectives;
 mod copies;
+mod halos;
 mod locks;
 mod mailboxes;
 mod ring;
@@ -41,11 +42,13 @@ pub enum Program {
     Mailboxes,
     /// Each sends to its right neighbour through a channel.
     Channels,
+    /// They exchange the halos of distributed arrays.
+    Halos,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ring,
         Self::Barriers,
         Self::Atomics,
@@ -55,9 +58,10 @@ impl Program {
         Self::Collectives,
         Self::Mailboxes,
         Self::Channels,
+        Self::Halos,
     ];
 
-    /// How many of them, the first, use operations alone; the others send messages.
+    /// How many of them, the first, use operations alone; the others use what stands on them.
     pub const OPERATIONS: usize = 7;
 
     /// What it is called.
@@ -72,6 +76,7 @@ impl Program {
             Self::Collectives => "collectives",
             Self::Mailboxes => "mailboxes",
             Self::Channels => "channels",
+            Self::Halos => "halos",
         }
     }
 
@@ -87,6 +92,7 @@ impl Program {
             Self::Collectives => Box::new(collectives::Collectives::new(random)),
             Self::Mailboxes => Box::new(mailboxes::Mailboxes::new(random, size)),
             Self::Channels => Box::new(channels::Channels::new(random)),
+            Self::Halos => Box::new(halos::Halos::new(random, size)),
         }
     }
 }

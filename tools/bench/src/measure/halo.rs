@@ -3,6 +3,7 @@
 //! Every rank has a cube; cubes lie in a row. Borders are written before the clock runs, and halos are read before it stops: what is
 //! not read is half a transfer. Beside it: `peers/halo.c`.
 
+use pelago::Duration;
 use pelago::halo::{Array, Field, Halo, Method, Nodes, Plan, Settings, Template};
 
 use crate::Row;
@@ -12,6 +13,9 @@ use crate::row::rounded;
 use crate::stage::Stage;
 
 const REPETITIONS: u64 = 201;
+
+/// How long exchanges go on before the first that counts.
+const SETTLE: Duration = Duration::from_milliseconds(200);
 
 /// Sums that are independent of each other, so that reading waits for memory and not for additions.
 const LANES: usize = 8;
@@ -24,12 +28,19 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     for (across, plane) in PLANES.into_iter().enumerate() {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
         field[0].cells_mut().fill(0.0);
-        for (method, name) in [(None, ""), (Some(Method::Direct), " direct"), (Some(Method::Packed), " packed")] {
+        for method in std::iter::once(None).chain(Method::ALL.map(Some)) {
             let mut plan = Plan::build(stage.world, &mut field, &Settings { halo: Halo::Faces, method, route: None })?;
+            if method.is_none() && stage.is_sender() {
+                // Not a row, and so for people.
+                print!("{}", plan.explain());
+            }
+            if method.is_none() {
+                settle(stage, &mut field, &mut plan, across)?;
+            }
             let mut taken = exchange(stage, &mut field, &mut plan, across)?;
             let cells = (edge * edge) as u64;
             let row = Row {
-                plane: Some(format!("{plane}{name}")),
+                plane: Some(method.map_or(plane.into(), |method| format!("{plane} {method}"))),
                 repetitions: Some(REPETITIONS),
                 median_ns: Some(rounded(percentile(&mut taken, 50))),
                 min_ns: Some(rounded(percentile(&mut taken, 0))),
@@ -39,6 +50,19 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Exchanges for a while: ranks are not bound to processors, and the system spreads them only when they have run for some time.
+fn settle<'w>(stage: &Stage<'_>, field: &mut [Field<'w, f64, 3>; 1], plan: &mut Plan<'w, f64, 3>, across: usize) -> Result<()> {
+    let start = stage.world.now();
+    loop {
+        exchange(stage, field, plan, across)?;
+        let mut longest = [(stage.world.now() - start).as_picoseconds()];
+        stage.world.allreduce(&mut longest, u64::max)?;
+        if longest[0] >= SETTLE.as_picoseconds() {
+            return Ok(());
+        }
+    }
 }
 
 /// A cube of `edge` numbers for each rank, in a row across one plane, with a shadow there.

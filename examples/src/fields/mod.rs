@@ -1,0 +1,137 @@
+//! Shallow water on a staggered grid, with a tracer: five fields of different sizes and shadows that are exchanged together.
+//!
+//! Water stands in a channel: walls at both ends of i, and j goes round. Heights and the tracer lie in the middle of cells, velocities between
+//! them, vorticity at their corners, so that some arrays have one row more than others (Arakawa's grid C). Each stencil reaches as far
+//! as it needs to: the tracer two cells upstream and one downstream, vorticity one cell in one direction. Velocities across a corner
+//! come from there. No operation is reordered, so that the fields are bitwise the same for every split, method and route.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `water` | the fields, their first values, their hash |
+//! | `step` | the stencils |
+
+mod step;
+#[cfg(test)]
+mod tests;
+mod water;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::World;
+use pelago::halo::{Method, Nodes, Route, Template};
+
+use crate::usage::{Stop, at_least_one, exit, method, parse, route};
+use water::Water;
+
+/// Cells in a cache line.
+const LINE_CELLS: usize = 8;
+
+/// A wall shows the tracer two cells that stand before it.
+const LENGTH_MIN: usize = 2;
+
+/// Shallow water with a tracer: five staggered fields whose halos are exchanged together
+#[derive(Parser)]
+#[command(name = "fields")]
+struct Arguments {
+    /// How many cells from wall to wall
+    #[arg(long, value_name = "N", default_value_t = 192, allow_negative_numbers = true, value_parser = at_least_one)]
+    length: u32,
+    /// How many cells round the channel
+    #[arg(long, value_name = "N", default_value_t = 128, allow_negative_numbers = true, value_parser = at_least_one)]
+    width: u32,
+    /// How many steps in time
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = at_least_one)]
+    steps: u32,
+    /// Into how many parts length and width are cut; by default, so that blocks have the least surface
+    #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
+    split: Option<[usize; 2]>,
+    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    method: Option<Method>,
+    /// How corners come, direct or forwarded; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = route)]
+    route: Option<Route>,
+    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let result = pelago::run(|world| match plan(&arguments, world.size()) {
+        Ok((arguments, template)) => measure(world, &arguments, &template).map(|()| ExitCode::SUCCESS),
+        Err(stop) => Ok(stop.tell("fields", world)),
+    });
+    exit("fields", result)
+}
+
+/// What is wrong with these arguments for so many ranks, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    plan(arguments, ranks).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+/// Decided by arguments and the number of ranks alone, so that all ranks agree without a word.
+fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), Stop> {
+    let arguments: Arguments = parse(arguments)?;
+    let cells = [arguments.length as usize, arguments.width as usize];
+    if cells[0] < LENGTH_MIN {
+        return Err(Stop::Wrong(format!("a length of {}: the tracer needs {LENGTH_MIN} cells from wall to wall", cells[0])));
+    }
+    let parts = match arguments.split {
+        Some(parts) => parts,
+        None => {
+            let nodes = Nodes::of_least_surface(cells, ranks, LINE_CELLS);
+            let too_few = || Stop::Wrong(format!("{ranks} ranks cannot share {}x{} cells", cells[0], cells[1]));
+            nodes.ok_or_else(too_few)?.parts()
+        }
+    };
+    let wrong = |error: &dyn std::fmt::Display| Stop::Wrong(error.to_string());
+    // One row more than cells: there are velocities at both walls.
+    let nodes = Nodes::new(parts, [false, true]).map_err(|error| wrong(&error))?;
+    if nodes.ranks() != ranks {
+        return Err(Stop::Wrong(format!(
+            "a split of {}x{} is for {} ranks, but there are {ranks}",
+            parts[0],
+            parts[1],
+            nodes.ranks()
+        )));
+    }
+    let template = Template::new([cells[0] + 1, cells[1]], nodes).map_err(|error| wrong(&error))?;
+    water::arrays(&template).map_err(|error| wrong(&error))?;
+    Ok((arguments, template))
+}
+
+fn measure(world: &World, arguments: &Arguments, template: &Template<2>) -> pelago::Result<()> {
+    let mut water = Water::new(world, template, arguments.method, arguments.route)?;
+    world.barrier()?;
+    let start = world.now();
+    for _ in 0..arguments.steps {
+        water.step()?;
+    }
+    world.barrier()?;
+    let seconds = (world.now() - start).as_seconds();
+    let (hash, volume) = water.sums()?;
+    if world.rank().number() == 0 {
+        let [a, b] = template.nodes().parts();
+        let mut out = format!("cells      {}x{}\n", arguments.length, arguments.width);
+        out += &format!("ranks      {}\nsplit      {a}x{b}\nsteps      {}\n", world.size(), arguments.steps);
+        out += &format!("seconds    {seconds:.6}\nvolume     {volume:.6e}\nhash       {hash:016x}\n");
+        if arguments.explain {
+            out += &water.explain();
+        }
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(out.as_bytes());
+    }
+    Ok(())
+}
+
+fn split(text: &str) -> Result<[usize; 2], &'static str> {
+    let part = |text: &str| text.parse().ok().filter(|&part: &usize| part > 0);
+    let parts = text.split_once('x').and_then(|(a, b)| Some([part(a)?, part(b)?]));
+    parts.ok_or("give AxB, each a number of parts from 1 on")
+}
