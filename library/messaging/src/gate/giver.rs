@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pelago_base::Rank;
-use pelago_rma::{Error, Failure, Handle, Result};
+use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
 
 use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
@@ -14,6 +14,8 @@ use crate::settings::{Counting, Waiting};
 /// The receiver at a gate.
 pub(crate) struct Giver<'g, 'w> {
     gate: &'g Gate<'w>,
+    /// The words of this rank.
+    words: CellSlice<'g, u64>,
     me: Rank,
     shares: Vec<Given>,
     /// Grants on their way to their holders.
@@ -44,7 +46,8 @@ impl<'g, 'w> Giver<'g, 'w> {
     pub(crate) fn new(gate: &'g Gate<'w>) -> Self {
         let given = Given { granted: Ticket::new(gate.slots), owed: 0 };
         let shares = vec![given; gate.shares() as usize];
-        Self { gate, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
+        let words = gate.words.local();
+        Self { gate, words, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
     }
 
     /// Operations that were issued.
@@ -129,9 +132,10 @@ impl<'g, 'w> Giver<'g, 'w> {
 
     fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
         let gate = self.gate;
-        let (words, index) = (gate.words.local(), gate.waiter_index(share, ticket));
-        // By an atomic (G2). One of the next lap, which may be there already, is left.
-        let found = words.fetch_add(index, 0);
+        let (words, index) = (self.words, gate.waiter_index(share, ticket));
+        // A load is enough (G2): the addition that granted the ticket has seen every look that missed it, and with it the registration before
+        // that look. One of the next lap, which may be there already, is left.
+        let found = words.load(index);
         let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(gate.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
             words.compare_swap(index, found, 0);

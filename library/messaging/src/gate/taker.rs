@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{Error, Handle, Result};
+use pelago_rma::{CellSlice, Error, Handle, Result};
 
 use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Share, Waiter, rung};
 use crate::credit::{Credit, Ticket};
@@ -23,6 +23,8 @@ const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
 /// A sender at a gate.
 pub(crate) struct Taker<'g, 'w> {
     gate: &'g Gate<'w>,
+    /// The words of this rank.
+    words: CellSlice<'g, u64>,
     to: Rank,
     /// Its number among the senders of this rank.
     sender: usize,
@@ -54,7 +56,8 @@ impl<'g, 'w> Taker<'g, 'w> {
             _ => (gate.nearest(gate.world.rank()), None),
         };
         let (granted, flights) = (Ticket::new(gate.slots), VecDeque::new());
-        Ok(Self { gate, to, sender, share, granted, last, waited: false, turns: 0, looks: 0, flights })
+        let words = gate.words.local();
+        Ok(Self { gate, words, to, sender, share, granted, last, waited: false, turns: 0, looks: 0, flights })
     }
 
     /// How often it has looked at the counters without taking tickets.
@@ -148,7 +151,13 @@ impl<'g, 'w> Taker<'g, 'w> {
     }
 
     /// Waits until `ticket` is granted.
+    #[inline]
     pub(crate) fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        if self.admits(ticket) { Ok(()) } else { self.wait_for_grant(ticket) }
+    }
+
+    #[cold]
+    fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
         let mut pause = Pause::new(self.gate.world.now());
         let mut registered = false;
         while !self.is_granted(ticket)? {
@@ -170,7 +179,9 @@ impl<'g, 'w> Taker<'g, 'w> {
     /// The message of one of the tickets taken last is complete with these.
     pub(crate) fn used<const N: usize>(&mut self, handles: [Handle<'w>; N]) -> Result<()> {
         let turn = self.turns - 1;
-        self.flights.extend(handles.map(|handle| (turn, handle)));
+        for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
+            self.flights.push_back((turn, handle));
+        }
         if self.flights.len() < FLIGHTS_MAX {
             return Ok(());
         }
@@ -185,7 +196,12 @@ impl<'g, 'w> Taker<'g, 'w> {
     }
 
     /// Forgets messages that are complete. Their claims stay: nobody waits for what has come.
+    #[inline]
     fn settle(&mut self) -> Result<()> {
+        if self.flights.is_empty() { Ok(()) } else { self.settle_some() }
+    }
+
+    fn settle_some(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some((_, handle)) = self.flights.front() {
             match handle.test() {
@@ -208,7 +224,7 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     /// Claims at this turn's place.
     fn claim(&self, claim: Claim) {
-        self.gate.words.local().store(self.gate.claim_index(self.sender, self.turns), claim.word());
+        self.words.store(self.gate.claim_index(self.sender, self.turns), claim.word());
     }
 
     fn add(&self, count: u32) -> Result<Credit> {
