@@ -127,10 +127,10 @@ impl Report {
         let memory = self.room_bytes + self.unexpected_bytes;
         let (lost, fairness) = (expected - received, found.fairness());
         let slowdown = if quiet > 0 { busy as f64 / quiet as f64 } else { 0.0 };
-        let Arguments { method, messages, bytes, slots, .. } = arguments;
+        let Arguments { method, messages, bytes, slots, waiters, .. } = arguments;
         if arguments.format == "json" {
             return format!(
-                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}}}"#,
+                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"waiters":{waiters},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}}}"#,
                 world.size(),
                 self.senders,
                 seconds * 1e6,

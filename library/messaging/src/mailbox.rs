@@ -95,7 +95,7 @@ impl<'w> Mailbox<'w> {
 
     /// Bytes of memory that the receiver needs, whoever sends.
     pub fn receiver_bytes(&self) -> usize {
-        (self.memory.len() + self.gate.settings().slots as usize) * 8
+        (self.memory.len() + self.gate.waiters()) * 8
     }
 
     /// The slots of a share at a receiver.
