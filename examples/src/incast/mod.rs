@@ -77,6 +77,9 @@ struct Arguments {
     /// Have the last rank time puts of 64 KiB to rank 1, the receiver's neighbour; neither sends then
     #[arg(long)]
     bystander: bool,
+    /// Tell the most memory that the receiver's process has had: one more field of the JSON object, where the system tells
+    #[arg(long)]
+    peak: bool,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,

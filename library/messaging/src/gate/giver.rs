@@ -1,6 +1,8 @@
 //! The receiver at a gate: grants tickets, and tells who waits for them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
 
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
@@ -106,6 +108,7 @@ impl<'g, 'w> Giver<'g, 'w> {
             return Ok(());
         }
         // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
+        fence(SeqCst);
         for ticket in (0..count).map(|step| first.after(step)) {
             self.ring_for(number, ticket)?;
         }
@@ -123,6 +126,7 @@ impl<'g, 'w> Giver<'g, 'w> {
                 break;
             }
             let Some(Told { share, first, count, .. }) = self.told.pop_front() else { break };
+            fence(SeqCst);
             for ticket in (0..count).map(|step| first.after(step)) {
                 self.ring_for(share, ticket)?;
             }
@@ -130,11 +134,12 @@ impl<'g, 'w> Giver<'g, 'w> {
         Ok(())
     }
 
+    /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
+    /// the addition came before it, in the one order of atomics, and the registration before that look.
     fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
         let gate = self.gate;
         let (words, index) = (self.words, gate.waiter_index(share, ticket));
-        // A load is enough (G2): the addition that granted the ticket has seen every look that missed it, and with it the registration before
-        // that look. One of the next lap, which may be there already, is left.
+        // One of the next lap, which may be there already, is left.
         let found = words.load(index);
         let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(gate.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
