@@ -23,7 +23,7 @@ use crate::slots::Slots;
 /// there are: paper A, receive-buffer acquisition. `docs/messaging.md` tells what is different here and why.
 ///
 /// Each rank of the job has the same memory of it, of which only that of receivers and holders of counters is ever touched:
-/// `slots` · (8 + `message_bytes`), rounded up to cache lines, and 8 bytes for each slot.
+/// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a sender that waits.
 ///
 /// Order: messages of one sender arrive in the order in which they were sent. Where counters are split, nothing is said about messages of
 /// different senders; else they arrive in the order in which their senders were admitted.
