@@ -89,8 +89,12 @@ impl Simulation {
         let pelago_simulator::Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
+        let atomics = statistics.busiest_atomics.map_or_else(String::new, |unit| {
+            let microseconds = unit.busy.as_seconds() * 1e6;
+            format!("; its busiest atomic unit, of node {}, worked on {} for {microseconds:.3} us", unit.node, unit.count)
+        });
         format!(
-            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets",
+            "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{atomics}",
             machine.name(),
             outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3,
             statistics.events,

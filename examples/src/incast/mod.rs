@@ -55,6 +55,9 @@ struct Arguments {
     /// How senders wait for room: notified, backing-off or polling
     #[arg(long, default_value = "notified", value_parser = method::waiting)]
     waiting: Waiting,
+    /// Places at the receiver for senders that wait to be notified; 0 for as many as slots
+    #[arg(long, value_name = "W", default_value_t = 0)]
+    waiters: u32,
     /// Both counters in one-word, or in two-words as in the paper
     #[arg(long, default_value = "one-word", value_parser = method::counting)]
     counting: Counting,
@@ -74,6 +77,9 @@ struct Arguments {
     /// Have the last rank time puts of 64 KiB to rank 1, the receiver's neighbour; neither sends then
     #[arg(long)]
     bystander: bool,
+    /// Tell the most memory that the receiver's process has had: one more field of the JSON object, where the system tells
+    #[arg(long)]
+    peak: bool,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
@@ -140,13 +146,13 @@ impl Arguments {
 
     /// The room that is acquired, or what is let through.
     fn settings(&self, size: u32) -> Settings {
-        let Self { waiting, counting, .. } = *self;
+        let Self { waiting, counting, waiters, .. } = *self;
         let room = if self.method == Method::Limit {
             Settings::permits(self.slots)
         } else {
             Settings::new(self.slots, self.bytes as usize)
         };
-        Settings { waiting, counting, ..room }.placed(self.method.placement(size))
+        Settings { waiting, counting, waiters, ..room }.placed(self.method.placement(size))
     }
 }
 

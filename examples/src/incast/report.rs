@@ -127,12 +127,15 @@ impl Report {
         let memory = self.room_bytes + self.unexpected_bytes;
         let (lost, fairness) = (expected - received, found.fairness());
         let slowdown = if quiet > 0 { busy as f64 / quiet as f64 } else { 0.0 };
-        let Arguments { method, messages, bytes, slots, .. } = arguments;
+        let Arguments { method, messages, bytes, slots, waiters, batch, .. } = arguments;
         if arguments.format == "json" {
+            let peak = if arguments.peak { peak_bytes() } else { None };
+            let peak = peak.map_or_else(String::new, |bytes| format!(r#","memory_peak_bytes":{bytes}"#));
             return format!(
-                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}}}"#,
+                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"waiters":{waiters},"batch":{batch},"sleep_ms":{},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}{peak}}}"#,
                 world.size(),
                 self.senders,
+                arguments.sleep_ms,
                 seconds * 1e6,
                 found.overtaken,
                 self.unexpected_bytes,
@@ -154,6 +157,13 @@ impl Report {
         }
         text
     }
+}
+
+/// The most memory that this process has had, if the system tells.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 #[cfg(test)]

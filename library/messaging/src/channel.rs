@@ -31,7 +31,7 @@ pub struct ChannelSettings {
 /// end waits on its own memory, and half of the segments are free for whoever sends while the receiver does something else.
 ///
 /// Each rank of the job has the same memory of it, of which only that of the two ends is ever touched: at the receiver
-/// `slots` · (8 + `segment_bytes`), each rounded up to cache lines; at the sender 8 bytes.
+/// `slots` · (8 + `segment_bytes`), each rounded up to words; at the sender 8 bytes.
 ///
 /// Order: as sent. Loss of ranks, in a job that [goes on without them](World::on_peer_lost): the receiver gets all that its sender has
 /// [flushed](ChannelSender::flush), and what came besides, then `PeerLost`; a sender gets `PeerLost` as soon as it would wait.

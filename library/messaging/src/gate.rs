@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
 //! | six for each sender of a rank | the sender | to whom it sends; its claims: which tickets it holds; its bell: which ticket was granted |
-//! | one for each slot | the receiver | who waits for the slot |
+//! | one for each slot, or more | the receiver | who waits for a ticket that is so near to be granted |
 //!
 //! - **G1** A sender claims before it takes a ticket, and until the message of that ticket is complete. So a ticket that was taken and that
 //!   no living sender claims belongs to a lost one, or its message has come. While it takes tickets it claims all; afterwards no ticket of
@@ -54,8 +54,9 @@ pub(crate) struct Gate<'w> {
     /// Who holds the counters of each share; empty if each receiver does.
     holders: Vec<Rank>,
     borrow: bool,
-    /// Slots of one share.
+    /// Slots of one share, and places for who waits; at least as many.
     slots: u32,
+    waiters: u32,
     settings: Settings,
     /// Which of its senders this rank has, as bits.
     senders: Cell<u8>,
@@ -86,10 +87,11 @@ impl<'w> Gate<'w> {
         };
         let shares = holders.len().max(1);
         let borrow = matches!(settings.placement, Placement::Split { borrow: true, .. });
-        let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + settings.slots as usize)?;
         let slots = settings.slots / shares as u32;
-        let gate =
-            Self { world, words, receivers, holders, borrow, slots, settings, senders: Cell::new(0), left: Cell::new(None) };
+        let waiters = slots.max(settings.waiters / shares as u32);
+        let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + shares * waiters as usize)?;
+        let (senders, left) = (Cell::new(0), Cell::new(None));
+        let gate = Self { world, words, receivers, holders, borrow, slots, waiters, settings, senders, left };
         if gate.settings.counting == Counting::OneWord {
             (0..shares).for_each(|share| gate.words.local().store(share * LINE, Credit::new(slots).word()));
         }
@@ -147,9 +149,14 @@ impl<'w> Gate<'w> {
         self.sender_index(sender) + 1 + CLAIMS
     }
 
-    /// Where the receiver finds who waits for the slot of `ticket`.
+    /// Where the receiver finds who waits for `ticket`.
     fn waiter_index(&self, share: u32, ticket: Ticket) -> usize {
-        self.sender_index(SENDERS) + (share * self.slots + ticket.slot(self.slots)) as usize
+        self.sender_index(SENDERS) + (share * self.waiters + ticket.slot(self.waiters)) as usize
+    }
+
+    /// Places of all shares for who waits.
+    pub(crate) fn waiters(&self) -> usize {
+        (self.shares() * self.waiters) as usize
     }
 
     /// The share of the holder whose number is nearest to a rank's.

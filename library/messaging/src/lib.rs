@@ -33,4 +33,4 @@ pub use limit::{Limit, LimitReceiver, LimitSender};
 pub use mailbox::{MailReceiver, MailSender, Mailbox};
 pub use message::{Message, Sent};
 pub use messages::{Lengths, Messages, Party, Received};
-pub use settings::{Counting, Placement, SHARES_MAX, SLOTS_MAX, Settings, Waiting};
+pub use settings::{Counting, Placement, SHARES_MAX, SLOTS_MAX, Settings, WAITERS_MAX, Waiting};

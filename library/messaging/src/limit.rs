@@ -14,7 +14,7 @@ use crate::settings::{Placement, Settings, check};
 /// [releases](LimitReceiver::release) it when it has taken the message: paper A, message-count limiting. So the path never holds more
 /// messages for it than there are permits.
 ///
-/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit.
+/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit, or each place of a sender that waits if those are more.
 ///
 /// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a permit whose message was lost with its sender stays
 /// acquired until the receiver releases it, who knows from its path that the message will not come. Without its receiver, or the holder

@@ -23,7 +23,7 @@ use crate::slots::Slots;
 /// there are: paper A, receive-buffer acquisition. `docs/messaging.md` tells what is different here and why.
 ///
 /// Each rank of the job has the same memory of it, of which only that of receivers and holders of counters is ever touched:
-/// `slots` · (8 + `message_bytes`), rounded up to cache lines, and 8 bytes for each slot.
+/// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a sender that waits.
 ///
 /// Order: messages of one sender arrive in the order in which they were sent. Where counters are split, nothing is said about messages of
 /// different senders; else they arrive in the order in which their senders were admitted.
@@ -95,7 +95,7 @@ impl<'w> Mailbox<'w> {
 
     /// Bytes of memory that the receiver needs, whoever sends.
     pub fn receiver_bytes(&self) -> usize {
-        (self.memory.len() + self.gate.settings().slots as usize) * 8
+        (self.memory.len() + self.gate.waiters()) * 8
     }
 
     /// The slots of a share at a receiver.

@@ -8,6 +8,9 @@ use crate::flag::MESSAGE_BYTES_MAX;
 /// The most messages that a mailbox or a limit lets through at once.
 pub const SLOTS_MAX: u32 = 1 << 16;
 
+/// The most places for senders that wait: as many as a job can have ranks.
+pub const WAITERS_MAX: u32 = 1 << 20;
+
 /// The most shares that counters are split into.
 pub const SHARES_MAX: usize = 256;
 
@@ -83,13 +86,17 @@ pub struct Settings {
     pub counting: Counting,
     /// How a sender waits.
     pub waiting: Waiting,
+    /// Places in the receiver's memory, 8 bytes each, for senders that wait to be notified; a power of two. Slots have one each in any case,
+    /// so that 0 is as good as `slots`. Who waits further back than there are places looks at the counters now and then; with a place for each sender
+    /// nobody does.
+    pub waiters: u32,
 }
 
 impl Settings {
     /// `slots` messages of up to `message_bytes` bytes; the counters at the receiver.
     pub fn new(slots: u32, message_bytes: usize) -> Self {
         let (placement, counting, waiting) = (Placement::default(), Counting::default(), Waiting::default());
-        Self { slots, message_bytes, placement, counting, waiting }
+        Self { slots, message_bytes, placement, counting, waiting, waiters: 0 }
     }
 
     /// `count` permits of a limit; the counters at the receiver.
@@ -100,6 +107,12 @@ impl Settings {
     /// As the paper has it: two counters, and senders that look again and again.
     pub fn plain(slots: u32, message_bytes: usize) -> Self {
         Self { counting: Counting::TwoWords, waiting: Waiting::Polling, ..Self::new(slots, message_bytes) }
+    }
+
+    /// The same with places for so many senders that wait.
+    #[must_use]
+    pub fn with_waiters(self, waiters: u32) -> Self {
+        Self { waiters, ..self }
     }
 
     /// The same with the counters elsewhere.
@@ -126,6 +139,10 @@ impl Settings {
             }
         };
         check(self.slots.is_power_of_two() && self.slots <= SLOTS_MAX, "slots are a power of two up to 65,536")?;
+        check(
+            self.waiters == 0 || self.waiters.is_power_of_two() && self.waiters <= WAITERS_MAX,
+            "places of those who wait are a power of two up to 1,048,576",
+        )?;
         check(self.slots >= shares, "each share of the counters needs a slot")
     }
 

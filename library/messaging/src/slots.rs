@@ -1,12 +1,12 @@
-//! A ring of slots in the memory of a receiver: a flag, and the bytes of a message behind it, each slot from a cache line on.
+//! A ring of slots in the memory of a receiver: a flag, and the bytes of a message behind it, each slot from a word on.
+//!
+//! Slots do not begin where cache lines do. Those of one sender often follow each other, and who takes one message takes the next: so fewer lines
+//! go from one processor to the other.
 
 use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result};
 
 use crate::credit::Ticket;
 use crate::flag::{Content, content, flag};
-
-/// Words of a cache line.
-const LINE: usize = 8;
 
 /// The shape of a ring.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// So many slots, a power of two, for messages of up to `bytes` bytes.
     pub(crate) const fn new(count: u32, bytes: usize) -> Self {
-        Self { count, stride: (1 + bytes.div_ceil(8)).next_multiple_of(LINE) }
+        Self { count, stride: 1 + bytes.div_ceil(8) }
     }
 
     pub(crate) const fn count(self) -> u32 {

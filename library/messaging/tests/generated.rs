@@ -82,9 +82,10 @@ fn settings(size: u32) -> impl Strategy<Value = Settings> {
     ];
     let counting = prop_oneof![Just(Counting::OneWord), Just(Counting::TwoWords)];
     let waiting = prop_oneof![2 => Just(Waiting::Notified), 1 => Just(Waiting::BackingOff), 1 => Just(Waiting::Polling)];
-    (0..=6_u32, placement, counting, waiting).prop_map(|(slots, placement, counting, waiting)| {
+    let waiters = prop_oneof![2 => Just(0), 1 => Just(8), 1 => Just(128)];
+    (0..=6_u32, placement, counting, waiting, waiters).prop_map(|(slots, placement, counting, waiting, waiters)| {
         let shares = if let Placement::Split { proxies, .. } = &placement { proxies.len() as u32 } else { 1 };
-        Settings { counting, waiting, ..Settings::new((1 << slots).max(shares), BYTES) }.placed(placement)
+        Settings { counting, waiting, waiters, ..Settings::new((1 << slots).max(shares), BYTES) }.placed(placement)
     })
 }
 

@@ -6,7 +6,8 @@
 //! matter when ranks are lost, are not modelled.
 #![cfg(loom)]
 
-use loom::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::{AtomicU64, fence};
 use loom::sync::{Arc, Notify};
 use loom::{model::Builder, thread};
 use pelago_messaging::credit::{Credit, Ticket};
@@ -111,7 +112,19 @@ impl Job {
     }
 
     fn register(&self, sender: usize, ticket: Ticket) {
-        self.waiters[self.slot(ticket)].swap((sender as u64) << 33 | mark(ticket), AcqRel);
+        let place = &self.waiters[self.slot(ticket)];
+        let mut expected = 0;
+        loop {
+            let found = match place.compare_exchange(expected, (sender as u64) << 33 | mark(ticket), AcqRel, Acquire) {
+                Ok(_) => return,
+                Err(found) => found,
+            };
+            // Of a later ticket: this one was granted meanwhile.
+            if Ticket::new(found as u32).since(ticket) > 0 {
+                return;
+            }
+            expected = found;
+        }
     }
 
     fn is_granted(&self, ticket: Ticket) -> bool {
@@ -140,10 +153,17 @@ impl Job {
         }
     }
 
-    /// Who is registered for a ticket.
+    /// Who is registered for a ticket. As in `gate/giver.rs`, a fence parts the addition of `grant` from the load.
     fn waiter(&self, ticket: Ticket) -> Option<usize> {
-        let found = self.waiters[self.slot(ticket)].swap(0, AcqRel);
-        (found & ((1 << 33) - 1) == mark(ticket)).then_some((found >> 33) as usize)
+        let place = &self.waiters[self.slot(ticket)];
+        fence(SeqCst);
+        let found = place.load(Acquire);
+        if found & ((1 << 33) - 1) != mark(ticket) {
+            return None;
+        }
+        // Who registers for the next lap may have replaced it.
+        let _left = place.compare_exchange(found, 0, AcqRel, Acquire);
+        Some((found >> 33) as usize)
     }
 }
 

@@ -36,6 +36,12 @@ impl<'c> Handle<'c> {
         }
     }
 
+    /// Whether the operation was done when it was issued, so that nothing of it is left to wait for or to fail. Cost: a comparison.
+    #[inline(always)]
+    pub const fn was_done_at_once(self) -> bool {
+        self.context.is_none()
+    }
+
     /// Waits until the operation has taken effect: every rank that looks from now on sees it.
     ///
     /// Cost: nothing if the target was mapped.

@@ -38,4 +38,4 @@ mod topology;
 pub use machine::{Machine, MachineError};
 pub use message::{Notice, Operation, Reason};
 pub use netsim::Netsim;
-pub use statistics::{End, LinkStatistics, Statistics};
+pub use statistics::{AtomicStatistics, End, LinkStatistics, Statistics};

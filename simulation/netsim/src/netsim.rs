@@ -13,7 +13,7 @@ use crate::nic::{Nic, Rail, task};
 use crate::node::{Node, SharedMemory};
 use crate::queue::{Event, Queue};
 use crate::random;
-use crate::statistics::{End, LinkStatistics, Statistics};
+use crate::statistics::{AtomicStatistics, End, LinkStatistics, Statistics};
 use crate::topology::Topology;
 
 /// How many events ahead what they need is fetched: long enough for a cache that processors share, and then not evicted yet.
@@ -270,6 +270,7 @@ impl Netsim {
             self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
         let mut statistics = self.statistics.clone();
         statistics.drops += self.network.drops;
+        statistics.busiest_atomics = self.busiest_atomics();
         for count in self.network.counts() {
             let fabric = &self.network.fabrics[usize::from(count.rail)];
             let terminals = fabric.terminals;
@@ -293,6 +294,16 @@ impl Netsim {
             });
         }
         statistics
+    }
+
+    fn busiest_atomics(&self) -> Option<AtomicStatistics> {
+        let of = |nic: u32| {
+            let (node, count) = (self.node_of(nic), self.nics[nic as usize].atomics);
+            let busy = Duration::from_picoseconds(self.rail(nic).atomic().as_picoseconds() * count);
+            AtomicStatistics { node, count, busy }
+        };
+        let working = (0..self.nics.len() as u32).map(of).filter(|unit| unit.count > 0);
+        working.reduce(|most, unit| if (unit.busy, unit.count) > (most.busy, most.count) { unit } else { most })
     }
 
     /// The next key of an entity.

@@ -4,6 +4,8 @@
 //! Packets that come are written to memory one after another, and give their room back when they are written. Control packets go
 //! past both.
 
+use pelago_base::Duration;
+
 use crate::lists::List;
 use crate::machine::{Kind as RailKind, Order, RailSpec, bytes_per_second, picoseconds};
 use crate::message::{Kind, Message, Notice, Phase, role};
@@ -97,6 +99,11 @@ impl Rail {
         matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
     }
 
+    /// How long the atomic unit works on one.
+    pub(crate) fn atomic(&self) -> Duration {
+        Duration::from_picoseconds(self.atomic)
+    }
+
     fn payload(&self, message: &Message, sequence: u32) -> u64 {
         let before = u64::from(sequence) * u64::from(self.packet_bytes);
         (message.bytes - before).min(u64::from(self.packet_bytes))
@@ -118,6 +125,8 @@ pub(crate) struct Nic {
     begin_free: u64,
     write_free: u64,
     atomic_free: u64,
+    /// How many atomics have been worked on.
+    pub(crate) atomics: u64,
     /// Operations with packets to send.
     sending: List,
     /// Packets that wait for a receive slot.
@@ -135,6 +144,7 @@ impl Nic {
             begin_free: 0,
             write_free: 0,
             atomic_free: 0,
+            atomics: 0,
             sending: List::EMPTY,
             held: List::EMPTY,
         }
@@ -351,6 +361,7 @@ impl Netsim {
                 let (atomic, now) = (self.rail(from).atomic, self.queue.now());
                 let state = &mut self.nics[from as usize];
                 state.atomic_free = state.atomic_free.max(now) + atomic;
+                state.atomics += 1;
                 let done = state.atomic_free;
                 if done > now { self.at(from, done, task::WORKED, index) } else { self.worked(index) }
             }

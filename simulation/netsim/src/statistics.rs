@@ -17,8 +17,21 @@ pub struct Statistics {
     pub drops: u64,
     /// How often a NIC tried again.
     pub retries: u64,
+    /// The atomic unit that has worked longest, if one has worked; of equals, the first.
+    pub busiest_atomics: Option<AtomicStatistics>,
     /// Every link, each direction for itself.
     pub links: Vec<LinkStatistics>,
+}
+
+/// What has been counted at the atomic unit of one NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtomicStatistics {
+    /// The node of the NIC.
+    pub node: u32,
+    /// Atomics that were worked on.
+    pub count: u64,
+    /// How long it was working.
+    pub busy: Duration,
 }
 
 /// What has been counted at one direction of a link.

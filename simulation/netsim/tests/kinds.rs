@@ -227,3 +227,15 @@ fn the_order_of_calls_does_not_matter_between_entities() {
     };
     assert_eq!(run(false), run(true));
 }
+
+#[test]
+fn the_busiest_atomic_unit_is_the_one_that_most_atomics_were_sent_to() {
+    let mut netsim = Netsim::new(&machine("infiniband-rc", "atomic_ns = 50", 0.0, ""), 16, 1).unwrap();
+    assert_eq!(netsim.statistics().busiest_atomics, None);
+    for by in 0..15 {
+        netsim.post(by, Operation::Atomic { by, at: if by < 5 { 15 } else { (by + 1) % 5 } }, u64::from(by));
+    }
+    fates(&mut netsim);
+    let busiest = netsim.statistics().busiest_atomics.unwrap();
+    assert_eq!((busiest.node, busiest.count, busiest.busy.as_picoseconds()), (15, 5, 5 * 50_000));
+}

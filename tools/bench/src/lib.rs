@@ -7,6 +7,7 @@
 //! | [`Row`] | one result |
 //! | `command`, `launch` | the command: starts jobs of ranks, collects their rows and shows them |
 //! | `table`, `plot` | rows as text and as pictures |
+//! | [`evaluation`] | the figures of `docs/evaluation` as pictures |
 //! | `rank` | what each rank does |
 //! | `stage` | who sends and who receives, and how they take turns without the library's waiting |
 //! | `duel` | library and raw limit by turns, so that what else the machine does falls on both |
@@ -28,6 +29,7 @@ mod command;
 pub mod count;
 mod duel;
 mod error;
+pub mod evaluation;
 pub mod growth;
 mod launch;
 mod limit;

@@ -1,4 +1,5 @@
-//! Rows as pictures: time and bandwidth over size, barriers over ranks, each with its raw limit, as SVG.
+//! Rows as pictures: time and bandwidth over size, barriers over ranks, each with its raw limit, as SVG; and any curves over two logarithmic
+//! axes.
 
 use std::fmt::Write;
 use std::io;
@@ -21,9 +22,11 @@ const MARGIN: f64 = 16.0;
 /// Labels that fit side by side.
 const LABELS_MAX: i32 = 10;
 
-const STYLE: &str = "text{font:13px sans-serif;fill:#333}.title{font-size:17px;font-weight:bold}\
+const STYLE: &str = "text{font:13px sans-serif;fill:#333;stroke:#fff;stroke-width:3px;paint-order:stroke}.title{font-size:17px;font-weight:bold}\
 .grid{stroke:#ddd}.fine{stroke:#f2f2f2}.axis{stroke:#555;fill:none}\
 .library{stroke:#0b6e99;fill:#0b6e99}.raw{stroke:#d9822b;fill:#fff;stroke-dasharray:6 4}\
+.c0{stroke:#b3261e;fill:#b3261e}.c1{stroke:#d9822b;fill:#d9822b}.c2{stroke:#0b6e99;fill:#0b6e99}\
+.c3{stroke:#2e8b57;fill:#2e8b57}.c4{stroke:#7b4fa3;fill:#7b4fa3}.c5{stroke:#555;fill:#555}\
 polyline{stroke-width:2;fill:none!important}circle{stroke-width:1.5;stroke-dasharray:none!important}";
 
 /// Writes a file for each thing that was measured with several sizes or numbers of ranks.
@@ -51,11 +54,19 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
 
 /// What runs along an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quantity {
+pub(crate) enum Quantity {
     Bytes,
     Ranks,
     Time,
     Bandwidth,
+    Senders,
+    /// Messages of each sender.
+    Messages,
+    /// Time for each message that has come.
+    TimeEach,
+    /// Atomics that one unit works on for each message that has come.
+    AtomicsEach,
+    Memory,
 }
 
 impl Quantity {
@@ -65,21 +76,26 @@ impl Quantity {
             Self::Ranks => "ranks",
             Self::Time => "median time",
             Self::Bandwidth => "GB/s",
+            Self::Senders => "senders",
+            Self::Messages => "messages of each sender",
+            Self::TimeEach => "time per message received",
+            Self::AtomicsEach => "atomics per message received",
+            Self::Memory => "memory of the receiver",
         }
     }
 
     fn text(self, value: f64) -> String {
         match self {
-            Self::Bytes => bytes_text(value as u64),
-            Self::Ranks | Self::Bandwidth => format!("{value}"),
+            Self::Bytes | Self::Memory => bytes_text(value as u64),
+            Self::Ranks | Self::Senders | Self::Bandwidth | Self::Messages | Self::AtomicsEach => format!("{value}"),
             // Ticks are whole numbers of their unit.
-            Self::Time => nanoseconds_text(value).replace(".00", "").replace(".0", ""),
+            Self::Time | Self::TimeEach => nanoseconds_text(value).replace(".00", "").replace(".0", ""),
         }
     }
 
     /// Sizes and ranks double; times and rates are read in tens.
     fn is_binary(self) -> bool {
-        matches!(self, Self::Bytes | Self::Ranks)
+        matches!(self, Self::Bytes | Self::Memory | Self::Ranks | Self::Senders)
     }
 }
 
@@ -174,34 +190,56 @@ impl Chart {
         let both = self.library.iter().chain(&self.raw);
         let x = Axis::over(self.quantities[0], both.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
         let y = Axis::over(self.quantities[1], both.map(|point| point.1), [BOTTOM, TOP]);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
-             <style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
-        );
-        grid(&mut svg, &x, |place| (place, TOP, place, BOTTOM));
-        grid(&mut svg, &y, |place| (LEFT, place, RIGHT, place));
-        let (width, height) = (RIGHT - LEFT, BOTTOM - TOP);
-        line(&mut svg, format_args!("<rect class=\"axis\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/>"));
-        for value in x.ticks().0 {
-            text(&mut svg, (x.place(value), BOTTOM + 20.0), "middle", &x.quantity.text(value));
-        }
-        for value in y.ticks().0 {
-            text(&mut svg, (LEFT - 8.0, y.place(value) + 4.5), "end", &y.quantity.text(value));
-        }
-        text(&mut svg, ((LEFT + RIGHT) / 2.0, HEIGHT - 16.0), "middle", x.quantity.title());
-        let middle = (TOP + BOTTOM) / 2.0;
-        let title = y.quantity.title();
-        line(
-            &mut svg,
-            format_args!("<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{title}</text>"),
-        );
-        line(&mut svg, format_args!("<text class=\"title\" x=\"{LEFT}\" y=\"30\">{}</text>", self.title));
+        let mut svg = frame(self.title, [&x, &y]);
         curve(&mut svg, "raw", &self.raw, [&x, &y]);
         curve(&mut svg, "library", &self.library, [&x, &y]);
         legend(&mut svg, RIGHT - 330.0, "library", "pelago");
         legend(&mut svg, RIGHT - 225.0, "raw", &format!("raw limit: {}", self.raw_names));
         svg + "</svg>\n"
     }
+}
+
+/// The picture without its curves.
+fn frame(title: &str, [x, y]: [&Axis; 2]) -> String {
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
+         <style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
+    );
+    grid(&mut svg, x, |place| (place, TOP, place, BOTTOM));
+    grid(&mut svg, y, |place| (LEFT, place, RIGHT, place));
+    let (width, height) = (RIGHT - LEFT, BOTTOM - TOP);
+    line(&mut svg, format_args!("<rect class=\"axis\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/>"));
+    for value in x.ticks().0 {
+        text(&mut svg, (x.place(value), BOTTOM + 20.0), "middle", &x.quantity.text(value));
+    }
+    for value in y.ticks().0 {
+        text(&mut svg, (LEFT - 8.0, y.place(value) + 4.5), "end", &y.quantity.text(value));
+    }
+    text(&mut svg, ((LEFT + RIGHT) / 2.0, HEIGHT - 16.0), "middle", x.quantity.title());
+    let middle = (TOP + BOTTOM) / 2.0;
+    let height = y.quantity.title();
+    line(&mut svg, format_args!("<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{height}</text>"));
+    line(&mut svg, format_args!("<text class=\"title\" x=\"{LEFT}\" y=\"30\">{title}</text>"));
+    svg
+}
+
+/// A curve, and its name.
+pub(crate) type Curve = (&'static str, Vec<(f64, f64)>);
+
+/// Up to six curves over two logarithmic axes; some of them have points.
+pub(crate) fn curves(title: &str, quantities: [Quantity; 2], curves: &[Curve]) -> String {
+    let points = curves.iter().flat_map(|(_, points)| points);
+    let x = Axis::over(quantities[0], points.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
+    let y = Axis::over(quantities[1], points.map(|point| point.1), [BOTTOM - MARGIN, TOP + MARGIN]);
+    let mut svg = frame(title, [&x, &y]);
+    for (number, (name, points)) in curves.iter().enumerate() {
+        let class = format!("c{number}");
+        curve(&mut svg, &class, points, [&x, &y]);
+        let top = TOP + 18.0 + 18.0 * number as f64;
+        line(&mut svg, format_args!("<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{top:.1}\" r=\"4\"/>", LEFT + 14.0));
+        text(&mut svg, (LEFT + 24.0, top + 4.5), "start", name);
+    }
+    svg + "</svg>\n"
 }
 
 fn grid(svg: &mut String, axis: &Axis, ends: impl Fn(f64) -> (f64, f64, f64, f64)) {

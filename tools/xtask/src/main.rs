@@ -28,7 +28,7 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "model checking",
-        arguments: &["test", "--package", "pelago-sync", "--release", "--test", "loom"],
+        arguments: &["test", "--package", "pelago-sync", "--package", "pelago-messaging", "--release", "--test", "loom"],
         environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
     },
     Check { name: "tests", arguments: &["test", "--workspace", "--all-features"], environment: &[] },

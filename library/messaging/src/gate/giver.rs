@@ -1,9 +1,11 @@
 //! The receiver at a gate: grants tickets, and tells who waits for them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
 
 use pelago_base::Rank;
-use pelago_rma::{Error, Failure, Handle, Result};
+use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
 
 use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
@@ -14,6 +16,8 @@ use crate::settings::{Counting, Waiting};
 /// The receiver at a gate.
 pub(crate) struct Giver<'g, 'w> {
     gate: &'g Gate<'w>,
+    /// The words of this rank.
+    words: CellSlice<'g, u64>,
     me: Rank,
     shares: Vec<Given>,
     /// Grants on their way to their holders.
@@ -44,7 +48,8 @@ impl<'g, 'w> Giver<'g, 'w> {
     pub(crate) fn new(gate: &'g Gate<'w>) -> Self {
         let given = Given { granted: Ticket::new(gate.slots), owed: 0 };
         let shares = vec![given; gate.shares() as usize];
-        Self { gate, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
+        let words = gate.words.local();
+        Self { gate, words, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
     }
 
     /// Operations that were issued.
@@ -103,6 +108,7 @@ impl<'g, 'w> Giver<'g, 'w> {
             return Ok(());
         }
         // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
+        fence(SeqCst);
         for ticket in (0..count).map(|step| first.after(step)) {
             self.ring_for(number, ticket)?;
         }
@@ -120,6 +126,7 @@ impl<'g, 'w> Giver<'g, 'w> {
                 break;
             }
             let Some(Told { share, first, count, .. }) = self.told.pop_front() else { break };
+            fence(SeqCst);
             for ticket in (0..count).map(|step| first.after(step)) {
                 self.ring_for(share, ticket)?;
             }
@@ -127,11 +134,13 @@ impl<'g, 'w> Giver<'g, 'w> {
         Ok(())
     }
 
+    /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
+    /// the addition came before it, in the one order of atomics, and the registration before that look.
     fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
         let gate = self.gate;
-        let (words, index) = (gate.words.local(), gate.waiter_index(share, ticket));
-        // By an atomic (G2). One of the next lap, which may be there already, is left.
-        let found = words.fetch_add(index, 0);
+        let (words, index) = (self.words, gate.waiter_index(share, ticket));
+        // One of the next lap, which may be there already, is left.
+        let found = words.load(index);
         let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(gate.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
             words.compare_swap(index, found, 0);

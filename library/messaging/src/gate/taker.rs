@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{Error, Handle, Result};
+use pelago_rma::{CellSlice, Error, Handle, Result};
 
 use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Share, Waiter, rung};
 use crate::credit::{Credit, Ticket};
@@ -17,18 +17,22 @@ const FLIGHTS_MAX: usize = 64;
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
 const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 
-/// How long a sender waits for its bell before it looks for itself (G2).
+/// How long a sender waits for its bell before it looks for itself (G2): first, and at most; each time twice as long.
 const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
+const BELL_LIMIT_MAX: Duration = Duration::from_milliseconds(128);
 
 /// A sender at a gate.
 pub(crate) struct Taker<'g, 'w> {
     gate: &'g Gate<'w>,
+    /// The words of this rank.
+    words: CellSlice<'g, u64>,
     to: Rank,
     /// Its number among the senders of this rank.
     sender: usize,
     share: u32,
-    /// What is known to be granted.
+    /// What is known to be granted, and whether the atomic that took the last ticket told it.
     granted: Ticket,
+    fresh: bool,
     /// The ticket taken last, and whether it had to wait.
     last: Option<Ticket>,
     waited: bool,
@@ -54,7 +58,8 @@ impl<'g, 'w> Taker<'g, 'w> {
             _ => (gate.nearest(gate.world.rank()), None),
         };
         let (granted, flights) = (Ticket::new(gate.slots), VecDeque::new());
-        Ok(Self { gate, to, sender, share, granted, last, waited: false, turns: 0, looks: 0, flights })
+        let words = gate.words.local();
+        Ok(Self { gate, words, to, sender, share, granted, fresh: false, last, waited: false, turns: 0, looks: 0, flights })
     }
 
     /// How often it has looked at the counters without taking tickets.
@@ -96,7 +101,7 @@ impl<'g, 'w> Taker<'g, 'w> {
         let first = taken.taken;
         self.claim(Claim { taking: false, share: self.share, first, count });
         self.turns += 1;
-        self.granted = taken.granted;
+        (self.granted, self.fresh) = (taken.granted, true);
         self.last = Some(first.after(count - 1));
         self.waited = !self.admits(first);
         Ok(first)
@@ -148,29 +153,46 @@ impl<'g, 'w> Taker<'g, 'w> {
     }
 
     /// Waits until `ticket` is granted.
+    #[inline]
     pub(crate) fn wait(&mut self, ticket: Ticket) -> Result<()> {
+        if self.admits(ticket) { Ok(()) } else { self.wait_for_grant(ticket) }
+    }
+
+    #[cold]
+    fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
         let mut pause = Pause::new(self.gate.world.now());
-        let mut registered = false;
-        while !self.is_granted(ticket)? {
+        let (mut registered, mut limit) = (false, BELL_LIMIT);
+        // Who has just taken a ticket knows what a look would tell.
+        if !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
+            return Ok(());
+        }
+        loop {
             let behind = ticket.since(self.granted) as u32;
             let next = pause.next(self.gate.world.now(), self.granted, behind, self.gate.slots);
             match self.gate.settings.waiting {
                 Waiting::Polling => self.pause(ticket, PAUSE_MIN)?,
-                Waiting::Notified if registered => self.pause(ticket, BELL_LIMIT)?,
-                Waiting::Notified if behind < self.gate.slots => {
+                Waiting::Notified if registered => {
+                    self.pause(ticket, limit.max(next + next))?;
+                    limit = (limit + limit).min(BELL_LIMIT_MAX);
+                }
+                Waiting::Notified if behind < self.gate.waiters => {
                     self.register(ticket)?;
                     registered = true;
                 }
                 Waiting::Notified | Waiting::BackingOff => self.pause(ticket, next)?,
             }
+            if self.is_granted(ticket)? {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// The message of one of the tickets taken last is complete with these.
     pub(crate) fn used<const N: usize>(&mut self, handles: [Handle<'w>; N]) -> Result<()> {
         let turn = self.turns - 1;
-        self.flights.extend(handles.map(|handle| (turn, handle)));
+        for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
+            self.flights.push_back((turn, handle));
+        }
         if self.flights.len() < FLIGHTS_MAX {
             return Ok(());
         }
@@ -185,7 +207,12 @@ impl<'g, 'w> Taker<'g, 'w> {
     }
 
     /// Forgets messages that are complete. Their claims stay: nobody waits for what has come.
+    #[inline]
     fn settle(&mut self) -> Result<()> {
+        if self.flights.is_empty() { Ok(()) } else { self.settle_some() }
+    }
+
+    fn settle_some(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some((_, handle)) = self.flights.front() {
             match handle.test() {
@@ -208,7 +235,7 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     /// Claims at this turn's place.
     fn claim(&self, claim: Claim) {
-        self.gate.words.local().store(self.gate.claim_index(self.sender, self.turns), claim.word());
+        self.words.store(self.gate.claim_index(self.sender, self.turns), claim.word());
     }
 
     fn add(&self, count: u32) -> Result<Credit> {

@@ -1,7 +1,7 @@
 //! The end of a mailbox that receives.
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{Error, Result};
+use pelago_rma::{CellSlice, Error, Result};
 
 use super::Mailbox;
 use crate::credit::Ticket;
@@ -20,6 +20,8 @@ const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
 /// The end of a mailbox that receives; made by [`Mailbox::receiver`].
 pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
+    /// The slots of each share.
+    rings: Vec<CellSlice<'m, u64>>,
     giver: Giver<'m, 'w>,
     /// The ticket of each share that is next.
     heads: Vec<Ticket>,
@@ -35,7 +37,8 @@ type Found = (u32, Rank, usize);
 impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
         let heads = vec![Ticket::default(); mailbox.gate.shares() as usize];
-        Self { mailbox, giver: Giver::new(&mailbox.gate), heads, turn: 0, ask_at: Instant::ZERO }
+        let rings = (0..mailbox.gate.shares()).map(|share| mailbox.ring(share)).collect();
+        Self { mailbox, rings, giver: Giver::new(&mailbox.gate), heads, turn: 0, ask_at: Instant::ZERO }
     }
 
     /// The next message, if it has come.
@@ -128,6 +131,10 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     /// A message that has come. Shares take turns.
     fn find(&mut self) -> Result<Option<Found>> {
         let (shares, turn) = (self.heads.len() as u32, self.turn);
+        if let Some(Content::Message { from, bytes }) = self.found(turn) {
+            self.turn = if turn + 1 == shares { 0 } else { turn + 1 };
+            return Ok(Some((turn, from, bytes)));
+        }
         let world = self.mailbox.gate.world();
         let asks = !world.lost().is_empty() && world.now() >= self.ask_at;
         for share in (0..shares).map(|step| (turn + step) % shares) {
@@ -156,12 +163,11 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
 
     /// What has come by the next ticket of a share.
     fn found(&self, share: u32) -> Option<Content> {
-        self.mailbox.slots.found(self.mailbox.ring(share), self.heads[share as usize])
+        self.mailbox.slots.found(self.rings[share as usize], self.heads[share as usize])
     }
 
     fn message(&mut self, (share, from, bytes): Found) -> Message<'_> {
-        let mailbox = self.mailbox;
-        let bytes = mailbox.slots.bytes(mailbox.ring(share), self.heads[share as usize], bytes);
+        let bytes = self.mailbox.slots.bytes(self.rings[share as usize], self.heads[share as usize], bytes);
         Message::new(self, share, from, bytes)
     }
 }
