@@ -23,10 +23,11 @@ const WAYS: [&[&str]; 7] = [
 
 #[test]
 fn every_number_of_ranks_finds_the_fields_of_a_serial_run() {
-    for (arguments, hash) in &CHANNELS[..2] {
-        for ranks in 1..=12 {
-            expect(&job(ranks, &[], &[arguments]), hash);
-        }
+    for ranks in 1..=12 {
+        expect(&job(ranks, &[], &[CHANNELS[1].0]), CHANNELS[1].1);
+    }
+    for ranks in [1, 3, 8] {
+        expect(&job(ranks, &[], &[CHANNELS[0].0]), CHANNELS[0].1);
     }
     expect(&job(1, &[], &[CHANNELS[2].0]), CHANNELS[2].1);
 }
