@@ -1,4 +1,4 @@
-//! Copies and atomics, and the order of their handles: see `docs/decisions/0012-acp-handles.md`.
+//! Copies and atomics, and the order of their handles: see `docs/decisions/0011-acp-handles.md`.
 //!
 //! Invariant **A3**: the memory of an operation stays valid until it has ended. Starter memory lives as long as the job; registered memory
 //! is the program's promise (A2), and ends when everything that this rank has issued has ended.

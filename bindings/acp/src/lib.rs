@@ -5,7 +5,7 @@
 //! | `ffi` | the functions that C sees: they check nothing, decide nothing |
 //! | `library` | the life of the library: init, finalize, reset, sync |
 //! | `memory` | which global addresses there are: starter memory, what the program registered |
-//! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0012-acp-handles.md`) |
+//! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0011-acp-handles.md`) |
 //! | `turns` | one thread at a time, and waits that let others in |
 //! | `refusal` | what is wrong with a call, in one line |
 //!
