@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Args, Parser};
 use pelago::World;
-use pelago::halo::{Method, Route};
+use pelago::halo::{Halo, Method, Route, Settings};
 
 /// Why a program does not begin.
 pub(crate) enum Stop {
@@ -39,6 +39,27 @@ impl Stop {
     }
 }
 
+/// How borders travel, for programs with halos.
+#[derive(Args)]
+pub(crate) struct Borders {
+    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    method: Option<Method>,
+    /// How edges and corners come, direct or forwarded; by default, as a trial finds best
+    #[arg(long, value_name = "NAME", value_parser = route)]
+    route: Option<Route>,
+    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+impl Borders {
+    /// What a plan is told.
+    pub(crate) fn settings(&self, halo: Halo) -> Settings {
+        Settings { halo, method: self.method, route: self.route }
+    }
+}
+
 /// The arguments that follow a program's name.
 pub(crate) fn parse<A: Parser>(arguments: &[String]) -> Result<A, Stop> {
     let name = A::command().get_name().to_owned();
@@ -67,12 +88,12 @@ pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Res
 }
 
 /// Reads how borders travel.
-pub(crate) fn method(text: &str) -> Result<Method, &'static str> {
+fn method(text: &str) -> Result<Method, &'static str> {
     Method::ALL.into_iter().find(|method| method.to_string() == text).ok_or("give direct, packed or fetched")
 }
 
 /// Reads through whom edges and corners come.
-pub(crate) fn route(text: &str) -> Result<Route, &'static str> {
+fn route(text: &str) -> Result<Route, &'static str> {
     [Route::Direct, Route::Forwarded].into_iter().find(|route| route.to_string() == text).ok_or("give direct or forwarded")
 }
 

@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::World;
-use pelago::halo::{Method, Nodes, Route, Template};
+use pelago::halo::{Halo, Nodes, Template};
 
-use crate::usage::{Stop, at_least_one, exit, method, parse, route};
+use crate::usage::{Borders, Stop, at_least_one, exit, parse};
 use water::Water;
 
 /// Cells in a cache line.
@@ -47,15 +47,8 @@ struct Arguments {
     /// Into how many parts length and width are cut; by default, so that blocks have the least surface
     #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
     split: Option<[usize; 2]>,
-    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
-    #[arg(long, value_name = "NAME", value_parser = method)]
-    method: Option<Method>,
-    /// How corners come, direct or forwarded; by default, as a trial finds best
-    #[arg(long, value_name = "NAME", value_parser = route)]
-    route: Option<Route>,
-    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
-    #[arg(long)]
-    explain: bool,
+    #[command(flatten)]
+    borders: Borders,
 }
 
 /// Runs one rank, as the arguments say.
@@ -107,7 +100,7 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), St
 }
 
 fn measure(world: &World, arguments: &Arguments, template: &Template<2>) -> pelago::Result<()> {
-    let mut water = Water::new(world, template, arguments.method, arguments.route)?;
+    let mut water = Water::new(world, template, arguments.borders.settings(Halo::Corners))?;
     world.barrier()?;
     let start = world.now();
     for _ in 0..arguments.steps {
@@ -121,7 +114,7 @@ fn measure(world: &World, arguments: &Arguments, template: &Template<2>) -> pela
         let mut out = format!("cells      {}x{}\n", arguments.length, arguments.width);
         out += &format!("ranks      {}\nsplit      {a}x{b}\nsteps      {}\n", world.size(), arguments.steps);
         out += &format!("seconds    {seconds:.6}\nvolume     {volume:.6e}\nhash       {hash:016x}\n");
-        if arguments.explain {
+        if arguments.borders.explain {
             out += &water.explain();
         }
         // A reader that has seen enough is no error.

@@ -1,7 +1,7 @@
 //! The fields of one rank, their first values, and their hash.
 
 use pelago::World;
-use pelago::halo::{Array, Field, GridError, Halo, Method, Plan, Route, Settings, Template};
+use pelago::halo::{Array, Field, GridError, Plan, Settings, Template};
 
 use super::step;
 
@@ -40,16 +40,10 @@ pub(super) struct Water<'w> {
 
 impl<'w> Water<'w> {
     /// Water at rest, with a hill, and a tracer that is scattered over it. Collective.
-    pub(super) fn new(
-        world: &'w World,
-        template: &Template<2>,
-        method: Option<Method>,
-        route: Option<Route>,
-    ) -> pelago::Result<Self> {
+    pub(super) fn new(world: &'w World, template: &Template<2>, settings: Settings) -> pelago::Result<Self> {
         let arrays = arrays(template).expect("the arguments were checked");
         let fields = || arrays.iter().map(|array| Field::new(world, array)).collect::<pelago::Result<Vec<_>>>();
         let mut fields = [fields()?, fields()?];
-        let settings = Settings { halo: Halo::Corners, method, route };
         let [one, other] = &mut fields;
         let plans = [Plan::build(world, one, &settings)?, Plan::build(world, other, &settings)?];
         for fields in &mut fields {

@@ -25,10 +25,10 @@ use std::process::ExitCode;
 use std::slice::from_mut;
 
 use clap::Parser;
-use pelago::halo::{Field, Halo, Method, Plan, Route, Settings};
+use pelago::halo::{Field, Halo, Plan};
 use pelago::{Duration, World};
 
-use crate::usage::{Stop, at_least_one, exit, finite, method, parse, route};
+use crate::usage::{Borders, Stop, at_least_one, exit, finite, parse};
 use field::{Coefficients, initial_p, pressures, set_p};
 use grid::{Grid, Size, Split};
 use order::{Box3, Order};
@@ -59,15 +59,8 @@ struct Arguments {
     /// The three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
-    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
-    #[arg(long, value_name = "NAME", value_parser = method)]
-    method: Option<Method>,
-    /// How edges come, direct or forwarded; by default, as a trial finds best
-    #[arg(long, value_name = "NAME", value_parser = route)]
-    route: Option<Route>,
-    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
-    #[arg(long)]
-    explain: bool,
+    #[command(flatten)]
+    borders: Borders,
 }
 
 /// Runs one rank, as the arguments say.
@@ -106,7 +99,7 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid) -> pelago::Result<
     if world.rank().number() == 0 {
         // A reader that has seen enough is no error.
         let mut out = report(grid, world.size(), iterations, &solved, hash);
-        if arguments.explain {
+        if arguments.borders.explain {
             out += &solver.plans[0].explain().to_string();
         }
         let _ = std::io::stdout().write_all(out.as_bytes());
@@ -145,7 +138,7 @@ impl<'w> Solver<'w> {
     fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid) -> pelago::Result<Self> {
         let mut pressures = pressures(world, grid)?;
         // The stencil has no corners.
-        let settings = Settings { halo: Halo::Edges, method: arguments.method, route: arguments.route };
+        let settings = arguments.borders.settings(Halo::Edges);
         let [one, other] = &mut pressures;
         let plans = [Plan::build(world, from_mut(one), &settings)?, Plan::build(world, from_mut(other), &settings)?];
         let coefficients = Coefficients::new(pressures[0].layout(), arguments.b);
