@@ -28,6 +28,9 @@
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/memory-model.md")]
+#[doc = include_str!("../../docs/collectives.md")]
+#[doc = include_str!("../../docs/dsm.md")]
+#[doc = include_str!("../../docs/halo.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
 mod job;
