@@ -31,6 +31,7 @@
 #[doc = include_str!("../../docs/collectives.md")]
 #[doc = include_str!("../../docs/dsm.md")]
 #[doc = include_str!("../../docs/halo.md")]
+#[doc = include_str!("../../docs/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
 mod job;
