@@ -76,6 +76,8 @@ struct RankState {
     sleep: u32,
     /// How long it has been looking and asking.
     restless: u32,
+    /// Whether something that concerns it has happened in its sleep since [`Core::attend`].
+    missed: bool,
     in_flight: u32,
     /// The latest of its operations; each knows the one before.
     latest: Link,
@@ -318,6 +320,18 @@ impl Core {
         (state.restless > PATIENCE).then_some(PASSES)
     }
 
+    /// `rank` is about to look whether it has to stop. Looking may take time.
+    pub(crate) fn attend(&mut self) {
+        if let Some(rank) = self.running {
+            self.ranks[rank.index()].missed = false;
+        }
+    }
+
+    /// Whether something has happened while `rank` looked, so that it has to look again.
+    pub(crate) fn has_missed(&self, rank: Rank) -> bool {
+        self.ranks[rank.index()].missed
+    }
+
     /// `rank` is about to stop until something happens, and goes on at `until` at the latest.
     pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, what: For) {
         self.stop(rank, State::Parked(what), until);
@@ -483,10 +497,12 @@ impl Core {
 
     /// Has a rank go on that has stopped; one that sleeps only if its time has come.
     fn rouse(&mut self, number: u32, in_time: bool) {
-        let state = &mut self.ranks[number as usize].state;
+        let RankState { state, missed, .. } = &mut self.ranks[number as usize];
         if matches!(state, State::Parked(_)) || (in_time && *state == State::Asleep) {
             *state = State::Ready;
             self.ready.push_back(number);
+        } else {
+            *missed |= *state == State::Asleep;
         }
     }
 

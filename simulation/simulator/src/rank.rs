@@ -113,11 +113,12 @@ impl Park for Shared {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
         }
+        self.core().attend();
         if ready() {
             return Woken::Look;
         }
         let mut core = self.core();
-        let Some(rank) = core.running else { return Woken::Look };
+        let Some(rank) = core.running.filter(|&rank| !core.has_missed(rank)) else { return Woken::Look };
         core.park(rank, until, what);
         drop(core);
         fiber::suspend();

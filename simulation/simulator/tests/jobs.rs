@@ -92,6 +92,27 @@ fn the_same_job_has_the_same_events() {
     assert!(first.0.len() == 480 && first == job());
 }
 
+/// A rank that has looked for long and not waited looks slowly: words that come while it does so are seen all the same.
+#[test]
+fn what_comes_while_a_rank_looks_is_not_missed() {
+    const LOOKS: u64 = 70_000;
+    for delay in (0..150_000).step_by(4_999) {
+        let outcome = run(&settings(2, 1), |world| {
+            let flag = world.alloc::<u64>(1)?;
+            world.barrier()?;
+            if world.rank() == Rank::new(0) {
+                (0..LOOKS).for_each(|_| drop(world.now()));
+                world.wait_until(flag.local(), 0, |value| value == 7)?;
+            } else {
+                world.compute(Duration::from_nanoseconds((LOOKS - 65_000) * 100 + delay));
+                world.put(flag.at(Rank::new(0), 0), &[7])?;
+            }
+            world.barrier()
+        });
+        assert_eq!((outcome.fault, outcome.stuck), (None, Vec::new()), "a word that came {delay} ns later");
+    }
+}
+
 #[test]
 fn ranks_that_wait_for_ever_are_a_deadlock() {
     let outcome = run(&settings(4, 1), |world| {

@@ -56,6 +56,12 @@ fn seed_11417_who_spins_on_its_own_memory_learns_of_a_death() {
     assert_eq!(examine(11_417).map(|tally| (tally.deaths, tally.survived)), Ok((1, 0)));
 }
 
+/// Looking takes time for a rank that has looked for long, and its last message comes meanwhile.
+#[test]
+fn seed_1411_what_happens_while_a_rank_looks_is_not_missed() {
+    examine(1411).unwrap();
+}
+
 /// A rank dies before it acknowledges the last word of a meeting; an operation after all others is no worse for it.
 #[test]
 fn seed_24869_what_follows_a_meeting_does_not_fail_with_its_signals() {
