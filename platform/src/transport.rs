@@ -37,7 +37,7 @@ pub trait Transport: Send {
         std::slice::from_ref(self.capabilities())
     }
 
-    /// The rail that `connect` prepares to take to `peer`.
+    /// The rail that what is posted to an endpoint of `connect` takes to `peer`, or most of it, where that depends on what it is.
     fn rail_to(&self, peer: Rank) -> Rail {
         let _ = peer;
         Rail::FIRST

@@ -44,7 +44,7 @@ pub fn rails_lead_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
             }
             let endpoint = connected.expect("it says that it leads there");
             assert!(rail.number() < known && world.transport(here).connect_by(rail, to, &address) == Ok(endpoint));
-            assert_eq!(endpoints.insert(endpoint), rail != best, "an endpoint of its own");
+            assert!(endpoints.insert(endpoint) || rail == best, "an endpoint of its own");
             world.redirect(here, to, endpoint);
             let (offset, bytes) = (8 * rail.number(), [0x80 | rail.number() as u8; 8]);
             world.post(here, Operation::Write { to: world.address(to, segment, offset as u64), bytes: &bytes });
