@@ -117,22 +117,27 @@ impl<'w> Ground<'w> {
     /// Whether a way is to be considered.
     fn considers<const D: usize>(&self, link: &Link<'_, D>, means: Means) -> bool {
         self.allows(link, means.rail)
-            && match self.settings.method {
+            && match self.asked(link) {
                 Some(method) => method == means.method,
                 None => is_possible(link, means),
             }
     }
 
+    /// The method that was asked for.
+    fn asked<const D: usize>(&self, link: &Link<'_, D>) -> Option<Method> {
+        self.settings.methods[leading(link.way.step)]
+    }
+
     /// Whether there is a choice.
     fn is_open<const D: usize>(&self, link: &Link<'_, D>) -> bool {
-        self.settings.method.is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
+        self.asked(link).is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
     }
 
     /// What is taken, by one rail or by any, unless another way is clearly cheaper.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> Means {
         let allowed = || self.ways.iter().map(|means| means.rail).filter(|&rail| self.allows(link, rail));
         let rail = rail.or_else(|| allowed().find(|&rail| rail == link.best)).or_else(|| allowed().next()).unwrap_or(link.best);
-        Means { method: self.settings.method.unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
+        Means { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
     /// What all that take part know of the cost of a way.
@@ -178,7 +183,7 @@ impl<'w> Ground<'w> {
             _ if means == taken => Verdict::Cheaper,
             _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, means.rail) => Verdict::Excluded,
-            _ if self.settings.method.is_some_and(|method| method != means.method) => Verdict::Excluded,
+            _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
             None => Verdict::NotTried,
             cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
             cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,

@@ -69,7 +69,7 @@ fn himeno_is_bitwise_the_same_by_every_rail() {
                 "3",
                 "--split",
                 "2x2",
-                "--by",
+                "--rail",
                 by,
                 "--explain",
             ];
@@ -81,7 +81,7 @@ fn himeno_is_bitwise_the_same_by_every_rail() {
             assert!(by != "shm" || rails != "shm,udp" || taken("shm") && !taken("udp"), "{rails}: {}", ended.output);
         }
     }
-    let ended = run(&["run", "-n", "2", "--rails", "shm,udp", "himeno", "XS", "--by", "tca"]);
+    let ended = run(&["run", "-n", "2", "--rails", "shm,udp", "himeno", "XS", "--rail", "tca"]);
     assert!(ended.code == Some(1) && ended.error.contains("there is no rail \"tca\" here: give shm, udp or -"));
 }
 
