@@ -602,7 +602,8 @@ impl<'w> Collectives<'w> {
 
     /// Clears the flags of a new plan, and makes sure that all have the same memory for it.
     fn settle(&self, layout: &Layout) -> Result<()> {
-        self.words.local().range(layout.flags()).clear();
+        let words = self.words.local();
+        layout.flags().for_each(|flag| words.store(flag, 0));
         let Region { start, words } = layout.region;
         self.agree_on([start as u64, words as u64, 0, 0]).inspect_err(|_| self.give_back(layout.region))
     }
