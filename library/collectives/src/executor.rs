@@ -32,7 +32,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const SINGLY_BYTES: usize = 64;
 
 /// Bytes of a line.
-const LINE_BYTES: usize = LINE * 8;
+pub(crate) const LINE_BYTES: usize = LINE * 8;
 
 /// What never changes of a plan's memory and steps.
 pub(crate) struct Layout {
@@ -258,7 +258,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                     return Ok(false);
                 }
                 if message.length > 0 {
-                    self.take(self.landed(message), then);
+                    self.take(self.landed(message), then)?;
                 }
             }
             Step::Copy { from, to } => self.copy(*from, *to),
@@ -356,24 +356,14 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 }
             }
             Then::Combine(span, side) => {
-                let mut chunk = core::mem::take(&mut self.ends.chunk);
-                for range in self.ranges(*span) {
-                    for start in range.clone().step_by(chunk.len().max(1)) {
-                        let some = start..range.end.min(start + chunk.len());
-                        let with = &mut chunk[..some.len()];
-                        world.get_into(source.add(done), with)?;
-                        done += some.len() as u64;
-                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
-                    }
-                }
-                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+                self.combine_with(*span, *side, |done, with| world.get_into(source.add(done as u64), with).map(drop))?;
             }
         }
         Ok(())
     }
 
     /// Does with values that have come what is to be done with them.
-    fn take(&mut self, come: CellSlice<'x, T>, then: &Then) {
+    fn take(&mut self, come: CellSlice<'x, T>, then: &Then) -> Result<()> {
         let mut done = 0;
         match then {
             Then::Nothing => {}
@@ -394,19 +384,30 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 }
             }
             Then::Combine(span, side) => {
-                let mut chunk = core::mem::take(&mut self.ends.chunk);
-                for range in self.ranges(*span) {
-                    for start in range.clone().step_by(chunk.len().max(1)) {
-                        let some = start..range.end.min(start + chunk.len());
-                        let with = &mut chunk[..some.len()];
-                        come.read(done, with);
-                        done += some.len();
-                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
-                    }
-                }
-                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+                self.combine_with(*span, *side, |done, with| {
+                    come.read(done, with);
+                    Ok(())
+                })?;
             }
         }
+        Ok(())
+    }
+
+    /// Combines a span with values of others, a chunk at a time; `read` brings those from so many on.
+    fn combine_with(&mut self, span: Span, side: Side, mut read: impl FnMut(usize, &mut [T]) -> Result<()>) -> Result<()> {
+        let mut chunk = core::mem::take(&mut self.ends.chunk);
+        let mut done = 0;
+        for range in self.ranges(span) {
+            for start in range.clone().step_by(chunk.len().max(1)) {
+                let some = start..range.end.min(start + chunk.len());
+                let with = &mut chunk[..some.len()];
+                read(done, with)?;
+                done += some.len();
+                self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, side);
+            }
+        }
+        core::mem::swap(&mut self.ends.chunk, &mut chunk);
+        Ok(())
     }
 
     fn copy(&mut self, from: Span, to: Span) {
