@@ -132,7 +132,7 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
         let took = Duration::from_picoseconds(slowest[0] / u64::from(arguments.repeat));
         let explanation = plan.explain();
         let mut text = match arguments.format.as_str() {
-            "json" => json(explanation, took),
+            "json" => json(explanation, all.model(), took),
             _ => format!("{operation} ranks {size} bytes {bytes} {} us {:.3}\n", plan.algorithm(), microseconds(took)),
         };
         if arguments.explain && arguments.format != "json" {
@@ -147,8 +147,8 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
     Ok(slowest[1] == 0)
 }
 
-/// A line with an operation, its time, and all candidates: names are words, so that nothing is to be escaped.
-fn json(explanation: &Explanation, took: Duration) -> String {
+/// A line with an operation, its time, the model and all candidates: names are words, so that nothing is to be escaped.
+fn json(explanation: &Explanation, model: Model, took: Duration) -> String {
     let Explanation { operation, size, bytes, candidates, chosen, by } = explanation;
     let by = match by {
         Choice::Trial => "trial",
@@ -170,8 +170,12 @@ fn json(explanation: &Explanation, took: Duration) -> String {
         .collect();
     format!(
         "{{\"program\":\"collectives\",\"operation\":\"{operation}\",\"ranks\":{size},\"bytes\":{bytes},\
-         \"algorithm\":\"{chosen}\",\"by\":\"{by}\",\"us\":{:.3},\"candidates\":[{}]}}\n",
+         \"algorithm\":\"{chosen}\",\"by\":\"{by}\",\"us\":{:.3},\
+         \"model\":[{:.3},{:.3},{:.6}],\"candidates\":[{}]}}\n",
         microseconds(took),
+        model.latency_ns,
+        model.message_ns,
+        model.byte_ns,
         candidates.join(","),
     )
 }
