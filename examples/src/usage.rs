@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use pelago::World;
-use pelago::halo::{Halo, Method, Route, Settings};
+use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings};
+use pelago::{Rail, World};
 
 /// Why a program does not begin.
 pub(crate) enum Stop {
@@ -48,15 +48,38 @@ pub(crate) struct Borders {
     /// How edges and corners come, direct or forwarded; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = route)]
     route: Option<Route>,
+    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open; by default, as trials find best
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
+    by: Vec<String>,
     /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
     #[arg(long)]
     pub(crate) explain: bool,
 }
 
 impl Borders {
-    /// What a plan is told.
-    pub(crate) fn settings(&self, halo: Halo) -> Settings {
-        Settings { halo, method: self.method, route: self.route }
+    /// What a plan is told; the line that says what is wrong if there is no rail of a name.
+    pub(crate) fn settings(&self, world: &World, halo: Halo) -> Result<Settings, Stop> {
+        let rails = world.rails();
+        let rail = |name: &String| {
+            if name == "-" {
+                return Ok(None);
+            }
+            let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
+            let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+            found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
+        };
+        let mut settings = Settings { method: self.method, route: self.route, ..Settings::new(halo) };
+        match &self.by[..] {
+            [] => {}
+            [all] => settings.rails = [rail(all)?; DIMENSIONS_MAX],
+            each if each.len() <= DIMENSIONS_MAX => {
+                for (place, name) in settings.rails.iter_mut().zip(each) {
+                    *place = rail(name)?;
+                }
+            }
+            each => return Err(Stop::Wrong(format!("{} rails for {DIMENSIONS_MAX} dimensions at most", each.len()))),
+        }
+        Ok(settings)
     }
 }
 

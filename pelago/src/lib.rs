@@ -51,7 +51,7 @@ pub use pelago_dsm as dsm;
 pub use pelago_halo as halo;
 /// Messages with fixed memory: mailboxes, channels, limits.
 pub use pelago_messaging as messaging;
-pub use pelago_platform::{Failure, Fault};
+pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, PointerError,
     Registered, Result, Scope, Sharer, Symmetric, UnknownBarrier, Word, World,

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Split, Trace};
 use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice, names};
+use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
@@ -134,11 +135,8 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let clock = OsClock::start();
     let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
     let (rank, park) = (local.rank(), local.park().clone());
-    let reach = match settings.transport {
-        TransportChoice::Udp => local.host().reach().only(rank),
-        _ => local.host().reach().clone(),
-    };
-    let (mut transport, network) = transport(&settings, &mut local, clock).map_err(|error| start(&error))?;
+    let reach = local.host().reach().part(settings.transport.near(rank));
+    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
     let mut counters = Vec::new();
     if settings.statistics {
         let count = Count::new(transport);
@@ -158,7 +156,12 @@ pub(crate) fn join() -> Result<Joined, Error> {
 
 /// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
 /// network, if there is one.
-fn transport(settings: &Settings, local: &mut Local, clock: OsClock) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
+fn transport(
+    settings: &Settings,
+    local: &mut Local,
+    reach: &Reach,
+    clock: OsClock,
+) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
     let (host, rank) = (local.host().clone(), local.rank());
     let inline = settings.progress == Progress::Inline;
     let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
@@ -198,8 +201,11 @@ fn transport(settings: &Settings, local: &mut Local, clock: OsClock) -> std::io:
     if settings.transport == TransportChoice::Udp {
         return Ok((Box::new(udp), counted));
     }
-    let layout = host.reach().addresses();
-    let near = move |rank| host.reach().holds(rank);
+    let near = {
+        let reach = reach.clone();
+        move |rank| reach.holds(rank)
+    };
+    let layout = reach.addresses();
     let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
     Ok((Box::new(split), counted))
 }

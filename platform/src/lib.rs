@@ -22,6 +22,6 @@ pub use clock::Clock;
 pub use park::{Fault, For, Park, Woken};
 pub use parts::Parts;
 pub use transport::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transfer,
-    Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, RegisterError, Token,
+    Transfer, Transport, TwoSided,
 };

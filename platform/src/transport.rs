@@ -14,6 +14,8 @@ use pelago_memory::Cells;
 /// - T6 finite: a lost peer completes all its operations, with `PeerLost` unless they took effect before; nothing waits for ever.
 /// - T7 timeless: time comes in as `now`; same inputs, same outputs.
 /// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
+/// - T9 several ways: what `leads` says of a rail, `connect_by` does. Endpoints of one peer on several rails are as those of several
+///   peers: nothing orders them, and each completes what was posted to it.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
 /// cost, never what exists.
@@ -29,6 +31,30 @@ pub trait Transport: Send {
     /// # Errors
     /// The address is not one of this transport, or the table of endpoints is full.
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError>;
+
+    /// The networks by which it reaches peers, one or more, by their numbers; what operations cost on each.
+    fn rails(&self) -> &[Capabilities] {
+        std::slice::from_ref(self.capabilities())
+    }
+
+    /// The rail that what is posted to an endpoint of `connect` takes to `peer`, or most of it, where that depends on what it is.
+    fn rail_to(&self, peer: Rank) -> Rail {
+        let _ = peer;
+        Rail::FIRST
+    }
+
+    /// Whether `rail` reaches `peer`.
+    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+        rail == self.rail_to(peer)
+    }
+
+    /// As [`connect`](Self::connect), by a rail of the caller's choice. What is posted to the endpoint goes by that rail alone.
+    ///
+    /// # Errors
+    /// As there; the rail does not lead to `peer`.
+    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if rail == self.rail_to(peer) { self.connect(peer, address) } else { Err(ConnectError::Unreachable(peer)) }
+    }
 
     /// Lets other ranks reach `memory` as segment `id` of this rank, until `deregister`.
     ///
@@ -114,6 +140,22 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
         (**self).connect(peer, address)
     }
 
+    fn rails(&self) -> &[Capabilities] {
+        (**self).rails()
+    }
+
+    fn rail_to(&self, peer: Rank) -> Rail {
+        (**self).rail_to(peer)
+    }
+
+    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+        (**self).leads(rail, peer)
+    }
+
+    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        (**self).connect_by(rail, peer, address)
+    }
+
     fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
         (**self).register(id, memory)
     }
@@ -162,6 +204,28 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 /// One peer through one transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(pub u32);
+
+/// One of the networks of a transport, by its number: 0 to [`MAX`](Self::MAX) − 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rail(u8);
+
+impl Rail {
+    /// The rail of a transport that has but one.
+    pub const FIRST: Self = Self(0);
+
+    /// Rails of a transport at most.
+    pub const MAX: usize = 16;
+
+    /// The rail of a number; `None` beyond the last that any transport may have.
+    pub const fn new(number: usize) -> Option<Self> {
+        if number < Self::MAX { Some(Self(number as u8)) } else { None }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What the poster calls an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::World;
-use pelago::halo::{Halo, Nodes, Template};
+use pelago::halo::{Halo, Nodes, Settings, Template};
 
 use crate::usage::{Borders, Stop, at_least_one, exit, parse};
 use water::Water;
@@ -53,8 +53,12 @@ struct Arguments {
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let result = pelago::run(|world| match plan(&arguments, world.size()) {
-        Ok((arguments, template)) => measure(world, &arguments, &template).map(|()| ExitCode::SUCCESS),
+    let settled = |world: &World| -> Result<_, Stop> {
+        let (arguments, template) = plan(&arguments, world.size())?;
+        Ok((arguments.borders.settings(world, Halo::Corners)?, arguments, template))
+    };
+    let result = pelago::run(|world| match settled(world) {
+        Ok((settings, arguments, template)) => measure(world, &arguments, &template, settings).map(|()| ExitCode::SUCCESS),
         Err(stop) => Ok(stop.tell("fields", world)),
     });
     exit("fields", result)
@@ -99,8 +103,8 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), St
     Ok((arguments, template))
 }
 
-fn measure(world: &World, arguments: &Arguments, template: &Template<2>) -> pelago::Result<()> {
-    let mut water = Water::new(world, template, arguments.borders.settings(Halo::Corners))?;
+fn measure(world: &World, arguments: &Arguments, template: &Template<2>, settings: Settings) -> pelago::Result<()> {
+    let mut water = Water::new(world, template, settings)?;
     world.barrier()?;
     let start = world.now();
     for _ in 0..arguments.steps {

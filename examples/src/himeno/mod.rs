@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::slice::from_mut;
 
 use clap::Parser;
-use pelago::halo::{Field, Halo, Plan};
+use pelago::halo::{Field, Halo, Plan, Settings};
 use pelago::{Duration, World};
 
 use crate::usage::{Borders, Stop, at_least_one, exit, finite, parse};
@@ -65,8 +65,13 @@ struct Arguments {
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let result = pelago::run(|world| match plan(&arguments, world.size()) {
-        Ok((arguments, grid)) => measure(world, &arguments, &grid).map(|()| ExitCode::SUCCESS),
+    let settled = |world: &World| -> Result<_, Stop> {
+        let (arguments, grid) = plan(&arguments, world.size())?;
+        // The stencil has no corners.
+        Ok((arguments.borders.settings(world, Halo::Edges)?, arguments, grid))
+    };
+    let result = pelago::run(|world| match settled(world) {
+        Ok((settings, arguments, grid)) => measure(world, &arguments, &grid, &settings).map(|()| ExitCode::SUCCESS),
         Err(stop) => Ok(stop.tell("himeno", world)),
     });
     exit("himeno", result)
@@ -88,8 +93,8 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     Ok((arguments, grid))
 }
 
-fn measure(world: &World, arguments: &Arguments, grid: &Grid) -> pelago::Result<()> {
-    let mut solver = Solver::new(world, arguments, grid)?;
+fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Settings) -> pelago::Result<()> {
+    let mut solver = Solver::new(world, arguments, grid, settings)?;
     let iterations = match arguments.iterations {
         Some(iterations) => iterations,
         None => enough_iterations(solver.solve(TRIAL_ITERATIONS)?.duration),
@@ -135,12 +140,10 @@ struct Solved {
 }
 
 impl<'w> Solver<'w> {
-    fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid) -> pelago::Result<Self> {
+    fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid, settings: &Settings) -> pelago::Result<Self> {
         let mut pressures = pressures(world, grid)?;
-        // The stencil has no corners.
-        let settings = arguments.borders.settings(Halo::Edges);
         let [one, other] = &mut pressures;
-        let plans = [Plan::build(world, from_mut(one), &settings)?, Plan::build(world, from_mut(other), &settings)?];
+        let plans = [Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?];
         let coefficients = Coefficients::new(pressures[0].layout(), arguments.b);
         let order = Order::new(grid, pressures[0].block());
         Ok(Self { world, grid, pressures, plans, now: 0, coefficients, order })

@@ -11,6 +11,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -156,19 +157,28 @@ impl Reach {
     /// # Panics
     /// `rank` is not on this host.
     pub fn only(&self, rank: Rank) -> Self {
-        assert!(self.holds(rank), "{rank} is on this host");
-        let local = (rank.number() - self.first) as usize;
+        self.part(rank.number()..rank.number() + 1)
+    }
+
+    /// The same mapping, seen as if of this host's ranks there were those of `ranks` alone.
+    ///
+    /// # Panics
+    /// None of them is on this host.
+    pub fn part(&self, ranks: Range<u32>) -> Self {
+        let (first, end) = (ranks.start.max(self.first), ranks.end.min(self.first + self.count));
+        assert!(first < end, "some of {ranks:?} are on this host");
+        let local = (first - self.first) as usize;
         let before = local as u64 * self.addresses.segment_bytes();
-        // SAFETY: M6: the heaps and the control block of a rank of this host.
+        // SAFETY: M6: the heaps and the control blocks of ranks of this host.
         let narrow = |(start, heaps): (u64, *mut u8)| (start + before, unsafe { heaps.add(before as usize) });
         Self {
             symmetric: narrow(self.symmetric),
             individual: narrow(self.individual),
-            span: self.addresses.segment_bytes(),
+            span: u64::from(end - first) * self.addresses.segment_bytes(),
             // SAFETY: as above.
             controls: unsafe { self.controls.add(local * self.control_bytes) },
-            first: rank.number(),
-            count: 1,
+            first,
+            count: end - first,
             ..self.clone()
         }
     }
@@ -365,28 +375,29 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_alone_has_its_own_places_and_no_others() {
-        let (all, addresses) = reach(10, 3);
-        let middle = Rank::new(11);
-        let only = all.only(middle);
-        assert_eq!(only.ranks().collect::<Vec<_>>(), [middle]);
-        for rank in all.ranks() {
-            let is_it = rank == middle;
-            assert_eq!((only.holds(rank), only.bell(rank).is_some()), (is_it, is_it));
-            for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
-                for offset in [0, 8184] {
-                    let word = GlobalPtr::<u64>::from_address(addresses.encode(rank, segment, offset).unwrap()).unwrap();
-                    let (seen, known) = (only.place(word), all.place(word).unwrap());
-                    assert_eq!(seen.map(|place| (place.pointer, place.bell)), is_it.then_some((known.pointer, known.bell)));
-                    let start = |reach: &Reach| reach.cells(word.address(), 8).map(|cells| cells.pointer());
-                    assert_eq!(start(&only), start(&all).filter(|_| is_it));
+    fn a_part_has_its_own_places_and_no_others() {
+        let (all, addresses) = reach(10, 4);
+        for (asked, inside) in [(11..12, 11..12), (11..13, 11..13), (0..12, 10..12), (12..u32::MAX, 12..14)] {
+            let part = all.part(asked);
+            assert_eq!(part.ranks().map(Rank::number).collect::<Vec<_>>(), inside.clone().collect::<Vec<_>>());
+            for rank in all.ranks() {
+                let is_in = inside.contains(&rank.number());
+                assert_eq!((part.holds(rank), part.bell(rank).is_some()), (is_in, is_in));
+                let bell = |reach: &Reach| reach.bell(rank).map(std::ptr::from_ref);
+                assert_eq!(bell(&part), bell(&all).filter(|_| is_in));
+                for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
+                    for offset in [0, 8184] {
+                        let word = GlobalPtr::<u64>::from_address(addresses.encode(rank, segment, offset).unwrap()).unwrap();
+                        let (seen, known) = (part.place(word), all.place(word).unwrap());
+                        assert_eq!(seen.map(|place| (place.pointer, place.bell)), is_in.then_some((known.pointer, known.bell)));
+                        let start = |reach: &Reach| reach.cells(word.address(), 8).map(|cells| cells.pointer());
+                        assert_eq!(start(&part), start(&all).filter(|_| is_in));
+                    }
                 }
             }
+            let again = part.part(inside);
+            assert_eq!((again.symmetric, again.individual, again.span), (part.symmetric, part.individual, part.span));
         }
-        let bell = |reach: &Reach| std::ptr::from_ref(reach.bell(middle).unwrap());
-        assert_eq!(bell(&only), bell(&all));
-        let second = only.only(middle);
-        assert_eq!((second.symmetric, second.individual), (only.symmetric, only.individual));
     }
 
     #[test]

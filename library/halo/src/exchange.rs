@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::link::{Boxes, Cut, FLAG_WORDS, Link, Places, Way, pieces};
 use crate::nodes::Nodes;
 use crate::settings::{Halo, Route};
-use crate::step::{self, BORDERS, Step, Steps, count, distance, in_order, number, of_number, opposite};
+use crate::step::{self, BORDERS, Step, Steps, count, distance, in_order, leading, number, of_number, opposite};
 
 /// Boxes begin at multiples of a cache line.
 const ALIGN_BYTES: usize = 64;
@@ -17,6 +17,7 @@ const ALIGN_BYTES: usize = 64;
 pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
     pub(crate) links: Vec<Link<'w, D>>,
     pub(crate) boxes: Boxes<'w, T>,
+    nodes: Nodes<D>,
     rounds: usize,
     /// The round of the exchange that is under way.
     round: usize,
@@ -38,14 +39,18 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 let back = move |layout: &Layout<D>| steps.cut(layout, there, opposite(step));
                 let pieces = pieces(arrays, [place, there], cut(step), back);
                 let neighbour = nodes.rank(there);
-                let is_mapped = world.is_mapped(neighbour);
                 let way = Way { step, marks: steps.marks(step), round: steps.round(step) };
-                let link = Link::new(neighbour, is_mapped, way, pieces, places[number(step)]);
+                let link = Link::new(world, neighbour, way, pieces, places[number(step)]);
                 (!link.pieces.is_empty()).then_some(link)
             })
             .collect();
         let rounds = links.iter().map(|link| link.way.round + 1).max().unwrap_or(0);
-        Ok(Self { links, boxes, rounds, round: rounds })
+        Ok(Self { links, boxes, nodes, rounds, round: rounds })
+    }
+
+    /// The grid of its ranks.
+    pub(crate) fn nodes(&self) -> &Nodes<D> {
+        &self.nodes
     }
 
     /// Begins an exchange over those links that `takes_part` names, and sends what may be sent.
@@ -153,7 +158,7 @@ impl<const D: usize> Router<D> {
 
     /// Faces of one dimension after those of the one before where they carry its halo on.
     fn round(&self, step: Step<D>) -> usize {
-        if self.route == Route::Forwarded { step.iter().position(|&s| s != 0).unwrap_or(0) } else { 0 }
+        if self.route == Route::Forwarded { leading(step) } else { 0 }
     }
 
     /// The steps of the halo cells that the link at `step` writes: its own, and where edges and corners are carried on, those too.

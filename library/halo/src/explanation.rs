@@ -9,6 +9,8 @@ use pelago_base::{Duration, Rank};
 pub struct Explanation {
     /// The ways to edges and corners; one, where there are none.
     pub routes: Vec<Candidate>,
+    /// The sets of rails, one for each dimension, that were tried for all neighbours together; none where there is one rail.
+    pub rails: Vec<Candidate>,
     /// Each neighbour by the route that was taken.
     pub links: Vec<Choice>,
 }
@@ -28,7 +30,7 @@ pub struct Choice {
     pub blocks: u64,
     /// Whether its memory is mapped.
     pub is_mapped: bool,
-    /// The methods.
+    /// The methods, by each rail.
     pub candidates: Vec<Candidate>,
 }
 
@@ -39,7 +41,7 @@ pub struct Candidate {
     pub name: String,
     /// The lower quartile of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
-    /// The same on the neighbour; for a route, on the slowest rank.
+    /// The same on the neighbour; for a route or a set of rails, on the slowest rank.
     pub there: Option<Duration>,
     /// What became of it.
     pub verdict: Verdict,
@@ -54,12 +56,18 @@ pub enum Verdict {
     Proposed,
     /// Taken: it is at least 5 % cheaper than what was proposed.
     Cheaper,
+    /// Taken: not the best for this neighbour alone, but for all together, who share rails.
+    Together,
+    /// Lost, though it is cheaper for this neighbour alone.
+    CheaperAlone,
     /// Lost.
     Dearer,
     /// Lost, though it was cheaper: by less than 5 %.
     NotClearlyCheaper,
     /// Lost: another was asked for.
     Excluded,
+    /// Lost: its rail does not lead there.
+    NoRail,
     /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for.
     NotTried,
 }
@@ -67,7 +75,7 @@ pub enum Verdict {
 impl Verdict {
     /// Whether it was taken.
     pub const fn is_taken(self) -> bool {
-        matches!(self, Self::Forced | Self::Proposed | Self::Cheaper)
+        matches!(self, Self::Forced | Self::Proposed | Self::Cheaper | Self::Together)
     }
 }
 
@@ -84,9 +92,12 @@ impl fmt::Display for Verdict {
             Self::Forced => "taken: no other may be",
             Self::Proposed => "taken: proposed, and no other is 5 % cheaper",
             Self::Cheaper => "taken: at least 5 % cheaper than what was proposed",
+            Self::Together => "taken: cheaper for all together",
+            Self::CheaperAlone => "lost: cheaper alone, not with the others",
             Self::Dearer => "lost: dearer",
             Self::NotClearlyCheaper => "lost: not 5 % cheaper than what was proposed",
             Self::Excluded => "lost: another was asked for",
+            Self::NoRail => "lost: the rail does not lead there",
             Self::NotTried => "lost: not tried, too many messages",
         })
     }
@@ -95,7 +106,7 @@ impl fmt::Display for Verdict {
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micro = |cost: Option<Duration>| cost.map_or("-".into(), |cost| format!("{:.2}", cost.as_seconds() * 1e6));
-        write!(f, "{:<10}{:>10} µs here {:>10} µs there  {}", self.name, micro(self.here), micro(self.there), self.verdict)
+        write!(f, "{:<18}{:>10} µs here {:>10} µs there  {}", self.name, micro(self.here), micro(self.there), self.verdict)
     }
 }
 
@@ -103,6 +114,9 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for route in &self.routes {
             writeln!(f, "route {route}")?;
+        }
+        for rails in &self.rails {
+            writeln!(f, "rails {rails}")?;
         }
         for link in &self.links {
             let step: Vec<_> = link.step.iter().map(|step| format!("{step:+}")).collect();

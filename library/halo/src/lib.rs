@@ -33,7 +33,7 @@ pub use error::GridError;
 pub use explanation::{Candidate, Choice, Explanation, Verdict};
 pub use field::{Field, Region, View};
 pub use layout::Layout;
-pub use nodes::Nodes;
+pub use nodes::{DIMENSIONS_MAX, Nodes};
 pub use plan::Plan;
 pub use settings::{Halo, Method, Route, Settings};
 pub use step::Side;

@@ -22,13 +22,16 @@
 //!
 //! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by step, not by rank.
 //!
+//! All of it goes by one rail, so that flags come behind their data.
+//!
 //! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
 //! when its last put is complete. A direct border is read by the transport from the field itself; `wait` ends when it has been.
 
 use pelago_base::{Rank, Shape};
-use pelago_rma::{GlobalPtr, Handle, Pod, Result, Symmetric, World};
+use pelago_rma::{GlobalPtr, Handle, Ordered, Pod, Rail, Result, Symmetric, World};
 
 use crate::array::Array;
+use crate::candidate::Means;
 use crate::field::Field;
 use crate::layout::{Cuboid, Layout, extents, start};
 use crate::settings::Method;
@@ -46,6 +49,10 @@ pub(crate) struct Link<'w, const D: usize> {
     pub(crate) way: Way<D>,
     pub(crate) neighbour: Rank,
     pub(crate) method: Method,
+    /// By which rail, if not by the one that is best.
+    rail: Option<Rail>,
+    /// Which that is.
+    pub(crate) best: Rail,
     /// Whether the neighbour's memory is mapped.
     pub(crate) is_mapped: bool,
     pub(crate) pieces: Vec<Piece>,
@@ -115,12 +122,14 @@ pub(crate) struct Boxes<'w, T: Pod> {
 
 impl<'w, const D: usize> Link<'w, D> {
     /// A link over which nothing has gone.
-    pub(crate) fn new(neighbour: Rank, is_mapped: bool, way: Way<D>, pieces: Vec<Piece>, places: Places) -> Self {
+    pub(crate) fn new(world: &World, neighbour: Rank, way: Way<D>, pieces: Vec<Piece>, places: Places) -> Self {
         Self {
             way,
             neighbour,
             method: Method::Packed,
-            is_mapped,
+            rail: None,
+            best: world.rail_to(neighbour),
+            is_mapped: world.is_mapped(neighbour),
             pieces,
             places,
             is_active: false,
@@ -129,6 +138,22 @@ impl<'w, const D: usize> Link<'w, D> {
             exchanges: 0,
             sent: [None; 2],
         }
+    }
+
+    /// By which rail it goes.
+    pub(crate) fn rail(&self) -> Rail {
+        self.rail.unwrap_or(self.best)
+    }
+
+    /// Has it go by a method and a rail from now on.
+    pub(crate) fn take(&mut self, Means { method, rail }: Means) {
+        (self.method, self.rail) = (method, (rail != self.best).then_some(rail));
+    }
+
+    /// Whether it goes by mapped memory.
+    #[inline]
+    fn is_by_memory(&self) -> bool {
+        self.is_mapped && self.rail.is_none()
     }
 
     /// Begins an exchange: gives leave if the halo itself is to be written.
@@ -159,7 +184,7 @@ impl<'w, const D: usize> Link<'w, D> {
     /// Sends the border, or says that it may be fetched.
     pub(crate) fn send<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
         let world = boxes.world;
-        let last = match (self.method, self.is_mapped) {
+        let last = match (self.method, self.is_by_memory()) {
             (Method::Fetched, _) => None,
             (Method::Direct, _) => self.send_direct(world, fields)?,
             (Method::Packed, true) => {
@@ -168,11 +193,11 @@ impl<'w, const D: usize> Link<'w, D> {
             (Method::Packed, false) => self.send_packed(boxes, fields)?,
         };
         let flag = boxes.flags.at(self.neighbour, self.places.flags_there + self.half());
-        let told = match last {
-            Some(last) => world.after(&last).put(flag, &[self.exchanges])?,
-            None => world.put(flag, &[self.exchanges])?,
+        let told = match (last, self.rail) {
+            (None, None) => world.put(flag, &[self.exchanges])?,
+            (last, _) => self.behind(world, last).put(flag, &[self.exchanges])?,
         };
-        if !self.is_mapped {
+        if !self.is_by_memory() {
             let half = self.half();
             self.sent[half] = Some(told);
         }
@@ -196,7 +221,7 @@ impl<'w, const D: usize> Link<'w, D> {
                 for piece in self.coming() {
                     let ([to_shape, from_shape], field) = (piece.fetching, &fields[piece.field]);
                     let (from, to) = (field.at(self.neighbour, piece.beyond), field.here(piece.halo));
-                    boxes.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
+                    self.behind(boxes.world, None).copy_strided(from, from_shape, to, to_shape)?.wait()?;
                 }
                 self.give_leave(boxes)?;
             }
@@ -242,7 +267,17 @@ impl<'w, const D: usize> Link<'w, D> {
 
     fn give_leave<T: Pod>(&self, boxes: &Boxes<'w, T>) -> Result<()> {
         let leave = boxes.flags.at(self.neighbour, self.places.flags_there + LEAVE);
-        boxes.world.put(leave, &[self.exchanges]).map(|_| ())
+        self.behind(boxes.world, None).put(leave, &[self.exchanges]).map(|_| ())
+    }
+
+    /// What follows on its rail.
+    #[inline]
+    fn behind<'c>(&self, world: &'c World, last: Option<Handle<'_>>) -> Ordered<'c> {
+        let ordered = world.after(&last.unwrap_or(Handle::done()));
+        match self.rail {
+            None => ordered,
+            Some(rail) => ordered.on(rail),
+        }
     }
 
     /// The pieces of which something comes.
@@ -266,10 +301,7 @@ impl<'w, const D: usize> Link<'w, D> {
         for piece in self.leaving() {
             let field = &fields[piece.field];
             let (from, to) = (field.here(piece.border), field.at(self.neighbour, piece.there));
-            last = Some(match last {
-                None => world.copy_strided(from, piece.border_shape, to, piece.there_shape)?,
-                Some(last) => world.after(&last).copy_strided(from, piece.border_shape, to, piece.there_shape)?,
-            });
+            last = Some(self.behind(world, last).copy_strided(from, piece.border_shape, to, piece.there_shape)?);
         }
         Ok(last)
     }
@@ -283,7 +315,7 @@ impl<'w, const D: usize> Link<'w, D> {
         let outbox = boxes.cells.at(boxes.world.rank(), self.places.outbox[half]);
         self.pack(boxes, fields, outbox)?;
         let inbox = boxes.cells.at(self.neighbour, self.places.inbox_there[half]);
-        Ok(Some(boxes.world.copy(outbox, inbox, self.cells()[0])?))
+        Ok(Some(self.behind(boxes.world, None).copy(outbox, inbox, self.cells()[0])?))
     }
 
     /// Gathers the border of every field from `to` on, which is mapped.

@@ -6,7 +6,7 @@ use crate::GridError;
 use crate::step::Step;
 
 /// The most dimensions.
-pub(crate) const DIMENSIONS_MAX: usize = 4;
+pub const DIMENSIONS_MAX: usize = 4;
 
 /// A grid of ranks, one block of cells for each. The last dimension runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pelago_base::{Duration, Rank};
+use pelago_base::Rank;
 use pelago_rma::{Error, Pod, Result, World};
 
 use crate::array::Array;
@@ -11,7 +11,7 @@ use crate::explanation::{Candidate, Explanation, Verdict};
 use crate::field::Field;
 use crate::settings::{Halo, Route, Settings};
 use crate::step::{Side, across, number};
-use crate::trial;
+use crate::trial::{self, Race};
 
 /// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for as often as one likes.
 ///
@@ -31,7 +31,8 @@ pub struct Plan<'w, T: Pod, const D: usize> {
 impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// The plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
     ///
-    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 17 exchanges for each way and direction.
+    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 17 exchanges for each way and direction, and
+    /// where there are several rails for each set of them.
     ///
     /// # Errors
     /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; [`World::alloc`]'s.
@@ -43,35 +44,19 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let mut plans = Vec::new();
         for route in routes {
             let mut exchange = Exchange::new(world, &arrays, settings.halo, *route)?;
-            let links = trial::choose(&mut exchange, fields, settings.method)?;
-            plans.push((exchange, links, *route));
+            let (links, sets) = trial::choose(&mut exchange, fields, settings)?;
+            plans.push((exchange, links, sets));
         }
-        let mut figures = Vec::new();
-        if plans.len() > 1 {
-            for (exchange, ..) in &mut plans {
-                let here = trial::measure(exchange, fields, |_| true)?;
-                let mut slowest = [here.as_picoseconds()];
-                world.allreduce(&mut slowest, u64::max)?;
-                figures.push((here, Duration::from_picoseconds(slowest[0])));
+        let (taken, explained) = match routes {
+            [only] => (0, vec![Candidate { name: only.to_string(), here: None, there: None, verdict: Verdict::Forced }]),
+            _ => {
+                let mut race = Race::default();
+                plans.iter_mut().try_for_each(|(exchange, ..)| race.run(exchange, fields))?;
+                (race.winner(), race.candidates(|which| routes[which].to_string()))
             }
-        }
-        // The first is proposed; the others are to be clearly cheaper.
-        let taken = usize::from(figures.len() > 1 && trial::is_clearly_cheaper(figures[1].1, figures[0].1));
-        let candidates = plans.iter().enumerate().map(|(which, (_, _, route))| Candidate {
-            name: route.to_string(),
-            here: figures.get(which).map(|figures| figures.0),
-            there: figures.get(which).map(|figures| figures.1),
-            verdict: match (which == taken, which) {
-                _ if plans.len() == 1 => Verdict::Forced,
-                (true, 0) => Verdict::Proposed,
-                (true, _) => Verdict::Cheaper,
-                (false, 1) if figures[1].1 < figures[0].1 => Verdict::NotClearlyCheaper,
-                (false, _) => Verdict::Dearer,
-            },
-        });
-        let routes = candidates.collect();
-        let (exchange, links, _) = plans.swap_remove(taken);
-        let explanation = Explanation { routes, links };
+        };
+        let (exchange, links, rails) = plans.swap_remove(taken);
+        let explanation = Explanation { routes: explained, rails, links };
         // Nobody starts before all have ended their trials.
         world.barrier()?;
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, explanation })

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use pelago_rma::Rail;
+
+use crate::nodes::DIMENSIONS_MAX;
+
 /// Which cells of a halo an exchange brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Halo {
@@ -80,11 +84,20 @@ pub struct Settings {
     pub method: Option<Method>,
     /// Through whom edges and corners come; by default a trial decides.
     pub route: Option<Route>,
+    /// By which rail the faces of each dimension go, where that leads; edges and corners go as the first dimension in which they lie apart. By
+    /// default trials decide, of each neighbour alone and of all together.
+    pub rails: [Option<Rail>; DIMENSIONS_MAX],
 }
 
 impl Settings {
     /// A plan that brings `halo`, by what trials find best.
     pub const fn new(halo: Halo) -> Self {
-        Self { halo, method: None, route: None }
+        Self { halo, method: None, route: None, rails: [None; DIMENSIONS_MAX] }
+    }
+
+    /// All by `rail`, where it leads.
+    #[must_use]
+    pub const fn on(self, rail: Rail) -> Self {
+        Self { rails: [Some(rail); DIMENSIONS_MAX], ..self }
     }
 }

@@ -48,6 +48,11 @@ pub(crate) fn distance<const D: usize>(step: Step<D>) -> usize {
     step.iter().filter(|&&s| s != 0).count()
 }
 
+/// The first dimension in which it leads away; 0 if it leads nowhere.
+pub(crate) fn leading<const D: usize>(step: Step<D>) -> usize {
+    step.iter().position(|&s| s != 0).unwrap_or(0)
+}
+
 /// The step across the face of a dimension.
 pub(crate) fn across<const D: usize>(dimension: usize, side: Side) -> Step<D> {
     let mut step = [0; D];
@@ -64,8 +69,7 @@ pub(crate) fn in_order<const D: usize>(place: [usize; D], distance_max: usize) -
     let mut pairs: Vec<Step<D>> = upward.filter(|&step| distance(step) <= distance_max).collect();
     pairs.sort_by_key(|&step| distance(step));
     let ordered = |step: Step<D>| {
-        let leading = step.iter().position(|&s| s != 0).expect("it leads somewhere");
-        if place[leading].is_multiple_of(2) { [step, opposite(step)] } else { [opposite(step), step] }
+        if place[leading(step)].is_multiple_of(2) { [step, opposite(step)] } else { [opposite(step), step] }
     };
     pairs.into_iter().flat_map(ordered).collect()
 }

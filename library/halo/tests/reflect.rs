@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pelago_base::{Event, Rank};
 use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template, Verdict};
-use pelago_rma::{Error, World};
+use pelago_rma::{Error, Rail, World};
 use proptest::prelude::*;
 use support::{PLATFORMS, Platform, run, run_counted};
 
@@ -152,7 +152,7 @@ impl<const D: usize> Case<D> {
                 .iter()
                 .flat_map(|&route| [None, Some(Method::Direct), Some(Method::Packed), Some(Method::Fetched)].map(|m| (route, m)))
             {
-                Case { settings: Settings { halo, method, route }, ..self.clone() }.on_every_platform();
+                Case { settings: Settings { method, route, ..Settings::new(halo) }, ..self.clone() }.on_every_platform();
             }
         }
     }
@@ -217,19 +217,21 @@ fn cases() -> impl Strategy<Value = Case<3>> {
     let halo = prop_oneof![Just(Halo::Faces), Just(Halo::Edges), Just(Halo::Corners)];
     let method = prop_oneof![Just(None), prop::sample::select(&Method::ALL[..]).prop_map(Some)];
     let route = prop_oneof![Just(None), Just(Some(Route::Direct)), Just(Some(Route::Forwarded))];
-    (extents, widths, halo, method, route).prop_map(|((parts, more, periodic), widths, halo, method, route)| {
+    let rail = prop_oneof![2 => Just(None), 1 => (0usize..2).prop_map(Rail::new)];
+    let rails = prop::array::uniform4(rail);
+    (extents, widths, halo, (method, route, rails)).prop_map(|((parts, more, periodic), widths, halo, (method, route, rails))| {
         let parts = if parts.iter().product::<usize>() > 6 { [parts[0], 1, parts[2].min(2)] } else { parts };
         let smallest = |d: usize| widths.iter().flat_map(|widths: &[[usize; 2]; 3]| widths[d]).max().unwrap_or(0).max(1);
         let cells = std::array::from_fn(|d| smallest(d) * parts[d] + more[d]);
         let arrays = widths.iter().map(|widths| ([0; 3], [0; 3], *widths)).collect();
-        Case { parts, periodic, cells, arrays, settings: Settings { halo, method, route } }
+        Case { parts, periodic, cells, arrays, settings: Settings { halo, method, route, rails } }
     })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
     #[test]
-    fn any_plan(case in cases(), platform in 0usize..3) {
+    fn any_plan(case in cases(), platform in 0usize..4) {
         run(PLATFORMS[platform], case.ranks(), |world| case.examine(world));
     }
 }
@@ -376,7 +378,7 @@ fn both_ends_choose_alike_and_say_why() {
             let links = &plan.explain().links;
             let taken = |step: &[i8], of: &[pelago_halo::Choice]| {
                 let link = of.iter().find(|link| link.step == step).unwrap();
-                Method::ALL.iter().position(|method| method.to_string() == link.taken().unwrap().name).unwrap() as u64
+                link.candidates.iter().position(|candidate| Some(candidate) == link.taken()).unwrap() as u64
             };
             // Each tells its neighbour what it chose.
             let told = world.alloc::<u64>(9).unwrap();
@@ -387,7 +389,7 @@ fn both_ends_choose_alike_and_say_why() {
             world.barrier().unwrap();
             for link in links {
                 assert_eq!(told.local().load(number(&link.step, 1)), taken(&link.step, links), "{link:?}");
-                assert_eq!(link.candidates.len(), Method::ALL.len());
+                assert_eq!(link.candidates.len(), Method::ALL.len() * world.rails().len());
                 assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
                 for candidate in &link.candidates {
                     let is_measured = candidate.here.is_some() && candidate.there.is_some();
@@ -412,13 +414,18 @@ fn an_exchange_posts_what_it_must() {
         (Platform::Remote, Method::Packed, [2, 0, 0, 0]),
         (Platform::Remote, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
         (Platform::Remote, Method::Fetched, [2, 0, FIELDS as u64, 0]),
+        // By the rail that was asked for, and that alone.
+        (Platform::Rails, Method::Packed, [2, 0, 0, 0]),
+        (Platform::Rails, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
+        (Platform::Rails, Method::Fetched, [2, 0, FIELDS as u64, 0]),
     ] {
         run_counted(platform, 4, |world, passed| {
             // Faces of one dimension only, so that each border is one block.
             let array = plain([4, 1], [true, false], [8, 50], [[1, 1], [0, 0]]).arrays()[0];
             let mut fields: Vec<_> = (0..FIELDS).map(|_| Field::<f64, 2>::new(world, &array).unwrap()).collect();
             let settings = Settings { method: Some(method), ..Settings::default() };
-            let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+            let last = Rail::new(world.rails().len() - 1).unwrap();
+            let mut plan = Plan::build(world, &mut fields, &settings.on(last)).unwrap();
             assert_eq!(plan.neighbours().count(), 2);
             plan.reflect(&mut fields).unwrap();
             world.flush_all().unwrap();

@@ -1,6 +1,10 @@
 //! What the environment says about the job; the launcher writes it, the rank reads it.
 
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::os::fd::RawFd;
+use std::str::FromStr;
 
 use pelago_base::{Duration, Rank};
 
@@ -87,8 +91,9 @@ pub struct LaunchedJob {
     pub call: Option<RawFd>,
 }
 
-/// How ranks reach each other.
+/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `shm,udp` or `shm:N,udp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub enum TransportChoice {
     /// By shared memory on one host, over UDP from host to host.
     #[default]
@@ -97,15 +102,74 @@ pub enum TransportChoice {
     Shm,
     /// Over UDP only, on one host too.
     Udp,
+    /// By shared memory between those ranks of a host that are of one group, over UDP between all.
+    Both {
+        /// Ranks of a group, in their order; all of them are one if absent.
+        group: Option<NonZeroU32>,
+    },
 }
 
 impl TransportChoice {
-    const WORDS: [(&'static str, Self); 3] = [("auto", Self::Auto), ("shm", Self::Shm), ("udp", Self::Udp)];
+    const EXPECTED: &'static str = "auto, shm, udp, shm,udp or shm:N,udp";
 
-    /// The word for it in the environment.
-    pub fn word(self) -> &'static str {
-        let (word, _) = Self::WORDS[self as usize];
-        word
+    /// Whether ranks of one host reach each other over UDP too.
+    pub fn has_network(self) -> bool {
+        matches!(self, Self::Udp | Self::Both { .. })
+    }
+
+    /// The ranks whose memory `rank` may map, if they are on its host.
+    pub fn near(self, rank: Rank) -> Range<u32> {
+        let group = match self {
+            Self::Udp => NonZeroU32::MIN,
+            Self::Both { group: Some(group) } => group,
+            Self::Auto | Self::Shm | Self::Both { group: None } => return 0..u32::MAX,
+        };
+        let first = rank.number() / group * group.get();
+        first..first.saturating_add(group.get())
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Shm => f.write_str("shm"),
+            Self::Udp => f.write_str("udp"),
+            Self::Both { group: None } => f.write_str("shm,udp"),
+            Self::Both { group: Some(group) } => write!(f, "shm:{group},udp"),
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("it is {}", Self::EXPECTED);
+        match text {
+            "auto" => Ok(Self::Auto),
+            "shm" => Ok(Self::Shm),
+            "udp" => Ok(Self::Udp),
+            "shm,udp" => Ok(Self::Both { group: None }),
+            _ => {
+                let group = text.strip_prefix("shm:").and_then(|rest| rest.strip_suffix(",udp")).ok_or_else(wrong)?;
+                Ok(Self::Both { group: Some(group.parse().map_err(|_| wrong())?) })
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for TransportChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<TransportChoice> for String {
+    fn from(choice: TransportChoice) -> Self {
+        choice.to_string()
     }
 }
 
@@ -152,7 +216,7 @@ impl Settings {
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
         Ok(Self {
             job: variables.job()?,
-            transport: variables.choice(names::TRANSPORT, "auto, shm or udp", &TransportChoice::WORDS)?,
+            transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, agent or inline", &progress)?,
@@ -272,9 +336,18 @@ mod tests {
 
     #[test]
     fn every_choice_of_a_transport_has_its_word() {
-        for choice in [TransportChoice::Auto, TransportChoice::Shm, TransportChoice::Udp] {
-            assert_eq!(read(&[(names::TRANSPORT, choice.word())]).unwrap().transport, choice);
+        use TransportChoice::{Auto, Both, Shm, Udp};
+        for choice in [Auto, Shm, Udp, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
+            assert_eq!(read(&[(names::TRANSPORT, &choice.to_string())]).unwrap().transport, choice);
         }
+    }
+
+    #[test]
+    fn ranks_of_a_group_are_near() {
+        let near = |text: &str, rank| text.parse::<TransportChoice>().unwrap().near(Rank::new(rank));
+        assert_eq!(["auto", "shm", "shm,udp"].map(|text| near(text, 7)), [const { 0..u32::MAX }; 3]);
+        assert_eq!((near("udp", 7), near("shm:3,udp", 7), near("shm:3,udp", 2)), (7..8, 6..9, 0..3));
+        assert_eq!(near("shm:4294967295,udp", 7), 0..u32::MAX);
     }
 
     #[test]
@@ -287,6 +360,9 @@ mod tests {
             (names::PROGRESS, "Inline"),
             (names::TRANSPORT, "tcp"),
             (names::BIND, "core"),
+            (names::TRANSPORT, "udp,shm"),
+            (names::TRANSPORT, "shm:0,udp"),
+            (names::TRANSPORT, "shm:4"),
             (names::ENCRYPT, "yes"),
             (names::DEADLOCK, "-1"),
             (names::FAILURE, "0"),

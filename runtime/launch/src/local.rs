@@ -9,7 +9,7 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, Park, Woken};
 use pelago_shm::{Host, HostAddress, HostError, Plan};
 
-use crate::environment::{LaunchedJob, TransportChoice};
+use crate::environment::LaunchedJob;
 use crate::{Binding, OsClock, OsPark, Settings, key};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
@@ -148,7 +148,7 @@ fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> 
 /// A job of one rank, which talks to itself over the network if the user wants to see that.
 fn alone(settings: &Settings) -> Result<Start, StartError> {
     let plan = Plan::local(1, settings.heap_bytes);
-    if settings.transport != TransportChoice::Udp {
+    if !settings.transport.has_network() {
         return Ok((Host::create(&plan)?.0, plan.first, [None, None]));
     }
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -170,6 +170,7 @@ fn inherit(descriptor: RawFd) -> Result<OwnedFd, StartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TransportChoice;
     use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 
     use pelago_platform::Fault;

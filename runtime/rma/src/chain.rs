@@ -1,10 +1,27 @@
-//! Operations that wait for others.
+//! Operations that wait for others, or go by a rail of the program's choice.
+
+use pelago_base::GlobalAddress;
+use pelago_platform::Rail;
 
 use crate::handle::Handle;
 use crate::order::After;
 use crate::{Context, Error, Result};
 
-/// Operations that take effect after others; made by [`Context::after`] and [`Context::after_all`].
+/// On what terms an operation is issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// What it takes effect after.
+    pub(crate) after: After,
+    /// By which rail it goes, if not by the one that is best.
+    pub(crate) rail: Option<Rail>,
+}
+
+impl Terms {
+    /// None: it may go the direct way.
+    pub(crate) const FREE: Self = Self { after: After::Nothing, rail: None };
+}
+
+/// Operations that take effect after others, or that go by a rail; made by [`Context::after`], [`Context::after_all`] and [`Context::on`].
 ///
 /// Every call returns at once: the library begins the operation when its time has come. What it is to write is copied.
 /// An operation whose predecessor failed fails in the same way and has no effect.
@@ -15,12 +32,19 @@ pub struct Ordered<'c> {
     context: &'c Context,
     /// `None` for a handle of another context.
     after: Option<After>,
+    rail: Option<Rail>,
 }
 
 impl<'c> Ordered<'c> {
     #[inline]
     pub(crate) const fn new(context: &'c Context, after: Option<After>) -> Self {
-        Self { context, after }
+        Self { context, after, rail: None }
+    }
+
+    /// The same by `rail`; see [`Context::on`].
+    #[must_use]
+    pub const fn on(self, rail: Rail) -> Self {
+        Self { rail: Some(rail), ..self }
     }
 
     #[inline]
@@ -28,13 +52,16 @@ impl<'c> Ordered<'c> {
         self.context
     }
 
-    /// What to wait for; `Nothing` if it has ended already, so that the operation may go the direct way.
+    /// The terms of an operation on what lies at `at`: nothing to wait for if it has ended already, and no rail if that is mapped memory, so that
+    /// the operation may go the direct way.
     #[inline]
-    pub(crate) fn pending(&self) -> Result<After> {
-        match self.after {
-            Some(After::Nothing) => Ok(After::Nothing),
-            after => self.ask(after),
-        }
+    pub(crate) fn pending(&self, at: GlobalAddress) -> Result<Terms> {
+        let after = match self.after {
+            Some(After::Nothing) => After::Nothing,
+            after => self.ask(after)?,
+        };
+        let rail = self.rail.filter(|&rail| !self.context.is_mapped_by(rail, at));
+        Ok(Terms { after, rail })
     }
 
     #[cold]

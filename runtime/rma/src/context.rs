@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{GlobalPtr, Reach};
-use pelago_platform::Fault;
+use pelago_platform::{Capabilities, Fault, Rail};
 
-use crate::chain::{Chain, Ordered};
+use crate::chain::{Chain, Ordered, Terms};
 use crate::engine::Engine;
 use crate::handle::Handle;
 use crate::order::After;
@@ -79,6 +79,40 @@ impl Context {
         self.reach.holds(rank)
     }
 
+    /// The networks by which this rank reaches others, by their numbers, and what operations cost on each. The first is the memory of the
+    /// host where that is mapped.
+    pub fn rails(&self) -> Vec<Capabilities> {
+        self.engine.borrow_mut().port().with(|transport| transport.rails().to_vec())
+    }
+
+    /// The rail that operations on `rank` take by themselves.
+    pub fn rail_to(&self, rank: Rank) -> Rail {
+        self.engine.borrow_mut().port().with(|transport| transport.rail_to(rank))
+    }
+
+    /// Whether operations on `rank` may go by `rail`.
+    pub fn reaches(&self, rail: Rail, rank: Rank) -> bool {
+        rank.number() < self.size() && self.engine.borrow_mut().port().with(|transport| transport.leads(rail, rank))
+    }
+
+    /// Whether `rail` is the memory that an address lies in.
+    pub(crate) fn is_mapped_by(&self, rail: Rail, at: GlobalAddress) -> bool {
+        let rank = self.reach.addresses().rank(at);
+        self.reach.holds(rank) && self.rail_to(rank) == rail
+    }
+
+    /// Operations that go by `rail` and no other: a copy is asked for by it of the owner of its source.
+    ///
+    /// Nothing orders what goes by one rail and what goes by another, [`fence`](Self::fence) included, but [`after`](Self::after) and completion.
+    ///
+    /// Cost: by the rail that is best nothing; by another to memory that is mapped an operation of the transport.
+    ///
+    /// # Errors
+    /// Of each operation: the rail does not lead to the rank that it is posted to.
+    pub fn on(&self, rail: Rail) -> Ordered<'_> {
+        Ordered::new(self, Some(After::Nothing)).on(rail)
+    }
+
     /// The present moment; virtual time in a simulation.
     pub fn now(&self) -> Instant {
         self.shared.clock.now()
@@ -136,7 +170,7 @@ impl Context {
         Chain::new(self)
     }
 
-    /// Orders operations per target: those issued before take effect there before those issued after.
+    /// Orders operations per target and rail: those issued before take effect there before those issued after.
     ///
     /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
     ///
@@ -268,11 +302,11 @@ impl Context {
     }
 
     /// Hands an operation to the engine, when there is room.
-    pub(crate) fn submit(&self, after: After, task: Task, keep: bool) -> Result<u64> {
+    pub(crate) fn submit(&self, terms: Terms, task: Task, keep: bool) -> Result<u64> {
         let _inside = self.shared.inside();
         self.make_room(task.captured())?;
         self.busy.set(true);
-        self.engine.borrow_mut().submit(&self.shared, after, task, keep)
+        self.engine.borrow_mut().submit(&self.shared, terms, task, keep)
     }
 
     /// Waits until the engine can take another operation that keeps so many bytes.

@@ -2,7 +2,7 @@
 
 use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
 use pelago_memory::PointerError;
-use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, RegisterError};
+use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, Rail, RegisterError};
 
 /// The result of an operation.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -83,6 +83,14 @@ pub enum Error {
     /// This rank called a collective operation of a team that it is not a member of.
     #[error("{0} is not a member of the team")]
     NotMember(Rank),
+    /// A rail does not lead to a rank.
+    #[error("rail {} does not lead to {rank}", .rail.number())]
+    NoRail {
+        /// Which.
+        rail: Rail,
+        /// Where to.
+        rank: Rank,
+    },
     /// A peer cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),

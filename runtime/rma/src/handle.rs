@@ -18,9 +18,9 @@ pub struct Handle<'c> {
 }
 
 impl<'c> Handle<'c> {
-    /// The handle of what is done already.
+    /// The handle of what is done already: nothing to wait for, and nothing to come after.
     #[inline(always)]
-    pub(crate) const fn done() -> Self {
+    pub const fn done() -> Self {
         Self { context: None, id: 0 }
     }
 

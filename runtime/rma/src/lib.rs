@@ -42,7 +42,7 @@ pub use error::{Error, Result, Scope};
 pub use group::Group;
 pub use handle::{Fetch, Handle};
 pub use pelago_memory::{CellSlice, GlobalPtr, Pod, PointerError, Word};
-pub use pelago_platform::{Failure, Fault, Parts};
+pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
 pub use port::Sharer;
 pub use segment::{Individual, Registered, Symmetric};
 pub use world::World;

@@ -1,9 +1,10 @@
 //! The ranks that a context has to do with and does not reach by loads and stores alone.
 
 use pelago_base::Rank;
-use pelago_platform::Endpoint;
+use pelago_base::limits::RANKS_MAX;
+use pelago_platform::{Endpoint, Rail};
 
-/// The ranks that a context has to do with: those talked to, not all of the job.
+/// The ranks that a context has to do with: those talked to, not all of the job; a rank once more for each rail that the program names.
 ///
 /// The same rank again is found by one comparison, any other by some more. 24 bytes for each, and half as much again to find it.
 pub(crate) struct Peers {
@@ -21,9 +22,18 @@ pub(crate) type PeerNumber = u32;
 /// Stands for no rank, and for those that the job does not have.
 pub(crate) const NOBODY: PeerNumber = 0;
 
+/// A rank, and the rail to it if it is not the one that is best.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way(u32);
+
+/// Where in a way the rail stands: its number and one.
+const RAIL_SHIFT: u32 = 24;
+
+const _: () = assert!(RANKS_MAX <= 1 << RAIL_SHIFT && Rail::MAX < 1 << (u32::BITS - RAIL_SHIFT));
+
 /// What is known of a rank.
 pub(crate) struct Peer {
-    pub(crate) rank: Rank,
+    pub(crate) way: Way,
     /// None until something is posted to it.
     pub(crate) endpoint: Option<Endpoint>,
     /// Operations that concern it and have not ended.
@@ -39,26 +49,49 @@ const PLACES_FIRST: usize = 8;
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { entries: vec![Peer::new(Rank::new(u32::MAX))], places: Vec::new(), latest: NOBODY }
+        Self { entries: vec![Peer::new(Way(u32::MAX))], places: Vec::new(), latest: NOBODY }
+    }
+}
+
+impl Way {
+    #[inline]
+    pub(crate) const fn new(rank: Rank, rail: Option<Rail>) -> Self {
+        let code = match rail {
+            None => 0,
+            Some(rail) => rail.number() as u32 + 1,
+        };
+        Self(rank.number() | code << RAIL_SHIFT)
+    }
+
+    pub(crate) const fn rank(self) -> Rank {
+        Rank::new(self.0 & ((1 << RAIL_SHIFT) - 1))
+    }
+
+    #[inline]
+    pub(crate) const fn rail(self) -> Option<Rail> {
+        match self.0 >> RAIL_SHIFT {
+            0 => None,
+            code => Rail::new(code as usize - 1),
+        }
     }
 }
 
 impl Peer {
-    const fn new(rank: Rank) -> Self {
-        Self { rank, endpoint: None, live: 0, orderly: 0, full_in: 0 }
+    const fn new(way: Way) -> Self {
+        Self { way, endpoint: None, live: 0, orderly: 0, full_in: 0 }
     }
 }
 
 impl Peers {
-    /// The number of a rank.
+    /// The number of a way.
     #[inline]
-    pub(crate) fn number(&mut self, rank: Rank) -> PeerNumber {
-        if self.latest().rank == rank { self.latest } else { self.look_up(rank) }
+    pub(crate) fn number(&mut self, way: Way) -> PeerNumber {
+        if self.latest().way == way { self.latest } else { self.look_up(way) }
     }
 
-    /// What is known of a rank, if it has a number.
-    pub(crate) fn find(&self, rank: Rank) -> Option<&Peer> {
-        let number = self.places.get(self.place_of(rank)?).copied()?;
+    /// What is known of a way, if it has a number.
+    pub(crate) fn find(&self, way: Way) -> Option<&Peer> {
+        let number = self.places.get(self.place_of(way)?).copied()?;
         Some(self.get(number)).filter(|_| number != NOBODY)
     }
 
@@ -72,7 +105,7 @@ impl Peers {
         &mut self.entries[number as usize]
     }
 
-    /// The rank that was last asked for.
+    /// The way that was last asked for.
     #[inline]
     pub(crate) fn latest(&self) -> &Peer {
         self.get(self.latest)
@@ -82,18 +115,18 @@ impl Peers {
         self.entries.iter()
     }
 
-    fn look_up(&mut self, rank: Rank) -> PeerNumber {
-        let found = self.place_of(rank).map_or(NOBODY, |place| self.places[place]);
-        self.latest = if found == NOBODY { self.add(rank) } else { found };
+    fn look_up(&mut self, way: Way) -> PeerNumber {
+        let found = self.place_of(way).map_or(NOBODY, |place| self.places[place]);
+        self.latest = if found == NOBODY { self.add(way) } else { found };
         self.latest
     }
 
     #[cold]
-    fn add(&mut self, rank: Rank) -> PeerNumber {
+    fn add(&mut self, way: Way) -> PeerNumber {
         if 4 * self.entries.len() > 3 * self.places.len() {
             self.places = vec![NOBODY; (2 * self.places.len()).max(PLACES_FIRST)];
             for number in 1..self.entries.len() {
-                let place = self.place_of(self.entries[number].rank).expect("there are places");
+                let place = self.place_of(self.entries[number].way).expect("there are places");
                 self.places[place] = number as PeerNumber;
             }
         }
@@ -102,18 +135,18 @@ impl Peers {
             self.entries.reserve_exact(2 + self.entries.len() / 4);
         }
         let number = self.entries.len() as PeerNumber;
-        self.entries.push(Peer::new(rank));
-        let place = self.place_of(rank).expect("there are places");
+        self.entries.push(Peer::new(way));
+        let place = self.place_of(way).expect("there are places");
         self.places[place] = number;
         number
     }
 
-    /// Where the number of a rank stands, or would; `None` while there are no places.
-    fn place_of(&self, rank: Rank) -> Option<usize> {
+    /// Where the number of a way stands, or would; `None` while there are no places.
+    fn place_of(&self, way: Way) -> Option<usize> {
         let last = self.places.len().checked_sub(1)?;
         // The top bits of the product keep neighbours apart, and ranks that differ by a power of two.
-        let mut place = (rank.number().wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
-        while self.places[place] != NOBODY && self.get(self.places[place]).rank != rank {
+        let mut place = (way.0.wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
+        while self.places[place] != NOBODY && self.get(self.places[place]).way != way {
             place = (place + 1) & last;
         }
         Some(place)
@@ -124,27 +157,44 @@ impl Peers {
 mod tests {
     use super::*;
 
+    fn best(rank: u32) -> Way {
+        Way::new(Rank::new(rank), None)
+    }
+
     #[test]
     fn a_rank_keeps_its_number() {
         let mut peers = Peers::default();
-        let ranks = [3, 1, 3, 2, 1, 2, 2, 3].map(Rank::new);
-        let numbers = ranks.map(|rank| peers.number(rank));
+        let ways = [3, 1, 3, 2, 1, 2, 2, 3].map(best);
+        let numbers = ways.map(|way| peers.number(way));
         assert_eq!(numbers, [1, 2, 1, 3, 2, 3, 3, 1]);
-        assert!(ranks.into_iter().all(|rank| peers.find(rank).is_some_and(|peer| peer.rank == rank)));
-        assert!(peers.find(Rank::new(0)).is_none());
+        assert!(ways.into_iter().all(|way| peers.find(way).is_some_and(|peer| peer.way == way)));
+        assert!(peers.find(best(0)).is_none());
+    }
+
+    #[test]
+    fn a_rank_has_a_number_for_each_rail() {
+        let mut peers = Peers::default();
+        let rails = || (0..Rail::MAX).map(Rail::new).chain([None]);
+        let ranks = [0, 1, RANKS_MAX - 1].map(Rank::new);
+        let ways: Vec<_> = rails().flat_map(|rail| ranks.map(|rank| (rank, rail))).collect();
+        for (number, &(rank, rail)) in (1..).zip(&ways) {
+            let way = Way::new(rank, rail);
+            assert_eq!((way.rank(), way.rail(), peers.number(way)), (rank, rail, number));
+        }
+        assert!((1..).zip(&ways).all(|(number, &(rank, rail))| peers.number(Way::new(rank, rail)) == number));
     }
 
     #[test]
     fn many_ranks_are_found() {
         let mut peers = Peers::default();
-        assert!(peers.find(Rank::new(5)).is_none());
+        assert!(peers.find(best(5)).is_none());
         for (number, rank) in (0..1000).map(|index| index * 37 % 1009).enumerate() {
-            assert_eq!(peers.number(Rank::new(rank)), number as PeerNumber + 1);
+            assert_eq!(peers.number(best(rank)), number as PeerNumber + 1);
         }
         for (number, rank) in (0..1000).map(|index| index * 37 % 1009).enumerate() {
-            assert_eq!(peers.number(Rank::new(rank)), number as PeerNumber + 1);
-            assert_eq!(peers.find(Rank::new(rank)).map(|peer| peer.rank), Some(Rank::new(rank)));
+            assert_eq!(peers.number(best(rank)), number as PeerNumber + 1);
+            assert_eq!(peers.find(best(rank)).map(|peer| peer.way.rank()), Some(Rank::new(rank)));
         }
-        assert!((1010..1100).all(|rank| peers.find(Rank::new(rank)).is_none()));
+        assert!((1010..1100).all(|rank| peers.find(best(rank)).is_none()));
     }
 }

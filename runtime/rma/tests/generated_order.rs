@@ -1,8 +1,9 @@
-//! Generated operations, each ordered after the one before, against an oracle that does them one after another.
+//! Generated operations, each ordered after the one before and by any rail, against an oracle that does them one after another.
 
 mod support;
 
 use pelago_base::Rank;
+use pelago_platform::Rail;
 use pelago_rma::{Fetch, Handle, Ordered, Symmetric, World};
 use support::on_every_platform;
 
@@ -50,15 +51,17 @@ impl<'w> Run<'w> {
                 Some(last) if self.below(4) > 0 => self.world.after(&last),
                 _ => self.world.after_all(),
             };
-            last = Some(self.issue(&order, step));
+            last = Some(self.issue(order, step));
             if self.below(20) == 0 {
                 self.world.progress();
             }
         }
     }
 
-    fn issue(&mut self, order: &Ordered<'w>, step: u64) -> Handle<'w> {
+    fn issue(&mut self, order: Ordered<'w>, step: u64) -> Handle<'w> {
         let (rank, index) = (self.rank(), self.below(3));
+        let rail = Rail::new(self.below(2 * self.world.rails().len() as u64)).unwrap();
+        let order = if self.world.reaches(rail, Rank::new(rank as u32)) { order.on(rail) } else { order };
         let at = self.memory.at(Rank::new(rank as u32), index);
         match self.below(10) {
             kind @ 0..=4 => {

@@ -2,10 +2,10 @@
 
 mod support;
 
-use pelago_base::{GlobalAddress, Rank, SegmentId, Shape};
-use pelago_platform::Failure;
+use pelago_base::{Event, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_platform::{Failure, Rail};
 use pelago_rma::{Error, GlobalPtr};
-use support::{HEAP_BYTES, Platform, on_every_platform, run};
+use support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 #[test]
 fn puts_of_every_length_land_whole() {
@@ -407,5 +407,39 @@ fn addresses_of_allocations_are_what_they_say() {
         let layout = pelago_base::AddressLayout::new(3, HEAP_BYTES).unwrap();
         assert_eq!((layout.rank(address), layout.segment(address)), (Rank::new(2), Some(SegmentId::SYMMETRIC)));
         assert_eq!(memory.at(Rank::new(2), 0).add(3).address(), address);
+    });
+}
+
+#[test]
+fn an_operation_goes_by_the_rail_that_is_named() {
+    run_counted(Platform::Rails, 2, |world, passed| {
+        let memory = world.alloc::<u64>(4).unwrap();
+        world.barrier().unwrap();
+        let (here, other) = (world.rank(), world.rank().next(2));
+        let [near, far, none] = [0, 1, 2].map(|number| Rail::new(number).unwrap());
+        assert_eq!((world.rails().len(), world.rail_to(other), world.reaches(none, other)), (2, near, false));
+        let posted = || {
+            let passed = passed.lock().unwrap();
+            [Event::PutPosted, Event::AtomicPosted, Event::CopyPosted].map(|event| passed.of(event))
+        };
+        // By the rail of mapped memory all is done at once, as without a name.
+        let before = posted();
+        assert!(world.on(near).put(memory.at(other, 0), &[1]).unwrap().has_ended().unwrap());
+        assert_eq!(world.on(near).fetch_add(memory.at(other, 0), 2).unwrap().wait(), Ok(1));
+        assert_eq!(posted(), before);
+        // By the other it is posted, though the memory is mapped.
+        world.on(far).put(memory.at(other, 1), &[5]).unwrap().wait().unwrap();
+        assert_eq!(world.on(far).fetch_add(memory.at(other, 1), 2).unwrap().wait(), Ok(5));
+        let copied = world.on(far).copy(memory.at(other, 1), memory.at(here, 2), 1).unwrap();
+        let told = world.after(&copied).on(near).put(memory.at(other, 3), &[9]).unwrap();
+        told.wait().unwrap();
+        assert_eq!(memory.local().load(2), 7);
+        assert_eq!([0, 1, 2].map(|kind| posted()[kind] - before[kind]), [1, 1, 1]);
+        // One that leads nowhere.
+        let refused = world.on(none).put(memory.at(other, 0), &[1]).unwrap_err();
+        assert_eq!(refused.to_string(), format!("rail 2 does not lead to {other}"));
+        world.flush(other).unwrap();
+        world.barrier().unwrap();
+        assert_eq!([0, 1, 3].map(|index| memory.local().load(index)), [3, 7, 9]);
     });
 }

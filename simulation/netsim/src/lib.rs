@@ -35,7 +35,7 @@ mod statistics;
 mod tests;
 mod topology;
 
-pub use machine::{Machine, MachineError};
+pub use machine::{Machine, MachineError, RailInfo};
 pub use message::{Notice, Operation, Reason};
 pub use netsim::Netsim;
 pub use statistics::{AtomicStatistics, End, LinkStatistics, Statistics};

@@ -61,7 +61,7 @@ pub struct Machine {
     pub(crate) rails: Vec<RailSpec>,
 }
 
-/// Which NIC performs an operation.
+/// Which NIC performs an operation whose poster names no rail; always of a rail that leads to all nodes that take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Choice {
@@ -70,6 +70,19 @@ pub(crate) enum Choice {
     Entity,
     /// One of the first rail whose `operation_bytes_max` is not exceeded; among its NICs as above.
     Size,
+    /// One of the first rail; among its NICs as above.
+    First,
+}
+
+/// A rail as its user may know it beforehand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RailInfo {
+    /// What the description calls it; else `rail` and its number.
+    pub name: String,
+    /// From posting a put of one packet until its bytes are at a neighbour, where nothing else moves: less what its bytes take.
+    pub latency: Duration,
+    /// What the slowest of NIC and links moves.
+    pub bytes_per_second: f64,
 }
 
 /// What happens within a node: an engine of the node copies, one operation after another, unless ranks share memory.
@@ -107,6 +120,12 @@ pub(crate) struct SharedSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RailSpec {
+    /// What programs call it.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// How many nodes, in their order, form a group; it leads nowhere beyond. All of them if absent.
+    #[serde(default)]
+    pub(crate) group: Option<u32>,
     /// NICs of each node on this network.
     #[serde(default = "one")]
     pub(crate) count: u32,
@@ -322,6 +341,19 @@ impl Machine {
         self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
     }
 
+    /// Its rails, by their numbers.
+    pub fn rails(&self) -> impl Iterator<Item = RailInfo> {
+        self.rails.iter().enumerate().map(|(number, rail)| {
+            let (nic, router, host) = (&rail.nic, &rail.router, rail.host_link());
+            let pipeline = router.routing_ns + router.vc_allocation_ns + router.switch_allocation_ns + router.switch_ns;
+            RailInfo {
+                name: rail.name.clone().unwrap_or_else(|| format!("rail{number}")),
+                latency: Duration::from_picoseconds(picoseconds(nic.overhead_ns + 2.0 * host.cable_ns + pipeline)),
+                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(host.gb_per_s).min(rail.link.gb_per_s) * 1e9,
+            }
+        })
+    }
+
     /// How much longer a put to memory that the ranks of a node share takes for each page that nobody has used before.
     pub fn page(&self) -> Duration {
         Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))
@@ -338,6 +370,9 @@ impl Machine {
         if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
             let counts: Vec<u32> = self.rails.iter().map(|rail| rail.count).collect();
             return Err(MachineError(format!("rail.count = {counts:?}: each must be at least 1, their sum at most {NICS_MAX}")));
+        }
+        if !self.rails.is_empty() && self.rails.iter().all(|rail| rail.group.is_some()) {
+            return Err(MachineError("rail.group: one rail at least must lead to all nodes, so have no group".into()));
         }
         self.rails.iter().enumerate().try_for_each(|(number, rail)| {
             rail.check().map_err(|MachineError(message)| match self.rails.len() {
@@ -377,6 +412,9 @@ impl SharedSpec {
 impl RailSpec {
     fn check(&self) -> Result<(), MachineError> {
         let nic = &self.nic;
+        if let Some(group) = self.group {
+            range("group", group, 1, u32::MAX)?;
+        }
         delay("nic.overhead_ns", nic.overhead_ns)?;
         delay("nic.gap_ns", nic.gap_ns)?;
         delay("nic.atomic_ns", nic.atomic_ns)?;

@@ -167,6 +167,16 @@ impl Netsim {
     ///
     /// If `entity` is 2²⁹ or more.
     pub fn post(&mut self, entity: u32, operation: Operation, token: u64) {
+        self.post_by(None, entity, operation, token);
+    }
+
+    /// As [`post`](Self::post), by a NIC of the rail of that number; operations within a node do without. If the rail does not lead to all nodes
+    /// that take part, or there is none of that number, the machine chooses.
+    ///
+    /// # Panics
+    ///
+    /// As `post`.
+    pub fn post_by(&mut self, rail: Option<u8>, entity: u32, operation: Operation, token: u64) {
         let now = self.queue.now();
         let (kind, by, from, to, bytes) = parts(operation);
         let nodes = self.nodes();
@@ -179,7 +189,7 @@ impl Netsim {
         let (ends, packets, delay) = match shared {
             Some((busy, _)) => ([NONE; 3], 1, busy),
             None => {
-                let (rail, nic) = self.chosen(entity, bytes);
+                let (rail, nic) = self.chosen(rail, entity, [by, from, to], bytes);
                 let Rail { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
                 let packets = match kind {
                     Kind::Atomic => 0,
@@ -318,22 +328,41 @@ impl Netsim {
         u64::from(entity) << 32 | u64::from(sequence)
     }
 
+    /// Whether a rail leads from a node to another.
+    pub fn leads(&self, rail: u8, from: u32, to: u32) -> bool {
+        self.rails.get(usize::from(rail)).is_some_and(|rail| rail.joins([from, from, to]))
+    }
+
+    /// The rail that the machine chooses for an operation of `entity` of so many bytes between two nodes.
+    pub fn choice(&self, entity: u32, from: u32, to: u32, bytes: u64) -> u8 {
+        self.chosen(None, entity, [from, from, to], bytes).0
+    }
+
     /// The rail that performs an operation, and which NIC of its nodes.
-    fn chosen(&self, entity: u32, bytes: u64) -> (u8, u32) {
-        if self.choice == Choice::Size {
-            let fits = |rail: &Rail| rail.operation_bytes_max.is_none_or(|most| bytes <= most);
-            let rail = self.rails.iter().position(fits).unwrap_or(self.rails.len() - 1);
-            return (rail as u8, entity % self.rails[rail].count);
+    fn chosen(&self, wanted: Option<u8>, entity: u32, ends: [u32; 3], bytes: u64) -> (u8, u32) {
+        let leading = || (0..).zip(&self.rails).filter(|(_, rail)| rail.joins(ends));
+        let of = |(number, rail): (u8, &Rail)| (number, entity % rail.count);
+        if let Some(found) = leading().find(|(number, _)| wanted == Some(*number)) {
+            return of(found);
         }
-        let all: u32 = self.rails.iter().map(|rail| rail.count).sum();
-        let mut nic = entity % all;
-        for (number, rail) in self.rails.iter().enumerate() {
-            if nic < rail.count {
-                return (number as u8, nic);
+        match self.choice {
+            Choice::First => leading().next().map_or((0, 0), of),
+            Choice::Size => {
+                let fits = |rail: &Rail| rail.operation_bytes_max.is_none_or(|most| bytes <= most);
+                leading().find(|(_, rail)| fits(rail)).or_else(|| leading().last()).map_or((0, 0), of)
             }
-            nic -= rail.count;
+            Choice::Entity => {
+                let all: u32 = leading().map(|(_, rail)| rail.count).sum();
+                let mut nic = entity % all.max(1);
+                for (number, rail) in leading() {
+                    if nic < rail.count {
+                        return (number, nic);
+                    }
+                    nic -= rail.count;
+                }
+                (0, 0)
+            }
         }
-        (0, 0)
     }
 
     fn happen(&mut self, event: Event) {

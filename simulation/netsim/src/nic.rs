@@ -42,6 +42,8 @@ pub(crate) struct Rail {
     /// The first of its NICs, and how many each node has.
     pub(crate) first: u32,
     pub(crate) count: u32,
+    /// How many nodes form a group that it does not lead out of.
+    group: Option<u32>,
     pub(crate) kind: RailKind,
     pub(crate) operation_bytes_max: Option<u64>,
     pub(crate) packet_bytes: u32,
@@ -71,6 +73,7 @@ impl Rail {
         Self {
             first,
             count: spec.count,
+            group: spec.group,
             kind: spec.kind,
             operation_bytes_max: spec.operation_bytes_max,
             packet_bytes: nic.packet_bytes,
@@ -92,6 +95,12 @@ impl Rail {
             not_ready: picoseconds(spec.reliability.not_ready_ns),
             not_ready_retries: spec.reliability.not_ready_retries,
         }
+    }
+
+    /// Whether it joins these nodes.
+    #[inline]
+    pub(crate) fn joins(&self, nodes: [u32; 3]) -> bool {
+        self.group.is_none_or(|group| nodes.map(|node| node / group) == [nodes[0] / group; 3])
     }
 
     /// Whether the receiver of a datagram says that it has come.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Netsim, Notice, Operation as Message, Reason};
-use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Token, Transfer};
+use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Rail, Token, Transfer};
 use pelago_report::{Recorder, Why};
 
 use crate::Settings;
@@ -166,17 +166,23 @@ impl Core {
     }
 
     /// Starts an operation of `rank`; returns for how long that keeps it busy.
-    pub(crate) fn post(&mut self, rank: Rank, to: Rank, operation: Operation<'_>, token: Token) -> Result<Duration, PostError> {
+    pub(crate) fn post(
+        &mut self,
+        rank: Rank,
+        (to, rail): (Rank, Option<u8>),
+        operation: Operation<'_>,
+        token: Token,
+    ) -> Result<Duration, PostError> {
         if let Some(stations) = &mut self.stations {
             stations.post(self.network.now(), rank, to, operation, token)?;
             self.settle(rank);
             return Ok(Duration::ZERO);
         }
-        self.start(rank, Work::new(operation), token)
+        self.start(rank, rail, Work::new(operation), token)
     }
 
-    /// Has the network begin what an operation of `rank` does; returns as `post`.
-    pub(crate) fn start(&mut self, rank: Rank, work: Work, token: Token) -> Result<Duration, PostError> {
+    /// Has the network begin what an operation of `rank` does, by a rail or by whichever the machine chooses; returns as `post`.
+    pub(crate) fn start(&mut self, rank: Rank, rail: Option<u8>, work: Work, token: Token) -> Result<Duration, PostError> {
         let state = &mut self.ranks[u32::from(rank) as usize];
         if state.in_flight == IN_FLIGHT_MAX {
             return Err(PostError::Full);
@@ -199,8 +205,22 @@ impl Core {
         if let Some(earlier) = earlier {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
-        self.network.post(me, message, u64::from(number));
+        self.network.post_by(rail, me, message, u64::from(number));
         Ok(self.network.busy(message))
+    }
+
+    /// The rail that the machine chooses for short operations of `rank` on `peer`.
+    pub(crate) fn rail_to(&self, rank: Rank, peer: Rank) -> Rail {
+        let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
+        let chosen = if self.stations.is_some() { 0 } else { self.network.choice(rank.number(), from, to, 0) };
+        Rail::new(usize::from(chosen)).unwrap_or(Rail::FIRST)
+    }
+
+    /// Whether a rail leads from `rank` to `peer`; within a node the one does that the machine chooses, as none is needed.
+    pub(crate) fn leads(&self, rail: Rail, rank: Rank, peer: Rank) -> bool {
+        let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
+        let is_chosen = rail == self.rail_to(rank, peer);
+        is_chosen || from != to && self.network.leads(rail.number() as u8, from, to)
     }
 
     /// Sends a two-sided message of `rank`.

@@ -1,13 +1,15 @@
 //! The platform as a simulated rank sees it: a transport, a clock, waiting and a bootstrap.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
 use pelago_base::{Duration, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
+use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation, Park,
-    Parts, PostError, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
+    Parts, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
 };
 
 use crate::computing::Meter;
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     core: Mutex<Core>,
     /// The longest transfer whose bytes are moved.
     data_bytes_max: u64,
+    /// The machine's rails, unless the library's own protocol is simulated, which has one.
+    rails: Vec<Capabilities>,
     /// Whether computing takes the time that the program says.
     declared: bool,
     /// Who measures it, if somebody does.
@@ -51,7 +55,11 @@ impl Shared {
         };
         let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
         let declared = settings.computing == Computing::Declared;
-        Arc::new(Self { core: Mutex::new(core), data_bytes_max, declared, meter })
+        let rails = match core.stations {
+            Some(_) => vec![BY_PROTOCOL],
+            None => rails_of(&settings.machine),
+        };
+        Arc::new(Self { core: Mutex::new(core), data_bytes_max, rails, declared, meter })
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
@@ -271,6 +279,25 @@ struct End {
     shared: Arc<Shared>,
 }
 
+impl End {
+    /// The endpoint of a peer, by the machine's choice of rails or by one of them.
+    fn endpoint(&self, peer: Rank, rail: Option<Rail>) -> Endpoint {
+        let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
+        Endpoint(row * self.shared.core().size() + peer.number())
+    }
+
+    /// What an endpoint stands for.
+    fn way(&self, Endpoint(number): Endpoint) -> Result<(Rank, Option<u8>), PostError> {
+        let size = self.shared.core().size();
+        let (row, peer) = (number / size, Rank::new(number % size));
+        match row {
+            0 => Ok((peer, None)),
+            _ if row as usize <= self.shared.rails.len() => Ok((peer, Some(row as u8 - 1))),
+            _ => Err(PostError::Unknown(Endpoint(number))),
+        }
+    }
+}
+
 impl Transport for End {
     fn capabilities(&self) -> &Capabilities {
         self.capabilities
@@ -287,7 +314,29 @@ impl Transport for End {
         if *address != address_of(peer) {
             return Err(ConnectError::Address(address.clone()));
         }
-        Ok(Endpoint(peer.number()))
+        Ok(self.endpoint(peer, None))
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.shared.rails
+    }
+
+    fn rail_to(&self, peer: Rank) -> Rail {
+        self.shared.core().rail_to(self.rank, peer)
+    }
+
+    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+        rail.number() < self.shared.rails.len() && self.shared.core().leads(rail, self.rank, peer)
+    }
+
+    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let best = self.connect(peer, address)?;
+        match self.leads(rail, peer) {
+            false => Err(ConnectError::Unreachable(peer)),
+            true if self.shared.rails.len() == 1 => Ok(best),
+            // The machine may choose by size.
+            true => Ok(self.endpoint(peer, Some(rail))),
+        }
     }
 
     fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
@@ -313,17 +362,15 @@ impl Transport for End {
         {
             return Err(PostError::TooLong(bytes.len()));
         }
+        let way = self.way(to)?;
         let mut core = self.shared.core();
-        if to.0 >= core.size() {
-            return Err(PostError::Unknown(to));
-        }
         let taken = core.pages_taken(self.rank, &operation);
         if taken > Duration::ZERO {
             drop(core);
             self.shared.pass(taken);
             core = self.shared.core();
         }
-        let busy = fiber::outside(|| core.post(self.rank, Rank::new(to.0), operation, token))?;
+        let busy = fiber::outside(|| core.post(self.rank, way, operation, token))?;
         drop(core);
         self.shared.stay_busy(busy);
         Ok(())
@@ -337,19 +384,18 @@ impl Transport for End {
         if self.shared.data_bytes_max == u64::MAX {
             return Err(PostError::Sizes);
         }
+        let (_, rail) = self.way(to)?;
         let mut core = self.shared.core();
-        if to.0 >= core.size() {
-            return Err(PostError::Unknown(to));
-        }
-        let busy = fiber::outside(|| core.start(self.rank, Work::Sized(transfer), token))?;
+        let busy = fiber::outside(|| core.start(self.rank, rail, Work::Sized(transfer), token))?;
         drop(core);
         self.shared.stay_busy(busy);
         Ok(())
     }
 
     fn fence(&mut self, to: Endpoint) {
+        let Ok((peer, _)) = self.way(to) else { return };
         let mut core = self.shared.core();
-        fiber::outside(|| core.fence(self.rank, Rank::new(to.0)));
+        fiber::outside(|| core.fence(self.rank, peer));
     }
 
     /// Outside of a rank whoever looks moves the network by one event.
@@ -382,17 +428,39 @@ impl Transport for End {
 
 impl TwoSided for End {
     fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let (peer, _) = self.way(to)?;
         let mut core = self.shared.core();
-        if to.0 >= core.size() {
-            return Err(PostError::Unknown(to));
-        }
-        fiber::outside(|| core.send(self.rank, Rank::new(to.0), bytes, token))
+        fiber::outside(|| core.send(self.rank, peer, bytes, token))
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
         let mut core = self.shared.core();
         fiber::outside(|| core.take(self.rank))
     }
+}
+
+/// What programs are told of the rails of a machine. One without a network has that of its memory.
+fn rails_of(machine: &Machine) -> Vec<Capabilities> {
+    let of = |rail: RailInfo| Capabilities {
+        name: known(rail.name),
+        latency: rail.latency,
+        bytes_per_second: rail.bytes_per_second,
+        ..BY_NIC
+    };
+    let rails: Vec<_> = machine.rails().take(Rail::MAX).map(of).collect();
+    if rails.is_empty() { vec![BY_NIC] } else { rails }
+}
+
+/// A name that lives as long as the process: those of the machines that it simulates, each once.
+fn known(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return known;
+    }
+    let name: &'static str = name.leak();
+    names.insert(name);
+    name
 }
 
 fn address_of(rank: Rank) -> Address {

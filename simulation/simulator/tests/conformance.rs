@@ -47,7 +47,11 @@ impl Fixture for Ranks {
 }
 
 fn job(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> Ranks {
-    let machine = Machine::parse(Machine::bundled(machine).unwrap()).unwrap();
+    job_on(Machine::bundled(machine).unwrap(), ranks, per_node, protocol)
+}
+
+fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) -> Ranks {
+    let machine = Machine::parse(machine).unwrap();
     let settings = Settings {
         machine,
         ranks,
@@ -86,6 +90,13 @@ fn two_ranks_per_node(ranks: u32) -> Ranks {
     job("rx200-qdr", ranks, 2, None)
 }
 
+/// Two networks, of which the first joins pairs of nodes only.
+fn two_rails(ranks: u32) -> Ranks {
+    let one = Machine::bundled("rx200-qdr").unwrap();
+    let (head, rail) = one.split_once("[[rail]]").unwrap();
+    job_on(&format!("choice = \"first\"\n{head}[[rail]]\ngroup = 2{rail}\n[[rail]]{rail}"), ranks, 1, None)
+}
+
 /// All in the memory of one node.
 fn shared_memory(ranks: u32) -> Ranks {
     job("laptop", ranks, ranks, None)
@@ -100,5 +111,6 @@ fn by_protocol(ranks: u32) -> Ranks {
 
 pelago_kit::conformance!(apart, a_rank_per_node);
 pelago_kit::conformance!(together, two_ranks_per_node);
+pelago_kit::conformance!(rails, two_rails);
 pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);

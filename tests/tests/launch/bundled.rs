@@ -54,6 +54,59 @@ fn himeno_is_bitwise_the_same_by_every_method_and_route() {
 }
 
 #[test]
+fn himeno_is_bitwise_the_same_by_every_rail() {
+    for rails in ["shm,udp", "shm:2,udp"] {
+        for by in ["-", "shm", "udp", "udp,shm"] {
+            let job = [
+                "run",
+                "-n",
+                "4",
+                "--rails",
+                rails,
+                "himeno",
+                "S",
+                "--iterations",
+                "3",
+                "--split",
+                "2x2",
+                "--by",
+                by,
+                "--explain",
+            ];
+            let ended = run(&job);
+            expect_field(&ended, HASH);
+            let taken =
+                |name: &str| ended.output.lines().any(|line| line.contains(&format!("by {name}")) && line.contains("taken"));
+            assert!(by != "udp" || taken("udp") && !taken("shm"), "{rails}: {}", ended.output);
+            assert!(by != "shm" || rails != "shm,udp" || taken("shm") && !taken("udp"), "{rails}: {}", ended.output);
+        }
+    }
+    let ended = run(&["run", "-n", "2", "--rails", "shm,udp", "himeno", "XS", "--by", "tca"]);
+    assert!(ended.code == Some(1) && ended.error.contains("there is no rail \"tca\" here: give shm, udp or -"));
+}
+
+/// What every program prints when nothing is wrong with what it moved does not depend on who shares memory with whom.
+#[test]
+fn programs_agree_whatever_the_rails() {
+    for program in [
+        &["fields", "--steps", "5"][..],
+        &["alltoall", "--bytes", "2000", "--repeat", "2"],
+        &["barrier", "--repeat", "20"],
+        &["particles", "--side", "12"],
+        &["collectives", "--repeat", "2"],
+        &["incast", "--messages", "50"],
+        &["counter", "--turns", "20"],
+        &["tsp", "--cities", "7"],
+        &["ring"],
+    ] {
+        for rails in ["shm:2,udp", "shm,udp"] {
+            let ended = run(&[&["run", "-n", "5", "--rails", rails][..], program].concat());
+            assert_eq!(ended.code, Some(0), "{program:?} by {rails}: {ended:?}");
+        }
+    }
+}
+
+#[test]
 fn himeno_needs_its_edges_when_b_is_not_zero() {
     let arguments = ["XS", "--iterations", "5", "--b", "0.05"];
     let alone = field(&himeno(1, &arguments), "hash").to_owned();

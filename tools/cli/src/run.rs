@@ -22,7 +22,7 @@ Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 ti
 Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
 PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
 processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap,
---progress, --bind, --transport, --encrypt and --failure-limit, also for a program that runs alone).
+--progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone).
 
 Rank 0 reads the standard input, unless that is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
@@ -47,9 +47,12 @@ pub(crate) struct Run {
     /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
-    /// How ranks reach each other; auto: shared memory between ranks of a host, udp between hosts [default: auto]
-    #[arg(long, value_enum)]
-    transport: Option<Transport>,
+    /// How ranks reach each other: auto, shm or udp; auto: shared memory between ranks of a host, udp between hosts [default: auto]
+    #[arg(long, value_name = "WORD")]
+    transport: Option<TransportChoice>,
+    /// The rails that ranks may use beside each other: shm, udp, or both as shm,udp; shm:N,udp: only ranks of one group of N share memory
+    #[arg(long, value_name = "LIST", conflicts_with = "transport")]
+    rails: Option<TransportChoice>,
     /// Encrypt what ranks send each other over a network
     #[arg(long)]
     encrypt: bool,
@@ -82,23 +85,6 @@ enum Bind {
     None,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Transport {
-    Auto,
-    Shm,
-    Udp,
-}
-
-impl From<Transport> for TransportChoice {
-    fn from(transport: Transport) -> Self {
-        match transport {
-            Transport::Auto => Self::Auto,
-            Transport::Shm => Self::Shm,
-            Transport::Udp => Self::Udp,
-        }
-    }
-}
-
 impl Run {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
@@ -128,7 +114,7 @@ impl Run {
             job.program = self.on.pelago()?.into();
             job.arguments = [bundled::COMMAND.into(), program.clone()].into_iter().chain(arguments.iter().cloned()).collect();
         }
-        job.transport = self.transport.map_or(inherited.transport, TransportChoice::from);
+        job.transport = self.transport.or(self.rails).unwrap_or(inherited.transport);
         job.heap_bytes = self.heap.or(inherited.heap_bytes);
         job.label = self.label;
         job.time_limit = self.time_limit;

@@ -181,7 +181,7 @@ impl Job {
     /// The memory of the job, and a socket for each rank if they reach each other over UDP.
     fn supplies(&self) -> Result<(Host, OwnedFd, Vec<UdpSocket>), LaunchError> {
         let plan = Plan::local(self.ranks, self.heap_bytes);
-        if self.transport != TransportChoice::Udp {
+        if !self.transport.has_network() {
             let (host, memory) = Host::create(&plan)?;
             return Ok((host, memory, Vec::new()));
         }
@@ -203,7 +203,7 @@ impl Job {
         }
         command.env(names::RANK, rank.number().to_string());
         command.env(names::SIZE, self.ranks.to_string());
-        command.env(names::TRANSPORT, self.transport.word());
+        command.env(names::TRANSPORT, self.transport.to_string());
         command
     }
 }

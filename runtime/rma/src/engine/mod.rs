@@ -11,11 +11,12 @@ mod posting;
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
-use pelago_platform::{Completion, Failure, Operation, PostError, Token, Transfer};
+use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
 use crate::buffer::Buffer;
+use crate::chain::Terms;
 use crate::order::{After, Order, Released};
-use crate::peers::{NOBODY, Peer, PeerNumber, Peers};
+use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
 use crate::port::Port;
 use crate::record::{Outcome, Outcomes, Record};
 use crate::shared::Shared;
@@ -112,7 +113,7 @@ impl Engine {
     /// Whether every operation is with a transport that can order what comes next.
     pub(crate) fn all_posted(&self, shared: &Shared) -> bool {
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint.is_some());
-        self.is_all_begun() && !connected.any(|peer| shared.reach.holds(peer.rank))
+        self.is_all_begun() && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
     }
 
     /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
@@ -136,7 +137,8 @@ impl Engine {
 
     /// Whether no operation that has not ended concerns `rank`.
     pub(crate) fn is_idle_towards(&self, rank: Rank) -> bool {
-        self.peers.find(rank).is_none_or(|peer| peer.live == 0)
+        let rails = (0..Rail::MAX).map(Rail::new).chain([None]);
+        rails.filter_map(|rail| self.peers.find(Way::new(rank, rail))).all(|peer| peer.live == 0)
     }
 
     /// Whether what is ordered after these operations may be posted at once, if it goes to the same peer.
@@ -156,9 +158,9 @@ impl Engine {
     }
 
     /// Takes over an operation. With `keep`, its word and buffer stay until `take` or `forget`.
-    pub(crate) fn submit(&mut self, shared: &Shared, after: After, task: Task, keep: bool) -> Result<u64> {
-        let after = self.still(after)?;
-        let record = self.record_of(shared, task, keep);
+    pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, keep: bool) -> Result<u64> {
+        let after = self.still(terms.after)?;
+        let record = self.record_of(shared, task, keep, terms.rail)?;
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
         self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
@@ -182,7 +184,7 @@ impl Engine {
     pub(crate) fn submit_write(
         &mut self,
         shared: &Shared,
-        after: After,
+        terms: Terms,
         to: GlobalAddress,
         bytes: &[u8],
         by_size: bool,
@@ -193,8 +195,8 @@ impl Engine {
         let size = bytes.len() as u64;
         let piece =
             if by_size { Piece::Size(Transfer::Put { to, bytes: size }) } else { Piece::Bytes(Operation::Write { to, bytes }) };
-        let after = self.still(after)?;
-        let (peer, endpoint) = match self.connect(shared, to) {
+        let after = self.still(terms.after)?;
+        let (peer, endpoint) = match self.connect(shared, to, terms.rail) {
             Ok(found) => found,
             Err(error) if after == After::Nothing => return Err(error),
             Err(_) => return Ok(None),
@@ -221,7 +223,7 @@ impl Engine {
 
     /// Sends a two-sided message; `None` if the transport has no room for it now.
     pub(crate) fn submit_message(&mut self, shared: &Shared, to: Rank, bytes: &[u8]) -> Result<Option<u64>> {
-        let (peer, endpoint) = self.connect_rank(shared, to)?;
+        let (peer, endpoint) = self.connect_rank(shared, to, None)?;
         self.make_place();
         let token = Token(self.order.upcoming());
         match self.port.send(shared.clock.now(), endpoint, bytes, token) {
@@ -373,14 +375,17 @@ impl Engine {
     }
 
     /// The record of an operation that is still to begin.
-    fn record_of(&mut self, shared: &Shared, task: Task, keep: bool) -> Record {
+    fn record_of(&mut self, shared: &Shared, task: Task, keep: bool, rail: Option<Rail>) -> Result<Record> {
         let addresses = shared.reach.addresses();
-        let peers = task.ranks(addresses).map(|rank| match rank {
-            Some(rank) if rank.number() < shared.size => self.peers.number(rank),
-            _ => NOBODY,
-        });
+        let mut peers = [NOBODY; 2];
+        for ((number, rank), rail) in peers.iter_mut().zip(task.ranks(addresses)).zip([rail, None]) {
+            if let Some(rank) = rank.filter(|rank| rank.number() < shared.size) {
+                let way = self.way(shared, rank, rail)?;
+                *number = self.peers.number(way);
+            }
+        }
         let (sure, pieces) = (peers[0] != NOBODY && task.is_sure(addresses), task.pieces());
-        Record { task: Some(task), peers, sure, keep, pieces, ..Record::default() }
+        Ok(Record { task: Some(task), peers, sure, keep, pieces, ..Record::default() })
     }
 
     /// Keeps the record of an operation that was admitted.

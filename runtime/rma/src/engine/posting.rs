@@ -1,11 +1,11 @@
 //! How operations get to the transport: at once, when there is room, or behind others that are there already.
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_platform::{Endpoint, Failure, PostError, Token};
+use pelago_platform::{Endpoint, Failure, PostError, Rail, Token};
 
 use super::Engine;
 use crate::order::After;
-use crate::peers::PeerNumber;
+use crate::peers::{PeerNumber, Way};
 use crate::record::Record;
 use crate::shared::Shared;
 use crate::task::Piece;
@@ -17,10 +17,11 @@ const PIECES_IN_FLIGHT_MAX: u32 = 64;
 impl Engine {
     /// Begins an operation that waits for nothing any more.
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
+        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none());
         let Some(record) = self.record_mut(id) else { return };
         record.begun = true;
         if let Some(task) = &mut record.task {
-            if let Some(word) = task.do_mapped(&shared.reach) {
+            if is_free && let Some(word) = task.do_mapped(&shared.reach) {
                 (record.word, record.posted) = (word, record.pieces);
                 return self.conclude(id);
             }
@@ -88,8 +89,9 @@ impl Engine {
                 return false;
             }
             let Some(task) = &mut record.task else { return true };
-            let (piece, at) = task.piece(record.posted);
-            match self.post_piece(shared, piece, at, Token(id)) {
+            let ((piece, at), peer) = (task.piece(record.posted), record.peers[0]);
+            let rail = self.peers.get(peer).way.rail();
+            match self.post_piece(shared, piece, at, rail, Token(id)) {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
                     record.posted += 1;
@@ -105,9 +107,16 @@ impl Engine {
     }
 
     /// Posts a piece to the owner of `at`; `false` if there is no room for it.
-    fn post_piece(&mut self, shared: &Shared, piece: Piece<'_>, at: GlobalAddress, token: Token) -> Result<bool, Failure> {
-        let (peer, endpoint) = self.connect(shared, at).map_err(|error| match error {
-            Error::Connect(_) => Failure::PeerLost(shared.reach.addresses().rank(at)),
+    fn post_piece(
+        &mut self,
+        shared: &Shared,
+        piece: Piece<'_>,
+        at: GlobalAddress,
+        rail: Option<Rail>,
+        token: Token,
+    ) -> Result<bool, Failure> {
+        let (peer, endpoint) = self.connect(shared, at, rail).map_err(|error| match error {
+            Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(shared.reach.addresses().rank(at)),
             _ => Failure::OutOfBounds(at),
         })?;
         let posted = self.offer(shared, peer, endpoint, piece, token);
@@ -165,30 +174,53 @@ impl Engine {
         }
     }
 
+    /// The way to a rank by a rail, which is none of its own if the rail is mapped memory.
+    pub(super) fn way(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Way> {
+        let Some(rail) = rail else { return Ok(Way::new(rank, None)) };
+        let (leads, is_best) = self.port.with(|transport| (transport.leads(rail, rank), transport.rail_to(rank) == rail));
+        let is_mapped = is_best && shared.reach.holds(rank);
+        if leads { Ok(Way::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }
+    }
+
+    /// The rail that an operation was given, if it is not the best.
+    fn rail_of(&self, record: &Record) -> Option<Rail> {
+        self.peers.get(record.peers[0]).way.rail()
+    }
+
     /// The owner of an address, ready to be posted to.
     #[inline]
-    pub(super) fn connect(&mut self, shared: &Shared, address: GlobalAddress) -> Result<(PeerNumber, Endpoint)> {
+    pub(super) fn connect(
+        &mut self,
+        shared: &Shared,
+        address: GlobalAddress,
+        rail: Option<Rail>,
+    ) -> Result<(PeerNumber, Endpoint)> {
         let rank = shared.reach.addresses().rank(address);
         if rank.number() >= shared.size {
             return Err(Failure::OutOfBounds(address).into());
         }
-        self.connect_rank(shared, rank)
+        self.connect_rank(shared, rank, rail)
     }
 
     /// A rank of the job, ready to be posted to.
     #[inline]
-    pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank) -> Result<(PeerNumber, Endpoint)> {
-        let peer = self.peers.number(rank);
+    pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<(PeerNumber, Endpoint)> {
+        let way = self.way(shared, rank, rail)?;
+        let peer = self.peers.number(way);
         match self.peers.get(peer).endpoint {
             Some(endpoint) => Ok((peer, endpoint)),
-            None => Ok((peer, self.connect_first(shared, peer, rank)?)),
+            None => Ok((peer, self.connect_first(shared, peer, way)?)),
         }
     }
 
     #[cold]
-    fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, rank: Rank) -> Result<Endpoint> {
+    fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, way: Way) -> Result<Endpoint> {
+        let rank = way.rank();
         let published = shared.address_of(rank, self.port.with(|transport| transport.capabilities().name))?;
-        let endpoint = self.port.with(|transport| transport.connect(rank, &published))?;
+        let endpoint = self.port.with(|transport| match way.rail() {
+            None => transport.connect(rank, &published),
+            Some(rail) => transport.connect_by(rail, rank, &published),
+        })?;
         self.peers.get_mut(peer).endpoint = Some(endpoint);
         Ok(endpoint)
     }

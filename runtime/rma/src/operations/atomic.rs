@@ -3,9 +3,8 @@
 use pelago_base::AtomicOperator;
 use pelago_memory::Word;
 
-use crate::chain::Ordered;
+use crate::chain::{Ordered, Terms};
 use crate::handle::{Fetch, Handle};
-use crate::order::After;
 use crate::task::Task;
 use crate::{Context, GlobalPtr, Result};
 
@@ -90,7 +89,7 @@ impl Context {
         if let Some(place) = self.reach.place(at) {
             return Ok(Fetch::ready(place.atomic(operator, operand)));
         }
-        self.fetch_after(After::Nothing, at, operator, operand)
+        self.fetch_after(Terms::FREE, at, operator, operand)
     }
 
     #[inline(always)]
@@ -99,17 +98,17 @@ impl Context {
             place.atomic(operator, operand);
             return Ok(Handle::done());
         }
-        self.apply_after(After::Nothing, at, operator, operand)
+        self.apply_after(Terms::FREE, at, operator, operand)
     }
 
     #[cold]
-    fn fetch_after<T: Word>(&self, after: After, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
-        Ok(Fetch::pending(self, self.submit(after, task(at, operator, operand), true)?))
+    fn fetch_after<T: Word>(&self, terms: Terms, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
+        Ok(Fetch::pending(self, self.submit(terms, task(at, operator, operand), true)?))
     }
 
     #[cold]
-    fn apply_after<T: Word>(&self, after: After, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
-        Ok(Handle::pending(self, self.submit(after, task(at, operator, operand), false)?))
+    fn apply_after<T: Word>(&self, terms: Terms, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
+        Ok(Handle::pending(self, self.submit(terms, task(at, operator, operand), false)?))
     }
 }
 
@@ -131,16 +130,16 @@ impl<'c> Ordered<'c> {
     }
 
     fn fetch_by<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'c, T>> {
-        match self.pending()? {
-            After::Nothing => self.context().fetch_by(at, operator, operand),
-            after => self.context().fetch_after(after, at, operator, operand),
+        match self.pending(at.address())? {
+            Terms::FREE => self.context().fetch_by(at, operator, operand),
+            terms => self.context().fetch_after(terms, at, operator, operand),
         }
     }
 
     fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'c>> {
-        match self.pending()? {
-            After::Nothing => self.context().apply(at, operator, operand),
-            after => self.context().apply_after(after, at, operator, operand),
+        match self.pending(at.address())? {
+            Terms::FREE => self.context().apply(at, operator, operand),
+            terms => self.context().apply_after(terms, at, operator, operand),
         }
     }
 }

@@ -4,9 +4,8 @@ use pelago_base::Shape;
 use pelago_memory::Pod;
 
 use super::joined;
-use crate::chain::Ordered;
+use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
-use crate::order::After;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -23,7 +22,7 @@ impl Context {
     #[inline]
     pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'_>> {
         let shape = Shape::contiguous(count as u64);
-        self.copy_after(After::Nothing, from, shape, to, shape)
+        self.copy_after(Terms::FREE, from, shape, to, shape)
     }
 
     /// Copies the blocks of `from_shape` from `from` on onto those of `to_shape` from `to` on. Shapes are in elements.
@@ -39,12 +38,12 @@ impl Context {
         to: GlobalPtr<T>,
         to_shape: Shape,
     ) -> Result<Handle<'_>> {
-        self.copy_after(After::Nothing, from, from_shape, to, to_shape)
+        self.copy_after(Terms::FREE, from, from_shape, to, to_shape)
     }
 
     fn copy_after<T: Pod>(
         &self,
-        after: After,
+        terms: Terms,
         from: GlobalPtr<T>,
         from_shape: Shape,
         to: GlobalPtr<T>,
@@ -54,15 +53,15 @@ impl Context {
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (source, target) = (from.address(), to.address());
         let mut moving = Move { from: End::Global(source), to: End::Global(target), from_shape, to_shape, by_size: false };
-        if after == After::Nothing && moving.do_mapped(&self.reach) {
+        if terms == Terms::FREE && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }
         let bytes = moving.from_shape.bytes()?;
         moving.by_size = self.shared().goes_by_size(source, bytes)? || self.shared().goes_by_size(target, bytes)?;
         if let Some(task) = self.own_put(&mut moving) {
-            return Ok(Handle::pending(self, self.submit(after, task, false)?));
+            return Ok(Handle::pending(self, self.submit(terms, task, false)?));
         }
-        Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
+        Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
     }
 }
 
@@ -101,7 +100,8 @@ impl<'c> Ordered<'c> {
         to: GlobalPtr<T>,
         to_shape: Shape,
     ) -> Result<Handle<'c>> {
-        let after = self.pending()?;
-        self.context().copy_after(after, from, from_shape, to, to_shape)
+        let is_own = self.context().reach.addresses().rank(from.address()) == self.context().rank();
+        let terms = self.pending(if is_own { to.address() } else { from.address() })?;
+        self.context().copy_after(terms, from, from_shape, to, to_shape)
     }
 }

@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
 use crate::buffer::Buffer;
-use crate::order::After;
+use crate::chain::Terms;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -77,7 +77,7 @@ impl Context {
 
     /// Waits for an operation that fills a buffer, and hands it on unless it is hollow.
     fn fetch_buffer(&self, task: Task, hand_on: impl FnOnce(Buffer)) -> Result<()> {
-        let id = self.submit(After::Nothing, task, true)?;
+        let id = self.submit(Terms::FREE, task, true)?;
         if let Err(error) = self.wait_id(id) {
             self.forget_word(id);
             return Err(error);

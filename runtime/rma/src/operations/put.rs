@@ -6,9 +6,8 @@ use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
 use crate::buffer::Buffer;
-use crate::chain::Ordered;
+use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
-use crate::order::After;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -31,7 +30,7 @@ impl Context {
         if self.reach.write(to.address(), values.as_bytes()) {
             return Ok(Handle::done());
         }
-        self.put_remote(After::Nothing, to.address(), values.as_bytes())
+        self.put_remote(Terms::FREE, to.address(), values.as_bytes())
     }
 
     /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
@@ -41,7 +40,7 @@ impl Context {
     /// # Errors
     /// The shapes differ, or `from_shape` reaches past `from`.
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'_>> {
-        self.put_strided_after(After::Nothing, to, to_shape, from, from_shape)
+        self.put_strided_after(Terms::FREE, to, to_shape, from, from_shape)
     }
 
     /// As [`put`](Self::put), where the bytes are needed though only sizes are moved: for collective operations.
@@ -50,36 +49,36 @@ impl Context {
         if self.reach.write(to.address(), values.as_bytes()) {
             return Ok(Handle::done());
         }
-        self.put_remote_as(After::Nothing, to.address(), values.as_bytes(), false)
+        self.put_remote_as(Terms::FREE, to.address(), values.as_bytes(), false)
     }
 
     #[cold]
-    fn put_remote(&self, after: After, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+    fn put_remote(&self, terms: Terms, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
         let by_size = self.shared().goes_by_size(to, bytes.len() as u64)?;
-        self.put_remote_as(after, to, bytes, by_size)
+        self.put_remote_as(terms, to, bytes, by_size)
     }
 
-    fn put_remote_as(&self, after: After, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
+    fn put_remote_as(&self, terms: Terms, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
         let _inside = self.shared().inside();
         self.make_room(bytes.len())?;
         self.busy.set(true);
-        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), after, to, bytes, by_size)? {
+        if let Some(id) = self.engine().borrow_mut().submit_write(self.shared(), terms, to, bytes, by_size)? {
             return Ok(Handle::pending(self, id));
         }
-        self.put_captured(after, to, bytes, by_size)
+        self.put_captured(terms, to, bytes, by_size)
     }
 
     /// Puts a copy of `bytes`.
     #[inline(never)]
-    fn put_captured(&self, after: After, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
+    fn put_captured(&self, terms: Terms, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
         let buffer = if by_size { Buffer::hollow(bytes.len()) } else { Buffer::copy_of(bytes) };
         let task = Task::contiguous(End::Buffer(buffer), End::Global(to), bytes.len() as u64);
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, false)?))
     }
 
     fn put_strided_after<T: Pod>(
         &self,
-        after: After,
+        terms: Terms,
         to: GlobalPtr<T>,
         to_shape: Shape,
         from: &[T],
@@ -88,7 +87,7 @@ impl Context {
         let from_shape = shape_in_slice::<T>(from_shape, from.len())?;
         let to_shape = to_shape.scaled(size_of::<T>() as u64)?;
         let (from_shape, to_shape) = joined(from_shape, to_shape)?;
-        if after == After::Nothing
+        if terms == Terms::FREE
             && let Some(target) = self.reach.cells(to.address(), to_shape.extent()?)
         {
             write_strided(from.as_bytes(), from_shape, target, to_shape);
@@ -108,7 +107,7 @@ impl Context {
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
         let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size };
-        Ok(Handle::pending(self, self.submit(after, moving.into(), false)?))
+        Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
     }
 
     /// Wakes the owner of an address of this host, if it sleeps.
@@ -127,9 +126,9 @@ impl<'c> Ordered<'c> {
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put`].
     #[inline]
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'c>> {
-        match self.pending()? {
-            After::Nothing => self.context().put(to, values),
-            after => self.context().put_remote(after, to.address(), values.as_bytes()),
+        match self.pending(to.address())? {
+            Terms::FREE => self.context().put(to, values),
+            terms => self.context().put_remote(terms, to.address(), values.as_bytes()),
         }
     }
 
@@ -138,7 +137,7 @@ impl<'c> Ordered<'c> {
     /// # Errors
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_strided`].
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'c>> {
-        let after = self.pending()?;
-        self.context().put_strided_after(after, to, to_shape, from, from_shape)
+        let terms = self.pending(to.address())?;
+        self.context().put_strided_after(terms, to, to_shape, from, from_shape)
     }
 }

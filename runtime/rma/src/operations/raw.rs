@@ -9,9 +9,8 @@ use core::ptr::NonNull;
 use pelago_base::{AtomicOperator, GlobalAddress, Shape};
 use pelago_memory::{Cells, Word};
 
-use crate::chain::Ordered;
+use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
-use crate::order::After;
 use crate::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
@@ -27,7 +26,7 @@ impl Context {
     /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
     pub unsafe fn put_raw(&self, to: GlobalAddress, from: NonNull<u8>, bytes: usize) -> Result<Handle<'_>> {
         // SAFETY: P1.
-        self.put_cells(After::Nothing, to, unsafe { Cells::new(from, bytes) })
+        self.put_cells(Terms::FREE, to, unsafe { Cells::new(from, bytes) })
     }
 
     /// Reads `bytes` bytes from `from` on into the memory at `into`.
@@ -41,7 +40,7 @@ impl Context {
     /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
     pub unsafe fn get_raw(&self, from: GlobalAddress, into: NonNull<u8>, bytes: usize) -> Result<Handle<'_>> {
         // SAFETY: P1.
-        self.get_cells(After::Nothing, from, unsafe { Cells::new(into, bytes) })
+        self.get_cells(Terms::FREE, from, unsafe { Cells::new(into, bytes) })
     }
 
     /// Performs an atomic on the word at `at` and stores what was there at `into`, before the operation ends.
@@ -62,12 +61,12 @@ impl Context {
         into: NonNull<T>,
     ) -> Result<Handle<'_>> {
         // SAFETY: P1.
-        self.fetch_cells(After::Nothing, at, operator, operand, unsafe { Cells::new(into.cast(), size_of::<T>()) })
+        self.fetch_cells(Terms::FREE, at, operator, operand, unsafe { Cells::new(into.cast(), size_of::<T>()) })
     }
 
-    fn put_cells(&self, after: After, to: GlobalAddress, from: Cells<'static>) -> Result<Handle<'_>> {
+    fn put_cells(&self, terms: Terms, to: GlobalAddress, from: Cells<'static>) -> Result<Handle<'_>> {
         let bytes = from.bytes() as u64;
-        if after == After::Nothing
+        if terms == Terms::FREE
             && let Some(target) = self.reach.cells(to, bytes)
         {
             target.copy_from(from);
@@ -76,12 +75,12 @@ impl Context {
         }
         let by_size = self.shared().goes_by_size(to, bytes)?;
         let task = if by_size { moving(End::Own(from), End::Global(to), bytes, true) } else { Task::Put { from, to } };
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, false)?))
     }
 
-    fn get_cells(&self, after: After, from: GlobalAddress, into: Cells<'static>) -> Result<Handle<'_>> {
+    fn get_cells(&self, terms: Terms, from: GlobalAddress, into: Cells<'static>) -> Result<Handle<'_>> {
         let bytes = into.bytes() as u64;
-        if after == After::Nothing
+        if terms == Terms::FREE
             && let Some(source) = self.reach.cells(from, bytes)
         {
             into.copy_from(source);
@@ -89,12 +88,12 @@ impl Context {
         }
         let by_size = self.shared().goes_by_size(from, bytes)?;
         let task = moving(End::Global(from), End::Own(into), bytes, by_size);
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, false)?))
     }
 
     fn fetch_cells<T: Word>(
         &self,
-        after: After,
+        terms: Terms,
         at: GlobalPtr<T>,
         operator: AtomicOperator,
         operand: T,
@@ -105,10 +104,10 @@ impl Context {
         }
         let operand = operand.to_bits();
         let mut task = Task::Atomic { at: at.address(), width: T::WIDTH, operator, operand, into: Some(into) };
-        if after == After::Nothing && task.do_mapped(&self.reach).is_some() {
+        if terms == Terms::FREE && task.do_mapped(&self.reach).is_some() {
             return Ok(Handle::done());
         }
-        Ok(Handle::pending(self, self.submit(after, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, false)?))
     }
 }
 
@@ -122,7 +121,7 @@ impl<'c> Ordered<'c> {
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_raw`].
     pub unsafe fn put_raw(&self, to: GlobalAddress, from: NonNull<u8>, bytes: usize) -> Result<Handle<'c>> {
         // SAFETY: P1.
-        self.context().put_cells(self.pending()?, to, unsafe { Cells::new(from, bytes) })
+        self.context().put_cells(self.pending(to)?, to, unsafe { Cells::new(from, bytes) })
     }
 
     /// As [`Context::get_raw`].
@@ -134,7 +133,7 @@ impl<'c> Ordered<'c> {
     /// The handle to wait for belongs to another context or its operation failed; else as [`Context::get_raw`].
     pub unsafe fn get_raw(&self, from: GlobalAddress, into: NonNull<u8>, bytes: usize) -> Result<Handle<'c>> {
         // SAFETY: P1.
-        self.context().get_cells(self.pending()?, from, unsafe { Cells::new(into, bytes) })
+        self.context().get_cells(self.pending(from)?, from, unsafe { Cells::new(into, bytes) })
     }
 
     /// As [`Context::fetch_raw`].
@@ -153,7 +152,7 @@ impl<'c> Ordered<'c> {
     ) -> Result<Handle<'c>> {
         // SAFETY: P1.
         let into = unsafe { Cells::new(into.cast(), size_of::<T>()) };
-        self.context().fetch_cells(self.pending()?, at, operator, operand, into)
+        self.context().fetch_cells(self.pending(at.address())?, at, operator, operand, into)
     }
 }
 

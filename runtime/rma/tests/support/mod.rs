@@ -1,5 +1,5 @@
-//! Jobs of several ranks in one process, a thread each, on two platforms: one where every heap is mapped, one where a
-//! transport leads to everything but a rank's own memory.
+//! Jobs of several ranks in one process, a thread each, on several platforms: where every heap is mapped, where a transport leads to
+//! everything but a rank's own memory, and where there is both.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{AddressLayout, Counters, Instant, Rank};
-use pelago_kit::{Count, Fault, Faults, Loopback};
+use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
-use pelago_platform::{Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
+use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
 use pelago_rma::{Parts, World};
 
 pub(crate) const HEAP_BYTES: u64 = 4 << 20;
@@ -31,9 +31,11 @@ pub(crate) enum Platform {
     Remote,
     /// By a transport that refuses, delays and reorders what it may.
     Unruly,
+    /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
+    Rails,
 }
 
-pub(crate) const PLATFORMS: [Platform; 3] = [Platform::Mapped, Platform::Remote, Platform::Unruly];
+pub(crate) const PLATFORMS: [Platform; 4] = [Platform::Mapped, Platform::Remote, Platform::Unruly, Platform::Rails];
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
 pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
@@ -60,14 +62,20 @@ pub(crate) fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &
     let everything = reach_of(Rank::new(0), size);
     let meeting = Arc::new(Meeting { published: Mutex::default(), arrived: AtomicUsize::new(0), failed: AtomicBool::new(false) });
     std::thread::scope(|scope| {
-        for (rank, end) in (0..size).map(Rank::new).zip(Loopback::network(addresses, size)) {
-            let reach = if platform == Platform::Mapped { everything.clone() } else { reach_of(rank, 1) };
+        let [ends, near] = [0; 2].map(|_| Loopback::network(addresses, size));
+        for ((rank, end), near) in (0..size).map(Rank::new).zip(ends).zip(near) {
+            let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
+            let reach = if is_mapped { everything.clone() } else { reach_of(rank, 1) };
             let seed = u64::from(rank);
             let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, lose: None };
             let end = Count::new(end);
             let passed = end.counters();
-            let transport: Box<dyn Transport> =
-                if platform == Platform::Unruly { Box::new(Fault::new(end, addresses, faults)) } else { Box::new(end) };
+            let address = |rank: Rank| Address(rank.number().to_le_bytes().into());
+            let transport: Box<dyn Transport> = match platform {
+                Platform::Mapped | Platform::Remote => Box::new(end),
+                Platform::Unruly => Box::new(Fault::new(end, addresses, faults)),
+                Platform::Rails => Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address)),
+            };
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
             let (body, meeting) = (&body, meeting.clone());
             std::thread::Builder::new()

@@ -45,7 +45,7 @@ impl Halos {
         let [method, route] = [random.one_in(16), random.one_in(16)];
         let method = (!method).then(|| *random.pick(&Method::ALL));
         let route = (!route).then(|| *random.pick(&[Route::Direct, Route::Forwarded]));
-        let settings = Settings { halo, method, route };
+        let settings = Settings { method, route, ..Settings::new(halo) };
         Self { seed: random.draw(), parts, periodic, cells, widths, settings, exchanges: random.within(2, 12) }
     }
 

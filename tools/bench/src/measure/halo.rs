@@ -29,7 +29,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
         field[0].cells_mut().fill(0.0);
         for method in std::iter::once(None).chain(Method::ALL.map(Some)) {
-            let mut plan = Plan::build(stage.world, &mut field, &Settings { halo: Halo::Faces, method, route: None })?;
+            let mut plan = Plan::build(stage.world, &mut field, &Settings { method, ..Settings::new(Halo::Faces) })?;
             if method.is_none() && stage.is_sender() {
                 // Not a row, and so for people.
                 print!("{}", plan.explain());

@@ -1,7 +1,9 @@
 //! Endpoints: one per peer, known only from `connect`.
 
+use std::collections::BTreeSet;
+
 use pelago_base::{Instant, Rank, limits};
-use pelago_platform::{Address, ConnectError, Endpoint, Operation, PostError, Token};
+use pelago_platform::{Address, ConnectError, Endpoint, Operation, PostError, Rail, Token};
 
 use super::Fixture;
 use super::world::World;
@@ -19,6 +21,38 @@ pub fn again_gives_the_same_endpoint<F: Fixture>(make: impl Fn(u32) -> F) {
             );
         }
     }
+}
+
+/// Every rank is reached by the rail that `connect` takes, and by every other that says so, by endpoints of its own: what is written by each
+/// arrives and completes, whatever was written by others. No other rail is accepted.
+pub fn rails_lead_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 3);
+    let mut expected = world.fill(1);
+    let (here, segment) = (Rank::new(0), world.segments()[0]);
+    for to in world.ranks() {
+        let address = world.transport(to).address();
+        let known = world.transport(here).rails().len();
+        assert!((1..=Rail::MAX).contains(&known));
+        let best = world.transport(here).rail_to(to);
+        assert!(world.transport(here).leads(best, to), "{to} is reached");
+        let mut endpoints = BTreeSet::from([world.endpoint(here, to)]);
+        for rail in (0..Rail::MAX).filter_map(Rail::new) {
+            let connected = world.transport(here).connect_by(rail, to, &address);
+            if !world.transport(here).leads(rail, to) {
+                assert_eq!(connected, Err(ConnectError::Unreachable(to)), "{rail:?} leads nowhere");
+                continue;
+            }
+            let endpoint = connected.expect("it says that it leads there");
+            assert!(rail.number() < known && world.transport(here).connect_by(rail, to, &address) == Ok(endpoint));
+            assert!(endpoints.insert(endpoint) || rail == best, "an endpoint of its own");
+            world.redirect(here, to, endpoint);
+            let (offset, bytes) = (8 * rail.number(), [0x80 | rail.number() as u8; 8]);
+            world.post(here, Operation::Write { to: world.address(to, segment, offset as u64), bytes: &bytes });
+            expected.get_mut(&(to, segment)).expect("it was filled")[offset..][..8].copy_from_slice(&bytes);
+        }
+    }
+    world.quiet();
+    world.expect_memory(&expected, "a write by each rail");
 }
 
 /// An address that no end of this transport has is refused, and the true one is accepted afterwards.

@@ -11,6 +11,7 @@
 //! | T6 finite | [`lost`] |
 //! | T7 timeless | [`timeless`] |
 //! | T8 checked | [`bounds`] |
+//! | T9 several ways | [`connect`] |
 //!
 //! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
@@ -97,6 +98,7 @@ macro_rules! conformance {
                     again_gives_the_same_endpoint
                     foreign_addresses_are_refused
                     unknown_endpoints_are_refused
+                    rails_lead_where_they_say
                 }
                 register {
                     an_identifier_in_use_is_refused

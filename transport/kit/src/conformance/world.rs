@@ -106,6 +106,11 @@ impl<F: Fixture> World<F> {
         self.endpoints[&(from, to)]
     }
 
+    /// What `from` posts to `to` goes to `endpoint` from now on.
+    pub(super) fn redirect(&mut self, from: Rank, to: Rank, endpoint: Endpoint) {
+        self.endpoints.insert((from, to), endpoint);
+    }
+
     pub(super) fn address(&self, rank: Rank, segment: SegmentId, offset: u64) -> GlobalAddress {
         self.layout().encode(rank, segment, offset).expect("tests name what exists")
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
-use pelago_platform::{Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Token, Transport};
+use pelago_platform::{Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transport};
 
 use crate::captured::{Captured, ends};
 use crate::random::Random;
@@ -159,10 +159,16 @@ impl Held {
 }
 
 impl<T: Transport> Transport for Fault<T> {
-    delegate! { capabilities address register deregister before_sleep lose }
+    delegate! { capabilities address rails register deregister before_sleep lose }
 
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect(peer, address)?;
+        self.connected.insert(endpoint);
+        Ok(endpoint)
+    }
+
+    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let endpoint = self.inner.connect_by(rail, peer, address)?;
         self.connected.insert(endpoint);
         Ok(endpoint)
     }

@@ -29,6 +29,29 @@ macro_rules! delegate {
             self.inner.connect(peer, address)
         }
     };
+    (@ rails) => {
+        fn rails(&self) -> &[pelago_platform::Capabilities] {
+            self.inner.rails()
+        }
+
+        fn rail_to(&self, peer: pelago_base::Rank) -> pelago_platform::Rail {
+            self.inner.rail_to(peer)
+        }
+
+        fn leads(&self, rail: pelago_platform::Rail, peer: pelago_base::Rank) -> bool {
+            self.inner.leads(rail, peer)
+        }
+    };
+    (@ connect_by) => {
+        fn connect_by(
+            &mut self,
+            rail: pelago_platform::Rail,
+            peer: pelago_base::Rank,
+            address: &pelago_platform::Address,
+        ) -> Result<pelago_platform::Endpoint, pelago_platform::ConnectError> {
+            self.inner.connect_by(rail, peer, address)
+        }
+    };
     (@ register) => {
         fn register(
             &mut self,

@@ -6,12 +6,13 @@ use pelago_base::limits::SPLIT_OPERATIONS_MAX;
 use pelago_base::{AddressLayout, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, Rail, RegisterError, Token, Transport,
 };
 
 use crate::captured::ends;
 
-/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`.
+/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`. Its rails are those of
+/// `near` and then those of `far`; by the latter a near rank is reached too, by whoever asks for that.
 ///
 /// `far` leads to every rank, `near` to some of them. The layer bears the name and the address of `far`; how a near rank is reached by
 /// `near` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `near`
@@ -28,7 +29,9 @@ pub struct Split<N, F, P> {
     is_near: P,
     near_address: fn(Rank) -> Address,
     capabilities: Capabilities,
-    endpoints: BTreeMap<Rank, Endpoint>,
+    rails: Vec<Capabilities>,
+    /// Those that a peer is reached by: as is best, or by a rail of `far`.
+    endpoints: BTreeMap<(Rank, Option<Rail>), Endpoint>,
     /// By number of endpoint.
     peers: Vec<Peer>,
     operations: Vec<UnderWay>,
@@ -69,6 +72,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         let (close, distant) = (near.capabilities(), far.capabilities());
         let write_bytes_max = close.write_bytes_max.min(distant.write_bytes_max);
         let capabilities = Capabilities { write_bytes_max, ..*distant };
+        let rails = near.rails().iter().chain(far.rails()).map(|rail| Capabilities { write_bytes_max, ..*rail }).collect();
         Self {
             near,
             far,
@@ -76,6 +80,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
             is_near,
             near_address,
             capabilities,
+            rails,
             endpoints: BTreeMap::new(),
             peers: Vec::new(),
             operations: Vec::new(),
@@ -99,6 +104,32 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
             Some(near) if ends(self.layout, operation).into_iter().all(&self.is_near) => (Side::Near, near),
             _ => (Side::Far, peer.far),
         }
+    }
+
+    /// The number of a rail among those of the side that has it.
+    fn inside(&self, rail: Rail) -> Option<(Side, Rail)> {
+        let first_far = self.near.rails().len();
+        let (side, number) = match rail.number().checked_sub(first_far) {
+            None => (Side::Near, rail.number()),
+            Some(number) => (Side::Far, number),
+        };
+        Rail::new(number).filter(|_| rail.number() < self.rails.len()).map(|rail| (side, rail))
+    }
+
+    /// The number that a rail of one side has here.
+    fn outside(&self, side: Side, rail: Rail) -> Rail {
+        let first = if side == Side::Near { 0 } else { self.near.rails().len() };
+        Rail::new(first + rail.number()).unwrap_or(Rail::FIRST)
+    }
+
+    /// The endpoint that is known by a name, or a new one.
+    fn endpoint(&mut self, name: (Rank, Option<Rail>), near: Option<Endpoint>, far: Endpoint) -> Endpoint {
+        let new = Endpoint(self.peers.len() as u32);
+        let endpoint = *self.endpoints.entry(name).or_insert(new);
+        if endpoint == new {
+            self.peers.push(Peer { near, far, fences: 0, under_way: [0; 2], before: [0; 2] });
+        }
+        endpoint
     }
 
     /// A place in the table of operations.
@@ -141,17 +172,42 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
 
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let far = self.far.connect(peer, address)?;
-        if let Some(&endpoint) = self.endpoints.get(&peer) {
-            return Ok(endpoint);
-        }
         let near = match (self.is_near)(peer) {
             true => Some(self.near.connect(peer, &(self.near_address)(peer))?),
             false => None,
         };
-        let endpoint = Endpoint(self.peers.len() as u32);
-        self.peers.push(Peer { near, far, fences: 0, under_way: [0; 2], before: [0; 2] });
-        self.endpoints.insert(peer, endpoint);
-        Ok(endpoint)
+        Ok(self.endpoint((peer, None), near, far))
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.rails
+    }
+
+    fn rail_to(&self, peer: Rank) -> Rail {
+        match (self.is_near)(peer) {
+            true => self.outside(Side::Near, self.near.rail_to(peer)),
+            false => self.outside(Side::Far, self.far.rail_to(peer)),
+        }
+    }
+
+    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+        match self.inside(rail) {
+            // What else `near` may have stays closed, as what names memory that is not near goes by `far`.
+            Some((Side::Near, rail)) => (self.is_near)(peer) && rail == self.near.rail_to(peer),
+            Some((Side::Far, rail)) => self.far.leads(rail, peer),
+            None => false,
+        }
+    }
+
+    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if rail == self.rail_to(peer) {
+            return self.connect(peer, address);
+        }
+        let Some((Side::Far, inside)) = self.inside(rail).filter(|_| self.leads(rail, peer)) else {
+            return Err(ConnectError::Unreachable(peer));
+        };
+        let far = self.far.connect_by(inside, peer, address)?;
+        Ok(self.endpoint((peer, Some(rail)), None, far))
     }
 
     fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {

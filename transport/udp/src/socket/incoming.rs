@@ -7,6 +7,11 @@ use rustix::io::Errno;
 
 use super::kernel::Arrivals;
 
+/// Calls in a row that find as many messages as were asked for, and after which as many are asked for as there is room for.
+const STREAK_MAX: u32 = 2 * UDP_INCOMING_MESSAGES_MAX.ilog2();
+
+const _: () = assert!(UDP_INCOMING_MESSAGES_MAX.is_power_of_two());
+
 /// Messages received, until the next call that receives.
 ///
 /// At most 8 of 64 KiB, each of which is a datagram or as many of one sender as the kernel has joined: where one ends and the next begins is
@@ -18,7 +23,7 @@ pub struct Incoming {
     lengths: Vec<usize>,
     /// How many messages are asked for.
     asked: usize,
-    /// How many calls in a row have found as many as were asked for.
+    /// How many calls in a row have found as many as were asked for; at most `STREAK_MAX`.
     streak: u32,
 }
 
@@ -47,14 +52,14 @@ impl Incoming {
 
     /// Asks for one message, which costs least, and for more while calls find some one after another.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>) -> usize {
-        self.asked = (1 << (self.streak / 2)).min(UDP_INCOMING_MESSAGES_MAX);
+        self.asked = 1 << (self.streak / 2);
         let asked = self.asked;
         self.receive_by(|arrivals, slots, lengths| {
             arrivals.receive(socket, slots.chunks_exact_mut(UDP_MESSAGE_BYTES_MAX).take(asked), lengths)
         });
         self.streak = match self.lengths.len() {
             0 => 0,
-            found if found == asked => self.streak + 1,
+            found if found == asked => (self.streak + 1).min(STREAK_MAX),
             _ => self.streak,
         };
         self.lengths.len()
@@ -122,5 +127,13 @@ mod tests {
         }
         assert_eq!((counts, arrived), (vec![1, 1, 2, 2, 4, 4, 8, 8, 8, 2], (0..40).collect()));
         assert_eq!((incoming.receive(receiver.as_fd()), incoming.receive(receiver.as_fd()), incoming.asked), (0, 0, 1));
+        // However long it goes on.
+        for round in 0..300 {
+            for index in 0..UDP_INCOMING_MESSAGES_MAX {
+                sender.send_to(&[index as u8], receiver.local_addr().unwrap()).unwrap();
+            }
+            let count = incoming.receive(receiver.as_fd());
+            assert!(round < STREAK_MAX || count == UDP_INCOMING_MESSAGES_MAX, "round {round}: {count}");
+        }
     }
 }

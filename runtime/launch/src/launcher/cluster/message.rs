@@ -92,7 +92,6 @@ pub(super) struct Work {
     /// Variables that ranks have besides those of the host.
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) folder: PathBuf,
-    #[serde(with = "TransportAsText")]
     pub(super) transport: TransportChoice,
     /// The most bytes of a heap; without, what suits every host.
     pub(super) heap_bytes: Option<u64>,
@@ -107,14 +106,6 @@ enum StageAsText {
     Joined,
     Finished,
     Lost,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "TransportChoice")]
-enum TransportAsText {
-    Auto,
-    Shm,
-    Udp,
 }
 
 /// What is wrong with a job: a fault.

@@ -76,7 +76,7 @@ impl Cluster {
         if hosts.len() > 1 && self.job.transport == TransportChoice::Shm {
             return Err(LaunchError::Apart(hosts.len()));
         }
-        let uses_network = hosts.len() > 1 || self.job.transport == TransportChoice::Udp;
+        let uses_network = hosts.len() > 1 || self.job.transport.has_network();
         let way = uses_network.then(|| self.network.map_or(Way::Any, Way::By));
         let work = self.work()?;
         descriptors::make_room(hosts.len() as u32)?;
