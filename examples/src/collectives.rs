@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pelago::collectives::{Algorithm, Choice, Collectives, Operation, Settings, Sum, UnknownAlgorithm};
+use pelago::collectives::{Algorithm, Choice, Collectives, Explanation, Model, Operation, Settings, Sum, UnknownAlgorithm};
 use pelago::{Duration, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
@@ -20,9 +20,18 @@ struct Arguments {
     /// Bytes of a block: multiples of 8, also with K or M
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "8", value_parser = bytes)]
     bytes: Vec<usize>,
-    /// One of the algorithms; all that are possible; or auto: the best by trial, and why
-    #[arg(long, value_name = "all|auto|NAME", default_value = "auto")]
-    algorithm: Which,
+    /// Algorithms; all that are possible; auto: the best by trial; or model: the one that is predicted to be best
+    #[arg(long, value_name = "all|auto|model|NAMES", value_delimiter = ',', default_value = "auto")]
+    algorithm: Vec<Which>,
+    /// What steps cost, in nanoseconds: the latency of a message, what it occupies its sender, and what a byte takes [default: measured]
+    #[arg(long, value_name = "NS,NS,NS", value_parser = model)]
+    model: Option<Model>,
+    /// Say which algorithms there are, what each is predicted to take, and has taken in the trial
+    #[arg(long)]
+    explain: bool,
+    /// text or json
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
     /// How many operations are timed together, one after another
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
@@ -39,6 +48,7 @@ struct Arguments {
 enum Which {
     All,
     Auto,
+    Model,
     One(Algorithm),
 }
 
@@ -49,6 +59,7 @@ impl std::str::FromStr for Which {
         match name {
             "all" => Ok(Self::All),
             "auto" => Ok(Self::Auto),
+            "model" => Ok(Self::Model),
             name => name.parse().map(Self::One),
         }
     }
@@ -73,23 +84,26 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 }
 
 fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
-    let settings =
-        Settings { memory_bytes: (arguments.memory as usize) << 20, per_host: arguments.per_host, ..Settings::default() };
+    let Arguments { memory, per_host, model, .. } = *arguments;
+    let settings = Settings { memory_bytes: (memory as usize) << 20, per_host, model, ..Settings::default() };
     let all = Collectives::new(world, &settings)?;
     let operation = arguments.operation;
     let sizes = if operation == Operation::Barrier { &[0][..] } else { &arguments.bytes };
     let mut right = true;
     for &bytes in sizes {
-        let choices = match arguments.algorithm {
-            Which::Auto => vec![Choice::Trial],
-            Which::One(algorithm) => vec![Choice::Fixed(algorithm)],
-            Which::All => {
-                let candidates = all.candidates::<u64>(operation, bytes / 8, true)?;
-                candidates.iter().map(|candidate| Choice::Fixed(candidate.algorithm)).collect()
+        for which in &arguments.algorithm {
+            let choices = match *which {
+                Which::Auto => vec![Choice::Trial],
+                Which::Model => vec![Choice::Table],
+                Which::One(algorithm) => vec![Choice::Fixed(algorithm)],
+                Which::All => {
+                    let candidates = all.candidates::<u64>(operation, bytes / 8, true)?;
+                    candidates.iter().map(|candidate| Choice::Fixed(candidate.algorithm)).collect()
+                }
+            };
+            for choice in choices {
+                right &= time(world, &all, arguments, bytes, choice)?;
             }
-        };
-        for choice in choices {
-            right &= time(world, &all, arguments, bytes, choice)?;
         }
     }
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -115,18 +129,59 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
     let mut slowest = [(world.now() - start).as_picoseconds(), u64::from(!all_right)];
     world.allreduce(&mut slowest, u64::max)?;
     if world.rank().number() == 0 {
-        let microseconds = Duration::from_picoseconds(slowest[0]).as_seconds() * 1e6 / f64::from(arguments.repeat);
-        let mut output = std::io::stdout();
-        // A reader that has seen enough is no error.
-        let _ = writeln!(output, "{operation} ranks {size} bytes {bytes} {} us {microseconds:.3}", plan.algorithm());
-        if choice == Choice::Trial {
-            let _ = write!(output, "{}", plan.explain());
+        let took = Duration::from_picoseconds(slowest[0] / u64::from(arguments.repeat));
+        let explanation = plan.explain();
+        let mut text = match arguments.format.as_str() {
+            "json" => json(explanation, all.model(), took),
+            _ => format!("{operation} ranks {size} bytes {bytes} {} us {:.3}\n", plan.algorithm(), microseconds(took)),
+        };
+        if arguments.explain && arguments.format != "json" {
+            text += &explanation.to_string();
         }
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
         if slowest[1] != 0 {
             let _ = writeln!(std::io::stderr(), "collectives: {operation} by {} is wrong", plan.algorithm());
         }
     }
     Ok(slowest[1] == 0)
+}
+
+/// A line with an operation, its time, the model and all candidates: names are words, so that nothing is to be escaped.
+fn json(explanation: &Explanation, model: Model, took: Duration) -> String {
+    let Explanation { operation, size, bytes, candidates, chosen, by } = explanation;
+    let by = match by {
+        Choice::Trial => "trial",
+        Choice::Table => "model",
+        Choice::Fixed(_) => "request",
+    };
+    let candidates: Vec<String> = candidates
+        .iter()
+        .map(|candidate| {
+            let measured = candidate.measured.map_or("null".into(), |measured| format!("{:.3}", microseconds(measured)));
+            format!(
+                "{{\"algorithm\":\"{}\",\"steps\":{},\"messages\":{},\"predicted_us\":{:.3},\"measured_us\":{measured}}}",
+                candidate.algorithm,
+                candidate.promise.steps,
+                candidate.promise.messages,
+                microseconds(candidate.predicted),
+            )
+        })
+        .collect();
+    format!(
+        "{{\"program\":\"collectives\",\"operation\":\"{operation}\",\"ranks\":{size},\"bytes\":{bytes},\
+         \"algorithm\":\"{chosen}\",\"by\":\"{by}\",\"us\":{:.3},\
+         \"model\":[{:.3},{:.3},{:.6}],\"candidates\":[{}]}}\n",
+        microseconds(took),
+        model.latency_ns,
+        model.message_ns,
+        model.byte_ns,
+        candidates.join(","),
+    )
+}
+
+fn microseconds(duration: Duration) -> f64 {
+    duration.as_seconds() * 1e6
 }
 
 /// What each value of a block is, where every member brings its position and one; that of the root is 0.
@@ -155,6 +210,16 @@ fn bytes(text: &str) -> Result<usize, &'static str> {
     bytes.filter(|&bytes| bytes > 0 && bytes.is_multiple_of(8)).ok_or("give multiples of 8 bytes up to 1024M, such as 8,64K")
 }
 
+/// Reads three times in nanoseconds.
+fn model(text: &str) -> Result<Model, &'static str> {
+    let numbers: Option<Vec<f64>> =
+        text.split(',').map(|number| number.parse().ok().filter(|ns| (0.0..=1e9).contains(ns))).collect();
+    match numbers.as_deref() {
+        Some(&[latency_ns, message_ns, byte_ns]) => Ok(Model { latency_ns, message_ns, byte_ns }),
+        _ => Err("give three numbers of nanoseconds, such as 1000,100,0.1"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,9 +233,19 @@ mod tests {
     }
 
     #[test]
+    fn a_model_is_three_times() {
+        assert_eq!(model("1000,80,0.05"), Ok(Model { latency_ns: 1000.0, message_ns: 80.0, byte_ns: 0.05 }));
+        for wrong in ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "inf,1,1", "NaN,1,1"] {
+            assert!(model(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn wrong_arguments_are_named() {
         let check = |words: &[&str]| check(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), 4);
         assert_eq!(check(&["--operation", "scan", "--algorithm", "all", "--bytes", "8,1K"]), Ok(()));
+        assert_eq!(check(&["--algorithm", "model,ring", "--explain", "--format", "json"]), Ok(()));
+        assert!(check(&["--format", "xml"]).is_err());
         assert!(check(&["--algorithm", "best"]).unwrap_err().contains("recursive-doubling"));
         assert!(check(&["--operation", "send"]).unwrap_err().contains("allgather"));
     }

@@ -29,43 +29,25 @@ mod usage;
 
 use std::process::ExitCode;
 
+/// The program of a module that is called as the module is.
+macro_rules! program {
+    ($name:ident, $summary:literal) => {
+        Program { name: stringify!($name), summary: $summary, check: $name::check, main: $name::main }
+    };
+}
+
 /// All programs.
 pub const PROGRAMS: &[Program] = &[
-    Program { name: "ring", summary: "every rank writes to its right neighbour", check: ring::check, main: ring::main },
-    Program { name: "himeno", summary: "the Himeno benchmark, a 19-point stencil", check: himeno::check, main: himeno::main },
-    Program {
-        name: "fields",
-        summary: "shallow water: five staggered fields, exchanged together",
-        check: fields::check,
-        main: fields::main,
-    },
-    Program { name: "barrier", summary: "the time of a barrier, by each algorithm", check: barrier::check, main: barrier::main },
-    Program {
-        name: "collectives",
-        summary: "the time of collective operations, by each algorithm",
-        check: collectives::check,
-        main: collectives::main,
-    },
-    Program {
-        name: "alltoall",
-        summary: "the time until every rank has put to every other",
-        check: alltoall::check,
-        main: alltoall::main,
-    },
-    Program { name: "incast", summary: "many ranks send to one, by several ways", check: incast::check, main: incast::main },
-    Program { name: "counter", summary: "all ranks add to one shared variable", check: counter::check, main: counter::main },
-    Program {
-        name: "tsp",
-        summary: "the shortest round trip through some cities, by all ranks together",
-        check: tsp::check,
-        main: tsp::main,
-    },
-    Program {
-        name: "particles",
-        summary: "particles go to the ranks that own their places",
-        check: particles::check,
-        main: particles::main,
-    },
+    program!(ring, "every rank writes to its right neighbour"),
+    program!(himeno, "the Himeno benchmark, a 19-point stencil"),
+    program!(fields, "shallow water: five staggered fields, exchanged together"),
+    program!(barrier, "the time of a barrier, by each algorithm"),
+    program!(collectives, "the time of collective operations, by each algorithm"),
+    program!(alltoall, "the time until every rank has put to every other"),
+    program!(incast, "many ranks send to one, by several ways"),
+    program!(counter, "all ranks add to one shared variable"),
+    program!(tsp, "the shortest round trip through some cities, by all ranks together"),
+    program!(particles, "particles go to the ranks that own their places"),
 ];
 
 /// A program that every rank of a job runs.

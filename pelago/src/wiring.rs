@@ -148,6 +148,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
     if settings.trace {
         transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
     }
+    local.bind(settings.binding);
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
     let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
     Ok(Joined { world, park, counters })

@@ -7,18 +7,23 @@ use pelago_rma::{BarrierAlgorithm, Error, Group, Pod, Result, Symmetric, World};
 
 use crate::choice::{Candidate, Choice, Explanation};
 use crate::cost::Model;
-use crate::executor::{Ends, Layout, Place, kept};
+use crate::executor::{Ends, LINE_BYTES, Layout, Place, kept};
 use crate::operator::{Fold, Nothing};
 use crate::plan::{Plan, State, shifts};
 use crate::pool::{Pool, Region};
 use crate::schedule::Shape;
 use crate::{Algorithm, Operation, Operator};
 
-/// Slots that a plan has at most: how many operations a member may be ahead of another.
-const SLOTS_MAX: usize = 32;
+/// Slots that a plan has at most: how many operations a member may be ahead of another. Where members share processors, one that has the turn
+/// does as many as there are slots, so that a turn is shared by many operations.
+const SLOTS_MAX: usize = 512;
 
-/// Bytes of all slots of a plan, unless two need more: what a processor keeps near.
-const NEAR_BYTES: usize = 256 * 1024;
+/// Bytes of the room of all slots of a plan, unless two need more: as much as a processor's own cache holds. What is written again has then
+/// left the caches of those who wrote and read it last; a line that another processor still holds changed comes from there three times as slowly.
+const ROOM_BYTES: usize = 1024 * 1024;
+
+/// Bytes of the lines of all slots of a plan, unless two need more. They are cleared when the plan is made.
+const LINES_BYTES: usize = 64 * 1024;
 
 /// Prepared one-shot operations that are kept for the next like them.
 const PREPARED_MAX: usize = 32;
@@ -28,6 +33,14 @@ const TABLE_MAX: usize = 256;
 
 /// Candidates that a trial tries, beside the simplest one.
 const TRIED: usize = 3;
+
+/// Batches of a trial at most; it ends sooner when two one after the other differ by no more than one in `TRIAL_SAME`.
+const TRIAL_BATCHES_MAX: usize = 9;
+const TRIAL_SAME: u64 = 200;
+
+/// How long a batch is to last, and how many operations it has at most: the clock is read around all of them.
+const TRIAL_BATCH: Duration = Duration::from_microseconds(100);
+const TRIAL_OPERATIONS_MAX: u64 = 64;
 
 /// Bytes of a piece of an operation whose pieces follow one another through members: long beside the time of a message, short
 /// beside what a processor keeps near.
@@ -494,21 +507,21 @@ impl<'w> Collectives<'w> {
         Ok(best.map_or(Algorithm::Flat, |(algorithm, _)| algorithm))
     }
 
-    /// What one operation takes on the slowest member: the median of some batches, on zeroes.
+    /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
+    /// simulation, two batches say as much as many.
     fn time<T: Pod>(&self, key: Key, mut state: State, fold: &dyn Fold<T>) -> Result<Duration> {
-        const BATCHES: usize = 5;
         let size = self.team.size();
         let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
         let input = of(key.operation.blocks_in(self.position, size));
         let mut output = of(key.operation.blocks_out(self.position, size));
         let [mut temporary, mut chunk] =
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
-        let batch = if key.count * key.value_bytes < FLOWING_BYTES { 8 } else { 2 };
-        let mut times = [0; BATCHES];
-        // The first one touches pages.
-        for time in [0].iter_mut().chain(&mut times) {
+        let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);
+        // The first one touches pages, and tells how many operations a batch has.
+        let mut operations = None;
+        while times.len() < TRIAL_BATCHES_MAX {
             let start = self.world.now();
-            for _ in 0..batch {
+            for _ in 0..operations.unwrap_or(1) {
                 state.begin()?;
                 let ends = Ends {
                     input: Some(&input[..]),
@@ -519,15 +532,24 @@ impl<'w> Collectives<'w> {
                 };
                 state.advance(self, ends, fold, true)?;
             }
-            *time = (self.world.now() - start).as_picoseconds() / batch;
             // Members do not run away from each other.
-            self.barrier()?;
+            let mut slowest = [(self.world.now() - start).as_picoseconds()];
+            self.agree(&mut slowest, u64::max)?;
+            let Some(operations) = operations else {
+                let some = TRIAL_BATCH.as_picoseconds() / slowest[0].max(1);
+                operations = Some(some.clamp(1, TRIAL_OPERATIONS_MAX));
+                continue;
+            };
+            let time = slowest[0] / operations;
+            let is_same = times.last().is_some_and(|&last: &u64| last.abs_diff(time) <= last / TRIAL_SAME);
+            times.push(time);
+            if is_same {
+                break;
+            }
         }
         self.give_back(state.layout.region);
         times.sort_unstable();
-        let mut slowest = [times[BATCHES / 2]];
-        self.agree(&mut slowest, u64::max)?;
-        Ok(Duration::from_picoseconds(slowest[0]))
+        Ok(Duration::from_picoseconds(times[times.len() / 2]))
     }
 
     /// Memory and steps for an operation by an algorithm. Collective.
@@ -560,7 +582,9 @@ impl<'w> Collectives<'w> {
             0 => None,
             rest => Some(Shape { count: rest, ..shape }.schedule(self.position)),
         };
-        let slots = (self.plan_bytes.min(NEAR_BYTES) / (slot_values * value_bytes).max(1)).clamp(2, SLOTS_MAX);
+        let of_room = self.plan_bytes.min(ROOM_BYTES) / (slot_values * value_bytes).max(1);
+        let of_lines = LINES_BYTES / (piece.lines as usize * LINE_BYTES).max(1);
+        let slots = of_room.min(of_lines).clamp(2, SLOTS_MAX);
         let kept = slot_values - piece.room;
         let needed = Layout::words(size, slots, &piece, kept, value_bytes);
         let region = self.take(needed)?;
@@ -602,7 +626,8 @@ impl<'w> Collectives<'w> {
 
     /// Clears the flags of a new plan, and makes sure that all have the same memory for it.
     fn settle(&self, layout: &Layout) -> Result<()> {
-        self.words.local().range(layout.flags()).clear();
+        let words = self.words.local();
+        layout.flags().for_each(|flag| words.store(flag, 0));
         let Region { start, words } = layout.region;
         self.agree_on([start as u64, words as u64, 0, 0]).inspect_err(|_| self.give_back(layout.region))
     }

@@ -4,14 +4,15 @@
 //!
 //! | words | for |
 //! |---|---|
-//! | one for each member | credits: the last operation that it has said to have ended |
+//! | one for each member | credits: an operation that it has said to have ended |
 //! | for each slot, a line for each message | the number of the operation that the message belongs to; beside it, what fits |
 //! | for each slot, the room | where longer messages land, and what others read; then what waits to be sent |
 //!
 //! - **E1** Operations are numbered from 1; number e uses the slot e mod s. A flag holds a number, so that it needs no reset.
 //! - **E2** Nothing of operation e is put to a member, or exposed to it, before that one has ended e − s: either it has said so, or it has told
 //!   this one something in operation e − 1, and s ≥ 2 (see [`Schedule::owes`]). So what is read is never overwritten, and a member may be s
-//!   operations ahead of a slow one, and no further.
+//!   operations ahead of a slow one, and no further. It says so after every ⌊s/2⌋ operations: a member may be ⌈s/2⌉ ahead at any time, and whoever
+//!   waits for operation e − s waits for one that comes before e, as ⌊s/2⌋ ≤ s.
 //! - **E3** What a network is to send later (not captured by `put`) lies in the slot, which E2 keeps as it is until the receiver has it.
 
 use core::ops::Range;
@@ -31,7 +32,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const SINGLY_BYTES: usize = 64;
 
 /// Bytes of a line.
-const LINE_BYTES: usize = LINE * 8;
+pub(crate) const LINE_BYTES: usize = LINE * 8;
 
 /// What never changes of a plan's memory and steps.
 pub(crate) struct Layout {
@@ -61,6 +62,8 @@ pub(crate) struct Cursor {
     pub(crate) step: usize,
     /// Values kept in this slot so far.
     kept: usize,
+    /// An operation that all awaited members have said to have ended.
+    credited: u64,
     /// Whether the piece has begun.
     begun: bool,
 }
@@ -124,9 +127,21 @@ impl Layout {
         self.lines_at(self.slots) + slot * room_words(self.piece.room + self.kept, self.value_bytes)
     }
 
-    /// Words that begin as zero.
-    pub(crate) fn flags(&self) -> Range<usize> {
-        self.region.start..self.lines_at(self.slots)
+    /// The words that others write and this member looks at; they begin as zero. Of a large team these are few of the words that there are,
+    /// and the pages of the others are never touched.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = usize> {
+        let credits = self.awaits.iter().map(|&member| self.region.start + member as usize);
+        let heard = self.piece.steps.iter().filter_map(|step| match step {
+            Step::Receive { message, .. } => Some(message.line as usize),
+            _ => None,
+        });
+        let lines = heard.flat_map(move |line| (0..self.slots).map(move |slot| self.lines_at(slot) + line * LINE));
+        credits.chain(lines)
+    }
+
+    /// After how many operations members say that they have ended the last (E2).
+    fn told_every(&self) -> u64 {
+        (self.slots as u64 / 2).max(1)
     }
 }
 
@@ -183,7 +198,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             }
             self.epoch = cursor.epoch;
             self.slot = (cursor.epoch % layout.slots as u64) as usize;
-            if cursor.step == 0 && !self.has_credits(wait)? {
+            if cursor.step == 0 && !self.has_credits(&mut cursor.credited, wait)? {
                 return Ok(false);
             }
             while let Some(step) = schedule.steps.get(cursor.step) {
@@ -192,7 +207,8 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 }
                 cursor.step += 1;
             }
-            for &to in &layout.owes {
+            let is_told = self.epoch.is_multiple_of(layout.told_every());
+            for &to in layout.owes.iter().filter(|_| is_told) {
                 let word = self.place.words.at(self.rank(to), layout.region.start + self.place.position as usize);
                 self.place.world.put(word, &[self.epoch])?;
             }
@@ -203,16 +219,20 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     }
 
     /// E2, where members say so.
-    fn has_credits(&self, wait: bool) -> Result<bool> {
-        let slots = self.layout.slots as u64;
-        if self.epoch <= slots {
+    fn has_credits(&self, credited: &mut u64, wait: bool) -> Result<bool> {
+        let ended = self.epoch.saturating_sub(self.layout.slots as u64);
+        if *credited >= ended {
             return Ok(true);
         }
+        let mut least = u64::MAX;
         for &member in &self.layout.awaits {
-            if !self.is_told(self.layout.region.start + member as usize, self.epoch - slots, wait)? {
+            let credit = self.layout.region.start + member as usize;
+            if !self.is_told(credit, ended, wait)? {
                 return Ok(false);
             }
+            least = least.min(self.local.load(credit));
         }
+        *credited = least;
         Ok(true)
     }
 
@@ -238,7 +258,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                     return Ok(false);
                 }
                 if message.length > 0 {
-                    self.take(self.landed(message), then);
+                    self.take(self.landed(message), then)?;
                 }
             }
             Step::Copy { from, to } => self.copy(*from, *to),
@@ -336,24 +356,14 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 }
             }
             Then::Combine(span, side) => {
-                let mut chunk = core::mem::take(&mut self.ends.chunk);
-                for range in self.ranges(*span) {
-                    for start in range.clone().step_by(chunk.len().max(1)) {
-                        let some = start..range.end.min(start + chunk.len());
-                        let with = &mut chunk[..some.len()];
-                        world.get_into(source.add(done), with)?;
-                        done += some.len() as u64;
-                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
-                    }
-                }
-                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+                self.combine_with(*span, *side, |done, with| world.get_into(source.add(done as u64), with).map(drop))?;
             }
         }
         Ok(())
     }
 
     /// Does with values that have come what is to be done with them.
-    fn take(&mut self, come: CellSlice<'x, T>, then: &Then) {
+    fn take(&mut self, come: CellSlice<'x, T>, then: &Then) -> Result<()> {
         let mut done = 0;
         match then {
             Then::Nothing => {}
@@ -374,19 +384,30 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 }
             }
             Then::Combine(span, side) => {
-                let mut chunk = core::mem::take(&mut self.ends.chunk);
-                for range in self.ranges(*span) {
-                    for start in range.clone().step_by(chunk.len().max(1)) {
-                        let some = start..range.end.min(start + chunk.len());
-                        let with = &mut chunk[..some.len()];
-                        come.read(done, with);
-                        done += some.len();
-                        self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, *side);
-                    }
-                }
-                core::mem::swap(&mut self.ends.chunk, &mut chunk);
+                self.combine_with(*span, *side, |done, with| {
+                    come.read(done, with);
+                    Ok(())
+                })?;
             }
         }
+        Ok(())
+    }
+
+    /// Combines a span with values of others, a chunk at a time; `read` brings those from so many on.
+    fn combine_with(&mut self, span: Span, side: Side, mut read: impl FnMut(usize, &mut [T]) -> Result<()>) -> Result<()> {
+        let mut chunk = core::mem::take(&mut self.ends.chunk);
+        let mut done = 0;
+        for range in self.ranges(span) {
+            for start in range.clone().step_by(chunk.len().max(1)) {
+                let some = start..range.end.min(start + chunk.len());
+                let with = &mut chunk[..some.len()];
+                read(done, with)?;
+                done += some.len();
+                self.fold.fold(&mut self.slice_mut(span.buffer)[some], with, side);
+            }
+        }
+        core::mem::swap(&mut self.ends.chunk, &mut chunk);
+        Ok(())
     }
 
     fn copy(&mut self, from: Span, to: Span) {

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use pelago_base::{Duration, Rank};
 
+use crate::Binding;
+
 /// The names of the variables.
 pub mod names {
     /// This rank's number. Set by the launcher.
@@ -29,6 +31,8 @@ pub mod names {
     pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
     /// `auto`, `agent` or `inline`: who serves other ranks' requests.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
+    /// `auto` or `none`: whether ranks keep to processors of their own, where there are enough.
+    pub const BIND: &str = "PELAGO_BIND";
     /// `attach` or `agent`: how registered memory of other ranks is copied.
     pub const COPY: &str = "PELAGO_COPY";
     /// The most that each heap of a rank may grow to: bytes, or with K, M, G or T.
@@ -57,6 +61,8 @@ pub struct Settings {
     pub failure_limit: Duration,
     /// Who serves other ranks' requests.
     pub progress: Progress,
+    /// Which processors ranks keep to.
+    pub binding: Binding,
     /// Whether copies of registered memory are left to its owner's agent.
     pub copy_by_agent: bool,
     /// Whether operations of the transport are written down.
@@ -214,6 +220,7 @@ impl Settings {
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, agent or inline", &progress)?,
+            binding: variables.choice(names::BIND, "auto or none", &Binding::WORDS)?,
             copy_by_agent: variables.choice(names::COPY, "attach or agent", &[("attach", false), ("agent", true)])?,
             trace: variables.switch(names::TRACE)?,
             statistics: variables.switch(names::STATISTICS)?,
@@ -295,7 +302,7 @@ mod tests {
     fn an_empty_environment_is_a_program_alone() {
         let settings = read(&[]).unwrap();
         assert_eq!((settings.job, settings.progress, settings.copy_by_agent), (None, Progress::Auto, false));
-        assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Auto, false));
+        assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, Binding::Auto));
         assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
     }
@@ -309,6 +316,7 @@ mod tests {
             (names::HEAP, "2G"),
             (names::PROGRESS, "inline"),
             (names::COPY, "agent"),
+            (names::BIND, "none"),
             (names::DEADLOCK, "0"),
             (names::TRANSPORT, "udp"),
             (names::ENCRYPT, "1"),
@@ -318,7 +326,7 @@ mod tests {
         let job = LaunchedJob { rank: Rank::new(3), size: 8, memory: 17, socket: None, call: None };
         assert_eq!(settings.job, Some(job));
         assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
-        assert!(settings.progress == Progress::Inline && settings.copy_by_agent);
+        assert!(settings.progress == Progress::Inline && settings.copy_by_agent && settings.binding == Binding::None);
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
 
@@ -351,6 +359,7 @@ mod tests {
             (names::HEAP, "12Q"),
             (names::PROGRESS, "Inline"),
             (names::TRANSPORT, "tcp"),
+            (names::BIND, "core"),
             (names::TRANSPORT, "udp,shm"),
             (names::TRANSPORT, "shm:0,udp"),
             (names::TRANSPORT, "shm:4"),

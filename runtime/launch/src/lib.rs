@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`Settings`] | what the environment says about the job |
 //! | [`Local`] | a rank on a host whose launcher made its memory, or alone: `Bootstrap` |
+//! | [`Binding`] | which processors ranks keep to |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | [`OsClock`], [`OsPark`] | the system's clock; sleeping on a doorbell: `Clock`, `Park` |
 //!
 //! Absent on purpose: operations, transports other than the host's memory (sockets are bound and handed on, never used), and what a job
 //! computes.
 
+mod binding;
 mod environment;
 mod key;
 #[cfg(feature = "launcher")]
@@ -18,6 +20,7 @@ mod local;
 mod os_clock;
 mod os_park;
 
+pub use binding::Binding;
 pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
 pub use local::{Local, StartError};
 pub use os_clock::OsClock;

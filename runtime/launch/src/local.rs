@@ -10,7 +10,7 @@ use pelago_platform::{Bootstrap, BootstrapError, Park, Woken};
 use pelago_shm::{Host, HostAddress, HostError, Plan};
 
 use crate::environment::LaunchedJob;
-use crate::{OsClock, OsPark, Settings, key};
+use crate::{Binding, OsClock, OsPark, Settings, key};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
@@ -75,6 +75,12 @@ impl Local {
     /// other over UDP.
     pub fn take_socket(&mut self) -> Option<OwnedFd> {
         self.socket.take()
+    }
+
+    /// Keeps the calling thread, and those that it starts from now on, to this rank's processors. To be called when all is made that others
+    /// wait for while the rank computes: agents stay free to run where nobody else does.
+    pub fn bind(&self, binding: Binding) {
+        binding.keep(self.rank.number() - self.host.first().number(), self.host.count());
     }
 
     /// The memory of this host.

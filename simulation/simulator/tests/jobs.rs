@@ -1,38 +1,19 @@
 //! Whole jobs on a simulated machine.
 
+#[allow(dead_code)]
+mod support;
+
 use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Fault;
-use pelago_rma::{Error, Result, World};
-use pelago_simulator::{Computing, Outcome, Settings, simulate};
+use pelago_rma::Error;
+use pelago_simulator::{Computing, Settings, simulate};
+use support::run;
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
-    let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap();
-    Settings {
-        machine,
-        ranks,
-        per_node,
-        seed: 1,
-        heap_bytes: 4 << 20,
-        stack_bytes: 256 << 10,
-        protocol: None,
-        data: Default::default(),
-        computing: Default::default(),
-        report: None,
-        stop: Default::default(),
-    }
-}
-
-fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
-    simulate(settings, |parts| {
-        let world = World::new(*parts)?;
-        let value = body(&world)?;
-        world.finish()?;
-        Ok(value)
-    })
-    .unwrap()
+    support::settings("rx200-qdr", ranks, per_node)
 }
 
 #[test]

@@ -1,34 +1,16 @@
 //! Jobs of which only sizes are simulated: as long as with real bytes, event for event, and without them.
 
+#[allow(dead_code)]
+mod support;
+
 use pelago_base::{Duration, Rank, Shape};
-use pelago_netsim::Machine;
 use pelago_rma::{Error, Result, World};
 use pelago_simulator::{Data, Faults, Outcome, Protocol, Settings, SimulationError, simulate};
+use support::run;
 
 fn settings(machine: &str, ranks: u32, per_node: u32, data: Data) -> Settings {
-    Settings {
-        machine: Machine::parse(Machine::bundled(machine).unwrap()).unwrap(),
-        ranks,
-        per_node,
-        seed: 1,
-        heap_bytes: 64 << 20,
-        stack_bytes: 256 << 10,
-        protocol: None,
-        data,
-        computing: Default::default(),
-        report: Some("sizes".into()),
-        stop: Default::default(),
-    }
-}
-
-fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
-    simulate(settings, |parts| {
-        let world = World::new(*parts)?;
-        let value = body(&world)?;
-        world.finish()?;
-        Ok(value)
-    })
-    .unwrap()
+    let settings = support::settings(machine, ranks, per_node);
+    Settings { heap_bytes: 64 << 20, data, report: Some("sizes".into()), ..settings }
 }
 
 /// Bytes that are moved by size alone, and some that are not.

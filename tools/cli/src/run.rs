@@ -21,8 +21,8 @@ Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 ti
 
 Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
 PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
-processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap, --progress,
---transport or --rails, --encrypt and --failure-limit, also for a program that runs alone).
+processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap,
+--progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone).
 
 Rank 0 reads the standard input, unless that is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
@@ -41,6 +41,9 @@ pub(crate) struct Run {
     /// Who serves a rank's registered memory: an agent thread, the rank itself inside its calls, or what suits
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
+    /// Whether ranks keep to processors of their own; auto: an equal part each, if there is one for each rank of a host
+    #[arg(long, value_enum, default_value_t)]
+    bind: Bind,
     /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
@@ -73,6 +76,13 @@ enum Progress {
     Auto,
     Agent,
     Inline,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum Bind {
+    #[default]
+    Auto,
+    None,
 }
 
 impl Run {
@@ -121,9 +131,10 @@ impl Run {
             Progress::Inline => Some("inline"),
         };
         let progress = progress.map(|word| (names::PROGRESS, word.into()));
+        let bind = (self.bind == Bind::None).then(|| (names::BIND, "none".into()));
         let encrypt = self.encrypt.then(|| (names::ENCRYPT, "1".into()));
         let failure_limit = self.failure_limit.map(|limit| (names::FAILURE, limit.as_seconds().to_string()));
-        progress.into_iter().chain(encrypt).chain(failure_limit)
+        progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit)
     }
 }
 
