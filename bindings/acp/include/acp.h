@@ -106,6 +106,68 @@ void acp_complete(acp_handle_t handle);
 /* 1 if any of those is not complete, else 0. */
 int acp_inquire(acp_handle_t handle);
 
+/* ---- Channels ---- */
+
+typedef struct acp_channel *acp_ch_t;         /* one end of a channel */
+typedef struct acp_channel_request *acp_request_t; /* something asked of a channel */
+
+#define ACP_CH_NULL ((acp_ch_t)0)
+#define ACP_REQUEST_NULL ((acp_request_t)0)
+
+/* This rank's end of a channel from `sender` to `receiver`, which differ; the calling rank is one of them. Does not wait for the other.
+ * Several channels between two ranks are matched in the order in which both create them. ACP_CH_NULL if it cannot be. */
+acp_ch_t acp_create_ch(int sender, int receiver);
+
+/* Frees this end when what was asked of it is done. acp_free_ch waits until the other end is freed too; the request of acp_nbfree_ch is
+ * complete then. Messages that the other end has yet to receive or to send are dropped. */
+int acp_free_ch(acp_ch_t ch);
+acp_request_t acp_nbfree_ch(acp_ch_t ch);
+
+/* Begins to send, or to receive, a message of any length, in order. Its memory belongs to the library until the request is complete.
+ * What is longer than the memory of the receiver is cut. */
+acp_request_t acp_nbsend_ch(acp_ch_t ch, void *buf, size_t size);
+acp_request_t acp_nbrecv_ch(acp_ch_t ch, void *buf, size_t size);
+
+/* Waits for a request, which is gone then. Of a receive, returns how many bytes there are. (size_t)-1 for what is no request. */
+size_t acp_wait_ch(acp_request_t request);
+
+/* Waits for `count` requests; sizes may be NULL. 0, or -1 if one is none. */
+int acp_waitall_ch(acp_request_t *requests, int count, size_t *sizes);
+
+/* ---- Segment buffers ---- */
+
+typedef struct acp_segment_buffer *acp_segbuf_t;
+
+#define ACP_SEGBUF_NULL ((acp_segbuf_t)0)
+
+/* The ends of a ring of `segnum` segments of `segsize` bytes, equal at both, in memory of the program. Segment buffers between two ranks are
+ * matched in the order in which both create them. */
+acp_segbuf_t acp_create_src_segbuf(int dst_rank, void *buf, size_t segsize, size_t segnum);
+acp_segbuf_t acp_create_dst_segbuf(int src_rank, void *buf, size_t segsize, size_t segnum);
+
+/* Waits until both ends are joined. 0, or 1 if they do not fit. */
+int acp_connect_segbuf(acp_segbuf_t segbuf);
+int acp_isconnected_segbuf(acp_segbuf_t segbuf); /* 0 if so, else 1 */
+
+/* The destination has read the segment at the head, which is free again; the source sends the segment at the tail. 0, or 1 if no segment has
+ * come, or none is free. */
+int acp_ready_segbuf(acp_segbuf_t segbuf);
+int acp_ack_segbuf(acp_segbuf_t segbuf);
+
+/* 0 if the source may write the segment at the tail, or the destination may read the one at the head; else 1. */
+int acp_isready_segbuf(acp_segbuf_t segbuf);
+int acp_isacked_segbuf(acp_segbuf_t segbuf);
+
+/* How many segments were freed, how many were sent or have come, and, at the source, how many have arrived. They never wrap. -1 if
+ * there is no such count. */
+int64_t acp_query_segbuf_head(acp_segbuf_t segbuf);
+int64_t acp_query_segbuf_tail(acp_segbuf_t segbuf);
+int64_t acp_query_segbuf_sent(acp_segbuf_t segbuf);
+
+/* Ends the connection when what was sent has arrived; frees an end that is not connected. 0, or 1 if that cannot be. */
+int acp_disconnect_segbuf(acp_segbuf_t segbuf);
+int acp_free_segbuf(volatile acp_segbuf_t segbuf);
+
 /* ---- Allocator ---- */
 
 /* Allocates `size` bytes on a rank, at a multiple of 16; they are not cleared. ACP_GA_NULL if no memory is left there. */

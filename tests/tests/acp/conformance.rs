@@ -46,3 +46,13 @@ fn threads_work_side_by_side() {
 fn memory_is_allocated_on_every_rank() {
     conforms("allocator");
 }
+
+#[test]
+fn messages_come_whole_and_in_order() {
+    conforms("channel");
+}
+
+#[test]
+fn segments_are_neither_overrun_nor_overtaken() {
+    conforms("segbuf");
+}

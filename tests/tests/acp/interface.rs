@@ -5,6 +5,9 @@ use std::process::Command;
 
 use crate::build::{bindings, libraries, program, run};
 
+/// Functions that programs declare themselves, as the library that the interface comes from exports them so.
+const UNDECLARED: [&str; 2] = ["acp_send_ch", "acp_recv_ch"];
+
 /// The functions that the header declares.
 fn declared() -> BTreeSet<String> {
     let header = std::fs::read_to_string(bindings().join("include/acp.h")).unwrap();
@@ -23,7 +26,8 @@ fn the_library_exports_what_the_header_declares() {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libacp.so")).output().expect("nm");
     let symbols = String::from_utf8(output.stdout).unwrap();
     let exported = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).filter(|name| name.contains("acp"));
-    assert_eq!(exported.map(str::to_owned).collect::<BTreeSet<_>>(), declared());
+    let known = declared().into_iter().chain(UNDECLARED.map(str::to_owned));
+    assert_eq!(exported.map(str::to_owned).collect::<BTreeSet<_>>(), known.collect());
 }
 
 #[test]
