@@ -145,9 +145,9 @@ typedef struct acp_segment_buffer *acp_segbuf_t;
 acp_segbuf_t acp_create_src_segbuf(int dst_rank, void *buf, size_t segsize, size_t segnum);
 acp_segbuf_t acp_create_dst_segbuf(int src_rank, void *buf, size_t segsize, size_t segnum);
 
-/* Waits until both ends are joined. 0, or 1 if they do not fit. */
+/* Waits until both ends are joined: 0, or 1 if they do not fit; and asks whether they are: 0 if so, else 1. */
 int acp_connect_segbuf(acp_segbuf_t segbuf);
-int acp_isconnected_segbuf(acp_segbuf_t segbuf); /* 0 if so, else 1 */
+int acp_isconnected_segbuf(acp_segbuf_t segbuf);
 
 /* The destination has read the segment at the head, which is free again; the source sends the segment at the tail. 0, or 1 if no segment has
  * come, or none is free. */
