@@ -20,7 +20,7 @@ use crate::segments::SegmentBuffer;
 use crate::{access, library as life};
 
 /// Calls, with `failed` as the result of what cannot be done.
-fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
+pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(result)) => result,
         Ok(Err(Refusal::Earlier(error))) => life::end(&error, function),

@@ -8,6 +8,7 @@
 //! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0011-acp-handles.md`) |
 //! | `links` | how two ranks that both ask for a channel or a segment buffer find each other |
 //! | `channel`, `segments` | channels; segment buffers |
+//! | `data` | the data library: what C sees of containers |
 //! | `slab` | what C knows by an opaque pointer |
 //! | `turns` | one thread at a time, and waits that let others in |
 //! | `refusal` | what is wrong with a call, in one line |
@@ -19,6 +20,7 @@
 
 mod access;
 mod channel;
+pub mod data;
 pub mod ffi;
 mod library;
 mod links;

@@ -12,10 +12,12 @@ use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric}
 
 use crate::access::{ALL, Numbers, Pending};
 use crate::channel::Channels;
+use crate::data::workspace::{self, Workspace};
 use crate::links::{Joined, Post};
 use crate::memory::{Memory, Regions};
 use crate::refusal::{self, Refusal};
 use crate::segments::SegmentBuffers;
+use crate::slab::Slab;
 use crate::turns::{Turns, Waiter};
 use crate::{ffi, refusal::End};
 
@@ -49,13 +51,20 @@ pub(crate) struct Core {
 }
 
 /// What there is from init to finalize.
-struct Round {
+pub(crate) struct Round {
     _starter: Symmetric<'static, u64>,
-    heap: GlobalHeap<'static>,
+    pub(crate) heap: GlobalHeap<'static>,
     /// A word for each step of a meeting.
     lines: Symmetric<'static, u64>,
     meetings: u64,
     links: Links,
+    pub(crate) workspaces: Workspaces,
+}
+
+/// The workspaces that this rank knows, and where the next begins.
+pub(crate) struct Workspaces {
+    pub(crate) settings: workspace::Settings,
+    pub(crate) known: Slab<Workspace>,
 }
 
 /// Channels and segment buffers.
@@ -244,6 +253,19 @@ impl Library {
         })
     }
 
+    /// Does something with the heap.
+    pub(crate) fn with_heap<R>(&self, f: impl FnOnce(&GlobalHeap<'static>) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.with_round(|round, _| f(&round.heap))
+    }
+
+    /// Does something with what there is from init to finalize.
+    pub(crate) fn with_round<R>(&self, f: impl FnOnce(&mut Round, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.turns.with(|core| {
+            let job = core.job;
+            f(core.round()?.0, job)
+        })
+    }
+
     /// Does something with channels and segment buffers.
     pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
         self.turns.with(|core| {
@@ -300,7 +322,8 @@ impl Library {
             self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
             let post = Post::new(core.job.alloc::<u64>(1)?);
             let links = Links { post, channels: Channels::new(), segments: SegmentBuffers::new() };
-            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0, links });
+            let workspaces = Workspaces { settings: workspace::Settings::DEFAULT, known: Slab::new(1) };
+            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0, links, workspaces });
             // Nobody writes to memory that its owner has yet to clear.
             core.job.barrier()
         });

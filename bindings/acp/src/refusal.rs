@@ -61,6 +61,18 @@ pub(crate) enum Refusal {
     Connected,
     #[error("no segment {0}")]
     NoSegment(&'static str),
+    #[error("there is no place with number {0}")]
+    Index(i32),
+    #[error("the two places are not one after the other in one container")]
+    Foreign,
+    #[error("the end is no element")]
+    End,
+    #[error("a table is on some ranks, with some slots on each, and a workspace has some bytes on each")]
+    NoRanks,
+    #[error("no memory is left for {0} bytes")]
+    Large(usize),
+    #[error("{0:#x} is not a workspace")]
+    Workspace(usize),
     #[error("too many {0}")]
     TooMany(&'static str),
     #[error(transparent)]
@@ -75,6 +87,7 @@ pub(crate) enum Refusal {
 pub(crate) enum End {
     Destination,
     Source,
+    Container,
 }
 
 impl fmt::Display for End {
@@ -82,6 +95,7 @@ impl fmt::Display for End {
         f.write_str(match self {
             Self::Destination => "destination",
             Self::Source => "source",
+            Self::Container => "container's",
         })
     }
 }

@@ -121,7 +121,8 @@ impl<'h, 'w> Placed<'h, 'w> {
         self.clear(None)?;
         let (directory, heap) = (&self.table.buckets, self.table.heap());
         let rows = self.rows()?;
-        self.world().put(directory.at, &[0])?.wait()?;
+        // Who uses it regardless finds null addresses, as long as its memory is nobody else's.
+        self.world().put(directory.at, &vec![0; DIRECTORY_WORDS as usize + rows.len()])?.wait()?;
         rows.into_iter().try_for_each(|row| heap.free(GlobalAddress::from_bits(row)))?;
         heap.free(directory.at.address())
     }
