@@ -10,6 +10,7 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
+//! | [`kmers`] | the words of a file of sequences, counted by all ranks in one table |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -22,6 +23,7 @@ pub mod counter;
 pub mod fields;
 pub mod himeno;
 pub mod incast;
+pub mod kmers;
 pub mod particles;
 pub mod ring;
 pub mod tsp;
@@ -54,6 +56,12 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program { name: "incast", summary: "many ranks send to one, by several ways", check: incast::check, main: incast::main },
     Program { name: "counter", summary: "all ranks add to one shared variable", check: counter::check, main: counter::main },
+    Program {
+        name: "kmers",
+        summary: "the words of sequences, counted by all ranks together",
+        check: kmers::check,
+        main: kmers::main,
+    },
     Program {
         name: "tsp",
         summary: "the shortest round trip through some cities, by all ranks together",

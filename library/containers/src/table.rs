@@ -21,12 +21,15 @@ use crate::GlobalHeap;
 use crate::hash::{hash, place};
 use crate::state::{BUSY, GONE, KIND_MASK};
 
-/// Words of an element before its key: its successor, its hash, its state, and the bytes of its key.
-const HEADER_WORDS: usize = 4;
+/// Words of an element before its key: its successor, its tag, and its state.
+const HEADER_WORDS: usize = 3;
 const NEXT: usize = 0;
-const HASH: usize = 1;
+const TAG: usize = 1;
 const STATE: usize = 2;
-const KEY_BYTES: usize = 3;
+
+/// Low bits of a tag, for how many bytes the key has; above them are those of its hash.
+const KEY_BITS: u32 = 24;
+const KEY_BYTES_MAX: usize = (1 << KEY_BITS) - 1;
 
 /// Bytes of an element before its key.
 pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
@@ -138,7 +141,7 @@ impl<'h, 'w> Table<'h, 'w> {
             let mut at = self.buckets.0.local().load(bucket);
             while at != 0 {
                 let element = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(at))?;
-                let key_bytes = self.world().get(element.add(KEY_BYTES as u64))? as usize;
+                let key_bytes = key_bytes(self.world().get(element.add(TAG as u64))?);
                 let key_words = key_bytes.div_ceil(8);
                 words.resize(HEADER_WORDS + key_words + value_words, 0);
                 self.world().get_into(element, &mut words)?;
@@ -186,6 +189,9 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
 
     /// Finds a key, or adds it with a value and a state.
     pub(crate) fn find_or_add(&self, key: &[u8], value: &[u64], state: u64) -> Result<Element> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::TooLong { what: "key", bytes: key.len(), limit: KEY_BYTES_MAX });
+        }
         let hash = hash(key);
         let (rank, bucket) = self.buckets.find(self.world(), hash)?;
         let own = &mut *self.state.borrow_mut();
@@ -208,7 +214,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             };
             room = Some(at);
             own.words.clear();
-            own.words.extend([head, hash, state, key.len() as u64]);
+            own.words.extend([head, tag(hash, key), state]);
             own.words.extend(words_of(key));
             own.words.extend(value);
             let written = self.world().put(at, &own.words)?;
@@ -225,7 +231,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
     pub(crate) fn header(&self, at: GlobalAddress) -> Result<[u64; 3]> {
         let mut words = [0; HEADER_WORDS];
         self.world().get_into(GlobalPtr::<u64>::from_address(at)?, &mut words)?;
-        Ok([words[NEXT], words[STATE], words[KEY_BYTES]])
+        Ok([words[NEXT], words[STATE], key_bytes(words[TAG]) as u64])
     }
 
     /// Makes the key of a map's element gone; whether it was there.
@@ -299,8 +305,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             let wanted = HEADER_WORDS + key_words + value.len();
             words.resize(wanted.min(self.words_left(at)), 0);
             self.world().get_into(at, words)?;
-            let is_it =
-                words.len() == wanted && (words[HASH], words[KEY_BYTES]) == (hash, key.len() as u64) && words[STATE] != DEAD;
+            let is_it = words.len() == wanted && words[TAG] == tag(hash, key) && words[STATE] != DEAD;
             if is_it && words[HEADER_WORDS..].iter().copied().zip(words_of(key)).all(|(one, other)| one == other) {
                 value.copy_from_slice(&words[HEADER_WORDS + key_words..]);
                 return Ok(Some(Element { at, state: words[STATE], is_new: false }));
@@ -331,6 +336,15 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         };
         Ok(GlobalPtr::from_address(chunk.start)?.add(chunk.used / 8))
     }
+}
+
+/// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.
+fn tag(hash: u64, key: &[u8]) -> u64 {
+    hash << KEY_BITS | (key.len() & KEY_BYTES_MAX) as u64
+}
+
+fn key_bytes(tag: u64) -> usize {
+    tag as usize & KEY_BYTES_MAX
 }
 
 /// Bytes as words, the last filled up with zeros.
