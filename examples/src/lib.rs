@@ -10,6 +10,7 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
+//! | [`kmers`] | the words of a file of sequences, counted by all ranks in one table |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -22,6 +23,7 @@ pub mod counter;
 pub mod fields;
 pub mod himeno;
 pub mod incast;
+pub mod kmers;
 pub mod particles;
 pub mod ring;
 pub mod tsp;
@@ -46,6 +48,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(alltoall, "the time until every rank has put to every other"),
     program!(incast, "many ranks send to one, by several ways"),
     program!(counter, "all ranks add to one shared variable"),
+    program!(kmers, "the words of sequences, counted by all ranks together"),
     program!(tsp, "the shortest round trip through some cities, by all ranks together"),
     program!(particles, "particles go to the ranks that own their places"),
 ];
