@@ -10,6 +10,9 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
+//! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
+//! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
+//! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -17,13 +20,17 @@
 
 pub mod alltoall;
 pub mod barrier;
+mod beside;
 pub mod collectives;
 pub mod counter;
 pub mod fields;
 pub mod himeno;
 pub mod incast;
+pub mod kmeans;
+pub mod lu;
 pub mod particles;
 pub mod ring;
+pub mod sor;
 pub mod tsp;
 mod usage;
 
@@ -60,6 +67,9 @@ pub const PROGRAMS: &[Program] = &[
         check: tsp::check,
         main: tsp::main,
     },
+    Program { name: "sor", summary: "red-black relaxation of a grid that ranks share", check: sor::check, main: sor::main },
+    Program { name: "lu", summary: "a matrix factored in blocks that ranks share", check: lu::check, main: lu::main },
+    Program { name: "kmeans", summary: "clusters of points, by all ranks together", check: kmeans::check, main: kmeans::main },
     Program {
         name: "particles",
         summary: "particles go to the ranks that own their places",
