@@ -8,7 +8,7 @@ use clap::Parser;
 use pelago::dsm::Bundle;
 use pelago::{Duration, Rank, World};
 
-use crate::beside::{Taken, judge};
+use crate::beside::{Taken, judge, whole_pages};
 use crate::usage::{Stop, at_least_one, exit, parse};
 
 /// Coordinates of a point: whole numbers, so that sums are the same in any order.
@@ -95,10 +95,10 @@ fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         }
     }
     let statistics = shared.statistics();
-    let whole = statistics.brought * ((clusters * (DIMENSIONS + 1) + 1) * size_of::<u64>()) as u64;
+    let whole = whole_pages(statistics.brought, (clusters * (DIMENSIONS + 1) + 1) * size_of::<u64>());
     let taken = Taken::since(world, start, statistics.bytes, whole)?;
     let what = format!("kmeans points {points} clusters {clusters}");
-    judge(world, what, &taken, || Ok(alone(world, points, clusters, arguments.rounds) == means))
+    judge(world, what, &taken, || alone(world, points, clusters, arguments.rounds) == means)
 }
 
 /// What one rank finds.

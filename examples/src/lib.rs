@@ -13,6 +13,7 @@
 //! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
 //! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
 //! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
+//! | [`litmus`] | what ranks may see of each other's writes; forbidden outcomes are counted |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -27,6 +28,7 @@ pub mod fields;
 pub mod himeno;
 pub mod incast;
 pub mod kmeans;
+pub mod litmus;
 pub mod lu;
 pub mod particles;
 pub mod ring;
@@ -67,6 +69,7 @@ pub const PROGRAMS: &[Program] = &[
         check: tsp::check,
         main: tsp::main,
     },
+    Program { name: "litmus", summary: "what ranks may see of each other's writes", check: litmus::check, main: litmus::main },
     Program { name: "sor", summary: "red-black relaxation of a grid that ranks share", check: sor::check, main: sor::main },
     Program { name: "lu", summary: "a matrix factored in blocks that ranks share", check: lu::check, main: lu::main },
     Program { name: "kmeans", summary: "clusters of points, by all ranks together", check: kmeans::check, main: kmeans::main },

@@ -36,7 +36,7 @@ struct Arguments {
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
-        Ok(arguments) => factor(world, Matrix { blocks: arguments.blocks as usize, rows: arguments.rows as usize }),
+        Ok(arguments) => factor(world, Matrix::new(arguments, world.size())),
         Err(stop) => Ok(stop.tell("lu", world)),
     });
     exit("lu", result)
@@ -59,9 +59,9 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
 }
 
 fn factor(world: &World, matrix: Matrix) -> pelago::Result<ExitCode> {
-    let Matrix { blocks, rows } = matrix;
+    let Matrix { blocks, rows, .. } = matrix;
     let settings = RegionSettings { page_length: Some(rows * rows), homes: Homes::Cyclic, ..RegionSettings::default() };
-    let mut region = Region::<f64>::new(world, blocks * blocks * rows * rows, settings)?;
+    let mut region = Region::<f64>::new(world, matrix.length(), settings)?;
     let is_mine = |place: Place| matrix.number(place) % world.size() as usize == world.rank().index();
     for place in matrix.places(0, 0).filter(|&place| is_mine(place)) {
         let elements = matrix.elements(place);
@@ -95,9 +95,8 @@ fn factor(world: &World, matrix: Matrix) -> pelago::Result<ExitCode> {
     let whole = after.bytes_of_whole_pages - before.bytes_of_whole_pages;
     let taken = Taken::since(world, start, after.bytes() - before.bytes(), whole)?;
     let what = format!("lu size {} block {rows}", blocks * rows);
-    let ended = judge(world, what, &taken, || Ok(matrix.alone(world) == region.read(0..region.len())?))?;
-    world.barrier()?;
-    Ok(ended)
+    let found = if world.rank().number() == 0 { region.read(0..matrix.length())? } else { &[] };
+    judge(world, what, &taken, || matrix.alone(world) == found)
 }
 
 /// A block: its row and its column among the blocks.
@@ -108,11 +107,24 @@ type Place = (usize, usize);
 struct Matrix {
     blocks: usize,
     rows: usize,
+    /// Pages from a block to the one below it: such that the ranks of a row follow each other, one further in the next row.
+    stride: usize,
 }
 
 impl Matrix {
+    fn new(arguments: &Arguments, ranks: u32) -> Self {
+        let (blocks, ranks) = (arguments.blocks as usize, ranks as usize);
+        let stride = (blocks..).find(|stride| stride % ranks == 1 % ranks).expect("one of as many as there are ranks");
+        Self { blocks, rows: arguments.rows as usize, stride }
+    }
+
+    /// Elements, with those of pages that are no block.
+    fn length(self) -> usize {
+        self.elements((self.blocks - 1, self.blocks - 1)).end
+    }
+
     fn number(self, (row, column): Place) -> usize {
-        row * self.blocks + column
+        row * self.stride + column
     }
 
     fn elements(self, place: Place) -> Range<usize> {
@@ -141,7 +153,7 @@ impl Matrix {
 
     /// What one rank finds.
     fn alone(self, world: &World) -> Vec<f64> {
-        let mut all = vec![0.0; self.elements((self.blocks - 1, self.blocks - 1)).end];
+        let mut all = vec![0.0; self.length()];
         for place in self.places(0, 0) {
             self.begin(place, &mut all[self.elements(place)]);
         }
@@ -234,8 +246,8 @@ mod tests {
 
     #[test]
     fn the_product_of_the_triangles_is_the_matrix() {
-        let matrix = Matrix { blocks: 3, rows: 4 };
-        let (size, mut first) = (12, vec![0.0; 144]);
+        let matrix = Matrix::new(&Arguments { blocks: 3, rows: 4 }, 2);
+        let (size, mut first) = (12, vec![0.0; matrix.length()]);
         matrix.places(0, 0).for_each(|place| matrix.begin(place, &mut first[matrix.elements(place)]));
         let ended: pelago::Result<()> = pelago::run(|world| {
             let found = matrix.alone(world);

@@ -10,8 +10,11 @@ use pelago::{Duration, World};
 use crate::beside::{Taken, judge};
 use crate::usage::{Stop, at_least_one, exit, parse};
 
+/// Points of a page, at most.
+const PAGE_MAX: u32 = 1 << 15;
+
 /// Inner rows, at most: one row is a page.
-const SIZE_MAX: u32 = 32_766;
+const SIZE_MAX: u32 = PAGE_MAX - 2;
 
 /// Weight of what a point should be.
 const OMEGA: f64 = 1.5;
@@ -29,13 +32,16 @@ struct Arguments {
     /// How often all points are relaxed
     #[arg(long, value_name = "I", default_value_t = 20, allow_negative_numbers = true, value_parser = at_least_one)]
     iterations: u32,
+    /// How many points a page has; by default, a row
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = page)]
+    page: Option<u32>,
 }
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
-        Ok(arguments) => relax(world, Grid { side: arguments.size as usize + 2 }, arguments.iterations),
+        Ok(arguments) => relax(world, Grid { side: arguments.size as usize + 2 }, arguments),
         Err(stop) => Ok(stop.tell("sor", world)),
     });
     exit("sor", result)
@@ -54,9 +60,15 @@ fn size(text: &str) -> Result<u32, String> {
     size.ok_or_else(|| format!("a grid has from 1 to {SIZE_MAX} inner rows"))
 }
 
-fn relax(world: &World, grid: Grid, iterations: u32) -> pelago::Result<ExitCode> {
-    let side = grid.side;
-    let settings = RegionSettings { page_length: Some(side), ..RegionSettings::default() };
+fn page(text: &str) -> Result<u32, String> {
+    let page = text.parse().ok().filter(|page| (1..=PAGE_MAX).contains(page));
+    page.ok_or_else(|| format!("a page has from 1 to {PAGE_MAX} points"))
+}
+
+fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let (side, iterations) = (grid.side, arguments.iterations);
+    let page_length = arguments.page.map_or(side, |page| page as usize);
+    let settings = RegionSettings { page_length: Some(page_length), ..RegionSettings::default() };
     let mut field = Region::<f64>::new(world, side * side, settings)?;
     // The blocks in which pages have their homes.
     let block = side.div_ceil(world.size() as usize);
@@ -79,10 +91,9 @@ fn relax(world: &World, grid: Grid, iterations: u32) -> pelago::Result<ExitCode>
     let taken = Taken::since(world, start, after.bytes() - before.bytes(), whole)?;
     field.give(grid.points(&inner))?;
     field.barrier()?;
-    let what = format!("sor size {} iterations {iterations}", side - 2);
-    let ended = judge(world, what, &taken, || Ok(grid.alone(world, iterations) == field.read(0..side * side)?))?;
-    world.barrier()?;
-    Ok(ended)
+    let what = format!("sor size {} iterations {iterations} page {page_length}", side - 2);
+    let found = if world.rank().number() == 0 { field.read(0..side * side)? } else { &[] };
+    judge(world, what, &taken, || grid.alone(world, iterations) == found)
 }
 
 /// A square of points, the outer of which stay as they are.
@@ -143,7 +154,8 @@ mod tests {
     #[test]
     fn arguments_are_checked_before_any_rank_starts() {
         let check = |text: &str| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), 2);
-        assert_eq!(check("--size 5 --iterations 2"), Ok(()));
+        assert_eq!(check("--size 5 --iterations 2 --page 100"), Ok(()));
+        assert!(check("--page 0").is_err() && check("--page 32769").is_err());
         assert!(check("--size 0").is_err() && check("--size 32767").is_err() && check("--iterations 0").is_err());
     }
 }

@@ -96,7 +96,7 @@ impl<'w> Log<'w> {
     pub(super) fn append(&mut self, changes: &[Change]) -> Result<()> {
         let all = [Change::All];
         let changes = if changes.len() > self.ring / 4 { &all } else { changes };
-        if changes.is_empty() {
+        if changes.is_empty() || self.world.size() == 1 {
             return Ok(());
         }
         let count = changes.len() as u64;
