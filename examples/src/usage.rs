@@ -73,18 +73,7 @@ pub(crate) struct Borders {
 impl Borders {
     /// What a plan is told; the line that says what is wrong if there is no rail of a name.
     pub(crate) fn settings(&self, world: &World, halo: Halo) -> Result<Settings, Stop> {
-        let rails = world.rails();
-        let rail = |name: &String| {
-            if name == "-" {
-                return Ok(Open(None));
-            }
-            let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
-            let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
-            found
-                .map(|rail| Open(Some(rail)))
-                .ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
-        };
-        let by: Vec<Open<Rail>> = self.rail.iter().map(rail).collect::<Result<_, _>>()?;
+        let by: Vec<_> = self.rail.iter().map(|name| rail(world, name).map(Open)).collect::<Result<_, _>>()?;
         Ok(Settings {
             methods: for_each_dimension(&self.method)?,
             rails: for_each_dimension(&by)?,
@@ -92,6 +81,17 @@ impl Borders {
             ..Settings::new(halo)
         })
     }
+}
+
+/// The rail of a name; none for -, which leaves it open.
+pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
+    if name == "-" {
+        return Ok(None);
+    }
+    let rails = world.rails();
+    let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
+    let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 
 /// The arguments that follow a program's name.
