@@ -39,7 +39,7 @@ pub struct Choice {
 pub struct Candidate {
     /// What it is called.
     pub name: String,
-    /// The lower quartile of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
+    /// The median of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
     /// The same on the neighbour; for a route or a set of rails, on the slowest rank.
     pub there: Option<Duration>,

@@ -18,11 +18,14 @@ use crate::nodes::Nodes;
 use crate::settings::{Method, Settings};
 use crate::step::{Step, count, leading, number, of_number, opposite};
 
-/// Exchanges before the first that counts: pages are made, and ways through the network are found.
-const WARM_UP: usize = 2;
+/// Rounds of a trial at most. In each of them every way has its turn, and another is the first: what changes meanwhile, changes for all.
+const ROUNDS_MAX: usize = 5;
 
-/// Exchanges of which the lower quartile counts: whatever else a machine does only adds to some of them.
-const SAMPLES: usize = 15;
+/// Exchanges of a turn. The first finds cells where the way before has left them, and does not count.
+const TURN: usize = 4;
+
+/// A figure stands when a round moves it by no more than a part of it, one in so many.
+const SAME: u64 = 200;
 
 /// What is proposed stays unless another costs less than so many hundredths of it: figures of one day differ from those of the next.
 const CLEARLY_CHEAPER_PERCENT: u64 = 95;
@@ -58,29 +61,60 @@ pub(crate) fn choose<'w, T: Pod, const D: usize>(
     Ok((explained.collect(), sets))
 }
 
-/// The lower quartile of exchanges over those links that `takes_part` names, halos read.
-pub(crate) fn measure<'w, T: Pod, const D: usize>(
+/// One exchange over those links that `takes_part` names, halos read.
+pub(crate) fn once<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     takes_part: impl Fn(&Link<'w, D>) -> bool,
 ) -> Result<Duration> {
-    let mut taken = [Duration::ZERO; SAMPLES];
-    for sample in 0..WARM_UP + SAMPLES {
-        let world = exchange.boxes.world;
-        for link in exchange.links.iter().filter(|link| takes_part(link)) {
-            use_borders(link, fields);
+    let world = exchange.boxes.world;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        use_borders(link, fields);
+    }
+    // Who comes late would cost the others what it takes itself.
+    world.barrier()?;
+    let start = world.now();
+    exchange.exchange(fields, &takes_part)?;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        read_halos(link, fields);
+    }
+    Ok(world.now() - start)
+}
+
+/// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
+/// part. Ends when nobody's figures move any more. Collective.
+fn take_turns(
+    world: &World,
+    ways: usize,
+    mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
+) -> Result<Vec<Option<Duration>>> {
+    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
+    let mut figures: Vec<Option<Duration>> = vec![None; ways];
+    for round in 0..ROUNDS_MAX {
+        for which in (0..ways).map(|turn| (round + turn) % ways) {
+            for number in 0..TURN {
+                let taken = exchange(which)?;
+                samples[which].extend(taken.filter(|_| number > 0));
+            }
         }
-        let start = world.now();
-        exchange.exchange(fields, &takes_part)?;
-        for link in exchange.links.iter().filter(|link| takes_part(link)) {
-            read_halos(link, fields);
+        let before = figures.clone();
+        for (figure, samples) in figures.iter_mut().zip(&mut samples) {
+            samples.sort_unstable();
+            *figure = samples.get(samples.len() / 2).copied();
         }
-        if let Some(sample) = sample.checked_sub(WARM_UP) {
-            taken[sample] = world.now() - start;
+        let mut move_still = [u64::from(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))];
+        world.allreduce(&mut move_still, u64::max)?;
+        if move_still == [0] {
+            break;
         }
     }
-    taken.sort();
-    Ok(taken[SAMPLES / 4])
+    Ok(figures)
+}
+
+/// Whether a figure has become another.
+fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
+    let [before, now] = [before, now].map(|figure| figure.map_or(0, Duration::as_picoseconds));
+    before.abs_diff(now) > now / SAME
 }
 
 /// What a way costs here and at the neighbour.
@@ -234,17 +268,27 @@ fn measure_links<'w, T: Pod, const D: usize>(
 ) -> Result<Vec<Vec<Cost>>> {
     let (world, ways) = (exchange.boxes.world, &ground.ways);
     let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
+    let steps = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
+    let is_tried = |link: &Link<'_, D>, step, means| is_of(link, step) && ground.considers(link, means);
+    // All take part in the turns of all ways that anybody tries.
+    let every = steps().flat_map(|step| ways.iter().map(move |&means| (step, means)));
+    let mut tried: Vec<u64> =
+        every.map(|(step, means)| u64::from(exchange.links.iter().any(|link| is_tried(link, step, means)))).collect();
+    world.allreduce(&mut tried, u64::max)?;
     let mut here = vec![vec![NEVER; ways.len()]; exchange.links.len()];
-    for step in (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>) {
-        for (which, &means) in ways.iter().enumerate() {
-            let is_tried = |link: &Link<'_, D>| is_of(link, step) && ground.considers(link, means);
-            if !exchange.links.iter().any(is_tried) {
-                continue;
-            }
-            exchange.links.iter_mut().filter(|link| is_tried(link)).for_each(|link| link.take(means));
-            let cost = measure(exchange, fields, is_tried)?;
-            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link)) {
-                here[which] = cost.as_picoseconds();
+    for (step, tried) in steps().zip(tried.chunks(ways.len())) {
+        let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
+        let costs = take_turns(world, tried.len(), |turn| {
+            let means = ways[tried[turn]];
+            let takes_part = |link: &Link<'_, D>| is_tried(link, step, means);
+            let any = exchange.links.iter().any(takes_part);
+            exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.take(means));
+            let taken = once(exchange, fields, takes_part)?;
+            Ok(any.then_some(taken))
+        })?;
+        for (&which, cost) in tried.iter().zip(costs) {
+            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, step, ways[which])) {
+                here[which] = cost.map_or(NEVER, Duration::as_picoseconds);
             }
         }
     }
@@ -278,11 +322,10 @@ fn choose_set<'w, T: Pod, const D: usize>(
     if sets.is_empty() {
         return Ok(Vec::new());
     }
-    let mut race = Race::default();
-    for set in [None].into_iter().chain(sets.iter().map(Some)) {
-        ground.apply(exchange, figures, set);
-        race.run(exchange, fields)?;
-    }
+    let race = Race::run(exchange.boxes.world, 1 + sets.len(), |which| {
+        ground.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
+        once(exchange, fields, |_| true)
+    })?;
     ground.apply(exchange, figures, race.winner().checked_sub(1).map(|which| &sets[which]));
     Ok(race.candidates(|which| match which.checked_sub(1) {
         None => "each its own".into(),
@@ -291,21 +334,16 @@ fn choose_set<'w, T: Pod, const D: usize>(
 }
 
 /// Ways of which each was tried for whole exchanges, the proposed one first: the cost here and on the slowest rank.
-#[derive(Default)]
 pub(crate) struct Race(Vec<[Duration; 2]>);
 
 impl Race {
-    /// Tries the exchange as it is now. Collective.
-    pub(crate) fn run<'w, T: Pod, const D: usize>(
-        &mut self,
-        exchange: &mut Exchange<'w, T, D>,
-        fields: &mut [Field<'w, T, D>],
-    ) -> Result<()> {
-        let here = measure(exchange, fields, |_| true)?;
-        let mut slowest = [here.as_picoseconds()];
-        exchange.boxes.world.allreduce(&mut slowest, u64::max)?;
-        self.0.push([here, Duration::from_picoseconds(slowest[0])]);
-        Ok(())
+    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. Collective.
+    pub(crate) fn run(world: &World, ways: usize, mut exchange: impl FnMut(usize) -> Result<Duration>) -> Result<Self> {
+        let here = take_turns(world, ways, |which| exchange(which).map(Some))?;
+        let here: Vec<Duration> = here.into_iter().map(Option::unwrap_or_default).collect();
+        let mut slowest: Vec<u64> = here.iter().map(|here| here.as_picoseconds()).collect();
+        world.allreduce(&mut slowest, u64::max)?;
+        Ok(Self(here.into_iter().zip(slowest).map(|(here, slowest)| [here, Duration::from_picoseconds(slowest)]).collect()))
     }
 
     /// The first, unless another is clearly cheaper.
