@@ -1,7 +1,6 @@
 //! What plans do not allocate once they are made.
 
 #[path = "../../../runtime/rma/tests/support/counting.rs"]
-#[allow(unsafe_code)]
 mod counting;
 #[path = "../../../runtime/rma/tests/support/mod.rs"]
 #[allow(dead_code)]

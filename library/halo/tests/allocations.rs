@@ -1,7 +1,6 @@
 //! An exchange allocates nothing.
 
 #[path = "../../../runtime/rma/tests/support/counting.rs"]
-#[allow(unsafe_code)]
 mod counting;
 #[path = "../../../runtime/rma/tests/support/mod.rs"]
 #[allow(dead_code)]

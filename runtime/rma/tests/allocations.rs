@@ -1,7 +1,6 @@
 //! What operations do not allocate.
 
 #[path = "support/counting.rs"]
-#[allow(unsafe_code)]
 mod counting;
 mod scripted;
 

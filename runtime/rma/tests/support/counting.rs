@@ -1,4 +1,5 @@
 //! The allocator of the system, which counts for each thread what it is asked for. A test that takes this module in is counted.
+#![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
