@@ -31,16 +31,24 @@ const PREPARED_MAX: usize = 32;
 /// Entries of the table of choices.
 const TABLE_MAX: usize = 256;
 
-/// Candidates that a trial tries, beside the simplest one.
+/// Candidates that a trial tries whatever they need, beside the simplest one: the best by the model.
 const TRIED: usize = 3;
+
+/// Messages of a member in candidates that it tries too: a model may be wrong, but trials are to end.
+const TRIED_MESSAGES_MAX: u64 = 512;
+
+/// A candidate whose first batch takes so many times as long as those of another is tried no further.
+const HOPELESS: u64 = 3;
 
 /// Batches of a trial at most; it ends sooner when two one after the other differ by no more than one in `TRIAL_SAME`.
 const TRIAL_BATCHES_MAX: usize = 9;
 const TRIAL_SAME: u64 = 200;
 
-/// How long a batch is to last, and how many operations it has at most: the clock is read around all of them.
+/// How long a batch is to last, and how many operations it has at least and at most: the clock is read around all of them, which follow one
+/// another as in a program that does many. Where one is long there are two.
 const TRIAL_BATCH: Duration = Duration::from_microseconds(100);
-const TRIAL_OPERATIONS_MAX: u64 = 64;
+const TRIAL_OPERATIONS: (u64, u64) = (8, 64);
+const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
 
 /// Bytes of a piece of an operation whose pieces follow one another through members: long beside the time of a message, short
 /// beside what a processor keeps near.
@@ -514,13 +522,15 @@ impl<'w> Collectives<'w> {
         }
     }
 
-    /// Measures the best candidates and the simplest by all rails, and returns the fastest; the predicted one, if it is not slower by a twentieth.
+    /// Measures the candidates by all rails, the best by the model first, and returns the fastest; one that was measured before, if it is not slower
+    /// by a twentieth.
     fn try_out<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, candidates: &mut [Candidate]) -> Result<(Algorithm, Rails)> {
         let simplest = candidates.iter().map(|candidate| candidate.algorithm).min_by_key(|algorithm| *algorithm as u8);
         let all_rails = self.rails_to_try();
         let mut best: Option<((Algorithm, Rails), Duration)> = None;
         for (index, candidate) in candidates.iter_mut().enumerate() {
-            if index >= TRIED && Some(candidate.algorithm) != simplest {
+            let is_cheap = candidate.promise.messages <= TRIED_MESSAGES_MAX;
+            if index >= TRIED && !is_cheap && Some(candidate.algorithm) != simplest {
                 continue;
             }
             for &rails in &all_rails {
@@ -528,7 +538,7 @@ impl<'w> Collectives<'w> {
                     Err(Error::NoMemory { .. }) => continue,
                     made => made?,
                 };
-                let measured = self.time::<T>(key, state, fold)?;
+                let measured = self.time::<T>(key, state, fold, best.map(|(_, least)| least))?;
                 if candidate.measured.is_none_or(|least| measured < least) {
                     (candidate.measured, candidate.rails) = (Some(measured), rails);
                 }
@@ -542,8 +552,8 @@ impl<'w> Collectives<'w> {
     }
 
     /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
-    /// simulation, two batches say as much as many.
-    fn time<T: Pod>(&self, key: Key, mut state: State, fold: &dyn Fold<T>) -> Result<Duration> {
+    /// simulation, two batches say as much as many. `best` is that of another algorithm.
+    fn time<T: Pod>(&self, key: Key, mut state: State, fold: &dyn Fold<T>, best: Option<Duration>) -> Result<Duration> {
         let size = self.team.size();
         let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
         let input = of(key.operation.blocks_in(self.position, size));
@@ -551,11 +561,11 @@ impl<'w> Collectives<'w> {
         let [mut temporary, mut chunk] =
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);
-        // The first one touches pages, and tells how many operations a batch has.
-        let mut operations = None;
+        // The first operation touches pages, and tells how many a batch has; the first batch whether to go on.
+        let (mut operations, mut batch) = (1, 0);
         while times.len() < TRIAL_BATCHES_MAX {
             let start = self.world.now();
-            for _ in 0..operations.unwrap_or(1) {
+            for _ in 0..operations {
                 state.begin()?;
                 let ends = Ends {
                     input: Some(&input[..]),
@@ -569,12 +579,20 @@ impl<'w> Collectives<'w> {
             // Members do not run away from each other.
             let mut slowest = [(self.world.now() - start).as_picoseconds()];
             self.agree(&mut slowest, u64::max)?;
-            let Some(operations) = operations else {
-                let some = TRIAL_BATCH.as_picoseconds() / slowest[0].max(1);
-                operations = Some(some.clamp(1, TRIAL_OPERATIONS_MAX));
-                continue;
-            };
             let time = slowest[0] / operations;
+            batch += 1;
+            match batch {
+                1 => {
+                    let least = if time > TRIAL_LONG.as_picoseconds() { 2 } else { TRIAL_OPERATIONS.0 };
+                    operations = (TRIAL_BATCH.as_picoseconds() / time.max(1)).clamp(least, TRIAL_OPERATIONS.1);
+                    continue;
+                }
+                2 if best.is_some_and(|best| time / HOPELESS > best.as_picoseconds()) => {
+                    times.push(time);
+                    break;
+                }
+                _ => {}
+            }
             let is_same = times.last().is_some_and(|&last: &u64| last.abs_diff(time) <= last / TRIAL_SAME);
             times.push(time);
             if is_same {

@@ -14,28 +14,33 @@ use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Choice, Verdict};
 use crate::field::Field;
 use crate::link::Link;
-use crate::nodes::Nodes;
 use crate::settings::{Method, Settings};
 use crate::step::{Step, count, leading, number, of_number, opposite};
 
-/// Exchanges before the first that counts: pages are made, and ways through the network are found.
-const WARM_UP: usize = 2;
+/// Rounds of a trial at most. In each of them every way has its turn, and another is the first: what changes meanwhile, changes for all.
+const ROUNDS_MAX: usize = 5;
 
-/// Exchanges of which the lower quartile counts: whatever else a machine does only adds to some of them.
-const SAMPLES: usize = 15;
+/// Exchanges of a turn. The first finds cells where the way before has left them, and does not count.
+const TURN: usize = 4;
+
+/// A figure stands when a round moves it by no more than a part of it, one in so many.
+const SAME: u64 = 200;
 
 /// What is proposed stays unless another costs less than so many hundredths of it: figures of one day differ from those of the next.
-const CLEARLY_CHEAPER_PERCENT: u64 = 95;
+pub(crate) const CHEAPER_PERCENT: u64 = 95;
+
+/// The same of sets, whose figures are those of whole exchanges.
+const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
 /// Sets of rails that are tried at most; where there would be more, those that have one rail for all.
-const SETS_MAX: usize = 32;
+const SETS_MAX: usize = 16;
 
 /// What stands for the cost of a way that was not tried.
 const NEVER: u64 = u64::MAX;
 
-/// Whether `cost` beats what is proposed.
-pub(crate) fn is_clearly_cheaper(cost: Duration, proposed: Duration) -> bool {
-    u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(CLEARLY_CHEAPER_PERCENT)
+/// Whether `cost` is less than so many hundredths of what is proposed.
+fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
+    u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(percent)
 }
 
 /// Decides for every link how it goes, as its neighbour does; and says what came of the sets of rails that were tried. Collective.
@@ -58,29 +63,60 @@ pub(crate) fn choose<'w, T: Pod, const D: usize>(
     Ok((explained.collect(), sets))
 }
 
-/// The lower quartile of exchanges over those links that `takes_part` names, halos read.
-pub(crate) fn measure<'w, T: Pod, const D: usize>(
+/// One exchange over those links that `takes_part` names, halos read.
+pub(crate) fn once<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     takes_part: impl Fn(&Link<'w, D>) -> bool,
 ) -> Result<Duration> {
-    let mut taken = [Duration::ZERO; SAMPLES];
-    for sample in 0..WARM_UP + SAMPLES {
-        let world = exchange.boxes.world;
-        for link in exchange.links.iter().filter(|link| takes_part(link)) {
-            use_borders(link, fields);
+    let world = exchange.boxes.world;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        use_borders(link, fields);
+    }
+    // Who comes late would cost the others what it takes itself.
+    world.barrier()?;
+    let start = world.now();
+    exchange.exchange(fields, &takes_part)?;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        read_halos(link, fields);
+    }
+    Ok(world.now() - start)
+}
+
+/// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
+/// part. Ends when nobody's figures move any more. Collective.
+fn take_turns(
+    world: &World,
+    ways: usize,
+    mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
+) -> Result<Vec<Option<Duration>>> {
+    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
+    let mut figures: Vec<Option<Duration>> = vec![None; ways];
+    for round in 0..ROUNDS_MAX {
+        for which in (0..ways).map(|turn| (round + turn) % ways) {
+            for number in 0..TURN {
+                let taken = exchange(which)?;
+                samples[which].extend(taken.filter(|_| number > 0));
+            }
         }
-        let start = world.now();
-        exchange.exchange(fields, &takes_part)?;
-        for link in exchange.links.iter().filter(|link| takes_part(link)) {
-            read_halos(link, fields);
+        let before = figures.clone();
+        for (figure, samples) in figures.iter_mut().zip(&mut samples) {
+            samples.sort_unstable();
+            *figure = samples.get(samples.len() / 2).copied();
         }
-        if let Some(sample) = sample.checked_sub(WARM_UP) {
-            taken[sample] = world.now() - start;
+        let mut move_still = [u64::from(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))];
+        world.allreduce(&mut move_still, u64::max)?;
+        if move_still == [0] {
+            break;
         }
     }
-    taken.sort();
-    Ok(taken[SAMPLES / 4])
+    Ok(figures)
+}
+
+/// Whether a figure has become another.
+fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
+    let [before, now] = [before, now].map(|figure| figure.map_or(0, Duration::as_picoseconds));
+    before.abs_diff(now) > now / SAME
 }
 
 /// What a way costs here and at the neighbour.
@@ -153,22 +189,20 @@ impl<'w> Ground<'w> {
         let others = self.ways.iter().filter(|&&means| means != proposed && rail.is_none_or(|rail| rail == means.rail));
         let costs = others.filter_map(|&means| self.cost(figures, means).map(|cost| (cost, means)));
         match (costs.min_by_key(|(cost, _)| *cost), self.cost(figures, proposed)) {
-            (Some((cost, means)), Some(proposed)) if is_clearly_cheaper(cost, proposed) => means,
+            (Some((cost, means)), Some(proposed)) if is_cheaper(cost, proposed, CHEAPER_PERCENT) => means,
             (Some((_, means)), None) => means,
             _ => proposed,
         }
     }
 
-    /// Has every link go by the rail that a set has for it, where it may, by the best method there; else as is best for it alone.
-    fn apply<T: Pod, const D: usize>(
-        &self,
-        exchange: &mut Exchange<'_, T, D>,
-        figures: &[Vec<Cost>],
-        set: Option<&[Option<Rail>; D]>,
-    ) {
+    /// Has every link go the way that a set has for it, where it may, or else by its rail and the best method there; else as is best for it alone.
+    fn apply<T: Pod, const D: usize>(&self, exchange: &mut Exchange<'_, T, D>, figures: &[Vec<Cost>], set: Option<&Set<D>>) {
         for (link, figures) in exchange.links.iter_mut().zip(figures) {
-            let rail = set.and_then(|set| set[leading(link.way.step)]).filter(|&rail| self.allows(link, rail));
-            link.take(self.best(link, figures, rail));
+            let wish = set.and_then(|set| set[leading(link.way.step)]);
+            let way = wish.and_then(|wish| wish.method.map(|method| Means { method, rail: wish.rail }));
+            let rail = wish.map(|wish| wish.rail).filter(|&rail| self.allows(link, rail));
+            let way = way.filter(|&means| self.considers(link, means));
+            link.take(way.unwrap_or_else(|| self.best(link, figures, rail)));
         }
     }
 
@@ -207,29 +241,61 @@ impl<'w> Ground<'w> {
         }
     }
 
-    /// The sets of rails that are tried, one for the faces of each dimension in which there are neighbours and nothing was asked for.
-    fn sets<const D: usize>(&self, nodes: &Nodes<D>) -> Vec<[Option<Rail>; D]> {
-        let rails = || (0..self.names.len()).filter_map(Rail::new);
-        let is_free = |d: usize| nodes.is_joined(d) && self.settings.rails[d].is_none();
-        let free = (0..D).filter(|&d| is_free(d)).count() as u32;
-        if self.names.len() == 1 || free == 0 {
-            return Vec::new();
+    /// The sets that are tried: a way for each dimension in which there are neighbours, of those that some link considers there. Where there would
+    /// be too many, a rail for each, or one rail for all.
+    fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<Set<D>>> {
+        let mut open = [0_u64; D];
+        for link in &exchange.links {
+            let considered = self.ways.iter().map(|&means| u64::from(self.considers(link, means)));
+            open[leading(link.way.step)] |= considered.rev().fold(0, |set, bit| set << 1 | bit);
         }
-        if self.names.len().checked_pow(free).is_none_or(|sets| sets > SETS_MAX) {
-            return rails().map(|rail| std::array::from_fn(|d| is_free(d).then_some(rail))).collect();
+        self.world.allreduce(&mut open, |one, other| one | other)?;
+        if self.names.len() == 1 || open.iter().all(|open| open.count_ones() <= 1) {
+            return Ok(Vec::new());
         }
-        (0..D).filter(|&d| is_free(d)).fold(vec![[None; D]], |sets, d| {
-            let with = |set: [Option<Rail>; D]| {
-                rails().map(move |rail| {
-                    let mut set = set;
-                    set[d] = Some(rail);
-                    set
-                })
-            };
-            sets.into_iter().flat_map(with).collect()
-        })
+        let ways: [Vec<Wish>; D] = open.map(|open| {
+            let ways = self.ways.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
+            ways.map(|(_, &Means { method, rail })| Wish { rail, method: Some(method) }).collect()
+        });
+        let rails = ways.clone().map(|mut ways| {
+            ways.iter_mut().for_each(|wish| wish.method = None);
+            ways.dedup();
+            ways
+        });
+        let count = |choices: &[Vec<Wish>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
+        if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
+            return Ok(choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
+                let with = |set: Set<D>| {
+                    let open =
+                        choices.iter().map(move |&wish| std::array::from_fn(|at| if at == d { Some(wish) } else { set[at] }));
+                    open.chain(choices.is_empty().then_some(set))
+                };
+                sets.into_iter().flat_map(with).collect()
+            }));
+        }
+        let all = (0..self.names.len()).filter_map(Rail::new);
+        Ok(all.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|wish| wish.rail == rail))).collect())
+    }
+
+    /// What a set is called.
+    fn name<const D: usize>(&self, set: &Set<D>) -> String {
+        let of = |wish: Wish| match wish.method {
+            Some(method) => format!("{method} by {}", self.names[wish.rail.number()]),
+            None => self.names[wish.rail.number()].into(),
+        };
+        set.map(|wish| wish.map_or("-".into(), of)).join(", ")
     }
 }
+
+/// What is tried for the faces of a dimension: a way, or the best by a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wish {
+    rail: Rail,
+    method: Option<Method>,
+}
+
+/// One for each dimension in which there are neighbours.
+type Set<const D: usize> = [Option<Wish>; D];
 
 /// Measures each way on the links of each pair of steps, all other links at rest, and tells the neighbours.
 fn measure_links<'w, T: Pod, const D: usize>(
@@ -239,17 +305,27 @@ fn measure_links<'w, T: Pod, const D: usize>(
 ) -> Result<Vec<Vec<Cost>>> {
     let (world, ways) = (exchange.boxes.world, &ground.ways);
     let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
+    let steps = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
+    let is_tried = |link: &Link<'_, D>, step, means| is_of(link, step) && ground.considers(link, means);
+    // All take part in the turns of all ways that anybody tries.
+    let every = steps().flat_map(|step| ways.iter().map(move |&means| (step, means)));
+    let mut tried: Vec<u64> =
+        every.map(|(step, means)| u64::from(exchange.links.iter().any(|link| is_tried(link, step, means)))).collect();
+    world.allreduce(&mut tried, u64::max)?;
     let mut here = vec![vec![NEVER; ways.len()]; exchange.links.len()];
-    for step in (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>) {
-        for (which, &means) in ways.iter().enumerate() {
-            let is_tried = |link: &Link<'_, D>| is_of(link, step) && ground.considers(link, means);
-            if !exchange.links.iter().any(is_tried) {
-                continue;
-            }
-            exchange.links.iter_mut().filter(|link| is_tried(link)).for_each(|link| link.take(means));
-            let cost = measure(exchange, fields, is_tried)?;
-            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link)) {
-                here[which] = cost.as_picoseconds();
+    for (step, tried) in steps().zip(tried.chunks(ways.len())) {
+        let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
+        let costs = take_turns(world, tried.len(), |turn| {
+            let means = ways[tried[turn]];
+            let takes_part = |link: &Link<'_, D>| is_tried(link, step, means);
+            let any = exchange.links.iter().any(takes_part);
+            exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.take(means));
+            let taken = once(exchange, fields, takes_part)?;
+            Ok(any.then_some(taken))
+        })?;
+        for (&which, cost) in tried.iter().zip(costs) {
+            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, step, ways[which])) {
+                here[which] = cost.map_or(NEVER, Duration::as_picoseconds);
             }
         }
     }
@@ -271,52 +347,57 @@ fn is_of<const D: usize>(link: &Link<'_, D>, step: Step<D>) -> bool {
     link.way.step == step || link.way.step == opposite(step)
 }
 
-/// Tries whole exchanges with the rails of one set after the other, each link by its best method there, beside each link as is best for it alone:
-/// links that are at work together share rails. Takes the best. Collective.
+/// Tries whole exchanges by each set, beside each link as is best for it alone: links that are at work together share rails. Takes the best.
+/// Collective.
 fn choose_set<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     ground: &Ground<'_>,
     figures: &[Vec<Cost>],
 ) -> Result<Vec<Candidate>> {
-    let sets = ground.sets(exchange.nodes());
+    let sets = ground.sets(exchange)?;
     if sets.is_empty() {
         return Ok(Vec::new());
     }
-    let mut race = Race::default();
-    for set in [None].into_iter().chain(sets.iter().map(Some)) {
-        ground.apply(exchange, figures, set);
-        race.run(exchange, fields)?;
-    }
+    let race = Race::run(exchange.boxes.world, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
+        ground.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
+        once(exchange, fields, |_| true)
+    })?;
     ground.apply(exchange, figures, race.winner().checked_sub(1).map(|which| &sets[which]));
     Ok(race.candidates(|which| match which.checked_sub(1) {
         None => "each its own".into(),
-        Some(which) => sets[which].map(|rail| rail.map_or("-", |rail| ground.names[rail.number()])).join(", "),
+        Some(which) => ground.name(&sets[which]),
     }))
 }
 
 /// Ways of which each was tried for whole exchanges, the proposed one first: the cost here and on the slowest rank.
-#[derive(Default)]
-pub(crate) struct Race(Vec<[Duration; 2]>);
+pub(crate) struct Race {
+    costs: Vec<[Duration; 2]>,
+    percent: u64,
+}
 
 impl Race {
-    /// Tries the exchange as it is now. Collective.
-    pub(crate) fn run<'w, T: Pod, const D: usize>(
-        &mut self,
-        exchange: &mut Exchange<'w, T, D>,
-        fields: &mut [Field<'w, T, D>],
-    ) -> Result<()> {
-        let here = measure(exchange, fields, |_| true)?;
-        let mut slowest = [here.as_picoseconds()];
-        exchange.boxes.world.allreduce(&mut slowest, u64::max)?;
-        self.0.push([here, Duration::from_picoseconds(slowest[0])]);
-        Ok(())
+    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
+    /// hundredths of it. Collective.
+    pub(crate) fn run(
+        world: &World,
+        ways: usize,
+        percent: u64,
+        mut exchange: impl FnMut(usize) -> Result<Duration>,
+    ) -> Result<Self> {
+        let here = take_turns(world, ways, |which| exchange(which).map(Some))?;
+        let here: Vec<Duration> = here.into_iter().map(Option::unwrap_or_default).collect();
+        let mut slowest: Vec<u64> = here.iter().map(|here| here.as_picoseconds()).collect();
+        world.allreduce(&mut slowest, u64::max)?;
+        let costs = here.into_iter().zip(slowest).map(|(here, slowest)| [here, Duration::from_picoseconds(slowest)]).collect();
+        Ok(Self { costs, percent })
     }
 
     /// The first, unless another is clearly cheaper.
     pub(crate) fn winner(&self) -> usize {
-        let cheapest = (0..self.0.len()).min_by_key(|&which| self.0[which][1]).unwrap_or(0);
-        if cheapest > 0 && is_clearly_cheaper(self.0[cheapest][1], self.0[0][1]) { cheapest } else { 0 }
+        let cost = |which: usize| self.costs[which][1];
+        let cheapest = (0..self.costs.len()).min_by_key(|&which| cost(which)).unwrap_or(0);
+        if cheapest > 0 && is_cheaper(cost(cheapest), cost(0), self.percent) { cheapest } else { 0 }
     }
 
     /// What became of each.
@@ -325,7 +406,7 @@ impl Race {
         let verdict = |which: usize| match which == winner {
             true if which == 0 => Verdict::Proposed,
             true => Verdict::Cheaper,
-            false if self.0[which][1] < self.0[winner][1] => Verdict::NotClearlyCheaper,
+            false if self.costs[which][1] < self.costs[winner][1] => Verdict::NotClearlyCheaper,
             false => Verdict::Dearer,
         };
         let candidate = |(which, &[here, slowest]): (usize, &[Duration; 2])| Candidate {
@@ -334,7 +415,7 @@ impl Race {
             there: Some(slowest),
             verdict: verdict(which),
         };
-        self.0.iter().enumerate().map(candidate).collect()
+        self.costs.iter().enumerate().map(candidate).collect()
     }
 }
 

@@ -1,47 +1,16 @@
 //! What operations do not allocate.
-#![allow(unsafe_code)]
 
+#[path = "support/counting.rs"]
+mod counting;
 mod scripted;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use counting::allocations;
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
 use scripted::{HEAP_BYTES, lone};
 
-/// The allocator of the system, which counts for each thread what it is asked for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: it is the system's allocator; counting neither allocates nor fails.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(pointer, layout, bytes) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
 /// How often 10,000 operations allocate, when as many have been done before.
-fn allocations(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
+fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     const RANKS: u32 = 2;
     let (world, script) = lone(RANKS);
     script.lock().unwrap().completes = true;
@@ -49,39 +18,39 @@ fn allocations(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     let to = GlobalPtr::from_address(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 64).unwrap()).unwrap();
     let run = || (0..10_000).for_each(|value| operation(&world, to, value));
     run();
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     run();
-    ALLOCATIONS.get() - before
+    allocations() - before
 }
 
 #[test]
 fn puts_allocate_nothing() {
-    let stream = allocations(|world, to, value| {
+    let stream = counted(|world, to, value| {
         world.put(to, &[value]).unwrap();
     });
     assert_eq!(stream, 0, "many in flight");
-    let waited = allocations(|world, to, value| world.put(to, &[value]).unwrap().wait().unwrap());
+    let waited = counted(|world, to, value| world.put(to, &[value]).unwrap().wait().unwrap());
     assert_eq!(waited, 0, "one at a time");
 }
 
 #[test]
 fn atomics_allocate_nothing() {
-    let stream = allocations(|world, to, value| {
+    let stream = counted(|world, to, value| {
         world.add(to, value).unwrap();
     });
     assert_eq!(stream, 0, "many in flight");
-    let fetched = allocations(|world, to, value| assert_eq!(world.fetch_add(to, value).unwrap().wait(), Ok(0)));
+    let fetched = counted(|world, to, value| assert_eq!(world.fetch_add(to, value).unwrap().wait(), Ok(0)));
     assert_eq!(fetched, 0, "one at a time");
 }
 
 #[test]
 fn order_allocates_nothing() {
-    let pairs = allocations(|world, to, value| {
+    let pairs = counted(|world, to, value| {
         let sent = world.put(to, &[value]).unwrap();
         world.after(&sent).put(to.add(1), &[value]).unwrap();
     });
     assert_eq!(pairs, 0);
-    let all = allocations(|world, to, value| {
+    let all = counted(|world, to, value| {
         world.after_all().put(to, &[value]).unwrap();
     });
     assert_eq!(all, 0);
@@ -91,7 +60,7 @@ fn order_allocates_nothing() {
 fn copies_of_own_memory_allocate_nothing() {
     let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
     let from = GlobalPtr::from_address(layout.encode(Rank::new(0), SegmentId::SYMMETRIC, 4096).unwrap()).unwrap();
-    let long = allocations(|world, to, value| {
+    let long = counted(|world, to, value| {
         let sent = world.copy(from, to, 1000).unwrap();
         world.after(&sent).put(to.add(1000), &[value]).unwrap();
     });
@@ -99,8 +68,8 @@ fn copies_of_own_memory_allocate_nothing() {
 }
 
 #[test]
-fn allocations_are_counted() {
-    let long = allocations(|world, to, value| {
+fn long_puts_keep_a_copy() {
+    let long = counted(|world, to, value| {
         world.put(to, &[value; 100]).unwrap();
     });
     assert!(long >= 10_000, "long puts keep a copy: {long}");
