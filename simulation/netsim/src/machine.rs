@@ -7,9 +7,12 @@ use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 6] = [
+const BUNDLED: [(&str, &str); 9] = [
+    ("dimmnet1", include_str!("../machines/dimmnet1.toml")),
     ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
+    ("fast-ethernet", include_str!("../machines/fast-ethernet.toml")),
     ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
+    ("gigabit-ethernet", include_str!("../machines/gigabit-ethernet.toml")),
     ("laptop", include_str!("../machines/laptop.toml")),
     ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),
     ("tofu2", include_str!("../machines/tofu2.toml")),
@@ -167,6 +170,12 @@ pub(crate) struct NicSpec {
     pub(crate) receive_bytes: u32,
     #[serde(default)]
     pub(crate) order: Order,
+    /// How long the memory of the NIC is switched over to its host, before what has come to it is there.
+    #[serde(default)]
+    pub(crate) bank_ns: f64,
+    /// Packets of a message that one switching is for, at most.
+    #[serde(default = "one")]
+    pub(crate) bank_packets: u32,
 }
 
 /// Whose packet a NIC sends next.
@@ -380,6 +389,8 @@ impl RailSpec {
         delay("nic.overhead_ns", nic.overhead_ns)?;
         delay("nic.gap_ns", nic.gap_ns)?;
         delay("nic.atomic_ns", nic.atomic_ns)?;
+        delay("nic.bank_ns", nic.bank_ns)?;
+        range("nic.bank_packets", nic.bank_packets, 1, 1 << 16)?;
         rate("nic.read_gb_per_s", nic.read_gb_per_s)?;
         rate("nic.write_gb_per_s", nic.write_gb_per_s)?;
         range("nic.packet_bytes", nic.packet_bytes, 1, PACKET_BYTES_MAX)?;

@@ -55,6 +55,8 @@ pub(crate) struct Rail {
     atomic: u64,
     transmit_packets: u32,
     order: Order,
+    bank: u64,
+    bank_packets: u32,
     /// Whether packets can be lost, so that what is not answered is repeated.
     pub(crate) lossy: bool,
     pub(crate) slots: Option<u32>,
@@ -84,6 +86,8 @@ impl Rail {
             atomic: picoseconds(nic.atomic_ns),
             transmit_packets: nic.transmit_packets,
             order: nic.order,
+            bank: picoseconds(nic.bank_ns),
+            bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
@@ -102,6 +106,12 @@ impl Rail {
     /// How long the atomic unit works on one.
     pub(crate) fn atomic(&self) -> Duration {
         Duration::from_picoseconds(self.atomic)
+    }
+
+    /// How long memory is switched over after a packet: after the last of a message, and after each so many before it.
+    fn bank(&self, message: &Message, sequence: u32) -> u64 {
+        let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= message.bytes;
+        if is_last || (sequence + 1).is_multiple_of(self.bank_packets) { self.bank } else { 0 }
     }
 
     fn payload(&self, message: &Message, sequence: u32) -> u64 {
@@ -321,13 +331,14 @@ impl Netsim {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
         let Part { message, sequence, .. } = self.network.packets[packet].part;
         let payload = rail.payload(&self.messages[message], sequence);
+        let bank = rail.bank(&self.messages[message], sequence);
         let nic_state = &mut self.nics[nic as usize];
         let behind = nic_state.write_free.saturating_sub(from);
         if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
             self.network.drops += 1;
             return self.lost(packet);
         }
-        let done = nic_state.write_free.max(from) + rail.write.time(payload);
+        let done = nic_state.write_free.max(from) + rail.write.time(payload) + bank;
         nic_state.write_free = done;
         self.network.free(&mut self.queue, packet, done);
         self.at(nic, done, task::WRITTEN, packet);
