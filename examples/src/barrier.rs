@@ -1,9 +1,12 @@
 //! How long a barrier takes, by each algorithm (NSIM-ACE, section 5): barriers one after another between two moments of each rank.
 
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::Parser;
+use pelago::dsm::SyncBarrier;
 use pelago::{BarrierAlgorithm, Duration, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
@@ -12,15 +15,45 @@ use crate::usage::{Stop, at_least_one, exit, parse};
 #[derive(Parser)]
 #[command(name = "barrier")]
 struct Arguments {
-    /// ring, recursive-doubling, dissemination or central
-    #[arg(long, value_name = "NAME", default_value_t = BarrierAlgorithm::RecursiveDoubling)]
-    algorithm: BarrierAlgorithm,
+    /// ring, recursive-doubling, dissemination, central or entry-permit, that of Fagus
+    #[arg(long, value_name = "NAME", default_value_t = Algorithm::World(BarrierAlgorithm::RecursiveDoubling))]
+    algorithm: Algorithm,
     /// How many barriers are timed together, one after another
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
     /// How many come before; on a real machine the first ones also make connections
     #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true)]
     warm_up: u32,
+}
+
+/// How ranks meet.
+#[derive(Clone, Copy, PartialEq)]
+enum Algorithm {
+    World(BarrierAlgorithm),
+    EntryPermit,
+}
+
+/// By which it is called.
+const ENTRY_PERMIT: &str = "entry-permit";
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::World(algorithm) => algorithm.fmt(f),
+            Self::EntryPermit => f.pad(ENTRY_PERMIT),
+        }
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            ENTRY_PERMIT => Ok(Self::EntryPermit),
+            _ => name.parse().map(Self::World).map_err(|error: pelago::UnknownBarrier| format!("{error}, or {ENTRY_PERMIT}")),
+        }
+    }
 }
 
 /// Runs one rank, as the arguments say.
@@ -42,9 +75,15 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 }
 
 fn measure(world: &World, arguments: &Arguments) -> pelago::Result<()> {
-    meet(world, arguments.algorithm, arguments.warm_up)?;
+    let entry_permit = if arguments.algorithm == Algorithm::EntryPermit { Some(SyncBarrier::new(world)?) } else { None };
+    let meet_once = || match (arguments.algorithm, &entry_permit) {
+        (Algorithm::World(algorithm), _) => world.barrier_by(algorithm),
+        (Algorithm::EntryPermit, Some(barrier)) => barrier.wait(),
+        (Algorithm::EntryPermit, None) => unreachable!("it was made"),
+    };
+    meet(world, meet_once, arguments.warm_up)?;
     let start = world.now();
-    meet(world, arguments.algorithm, arguments.repeat)?;
+    meet(world, meet_once, arguments.repeat)?;
     let mut picoseconds = [(world.now() - start).as_picoseconds()];
     world.allreduce(&mut picoseconds, u64::max)?;
     if world.rank().number() == 0 {
@@ -61,9 +100,9 @@ fn report(arguments: &Arguments, size: u32, picoseconds: u64) {
 }
 
 /// Ends when what this rank put in the last barrier has arrived, too, as the paper's programs do.
-fn meet(world: &World, algorithm: BarrierAlgorithm, times: u32) -> pelago::Result<()> {
+fn meet(world: &World, meet_once: impl Fn() -> pelago::Result<()>, times: u32) -> pelago::Result<()> {
     for _ in 0..times {
-        world.barrier_by(algorithm)?;
+        meet_once()?;
     }
     world.flush_all()
 }

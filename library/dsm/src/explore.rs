@@ -612,7 +612,6 @@ mod tests {
             job(&[&[AwaitWrites(1)], &[WriteAndTellAll]], &[], false),
             job(&[&[WriteAndTell], &[AwaitWrites(1), Write]], &[], false),
             job(&[&[AwaitWritesInTime(1), Write], &[WriteAndTell]], &[], false),
-            job(&[&[AwaitWrites(1), WriteAndTell], &[WriteAndTell, AwaitWrites(2)]], &[], false),
         ]);
         for apart in [false, true] {
             explore_all(&[

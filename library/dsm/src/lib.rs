@@ -10,6 +10,7 @@
 //! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition: to sleep until another has changed the data |
 //! | [`Region`], [`Section`] | an array with release consistency: twins, runs of what has changed, several writers of one page |
 //! | [`Counter`] | a number that is counted up by all, and shares out tasks |
+//! | [`SyncBarrier`] | the barrier of Fagus: all enter, one permits |
 //! | [`Statistics`] | what a variable has cost |
 //!
 //! `docs/dsm.md` says what a guard promises, how the lock works, and what the loss of a rank means. Sources: Bershad, Zekauskas, Sawdon, the
@@ -224,6 +225,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod barrier;
 mod bundle;
 mod condition;
 mod copies;
@@ -240,6 +242,7 @@ mod together;
 mod word;
 mod words;
 
+pub use barrier::SyncBarrier;
 pub use bundle::{Bundle, BundleReadGuard, BundleToRead, BundleToWrite, BundleWriteGuard, PartMut, Parts};
 pub use counter::Counter;
 pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};

@@ -111,6 +111,7 @@ impl<M: Memory> Member<M> {
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
+    #[inline]
     pub(crate) fn give(&self, edition: Edition) -> Result<()> {
         let releasing = loop {
             let state = self.open()?;
@@ -158,11 +159,13 @@ impl<M: Memory> Member<M> {
     }
 
     /// What this rank does.
+    #[inline]
     pub(crate) fn state(&self) -> State {
         State::of_word(self.memory.own(STATE))
     }
 
     /// Waits until the token comes.
+    #[inline]
     fn attempt(&self, patience: Patience) -> Result<Attempt> {
         let state = self.open()?;
         match state.phase {
@@ -201,6 +204,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// Enters the queue.
+    #[inline]
     fn enter(&self, idle: State, patience: Patience) -> Result<Attempt> {
         let waiting = idle.attempt();
         let (me, epoch) = (self.memory.me(), waiting.epoch);
@@ -230,6 +234,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// Takes the token that lay at the end of the queue.
+    #[inline]
     fn pick_up(&self, waiting: State, readers: bool, edition: Edition) -> Attempt {
         let holding = State { readers, ..waiting.with(Phase::Holding) };
         if !self.memory.change_own(STATE, waiting.word(), holding.word()) {
@@ -269,6 +274,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// With the token, begins to read or to write.
+    #[inline]
     fn begin(&self, mode: Mode, edition: Edition, patience: Patience) -> Result<Attempt> {
         let taken = Attempt::Token(Taken { edition, handed: false });
         loop {
@@ -338,6 +344,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// Hands the token on, and is idle afterwards unless it reads.
+    #[inline]
     fn pass(&self, state: State, edition: Edition, readers: bool) -> Result<()> {
         let passed = self.pass_on(state.epoch, edition, readers);
         self.unless_damaged(passed, state.epoch)?;
@@ -349,6 +356,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// Gives the token to the next that waits, or lays it down at the end of the queue. Whoever mends the lock meanwhile makes a new one.
+    #[inline]
     fn pass_on(&self, epoch: Epoch, edition: Edition, readers: bool) -> Result<()> {
         let me = self.memory.me();
         // Past those that were abandoned; the last of them stays until it is known who comes after it.
@@ -395,6 +403,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// A rank that was abandoned is no longer in the queue.
+    #[inline]
     fn forget(&self, node: Rank, skipping: Option<State>) -> Result<()> {
         if let Some(skipping) = skipping {
             let at = Place { rank: node, word: STATE };
@@ -432,8 +441,20 @@ impl<M: Memory> Member<M> {
     }
 
     /// Waits until this rank's own state is open.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(&self) -> Result<State> {
+        if self.memory.losses() == self.attended.get() {
+            let state = self.state();
+            if !state.closed {
+                return Ok(state);
+            }
+        }
+        self.open_later()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_later(&self) -> Result<State> {
         loop {
             if self.memory.losses() != self.attended.get() {
                 self.attend(None)?;
@@ -483,6 +504,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// What came of an operation on another rank's words; `None` if that rank is lost, and the lock was mended.
+    #[inline]
     pub(crate) fn unless_lost<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -494,6 +516,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// As `unless_lost`, where the lock of this epoch does not go on without the operation.
+    #[inline]
     fn unless_damaged<T>(&self, result: Result<T>, epoch: Epoch) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),

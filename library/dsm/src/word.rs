@@ -23,15 +23,18 @@ pub(crate) const SLOTS: usize = 4;
 pub(crate) struct Epoch(pub(crate) u16);
 
 impl Epoch {
+    #[inline]
     pub(crate) fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 
     /// Whether it is this one or a later one than `other`.
+    #[inline]
     pub(crate) fn has_come(self, other: Self) -> bool {
         self.0.wrapping_sub(other.0) < 1 << (EPOCH_BITS - 1)
     }
 
+    #[inline]
     pub(crate) fn slot(self) -> usize {
         self.0 as usize % SLOTS
     }
@@ -87,11 +90,13 @@ pub(crate) struct State {
 }
 
 impl State {
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         let flags = u64::from(self.readers) << 4 | u64::from(self.closed) << 5;
         self.phase as u64 | flags | u64::from(self.epoch.0) << 8 | self.sequence << (u64::BITS - SEQUENCE_BITS)
     }
 
+    #[inline]
     pub(crate) fn of_word(word: u64) -> Self {
         Self {
             phase: PHASES.get(word as usize & 15).copied().unwrap_or_default(),
@@ -102,11 +107,13 @@ impl State {
         }
     }
 
+    #[inline]
     pub(crate) fn with(self, phase: Phase) -> Self {
         Self { phase, readers: false, ..self }
     }
 
     /// The first state of the next attempt.
+    #[inline]
     pub(crate) fn attempt(self) -> Self {
         Self { phase: Phase::Waiting, readers: false, sequence: ((self.sequence + 1) & SEQUENCE_MASK).max(1), ..self }
     }
@@ -123,19 +130,23 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
+    #[inline]
     pub(crate) fn of_rank(rank: Rank, epoch: Epoch) -> Self {
         Self { epoch, last: Some(rank), readers: false }
     }
 
+    #[inline]
     pub(crate) fn free(epoch: Epoch, readers: bool) -> Self {
         Self { epoch, last: None, readers }
     }
 
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         let last = self.last.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
         last | u64::from(self.readers) << (RANK_BITS + 1) | u64::from(self.epoch.0) << 32
     }
 
+    #[inline]
     pub(crate) fn of_word(word: u64) -> Self {
         Self {
             epoch: Epoch((word >> 32) as u16),
@@ -154,10 +165,12 @@ pub(crate) struct Edition {
 }
 
 impl Edition {
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         self.version << RANK_BITS | u64::from(self.owner)
     }
 
+    #[inline]
     pub(crate) fn of_word(word: u64) -> Self {
         Self { version: word >> RANK_BITS, owner: Rank::new((word & RANK_MASK) as u32) }
     }
@@ -174,6 +187,7 @@ pub(crate) struct Link {
 impl Link {
     const EPOCH_MASK: u64 = 15;
 
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         u64::from(self.rank)
             | (u64::from(self.epoch.0) & Self::EPOCH_MASK) << RANK_BITS
@@ -181,6 +195,7 @@ impl Link {
     }
 
     /// What a word says in an epoch; nothing if it was written in another.
+    #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
         let written = word >> RANK_BITS & Self::EPOCH_MASK == u64::from(epoch.0) & Self::EPOCH_MASK;
         let link = Self { rank: Rank::new((word & RANK_MASK) as u32), epoch, sequence: word >> (u64::BITS - SEQUENCE_BITS) };
@@ -196,14 +211,17 @@ impl Readers {
     pub(crate) const ONE: u64 = 1;
 
     /// What a rank adds that waits.
+    #[inline]
     pub(crate) fn waiter(rank: Rank) -> u64 {
         (u64::from(rank) + 1) << 32
     }
 
+    #[inline]
     pub(crate) fn count(self) -> u32 {
         self.0 as u32
     }
 
+    #[inline]
     pub(crate) fn waiting(self) -> Option<Rank> {
         ((self.0 >> 32) as u32).checked_sub(1).map(Rank::new)
     }
@@ -221,12 +239,14 @@ impl Sleepers {
     const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
 
     /// What a word says in an epoch; nobody if it was written in another.
+    #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
         let listed = word >> RANK_BITS & 1 != 0 && word >> Self::EPOCH_SHIFT == u64::from(epoch.0);
         let (first, last) = (word & RANK_MASK, word >> Self::LAST_SHIFT & RANK_MASK);
         listed.then_some(Self { first: Rank::new(first as u32), last: Rank::new(last as u32) })
     }
 
+    #[inline]
     pub(crate) fn word(sleepers: Option<Self>, epoch: Epoch) -> u64 {
         let ends = |Self { first, last }| u64::from(first) | 1 << RANK_BITS | u64::from(last) << Self::LAST_SHIFT;
         sleepers.map_or(0, ends) | u64::from(epoch.0) << Self::EPOCH_SHIFT
@@ -244,11 +264,13 @@ pub(crate) struct Settlement {
 }
 
 impl Settlement {
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         let mender = self.mender.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
         mender | u64::from(self.epoch.0) << 32 | u64::from(self.losses) << 48
     }
 
+    #[inline]
     pub(crate) fn of_word(word: u64) -> Self {
         let mender = (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32));
         Self { epoch: Epoch((word >> 32) as u16), mender, losses: (word >> 48) as u16 }

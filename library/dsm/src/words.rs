@@ -128,8 +128,10 @@ impl Memory for Words<'_> {
     #[inline]
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
         let both = || {
-            let swapped = self.world.swap(self.at(at), word)?;
-            let loaded = self.world.after(&swapped.handle()).fetch(self.at(Place { word: then, ..at }))?;
+            let (swapped, then) = (self.world.swap(self.at(at), word)?, self.at(Place { word: then, ..at }));
+            let before = swapped.handle();
+            let loaded =
+                if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
             Ok((swapped.wait()?, loaded.wait()?))
         };
         self.noting(both())
@@ -139,8 +141,11 @@ impl Memory for Words<'_> {
     #[inline]
     fn store_then_compare_swap(&self, at: Place, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
         let both = || {
-            let put = self.world.put(self.at(at), &[word])?;
-            let swapped = self.world.after(&put).compare_swap(self.at(Place { word: then, ..at }), expected, new)?;
+            let (put, then) = (self.world.put(self.at(at), &[word])?, self.at(Place { word: then, ..at }));
+            if put.was_done_at_once() {
+                return self.world.compare_swap(then, expected, new)?.wait();
+            }
+            let swapped = self.world.after(&put).compare_swap(then, expected, new)?;
             let found = swapped.wait();
             // Else `quiet` would tell of its failure.
             put.wait()?;

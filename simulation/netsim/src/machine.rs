@@ -7,9 +7,12 @@ use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 7] = [
+const BUNDLED: [(&str, &str); 10] = [
+    ("dimmnet1", include_str!("../machines/dimmnet1.toml")),
     ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
+    ("fast-ethernet", include_str!("../machines/fast-ethernet.toml")),
     ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
+    ("gigabit-ethernet", include_str!("../machines/gigabit-ethernet.toml")),
     ("ha-pacs-tca", include_str!("../machines/ha-pacs-tca.toml")),
     ("laptop", include_str!("../machines/laptop.toml")),
     ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),
@@ -195,6 +198,12 @@ pub(crate) struct NicSpec {
     /// preparations. By size: bytes, nanoseconds, and 10⁹ bytes per second; the first whose bytes are not exceeded, else the last.
     #[serde(default)]
     pub(crate) stages: Vec<(u64, f64, f64)>,
+    /// How long the memory of the NIC is switched over to its host, before what has come to it is there.
+    #[serde(default)]
+    pub(crate) bank_ns: f64,
+    /// Packets of a message that one switching is for, at most.
+    #[serde(default = "one")]
+    pub(crate) bank_packets: u32,
 }
 
 /// Whose packet a NIC sends next.
@@ -435,6 +444,8 @@ impl RailSpec {
         delay("nic.overhead_ns", nic.overhead_ns)?;
         delay("nic.gap_ns", nic.gap_ns)?;
         delay("nic.atomic_ns", nic.atomic_ns)?;
+        delay("nic.bank_ns", nic.bank_ns)?;
+        range("nic.bank_packets", nic.bank_packets, 1, 1 << 16)?;
         rate("nic.read_gb_per_s", nic.read_gb_per_s)?;
         rate("nic.write_gb_per_s", nic.write_gb_per_s)?;
         range("nic.packet_bytes", nic.packet_bytes, 1, PACKET_BYTES_MAX)?;

@@ -61,6 +61,8 @@ pub(crate) struct Rail {
     order: Order,
     /// What comes before the first packet of a transfer: up to so many bytes, this long and at this rate.
     stages: Vec<(u64, u64, Rate)>,
+    bank: u64,
+    bank_packets: u32,
     /// Whether packets can be lost, so that what is not answered is repeated.
     pub(crate) lossy: bool,
     pub(crate) slots: Option<u32>,
@@ -92,6 +94,8 @@ impl Rail {
             transmit_packets: nic.transmit_packets,
             order: nic.order,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
+            bank: picoseconds(nic.bank_ns),
+            bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
@@ -122,6 +126,12 @@ impl Rail {
     fn stage(&self, bytes: u64) -> u64 {
         let stage = self.stages.iter().find(|(most, ..)| bytes <= *most).or(self.stages.last());
         stage.map_or(0, |(_, time, rate)| time.saturating_add(rate.time(bytes)))
+    }
+
+    /// How long memory is switched over after a packet: after the last of a message, and after each so many before it.
+    fn bank(&self, message: &Message, sequence: u32) -> u64 {
+        let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= message.bytes;
+        if is_last || (sequence + 1).is_multiple_of(self.bank_packets) { self.bank } else { 0 }
     }
 
     fn payload(&self, message: &Message, sequence: u32) -> u64 {
@@ -362,13 +372,14 @@ impl Netsim {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
         let Part { message, sequence, .. } = self.network.packets[packet].part;
         let payload = rail.payload(&self.messages[message], sequence);
+        let bank = rail.bank(&self.messages[message], sequence);
         let nic_state = &mut self.nics[nic as usize];
         let behind = nic_state.write_free.saturating_sub(from);
         if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
             self.network.drops += 1;
             return self.lost(packet);
         }
-        let done = nic_state.write_free.max(from) + rail.write.time(payload);
+        let done = nic_state.write_free.max(from) + rail.write.time(payload) + bank;
         nic_state.write_free = done;
         self.network.free(&mut self.queue, packet, done);
         self.at(nic, done, task::WRITTEN, packet);

@@ -24,7 +24,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// What to measure; everything but crossing and collectives if none is given. See --list
+    /// What to measure; everything but crossing, collectives and those of shared memory if none is given. See --list
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// How many ranks [default: 2; for barrier 2, 4, 8 and 16, for launch 2 and 16]
@@ -162,7 +162,9 @@ mod tests {
     #[test]
     fn no_names_are_all() {
         let arguments = parse(&[]).unwrap();
-        assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - 2, "all but crossing and collectives");
+        let named = BENCHMARKS.iter().filter(|benchmark| benchmark.jobs == Jobs::Named).count();
+        assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - named, "all but those that are to be named");
+        assert_eq!(named, 7);
         assert_eq!(arguments.sizes(), BYTES_DEFAULT);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Transport;
 use crate::error::Result;
-use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, transfer, visible};
+use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, shared, transfer, visible};
 use crate::stage::Stage;
 
 /// Something that can be measured.
@@ -172,6 +172,46 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         ranks_min_apart: 1,
         jobs: Jobs::Named,
         run: collectives::run,
+    },
+    Benchmark {
+        name: "acquire",
+        summary: "acquire a shared variable to write, and release it; raw: a mutex that nobody else wants; udp: a datagram and its answer",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: shared::acquire,
+    },
+    Benchmark {
+        name: "hand_over",
+        summary: "hand a shared variable over and write all of it, by turns; raw: a word that says whose turn it is, memcpy",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: shared::hand_over,
+    },
+    Benchmark {
+        name: "cached",
+        summary: "acquire a variable, and meet in a region, with so much data cached",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: shared::cached,
+    },
+    Benchmark {
+        name: "acquire_while_home_computes",
+        summary: "acquire a variable whose home waits in the library, or computes for 2 seconds",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: shared::computing,
+    },
+    Benchmark {
+        name: "fairness",
+        summary: "all ranks want one variable for a second: time of one turn; ratio: the most turns of a rank by the least; with -n 4",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: shared::fairness,
     },
     Benchmark {
         name: "launch",

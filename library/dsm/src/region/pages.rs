@@ -17,6 +17,9 @@ use super::{Homes, RegionStatistics};
 /// Messages under way at once when a region is released.
 const PUTS_MAX: usize = 256;
 
+/// Twins that are kept for pages that are written later.
+const SPARE_MAX: usize = 1024;
+
 /// Bytes that are compared at once to find out that nothing has changed.
 const COMPARED_BYTES: usize = 256;
 
@@ -201,7 +204,7 @@ impl<'w, T: Pod> Pages<'w, T> {
             self.statistics.released += 1;
             self.statistics.bytes_of_whole_pages += (self.page_length * size_of::<T>()) as u64;
         }
-        self.spare.extend(twin);
+        self.spare.extend(twin.filter(|_| self.spare.len() < SPARE_MAX));
         Ok(changed)
     }
 

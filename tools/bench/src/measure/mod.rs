@@ -10,6 +10,7 @@ pub(crate) mod halo;
 mod live;
 pub(crate) mod memory;
 pub(crate) mod rate;
+pub(crate) mod shared;
 pub(crate) mod transfer;
 pub(crate) mod visible;
 
