@@ -4,10 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use pelago::collectives::{Algorithm, Choice, Collectives, Explanation, Model, Operation, Settings, Sum, UnknownAlgorithm};
+use pelago::collectives::{
+    Algorithm, Choice, Collectives, Explanation, Model, Operation, Rails, Settings, Sum, UnknownAlgorithm,
+};
 use pelago::{Duration, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, exit, parse, rail};
 
 /// Time collective operations: rank 0 prints the operation, the ranks, the bytes of a block, the algorithm, and the microseconds of one
 /// operation on the slowest rank
@@ -38,6 +40,10 @@ struct Arguments {
     /// Consecutive ranks on a host, for hierarchical algorithms [default: those that reach each other's memory]
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = at_least_one)]
     per_host: Option<u32>,
+    /// By which rail messages go: one name for all, or two, between members of a host and between others; - is as is best [default: with auto, as
+    /// a trial finds best]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
+    rail: Vec<String>,
     /// Megabytes of each rank's heap for all of this
     #[arg(long, value_name = "M", default_value_t = 32, allow_negative_numbers = true, value_parser = at_least_one)]
     memory: u32,
@@ -69,7 +75,10 @@ impl std::str::FromStr for Which {
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
-        Ok(arguments) => measure(world, arguments),
+        Ok(arguments) => match rails(world, &arguments.rail) {
+            Ok(rails) => measure(world, arguments, rails),
+            Err(stop) => Ok(stop.tell("collectives", world)),
+        },
         Err(stop) => Ok(stop.tell("collectives", world)),
     });
     exit("collectives", result)
@@ -83,9 +92,20 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+/// The rails between members of a host and between others, if any are named.
+fn rails(world: &World, names: &[String]) -> Result<Option<Rails>, Stop> {
+    let rails: Vec<_> = names.iter().map(|name| rail(world, name)).collect::<Result<_, _>>()?;
+    match rails[..] {
+        [] => Ok(None),
+        [all] => Ok(Some(Rails { near: all, far: all })),
+        [near, far] => Ok(Some(Rails { near, far })),
+        _ => Err(Stop::Wrong(format!("{} rails: give one, or two", rails.len()))),
+    }
+}
+
+fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>) -> pelago::Result<ExitCode> {
     let Arguments { memory, per_host, model, .. } = *arguments;
-    let settings = Settings { memory_bytes: (memory as usize) << 20, per_host, model, ..Settings::default() };
+    let settings = Settings { memory_bytes: (memory as usize) << 20, per_host, model, rails, ..Settings::default() };
     let all = Collectives::new(world, &settings)?;
     let operation = arguments.operation;
     let sizes = if operation == Operation::Barrier { &[0][..] } else { &arguments.bytes };
@@ -149,7 +169,8 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
 
 /// A line with an operation, its time, the model and all candidates: names are words, so that nothing is to be escaped.
 fn json(explanation: &Explanation, model: Model, took: Duration) -> String {
-    let Explanation { operation, size, bytes, candidates, chosen, by } = explanation;
+    let Explanation { operation, size, bytes, candidates, chosen, rails, names: _, by } = explanation;
+    let rails = explanation.name(*rails).map_or_else(String::new, |rails| format!("\"rails\":\"{rails}\","));
     let by = match by {
         Choice::Trial => "trial",
         Choice::Table => "model",
@@ -170,7 +191,7 @@ fn json(explanation: &Explanation, model: Model, took: Duration) -> String {
         .collect();
     format!(
         "{{\"program\":\"collectives\",\"operation\":\"{operation}\",\"ranks\":{size},\"bytes\":{bytes},\
-         \"algorithm\":\"{chosen}\",\"by\":\"{by}\",\"us\":{:.3},\
+         \"algorithm\":\"{chosen}\",{rails}\"by\":\"{by}\",\"us\":{:.3},\
          \"model\":[{:.3},{:.3},{:.6}],\"candidates\":[{}]}}\n",
         microseconds(took),
         model.latency_ns,

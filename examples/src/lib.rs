@@ -10,6 +10,11 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
+//! | [`kmers`] | the words of a file of sequences, counted by all ranks in one table |
+//! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
+//! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
+//! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
+//! | [`litmus`] | what ranks may see of each other's writes; forbidden outcomes are counted |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -17,13 +22,19 @@
 
 pub mod alltoall;
 pub mod barrier;
+mod beside;
 pub mod collectives;
 pub mod counter;
 pub mod fields;
 pub mod himeno;
 pub mod incast;
+pub mod kmeans;
+pub mod kmers;
+pub mod litmus;
+pub mod lu;
 pub mod particles;
 pub mod ring;
+pub mod sor;
 pub mod tsp;
 mod usage;
 
@@ -46,7 +57,12 @@ pub const PROGRAMS: &[Program] = &[
     program!(alltoall, "the time until every rank has put to every other"),
     program!(incast, "many ranks send to one, by several ways"),
     program!(counter, "all ranks add to one shared variable"),
+    program!(kmers, "the words of sequences, counted by all ranks together"),
     program!(tsp, "the shortest round trip through some cities, by all ranks together"),
+    program!(sor, "red-black relaxation of a grid that ranks share"),
+    program!(lu, "a matrix factored in blocks that ranks share"),
+    program!(litmus, "what ranks may see of each other's writes"),
+    program!(kmeans, "clusters of points, by all ranks together"),
     program!(particles, "particles go to the ranks that own their places"),
 ];
 

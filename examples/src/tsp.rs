@@ -9,6 +9,7 @@ use pelago::dsm::Shared;
 use pelago::zerocopy::{FromBytes, Immutable, IntoBytes};
 use pelago::{Rank, World};
 
+use crate::beside::{Taken, judge, whole_pages};
 use crate::usage::{Stop, exit, parse};
 
 /// Cities, at most: beyond it a search takes hours.
@@ -20,7 +21,7 @@ const BEGINNING: usize = 2;
 /// Steps of a search between two looks at what others have found.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
 
-/// Find the shortest round trip: rank 0 prints its length, how it compares with a search by one rank, and the cities
+/// Find the shortest round trip: rank 0 prints its length and the cities, the milliseconds, those of a search by one rank, and the bytes that have travelled
 #[derive(Parser)]
 #[command(name = "tsp")]
 struct Arguments {
@@ -70,6 +71,8 @@ fn find(world: &World, map: &Map) -> pelago::Result<ExitCode> {
     let mut next = Shared::<u64>::new(world, Rank::new(0), 0)?;
     let mut best = Shared::<Best>::new(world, Rank::new(world.size() - 1), map.first())?;
     let beginnings = map.beginnings();
+    world.barrier()?;
+    let start = world.now();
     loop {
         let mut guard = next.write()?;
         let number = *guard as usize;
@@ -85,14 +88,18 @@ fn find(world: &World, map: &Map) -> pelago::Result<ExitCode> {
     }
     world.barrier()?;
     let found = *best.read()?;
-    let mut wrong = [0_u64];
+    let statistics = [next.statistics(), best.statistics()];
+    let bytes = statistics.iter().map(|of| of.bytes).sum();
+    let whole = statistics.iter().map(|of| whole_pages(of.brought, size_of::<Best>())).sum();
+    let taken = Taken::since(world, start, bytes, whole)?;
     if world.rank().number() == 0 {
-        let alone = map.alone();
-        wrong[0] = u64::from(found.length != alone.length || map.length(&found.trip[..map.cities]) != found.length);
-        report(map, &found, &alone);
+        report(map, &found);
     }
-    world.broadcast(Rank::new(0), &mut wrong)?;
-    Ok(if wrong[0] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_shortest = || {
+        let alone = map.alone();
+        found.length == alone.length && map.length(&found.trip[..map.cities]) == found.length
+    };
+    judge(world, format!("tsp cities {}", map.cities), &taken, is_shortest)
 }
 
 /// Tells others of a shorter trip, or hears of one.
@@ -113,10 +120,9 @@ fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> 
 }
 
 /// Says what was found; where nobody listens any more, nothing is lost.
-fn report(map: &Map, found: &Best, alone: &Best) {
+fn report(map: &Map, found: &Best) {
     let trip: Vec<String> = found.trip[..map.cities].iter().map(u8::to_string).collect();
-    let same = if found.length == alone.length { "as one rank finds" } else { "which one rank does not find" };
-    let _ = writeln!(std::io::stdout(), "tsp cities {} length {} {same}: {}", map.cities, found.length, trip.join(" "));
+    let _ = writeln!(std::io::stdout(), "tsp cities {} length {}: {}", map.cities, found.length, trip.join(" "));
 }
 
 /// Where the cities lie, as their distances.

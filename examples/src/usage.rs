@@ -39,18 +39,32 @@ impl Stop {
     }
 }
 
+/// What was asked for, unless that was left open.
+#[derive(Clone, Copy)]
+struct Open<T>(Option<T>);
+
+/// What is asked for in each dimension: nothing, one for all, or one after the other.
+fn for_each_dimension<T: Copy>(asked: &[Open<T>]) -> Result<[Option<T>; DIMENSIONS_MAX], Stop> {
+    match asked {
+        [Open(all)] => Ok([*all; DIMENSIONS_MAX]),
+        each if each.len() <= DIMENSIONS_MAX => Ok(std::array::from_fn(|d| each.get(d).and_then(|open| open.0))),
+        each => Err(Stop::Wrong(format!("{} names for {DIMENSIONS_MAX} dimensions at most", each.len()))),
+    }
+}
+
 /// How borders travel, for programs with halos.
 #[derive(Args)]
 pub(crate) struct Borders {
-    /// How borders travel, direct, packed or fetched; by default, as a trial finds best
-    #[arg(long, value_name = "NAME", value_parser = method)]
-    method: Option<Method>,
+    /// How borders travel, direct, packed or fetched: one name for all, or one for each dimension, where - leaves it open; by default, as a
+    /// trial finds best
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1, value_parser = method)]
+    method: Vec<Open<Method>>,
     /// How edges and corners come, direct or forwarded; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = route)]
     route: Option<Route>,
     /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open; by default, as trials find best
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
-    by: Vec<String>,
+    rail: Vec<String>,
     /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
     #[arg(long)]
     pub(crate) explain: bool,
@@ -59,28 +73,25 @@ pub(crate) struct Borders {
 impl Borders {
     /// What a plan is told; the line that says what is wrong if there is no rail of a name.
     pub(crate) fn settings(&self, world: &World, halo: Halo) -> Result<Settings, Stop> {
-        let rails = world.rails();
-        let rail = |name: &String| {
-            if name == "-" {
-                return Ok(None);
-            }
-            let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
-            let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
-            found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
-        };
-        let mut settings = Settings { method: self.method, route: self.route, ..Settings::new(halo) };
-        match &self.by[..] {
-            [] => {}
-            [all] => settings.rails = [rail(all)?; DIMENSIONS_MAX],
-            each if each.len() <= DIMENSIONS_MAX => {
-                for (place, name) in settings.rails.iter_mut().zip(each) {
-                    *place = rail(name)?;
-                }
-            }
-            each => return Err(Stop::Wrong(format!("{} rails for {DIMENSIONS_MAX} dimensions at most", each.len()))),
-        }
-        Ok(settings)
+        let by: Vec<_> = self.rail.iter().map(|name| rail(world, name).map(Open)).collect::<Result<_, _>>()?;
+        Ok(Settings {
+            methods: for_each_dimension(&self.method)?,
+            rails: for_each_dimension(&by)?,
+            route: self.route,
+            ..Settings::new(halo)
+        })
     }
+}
+
+/// The rail of a name; none for -, which leaves it open.
+pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
+    if name == "-" {
+        return Ok(None);
+    }
+    let rails = world.rails();
+    let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
+    let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 
 /// The arguments that follow a program's name.
@@ -110,9 +121,15 @@ pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Res
     text.parse().ok().filter(|&value: &T| value.into().is_finite()).ok_or("give a finite number")
 }
 
+/// Reads how many nanoseconds something takes in simulated time.
+pub(crate) fn cost(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|cost| (0.0..=1e9).contains(cost)).ok_or("give nanoseconds, from 0 to a second of them")
+}
+
 /// Reads how borders travel.
-fn method(text: &str) -> Result<Method, &'static str> {
-    Method::ALL.into_iter().find(|method| method.to_string() == text).ok_or("give direct, packed or fetched")
+fn method(text: &str) -> Result<Open<Method>, &'static str> {
+    let found = Method::ALL.into_iter().find(|method| method.to_string() == text);
+    if found.is_some() || text == "-" { Ok(Open(found)) } else { Err("give direct, packed, fetched or -") }
 }
 
 /// Reads through whom edges and corners come.

@@ -29,6 +29,7 @@
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/memory-model.md")]
 #[doc = include_str!("../../docs/collectives.md")]
+#[doc = include_str!("../../docs/containers.md")]
 #[doc = include_str!("../../docs/dsm.md")]
 #[doc = include_str!("../../docs/halo.md")]
 #[doc = include_str!("../../docs/messaging.md")]
@@ -43,7 +44,7 @@ pub use job::Job;
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
 /// What teams do together, as schedules that are chosen by a model and by trial.
 pub use pelago_collectives as collectives;
-/// Containers in global memory: an allocator, maps and multisets over all ranks.
+/// Containers in global memory: an allocator, maps, sets, vectors, deques and lists.
 pub use pelago_containers as containers;
 /// Shared variables whose consistency the type system enforces.
 pub use pelago_dsm as dsm;

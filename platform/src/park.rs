@@ -36,6 +36,11 @@ pub trait Park: Send + Sync {
         let _ = duration;
     }
 
+    /// The processor gathers blocks of so many bytes into one piece, or scatters them: as `compute`, for as long as the machine takes for that.
+    fn gather(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
     /// The program has called the library, for something that leaves this rank: what it has computed since the library
     /// [returned](Self::returned) is over. Calls may be nested; the outermost one counts. On a real machine nobody needs to know.
     fn called(&self) {}

@@ -15,6 +15,7 @@ use pelago_memory::Cells;
 use crate::library::{Core, Library};
 use crate::memory::Located;
 use crate::refusal::{End, Refusal};
+use crate::turns::Waiter;
 
 /// No handle: an operation that waits for nothing; as a result, failure.
 pub(crate) const NULL: i64 = 0;
@@ -201,11 +202,12 @@ impl Library {
     pub(crate) fn inquire(&'static self, handle: i64) -> Result<bool> {
         let last = self.last_of(handle).filter(|_| self.numbers().pending.load(Ordering::Acquire) > 0);
         let Some(last) = last else {
-            self.idle();
+            self.idle()?;
             return Ok(false);
         };
         let ended = self.turns().with(|core| {
             core.context.progress();
+            core.turn()?;
             let ended = core.pending.have_ended(last);
             self.note(core);
             ended
@@ -218,11 +220,16 @@ impl Library {
     }
 
     /// Nothing is under way, and somebody asks: maybe again and again, because something is to come from others.
-    fn idle(&self) {
+    fn idle(&self) -> Result<()> {
         if self.numbers().asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(ASKED_PER_LOOK) {
-            self.turns().try_with(|core| core.context.progress());
+            let looked = self.turns().try_with(|core| {
+                core.context.progress();
+                core.turn()
+            });
             std::thread::yield_now();
+            return looked.unwrap_or(Ok(()));
         }
+        Ok(())
     }
 
     /// The last number that whoever waits for a handle waits for; `None` if there is no such handle.

@@ -9,16 +9,18 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pelago::{Scope, Word};
+use pelago::{Context, Scope, Word};
 use pelago_base::AtomicOperator;
 
 use crate::library::{library, who};
+use crate::links::Joined;
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
+use crate::segments::SegmentBuffer;
 use crate::{access, library as life};
 
 /// Calls, with `failed` as the result of what cannot be done.
-fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
+pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(result)) => result,
         Ok(Err(Refusal::Earlier(error))) => life::end(&error, function),
@@ -270,4 +272,227 @@ pub extern "C" fn acp_malloc(bytes: usize, rank: c_int) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_free(address: u64) {
     call("acp_free", (), || if address == 0 { Ok(()) } else { library()?.free(address) });
+}
+
+/// This rank's end of a channel; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> usize {
+    call("acp_create_ch", 0, || {
+        let library = library()?;
+        let (sender, receiver) = (library.rank_of(sender)?, library.rank_of(receiver)?);
+        library.with_links(|links, context| links.channels.create(&mut links.post, context, sender, receiver))
+    })
+}
+
+/// Frees a channel when the other end is freed too; waits for that.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free_ch(channel: usize) -> c_int {
+    status("acp_free_ch", || {
+        let library = library()?;
+        let request = library.ask_channel(|channels| channels.free(channel))?;
+        library.await_request(request).map(drop)
+    })
+}
+
+/// Begins to free a channel; null if it is not one.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbfree_ch(channel: usize) -> usize {
+    call("acp_nbfree_ch", 0, || library()?.ask_channel(|channels| channels.free(channel)))
+}
+
+/// Begins to send a message; null if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbsend_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    transfer("acp_nbsend_ch", channel, memory, bytes, true)
+}
+
+/// Begins to receive a message; null if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    transfer("acp_nbrecv_ch", channel, memory, bytes, false)
+}
+
+fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, is_send: bool) -> usize {
+    call(function, 0, || library()?.ask_channel(|channels| channels.request(channel, memory as usize, bytes, is_send)))
+}
+
+/// Waits for a request; how many bytes were received, or the greatest number if it is not one.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_wait_ch(request: usize) -> usize {
+    call("acp_wait_ch", usize::MAX, || library()?.await_request(request))
+}
+
+/// Sends a message and waits until its memory may be used again. 0, or -1 if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_send_ch(channel: usize, memory: *mut c_void, bytes: usize) -> c_int {
+    match transfer("acp_send_ch", channel, memory, bytes, true) {
+        0 => -1,
+        request => {
+            if acp_wait_ch(request) == usize::MAX {
+                -1
+            } else {
+                0
+            }
+        }
+    }
+}
+
+/// Receives a message; how many bytes, or the greatest number if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_recv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    match transfer("acp_recv_ch", channel, memory, bytes, false) {
+        0 => usize::MAX,
+        request => acp_wait_ch(request),
+    }
+}
+
+/// Waits for some requests, and writes what each has come to unless `sizes` is null.
+///
+/// # Safety
+/// `requests`, and `sizes` unless it is null, have as many places.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn acp_waitall_ch(requests: *mut usize, count: c_int, sizes: *mut usize) -> c_int {
+    if requests.is_null() && count > 0 {
+        return status("acp_waitall_ch", || Err(Refusal::Request(0)));
+    }
+    let mut outcome = 0;
+    for index in 0..count.max(0) as usize {
+        // SAFETY: A4.
+        let size = acp_wait_ch(unsafe { requests.add(index).read() });
+        if size == usize::MAX {
+            outcome = -1;
+        }
+        if !sizes.is_null() {
+            // SAFETY: A4.
+            unsafe { sizes.add(index).write(size) };
+        }
+    }
+    outcome
+}
+
+/// The end of a segment buffer that sends; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_src_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
+    segment_buffer("acp_create_src_segbuf", rank, memory, [segment_bytes, segments], true)
+}
+
+/// The end of a segment buffer that receives; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_dst_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
+    segment_buffer("acp_create_dst_segbuf", rank, memory, [segment_bytes, segments], false)
+}
+
+fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usize; 2], is_source: bool) -> usize {
+    call(function, 0, || {
+        let library = library()?;
+        let peer = library.rank_of(rank)?;
+        library
+            .with_links(|links, context| links.segments.create(&mut links.post, context, peer, is_source, memory as usize, shape))
+    })
+}
+
+/// Asks or tells a segment buffer something; 0 for good and for yes, 1 for what cannot be and for no.
+fn segments(
+    function: &str,
+    buffer: usize,
+    f: impl FnOnce(&mut SegmentBuffer, &'static Context) -> Result<bool, Refusal>,
+) -> c_int {
+    call(function, 1, || library()?.with_links(|links, context| Ok(c_int::from(!f(links.segments.get(buffer)?, context)?))))
+}
+
+/// A count of a segment buffer; -1 if it has none.
+fn count(function: &str, buffer: usize, f: impl FnOnce(&mut SegmentBuffer, &'static Context) -> Result<u64, Refusal>) -> i64 {
+    call(function, -1, || library()?.with_links(|links, context| Ok(f(links.segments.get(buffer)?, context)? as i64)))
+}
+
+/// Waits until both ends are joined.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_connect_segbuf(buffer: usize) -> c_int {
+    call("acp_connect_segbuf", 1, || library()?.connect(buffer).map(|()| 0))
+}
+
+/// 0 if both ends are joined, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isconnected_segbuf(buffer: usize) -> c_int {
+    call("acp_isconnected_segbuf", 1, || {
+        library()?.with_links(|links, context| Ok(c_int::from(links.join(buffer, context)? != Joined::With(()))))
+    })
+}
+
+/// At the destination: the segment at the head is free.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_ready_segbuf(buffer: usize) -> c_int {
+    segments("acp_ready_segbuf", buffer, |buffer, context| buffer.release(context).map(|()| true))
+}
+
+/// At the source: sends the segment at the tail.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_ack_segbuf(buffer: usize) -> c_int {
+    segments("acp_ack_segbuf", buffer, |buffer, context| buffer.send(context).map(|()| true))
+}
+
+/// At the source: 0 if a segment may be written, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isready_segbuf(buffer: usize) -> c_int {
+    asked("acp_isready_segbuf", buffer, true)
+}
+
+/// At the destination: 0 if a segment may be read, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isacked_segbuf(buffer: usize) -> c_int {
+    asked("acp_isacked_segbuf", buffer, false)
+}
+
+/// A question that programs ask again and again.
+fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
+    let answer = segments(function, buffer, |buffer, context| {
+        if buffer.is_source() != of_source || !buffer.is_joined() {
+            return Err(Refusal::NotConnected);
+        }
+        let is_open = buffer.is_open(context);
+        if !is_open {
+            context.progress();
+        }
+        Ok(is_open || buffer.is_open(context))
+    });
+    if answer != 0 {
+        std::thread::yield_now();
+    }
+    answer
+}
+
+/// How many segments were freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_head(buffer: usize) -> i64 {
+    count("acp_query_segbuf_head", buffer, |buffer, context| Ok(buffer.counts(context)[0]))
+}
+
+/// How many segments were sent, or have come.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_tail(buffer: usize) -> i64 {
+    count("acp_query_segbuf_tail", buffer, |buffer, context| Ok(buffer.counts(context)[1]))
+}
+
+/// At the source: how many segments are at the destination.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_sent(buffer: usize) -> i64 {
+    count(
+        "acp_query_segbuf_sent",
+        buffer,
+        |buffer, _| {
+            if buffer.is_source() { Ok(buffer.sent()?) } else { Err(Refusal::NotConnected) }
+        },
+    )
+}
+
+/// Ends the connection, when what was sent has arrived.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_disconnect_segbuf(buffer: usize) -> c_int {
+    segments("acp_disconnect_segbuf", buffer, |buffer, context| buffer.leave(context).map(|()| true))
+}
+
+/// Frees an end that is not connected.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free_segbuf(buffer: usize) -> c_int {
+    call("acp_free_segbuf", 1, || library()?.with_links(|links, _| links.segments.free(buffer).map(|()| 0)))
 }

@@ -6,6 +6,10 @@
 //! | `library` | the life of the library: init, finalize, reset, sync |
 //! | `memory` | which global addresses there are: starter memory, what the program registered |
 //! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0011-acp-handles.md`) |
+//! | `links` | how two ranks that both ask for a channel or a segment buffer find each other |
+//! | `channel`, `segments` | channels; segment buffers |
+//! | `data` | the data library: what C sees of containers |
+//! | `slab` | what C knows by an opaque pointer |
 //! | `turns` | one thread at a time, and waits that let others in |
 //! | `refusal` | what is wrong with a call, in one line |
 //!
@@ -15,8 +19,13 @@
 //! Absent on purpose: which networks exist, how ranks are started, and how operations are ordered; that is `pelago`'s.
 
 mod access;
+mod channel;
+pub mod data;
 pub mod ffi;
 mod library;
+mod links;
 mod memory;
 mod refusal;
+mod segments;
+mod slab;
 mod turns;

@@ -11,8 +11,13 @@ use pelago::containers::GlobalHeap;
 use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric};
 
 use crate::access::{ALL, Numbers, Pending};
+use crate::channel::Channels;
+use crate::data::workspace::{self, Workspace};
+use crate::links::{Joined, Post};
 use crate::memory::{Memory, Regions};
 use crate::refusal::{self, Refusal};
+use crate::segments::SegmentBuffers;
+use crate::slab::Slab;
 use crate::turns::{Turns, Waiter};
 use crate::{ffi, refusal::End};
 
@@ -46,12 +51,27 @@ pub(crate) struct Core {
 }
 
 /// What there is from init to finalize.
-struct Round {
+pub(crate) struct Round {
     _starter: Symmetric<'static, u64>,
-    heap: GlobalHeap<'static>,
+    pub(crate) heap: GlobalHeap<'static>,
     /// A word for each step of a meeting.
     lines: Symmetric<'static, u64>,
     meetings: u64,
+    links: Links,
+    pub(crate) workspaces: Workspaces,
+}
+
+/// The workspaces that this rank knows, and where the next begins.
+pub(crate) struct Workspaces {
+    pub(crate) settings: workspace::Settings,
+    pub(crate) known: Slab<Workspace>,
+}
+
+/// Channels and segment buffers.
+pub(crate) struct Links {
+    pub(crate) post: Post,
+    pub(crate) channels: Channels,
+    pub(crate) segments: SegmentBuffers,
 }
 
 /// Numbers that `acp_reset` gave to ranks.
@@ -65,6 +85,24 @@ struct Numbering {
 impl Waiter for Core {
     fn context(&self) -> &'static Context {
         self.context
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        match &mut self.round {
+            Some(Round { links, .. }) if links.channels.is_busy() || links.segments.is_busy() => {
+                links.post.collect(self.context)?;
+                links.segments.advance(&mut links.post, self.context)?;
+                links.channels.advance(&mut links.post, self.context)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Core {
+    /// What there is from init to finalize.
+    fn round(&mut self) -> Result<(&mut Round, &'static Context), Refusal> {
+        Ok((self.round.as_mut().ok_or(Refusal::NotInitialized)?, self.context))
     }
 }
 
@@ -126,6 +164,14 @@ fn verdict(code: Option<i32>, error: &Error, function: &str) -> i32 {
 fn starter_bytes() -> Result<u64, Refusal> {
     let Ok(text) = std::env::var(STARTER_VARIABLE) else { return Ok(STARTER_BYTES) };
     text.parse().map_err(|_| Refusal::StarterSize(text))
+}
+
+impl Links {
+    /// Whether the ends of a segment buffer are joined.
+    pub(crate) fn join(&mut self, number: usize, context: &'static Context) -> Result<Joined<()>, Refusal> {
+        self.post.collect(context)?;
+        Ok(self.segments.get(number)?.join(&mut self.post, context)?)
+    }
 }
 
 impl Library {
@@ -207,6 +253,62 @@ impl Library {
         })
     }
 
+    /// Does something with the heap.
+    pub(crate) fn with_heap<R>(&self, f: impl FnOnce(&GlobalHeap<'static>) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.with_round(|round, _| f(&round.heap))
+    }
+
+    /// Does something with what there is from init to finalize.
+    pub(crate) fn with_round<R>(&self, f: impl FnOnce(&mut Round, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.turns.with(|core| {
+            let job = core.job;
+            f(core.round()?.0, job)
+        })
+    }
+
+    /// Does something with channels and segment buffers.
+    pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.turns.with(|core| {
+            let (round, context) = core.round()?;
+            f(&mut round.links, context)
+        })
+    }
+
+    /// Asks something of a channel, and does at once what can be done of it.
+    pub(crate) fn ask_channel(&self, ask: impl FnOnce(&mut Channels) -> Result<usize, Refusal>) -> Result<usize, Refusal> {
+        self.with_links(|links, context| {
+            let request = ask(&mut links.channels)?;
+            links.post.collect(context)?;
+            links.channels.advance(&mut links.post, context)?;
+            Ok(request)
+        })
+    }
+
+    /// Waits for a request of a channel; what it has come to.
+    pub(crate) fn await_request(&self, request: usize) -> Result<usize, Refusal> {
+        let found = self.turns.wait("acp_wait_ch", |core| {
+            Ok(match core.round() {
+                Ok((round, _)) => round.links.channels.take(request).transpose(),
+                Err(why) => Some(Err(why)),
+            })
+        });
+        found.map_err(Refusal::Earlier)?
+    }
+
+    /// Waits until both ends of a segment buffer are joined; whether they fit together.
+    pub(crate) fn connect(&self, number: usize) -> Result<(), Refusal> {
+        let joined = self.turns.wait("acp_connect_segbuf", |core| {
+            let joined = core.round().and_then(|(round, context)| round.links.join(number, context));
+            Ok(match joined {
+                Ok(Joined::NotYet) => None,
+                Ok(Joined::With(())) => Some(Ok(())),
+                Ok(Joined::Never) => Some(Err(Refusal::Unlike)),
+                Err(why) => Some(Err(why)),
+            })
+        });
+        joined.map_err(Refusal::Earlier)?
+    }
+
     /// Begins a round.
     fn begin(&'static self, starter_bytes: u64) -> Result<(), Refusal> {
         let steps = self.size().next_power_of_two().ilog2().max(1);
@@ -218,7 +320,10 @@ impl Library {
             let (me, layout) = (core.job.rank(), self.memory.layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
-            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0 });
+            let post = Post::new(core.job.alloc::<u64>(1)?);
+            let links = Links { post, channels: Channels::new(), segments: SegmentBuffers::new() };
+            let workspaces = Workspaces { settings: workspace::Settings::DEFAULT, known: Slab::new(1) };
+            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0, links, workspaces });
             // Nobody writes to memory that its owner has yet to clear.
             core.job.barrier()
         });

@@ -41,6 +41,40 @@ pub(crate) enum Refusal {
     Keys(usize),
     #[error("the size of starter memory cannot be {0:?}: it is a number of bytes")]
     StarterSize(String),
+    #[error("both ends would be the same rank")]
+    SameRank,
+    #[error("the calling rank is neither the sender nor the receiver")]
+    NoEnd,
+    #[error("{0:#x} is not a channel of this rank that is in use")]
+    Channel(usize),
+    #[error("the other end of this channel does that")]
+    WrongEnd,
+    #[error("{0:#x} is not a request that somebody may wait for")]
+    Request(usize),
+    #[error("{0:#x} is not a segment buffer of this rank")]
+    SegmentBuffer(usize),
+    #[error("the two ends of the segment buffer differ in the number or the size of segments")]
+    Unlike,
+    #[error("the segment buffer is not connected, or this is its other end")]
+    NotConnected,
+    #[error("the segment buffer is connected; acp_disconnect_segbuf comes first")]
+    Connected,
+    #[error("no segment {0}")]
+    NoSegment(&'static str),
+    #[error("there is no place with number {0}")]
+    Index(i32),
+    #[error("the two places are not one after the other in one container")]
+    Foreign,
+    #[error("the end is no element")]
+    End,
+    #[error("a table is on some ranks, with some slots on each, and a workspace has some bytes on each")]
+    NoRanks,
+    #[error("no memory is left for {0} bytes")]
+    Large(usize),
+    #[error("{0:#x} is not a workspace")]
+    Workspace(usize),
+    #[error("too many {0}")]
+    TooMany(&'static str),
     #[error(transparent)]
     Failed(#[from] Error),
     /// An operation failed after its call had returned.
@@ -53,6 +87,7 @@ pub(crate) enum Refusal {
 pub(crate) enum End {
     Destination,
     Source,
+    Container,
 }
 
 impl fmt::Display for End {
@@ -60,6 +95,7 @@ impl fmt::Display for End {
         f.write_str(match self {
             Self::Destination => "destination",
             Self::Source => "source",
+            Self::Container => "container's",
         })
     }
 }

@@ -51,6 +51,9 @@ unsafe impl<T> Send for Confined<T> {}
 pub(crate) trait Waiter {
     /// The way to wait.
     fn context(&self) -> &'static Context;
+
+    /// Does what does not wait and whose time may have come.
+    fn turn(&mut self) -> Result<()>;
 }
 
 impl<T: Waiter> Turns<T> {
@@ -75,6 +78,7 @@ impl<T: Waiter> Turns<T> {
         let mut state = self.lock();
         let (mut looks, mut pause) = (0, PAUSE.0);
         while state.led {
+            state.inside.0.turn()?;
             if let Some(found) = ready(&mut state.inside.0)? {
                 return Ok(found);
             }
@@ -94,6 +98,7 @@ impl<T: Waiter> Turns<T> {
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
             let looked = context.wait_for(what, limit, || {
+                inside.turn()?;
                 let found = ready(inside)?;
                 Ok((found.is_some() || self.wanted.load(Ordering::SeqCst) > 0).then_some(found))
             });

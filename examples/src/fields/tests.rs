@@ -106,7 +106,7 @@ fn wrong_arguments_are_one_line() {
         (&["--width", "2", "--split", "1x2"], 2, "is wider than a block"),
         (&["--width", "2", "--split", "1x3"], 3, "cut into 3 parts"),
         (&["--length", "2", "--width", "2"], 7, "7 ranks cannot share"),
-        (&["--method", "fast"], 1, "direct, packed or fetched"),
+        (&["--method", "fast"], 1, "direct, packed, fetched or -"),
         (&["--route", "round"], 1, "direct or forwarded"),
     ] {
         let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();

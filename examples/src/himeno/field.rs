@@ -23,10 +23,13 @@ pub(crate) fn pressures<'w>(world: &'w World, grid: &Grid) -> pelago::Result<[Fi
     Ok([Field::new(world, &array)?, Field::new(world, &array)?])
 }
 
-/// Sets the pressure of each cell of the block from its place in the whole grid, and spoils the halo: it is not a number until a neighbour
-/// has sent it, so that no sweep reads unnoticed what did not arrive.
+/// What a halo holds until a neighbour has sent it: far from any pressure, so that no sweep reads unnoticed what did not arrive. A number, as what
+/// does not have to arrive is multiplied by 0.
+const SPOILED: f32 = 1e30;
+
+/// Sets the pressure of each cell of the block from its place in the whole grid, and spoils the halo.
 pub(crate) fn set_p(field: &mut Field<'_, f32, 3>, value: impl Fn(Extent) -> f32) {
-    field.cells_mut().fill(f32::NAN);
+    field.cells_mut().fill(SPOILED);
     field.for_each(|cell, p| *p = value(cell));
 }
 

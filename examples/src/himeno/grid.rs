@@ -115,7 +115,8 @@ impl Grid {
     pub(crate) fn array(&self) -> Result<Array<3>, String> {
         let array = Nodes::new(self.split.0, [false; 3])
             .and_then(|nodes| Template::new(self.cells, nodes))
-            .and_then(|template| template.array().shadow([[1; 2]; 3]));
+            // Rows that are not cut have no neighbours: faces across i are one block then.
+            .and_then(|template| template.array().shadow([[1; 2], [1; 2], [usize::from(self.split.0[2] > 1); 2]]));
         array.map_err(|error| error.to_string())
     }
 }

@@ -28,7 +28,7 @@ use clap::Parser;
 use pelago::halo::{Field, Halo, Plan, Settings};
 use pelago::{Duration, World};
 
-use crate::usage::{Borders, Stop, at_least_one, exit, finite, parse};
+use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
 use field::{Coefficients, initial_p, pressures, set_p};
 use grid::{Grid, Size, Split};
 use order::{Box3, Order};
@@ -59,6 +59,15 @@ struct Arguments {
     /// The three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
+    /// Compute nothing while borders are under way, as the benchmark does
+    #[arg(long)]
+    no_overlap: bool,
+    /// In simulated time: nanoseconds to compute a cell
+    #[arg(long, value_name = "NS", default_value_t = 0.0, allow_negative_numbers = true, value_parser = cost)]
+    cost_cell: f64,
+    /// In simulated time: nanoseconds that an iteration takes besides
+    #[arg(long, value_name = "NS", default_value_t = 0.0, allow_negative_numbers = true, value_parser = cost)]
+    cost_iteration: f64,
     #[command(flatten)]
     borders: Borders,
 }
@@ -67,8 +76,9 @@ struct Arguments {
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let settled = |world: &World| -> Result<_, Stop> {
         let (arguments, grid) = plan(&arguments, world.size())?;
-        // The stencil has no corners.
-        Ok((arguments.borders.settings(world, Halo::Edges)?, arguments, grid))
+        // The stencil has no corners, and where b is 0 its edges count for nothing.
+        let halo = if arguments.b == 0.0 { Halo::Faces } else { Halo::Edges };
+        Ok((arguments.borders.settings(world, halo)?, arguments, grid))
     };
     let result = pelago::run(|world| match settled(world) {
         Ok((settings, arguments, grid)) => measure(world, &arguments, &grid, &settings).map(|()| ExitCode::SUCCESS),
@@ -129,6 +139,8 @@ struct Solver<'w> {
     now: usize,
     coefficients: Coefficients,
     order: Order,
+    /// Nanoseconds to compute a cell, and of an iteration besides.
+    costs: [f64; 2],
 }
 
 /// What came of some iterations, the same on every rank.
@@ -145,8 +157,10 @@ impl<'w> Solver<'w> {
         let [one, other] = &mut pressures;
         let plans = [Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?];
         let coefficients = Coefficients::new(pressures[0].layout(), arguments.b);
-        let order = Order::new(grid, pressures[0].block());
-        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, order })
+        let order = if arguments.no_overlap { Order::whole } else { Order::new };
+        let order = order(grid, pressures[0].block());
+        let costs = [arguments.cost_cell, arguments.cost_iteration];
+        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, order, costs })
     }
 
     /// Iterates from the first pressure on.
@@ -169,15 +183,22 @@ impl<'w> Solver<'w> {
 
     /// Returns this rank's part of gosa.
     fn iterate(&mut self) -> pelago::Result<f64> {
-        let Self { now, plans, pressures: [one, other], coefficients, order, .. } = self;
+        let Self { world, now, plans, pressures: [one, other], coefficients, order, costs: [cell, besides], .. } = self;
+        let compute = |part: &Box3| {
+            let cells: usize = part.iter().map(|range| range.len()).product();
+            world.compute(Duration::from_picoseconds((*cell * cells as f64 * 1e3) as u64));
+        };
         let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
         let plan = &mut plans[*now];
         plan.start(from_mut(p))?;
         let mut gosa = sweep_part(p, next, coefficients, &order.inner);
+        compute(&order.inner);
         plan.wait(from_mut(p))?;
         for part in &order.outer {
             gosa += sweep_part(p, next, coefficients, part);
+            compute(part);
         }
+        world.compute(Duration::from_picoseconds((*besides * 1e3) as u64));
         // The benchmark's copy of wrk2 to p, without moving it.
         *now = 1 - *now;
         Ok(gosa)

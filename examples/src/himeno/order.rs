@@ -21,6 +21,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// All of `block` when its halos have come.
+    pub(crate) fn whole(grid: &Grid, block: Block<3>) -> Self {
+        Self { inner: [0..0, 0..0, 0..0], outer: vec![grid.interior(block)] }
+    }
+
     /// The parts of `block`.
     pub(crate) fn new(grid: &Grid, block: Block<3>) -> Self {
         let interior = grid.interior(block);
@@ -31,7 +36,7 @@ impl Order {
         });
         // Across k, what needs the halo is one cell of each row, too short a piece for vectors: rows stay whole, and wait.
         if inner[2] != interior[2] {
-            return Self { inner: [0..0, 0..0, 0..0], outer: vec![interior] };
+            return Self::whole(grid, block);
         }
         let [i, j, k] = interior;
         let [inner_i, inner_j, _] = inner.clone();

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use pelago::{BarrierAlgorithm, Duration, World};
 
-use crate::usage::{exit, finite, parse};
+use crate::usage::{cost, exit, finite, parse};
 use domains::Domains;
 use exchange::{Costs, Exchanged, PHASES, exchange};
 use particle::Particle;
@@ -242,10 +242,6 @@ fn report(world: &World, exchanged: &Exchanged, tally: &Tally) -> pelago::Result
 fn side(text: &str) -> Result<u32, String> {
     let side = text.parse().ok().filter(|side| (1..=SIDE_MAX).contains(side));
     side.ok_or_else(|| format!("give a number from 1 to {SIDE_MAX}"))
-}
-
-fn cost(text: &str) -> Result<f64, &'static str> {
-    text.parse().ok().filter(|cost| (0.0..=1e9).contains(cost)).ok_or("give nanoseconds, from 0 to a second of them")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use pelago_base::Duration;
+use pelago_rma::Rail;
 
 use crate::{Algorithm, Operation, Promise};
 
@@ -18,6 +19,15 @@ pub enum Choice {
     Fixed(Algorithm),
 }
 
+/// By which rails messages go: to members of the same host and to others. Where none is named, or it does not lead there, as is best.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rails {
+    /// Between members of a host, as many as [`Settings::per_host`](crate::Settings::per_host).
+    pub near: Option<Rail>,
+    /// Between others.
+    pub far: Option<Rail>,
+}
+
 /// An algorithm that could do an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
@@ -29,6 +39,8 @@ pub struct Candidate {
     pub predicted: Duration,
     /// What one operation took in the trial, on the slowest member: the median of some; `None` if it was not tried.
     pub measured: Option<Duration>,
+    /// By which rails it took that: those by which it took least.
+    pub rails: Rails,
 }
 
 /// Why an algorithm was chosen. Its text has a line for each candidate.
@@ -44,8 +56,20 @@ pub struct Explanation {
     pub candidates: Vec<Candidate>,
     /// By which it is done.
     pub chosen: Algorithm,
+    /// And by which rails.
+    pub rails: Rails,
+    /// What the rails are called, by their numbers.
+    pub names: Vec<&'static str>,
     /// On whose word.
     pub by: Choice,
+}
+
+impl Explanation {
+    /// The names of two rails, to members of the same host and to others; `None` if none is named.
+    pub fn name(&self, rails: Rails) -> Option<String> {
+        let name = |rail: Option<Rail>| rail.and_then(|rail| self.names.get(rail.number())).copied().unwrap_or("-");
+        (rails != Rails::default()).then(|| format!("{}, {}", name(rails.near), name(rails.far)))
+    }
 }
 
 impl fmt::Display for Explanation {
@@ -55,7 +79,8 @@ impl fmt::Display for Explanation {
             Choice::Table => "by table or model",
             Choice::Fixed(_) => "as asked",
         };
-        writeln!(f, "{} of {} members, {} bytes: {}, {why}", self.operation, self.size, self.bytes, self.chosen)?;
+        let by = self.name(self.rails).map_or_else(String::new, |rails| format!(" by {rails}"));
+        writeln!(f, "{} of {} members, {} bytes: {}{by}, {why}", self.operation, self.size, self.bytes, self.chosen)?;
         writeln!(f, "  {:24}{:>8}{:>10}{:>14}{:>14}{:>14}", "algorithm", "steps", "messages", "values", "predicted", "measured")?;
         for candidate in &self.candidates {
             let Promise { steps, messages, values } = candidate.promise;
@@ -63,7 +88,8 @@ impl fmt::Display for Explanation {
             let name = format!("{}{mark}", candidate.algorithm);
             let measured = candidate.measured.map_or("–".into(), microseconds);
             let predicted = microseconds(candidate.predicted);
-            writeln!(f, "  {name:24}{steps:>8}{messages:>10}{values:>14}{predicted:>14}{measured:>14}")?;
+            let rails = self.name(candidate.rails).map_or_else(String::new, |rails| format!("  {rails}"));
+            writeln!(f, "  {name:24}{steps:>8}{messages:>10}{values:>14}{predicted:>14}{measured:>14}{rails}")?;
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 
 use pelago_base::{Duration, Instant, Team};
-use pelago_rma::{BarrierAlgorithm, Error, Group, Pod, Result, Symmetric, World};
+use pelago_rma::{BarrierAlgorithm, Error, Group, Pod, Rail, Result, Symmetric, World};
 
-use crate::choice::{Candidate, Choice, Explanation};
+use crate::choice::{Candidate, Choice, Explanation, Rails};
 use crate::cost::Model;
-use crate::executor::{Ends, LINE_BYTES, Layout, Place, kept};
+use crate::executor::{Ends, LINE_BYTES, Layout, Place, kept, rail_between};
 use crate::operator::{Fold, Nothing};
 use crate::plan::{Plan, State, shifts};
 use crate::pool::{Pool, Region};
@@ -71,11 +71,13 @@ pub struct Settings {
     pub per_host: Option<u32>,
     /// What steps cost; `None`: it is measured, by some barriers and puts.
     pub model: Option<Model>,
+    /// By which rails messages go; `None`: a trial tries them all, and what is not tried goes as is best for each member.
+    pub rails: Option<Rails>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { memory_bytes: 64 << 20, plan_bytes: 4 << 20, per_host: None, model: None }
+        Self { memory_bytes: 64 << 20, plan_bytes: 4 << 20, per_host: None, model: None, rails: None }
     }
 }
 
@@ -93,6 +95,7 @@ pub struct Collectives<'w> {
     mapped: bool,
     model: Model,
     plan_bytes: usize,
+    rails: Option<Rails>,
     prepared: RefCell<Vec<Prepared>>,
     table: RefCell<Vec<Entry>>,
 }
@@ -166,6 +169,7 @@ impl<'w> Collectives<'w> {
             mapped: false,
             model: settings.model.unwrap_or(unknown),
             plan_bytes: settings.plan_bytes,
+            rails: settings.rails,
             prepared,
             table,
         };
@@ -419,7 +423,7 @@ impl<'w> Collectives<'w> {
             self.forget();
         }
         loop {
-            match self.make(key, chosen) {
+            match self.make(key, chosen, self.rails.unwrap_or_default()) {
                 Err(Error::NoMemory { .. }) if self.forget() => {}
                 other => return other,
             }
@@ -458,7 +462,13 @@ impl<'w> Collectives<'w> {
             .map(|shape| {
                 let promise = shape.promise();
                 let predicted = self.model.predict(promise, key.value_bytes);
-                Candidate { algorithm: shape.algorithm, promise, predicted, measured: None }
+                Candidate {
+                    algorithm: shape.algorithm,
+                    promise,
+                    predicted,
+                    measured: None,
+                    rails: self.rails.unwrap_or_default(),
+                }
             })
             .filter(|candidate| candidate.promise.messages <= MESSAGES_MAX)
             .collect();
@@ -480,40 +490,65 @@ impl<'w> Collectives<'w> {
 
     fn prepare<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, choice: Choice) -> Result<(State, Explanation)> {
         let mut candidates = self.candidates_of(key);
-        let chosen = match choice {
+        let asked = self.rails.unwrap_or_default();
+        let (chosen, rails) = match choice {
             Choice::Fixed(algorithm) => {
                 let possible = self.team.size() == 1 || candidates.iter().any(|candidate| candidate.algorithm == algorithm);
-                possible.then_some(algorithm).ok_or(Error::Invalid("the algorithm does not do this operation here"))?
+                (possible.then_some(algorithm).ok_or(Error::Invalid("the algorithm does not do this operation here"))?, asked)
             }
-            Choice::Table => self.choose(key),
+            Choice::Table => (self.choose(key), asked),
             Choice::Trial => self.try_out::<T>(key, fold, &mut candidates)?,
         };
-        let state = self.make(key, chosen)?;
+        let state = self.make(key, chosen, rails)?;
         let (operation, size, bytes) = (key.operation, self.team.size(), key.count * key.value_bytes);
-        Ok((state, Explanation { operation, size, bytes, candidates, chosen, by: choice }))
+        let names = self.world.rails().iter().map(|rail| rail.name).collect();
+        Ok((state, Explanation { operation, size, bytes, candidates, chosen, rails, names, by: choice }))
     }
 
-    /// Measures the candidates, the best by the model first, and returns the fastest; one that was measured before, if it is not slower by a twentieth.
-    fn try_out<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, candidates: &mut [Candidate]) -> Result<Algorithm> {
+    /// The rails that are tried: those that were asked for, else as is best for each member first, then each two.
+    fn rails_to_try(&self) -> Vec<Rails> {
+        let rails = || (0..self.world.rails().len()).filter_map(Rail::new);
+        match self.rails {
+            Some(asked) => vec![asked],
+            None if rails().count() == 1 => vec![Rails::default()],
+            None => {
+                let is_one_kind = self.per_host == 1 || self.per_host >= self.team.size();
+                let two = |far: Rail| {
+                    let near = rails().filter(move |&near| !is_one_kind || near == far);
+                    near.map(move |near| Rails { near: Some(near), far: Some(far) })
+                };
+                [Rails::default()].into_iter().chain(rails().flat_map(two)).collect()
+            }
+        }
+    }
+
+    /// Measures the candidates by all rails, the best by the model first, and returns the fastest; one that was measured before, if it is not slower
+    /// by a twentieth.
+    fn try_out<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, candidates: &mut [Candidate]) -> Result<(Algorithm, Rails)> {
         let simplest = candidates.iter().map(|candidate| candidate.algorithm).min_by_key(|algorithm| *algorithm as u8);
-        let mut best: Option<(Algorithm, Duration)> = None;
+        let all_rails = self.rails_to_try();
+        let mut best: Option<((Algorithm, Rails), Duration)> = None;
         for (index, candidate) in candidates.iter_mut().enumerate() {
             let is_cheap = candidate.promise.messages <= TRIED_MESSAGES_MAX;
             if index >= TRIED && !is_cheap && Some(candidate.algorithm) != simplest {
                 continue;
             }
-            let state = match self.make(key, candidate.algorithm) {
-                Err(Error::NoMemory { .. }) => continue,
-                made => made?,
-            };
-            let measured = self.time::<T>(key, state, fold, best.map(|(_, least)| least))?;
-            candidate.measured = Some(measured);
-            let better = best.is_none_or(|(_, least)| measured.as_picoseconds() * 20 < least.as_picoseconds() * 19);
-            if better {
-                best = Some((candidate.algorithm, measured));
+            for &rails in &all_rails {
+                let state = match self.make(key, candidate.algorithm, rails) {
+                    Err(Error::NoMemory { .. }) => continue,
+                    made => made?,
+                };
+                let measured = self.time::<T>(key, state, fold, best.map(|(_, least)| least))?;
+                if candidate.measured.is_none_or(|least| measured < least) {
+                    (candidate.measured, candidate.rails) = (Some(measured), rails);
+                }
+                let better = best.is_none_or(|(_, least)| measured.as_picoseconds() * 20 < least.as_picoseconds() * 19);
+                if better {
+                    best = Some(((candidate.algorithm, rails), measured));
+                }
             }
         }
-        Ok(best.map_or(Algorithm::Flat, |(algorithm, _)| algorithm))
+        Ok(best.map_or((Algorithm::Flat, Rails::default()), |(way, _)| way))
     }
 
     /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
@@ -570,23 +605,24 @@ impl<'w> Collectives<'w> {
     }
 
     /// Memory and steps for an operation by an algorithm. Collective.
-    fn make(&self, key: Key, algorithm: Algorithm) -> Result<State> {
+    fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<State> {
         let size = self.team.size();
         let (whole, value_bytes) = (self.shape(key, algorithm), key.value_bytes);
         if size == 1 {
             return Ok(State::new(self.alone(key, algorithm)));
         }
-        self.meet_for(key, algorithm)?;
+        self.meet_for(key, algorithm, rails)?;
         let mut shape = whole;
         let flows = matches!(key.operation, Operation::Broadcast { .. } | Operation::Reduce { .. })
             || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
         let most = if flows { FLOWING_BYTES.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
-        let maps = |position| self.team.rank(position).is_some_and(|rank| self.world.maps(rank));
+        let rail = |to| rail_between(self.world, &self.team, rails, self.per_host, [self.position, to]);
+        let maps = |to| rail(to).is_none() && self.team.rank(to).is_some_and(|rank| self.world.maps(rank));
         let (piece, slot_values) = loop {
             let piece = shape.schedule(self.position);
             let mut values = [(piece.room + kept(&piece, value_bytes, maps)) as u64];
             // What is kept depends on who is a neighbour.
-            if !self.mapped {
+            if !self.mapped || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
             }
             let block = if flows { shape.count * value_bytes } else { 0 };
@@ -606,7 +642,7 @@ impl<'w> Collectives<'w> {
         let needed = Layout::words(size, slots, &piece, kept, value_bytes);
         let region = self.take(needed)?;
         let (awaits, owes) = (piece.awaits(), piece.owes());
-        let layout = Layout { shape, count: key.count, value_bytes, slots, piece, rest, awaits, owes, kept, region };
+        let layout = Layout { shape, count: key.count, value_bytes, slots, piece, rest, awaits, owes, kept, region, rails };
         self.settle(&layout)?;
         Ok(State::new(layout))
     }
@@ -622,7 +658,7 @@ impl<'w> Collectives<'w> {
         let region = Region { start: 0, words: 0 };
         let (awaits, owes) = (Vec::new(), Vec::new());
         let (count, value_bytes) = (key.count, key.value_bytes);
-        Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, kept: 0, region }
+        Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, kept: 0, region, rails: Rails::default() }
     }
 
     fn take(&self, words: usize) -> Result<Region> {
@@ -631,13 +667,14 @@ impl<'w> Collectives<'w> {
     }
 
     /// Makes sure that all want the same. From then on nobody uses memory that all have given back.
-    fn meet_for(&self, key: Key, algorithm: Algorithm) -> Result<()> {
+    fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<()> {
         // What this member has put for an earlier plan has arrived: credits are not waited for by those who get them.
         self.world.quiet()?;
         let Key { operation, count, value_bytes, commutes } = key;
         let place = Operation::ALL.iter().position(|other| *other == operation.rooted(0)).unwrap_or_default();
         let names = (place as u64) << 16 | (algorithm as u64) << 8 | u64::from(commutes);
-        let root = u64::from(operation.root().unwrap_or_default());
+        let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
+        let root = u64::from(operation.root().unwrap_or_default()) << 16 | number(rails.near) << 8 | number(rails.far);
         self.agree_on([names, root, count as u64, value_bytes as u64])
     }
 

@@ -19,8 +19,9 @@ use core::ops::Range;
 
 use pelago_base::limits::WRITE_BYTES_MAX;
 use pelago_base::{Rank, Team};
-use pelago_rma::{CellSlice, GlobalPtr, Pod, Result, Symmetric, World};
+use pelago_rma::{CellSlice, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, World};
 
+use crate::choice::Rails;
 use crate::operator::Fold;
 use crate::pool::{LINE, Region};
 use crate::schedule::{Buffer, Message, Schedule, Shape, Side, Span, Step, Then};
@@ -51,6 +52,7 @@ pub(crate) struct Layout {
     /// Values of a slot in which to keep what is sent later.
     pub(crate) kept: usize,
     pub(crate) region: Region,
+    pub(crate) rails: Rails,
 }
 
 /// How far a member is.
@@ -152,6 +154,17 @@ pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -
         _ => 0,
     });
     sent.sum()
+}
+
+/// By which rail a member's messages go to another, if one is named for such that leads there. Mapped memory is no rail to name.
+#[inline]
+pub(crate) fn rail_between(world: &World, team: &Team, rails: Rails, per_host: u32, [from, to]: [u32; 2]) -> Option<Rail> {
+    if rails == Rails::default() {
+        return None;
+    }
+    let rail = if from / per_host == to / per_host { rails.near } else { rails.far };
+    let rank = team.rank(to)?;
+    rail.filter(|&rail| world.reaches(rail, rank) && !(world.maps(rank) && world.rail_to(rank) == rail))
 }
 
 fn credits(size: u32) -> usize {
@@ -281,15 +294,19 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     fn send(&mut self, to: u32, from: &[Span], message: Message, kept: &mut usize) -> Result<()> {
         let (world, rank) = (self.place.world, self.rank(to));
         let line = self.line(message.line);
-        let flag = self.place.words.at(rank, line);
+        let (flag, rail) = (self.place.words.at(rank, line), self.rail(to));
+        let on = |after: Handle<'_>| rail.map_or(world.after(&after), |rail| world.after(&after).on(rail));
         if message.length == 0 {
-            return world.put(flag, &[self.epoch]).map(drop);
+            return match rail {
+                None => world.put(flag, &[self.epoch]).map(drop),
+                Some(rail) => world.on(rail).put(flag, &[self.epoch]).map(drop),
+            };
         }
         let target: GlobalPtr<T> = match self.beside() {
             Some(words) if self.fits_line(message.length) => self.place.words.at(rank, line + words).cast()?,
             _ => self.place.words.at(rank, self.layout.room_at(self.slot)).cast::<T>()?.add(message.at as u64),
         };
-        if self.place.mapped || world.maps(rank) {
+        if rail.is_none() && (self.place.mapped || world.maps(rank)) {
             let mut done = 0;
             for &span in from {
                 self.try_each(span, |slice| {
@@ -307,12 +324,12 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             let room = self.layout.room_at(self.slot);
             self.gather(from, self.values(room, at + message.length).range(at..at + message.length));
             let own = self.place.words.at(world.rank(), room).cast::<T>()?.add(at as u64);
-            world.copy(own, target, message.length)?
+            on(Handle::done()).copy(own, target, message.length)?
         } else if let [span] = from
             && (span.blocks == 1)
         {
             let range = self.ranges(*span).next().expect("there is a block");
-            world.put(target, &self.slice(span.buffer)[range])?
+            on(Handle::done()).put(target, &self.slice(span.buffer)[range])?
         } else {
             let mut done = 0;
             let mut chunk = core::mem::take(&mut self.ends.chunk);
@@ -322,11 +339,11 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                     done += slice.len();
                 });
             }
-            let sent = world.put(target, &chunk[..done]);
+            let sent = on(Handle::done()).put(target, &chunk[..done]);
             core::mem::swap(&mut self.ends.chunk, &mut chunk);
             sent?
         };
-        world.after(&handle).put(flag, &[self.epoch]).map(drop)
+        on(handle).put(flag, &[self.epoch]).map(drop)
     }
 
     /// Copies spans one after another.
@@ -436,6 +453,13 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
 
     fn rank(&self, position: u32) -> Rank {
         self.place.team.rank(position).expect("schedules name members")
+    }
+
+    /// By which rail messages go to a member, if not as is best.
+    #[inline]
+    fn rail(&self, to: u32) -> Option<Rail> {
+        let Layout { rails, shape, .. } = self.layout;
+        rail_between(self.place.world, self.place.team, *rails, shape.per_host, [self.place.position, to])
     }
 
     /// Where the line of a message begins.

@@ -29,7 +29,7 @@ mod plan;
 mod pool;
 pub mod schedule;
 
-pub use choice::{Candidate, Choice, Explanation};
+pub use choice::{Candidate, Choice, Explanation, Rails};
 pub use collectives::{Collectives, Settings};
 pub use cost::{Model, Promise};
 pub use operation::{Algorithm, Operation, UnknownAlgorithm, UnknownOperation};

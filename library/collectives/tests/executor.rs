@@ -4,10 +4,12 @@
 #[allow(dead_code)]
 mod support;
 
-use pelago_base::{Rank, Team};
-use pelago_collectives::{Algorithm, Choice, Collectives, Commutative, Max, Min, Operation, Operator, Settings, Shape, Sum};
-use pelago_rma::{Error, World};
-use support::{PLATFORMS, Platform, on_every_platform, run};
+use pelago_base::{Event, Rank, Team};
+use pelago_collectives::{
+    Algorithm, Choice, Collectives, Commutative, Max, Min, Operation, Operator, Rails, Settings, Shape, Sum,
+};
+use pelago_rma::{Error, Rail, World};
+use support::{PLATFORMS, Platform, on_every_platform, run, run_counted};
 
 /// Little memory, so that operations go in pieces and in few slots.
 fn little() -> Settings {
@@ -168,10 +170,14 @@ fn every_algorithm_gives_the_result_on_every_platform() {
     for platform in PLATFORMS {
         for (size, per_host) in [(2, 1), (3, 2), (4, 2), (5, 3), (8, 3)] {
             run(platform, size, |world| {
-                let settings = Settings { per_host: Some(per_host), ..little() };
+                // Where there are two, each size goes by other rails to its own host and to others.
+                let rail = |number: u32| Rail::new(number as usize % world.rails().len());
+                let rails = (size != 4).then(|| Rails { near: rail(size), far: rail(size / 2) });
+                let settings = Settings { per_host: Some(per_host), rails, ..little() };
                 let all = Collectives::new(world, &settings).unwrap();
                 let mut random = Random(u64::from(world.rank()));
-                for shape in shapes(size, per_host, platform == Platform::Mapped, u64::from(size)) {
+                let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
+                for shape in shapes(size, per_host, is_mapped, u64::from(size)) {
                     repeat(world, &all, &shape, &mut random);
                 }
             });
@@ -384,7 +390,7 @@ fn what_is_wrong_is_said_and_harms_nothing() {
         invalid(all.plan::<u8>(Operation::Allreduce, 1, Choice::Table).map(drop));
         invalid(all.plan::<u8>(Operation::Broadcast { root: 9 }, 1, Choice::Table).map(drop));
         invalid(all.plan::<u8>(Operation::Broadcast { root: 0 }, 1, Choice::Fixed(Algorithm::Ring)).map(drop));
-        if platform != Platform::Mapped {
+        if !matches!(platform, Platform::Mapped | Platform::Rails) {
             invalid(all.plan::<u8>(Operation::Allgather, 1, Choice::Fixed(Algorithm::Shared)).map(drop));
         }
         let mut plan = all.plan::<u64>(Operation::Allgather, 2, Choice::Table).unwrap();
@@ -441,4 +447,51 @@ fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
             });
         }
     }
+}
+
+#[test]
+fn messages_go_by_the_rails_that_are_named() {
+    // Members 0 and 1 are of one host, 2 and 3 of the other; the transport that is counted is rail 1.
+    let [memory, counted] = [0, 1].map(Rail::new);
+    for (near, far, to_others) in
+        [(memory, memory, [0, 0]), (memory, counted, [0, 2]), (counted, memory, [1, 0]), (None, counted, [0, 2])]
+    {
+        run_counted(Platform::Rails, 4, |world, passed| {
+            let settings = Settings { per_host: Some(2), rails: Some(Rails { near, far }), ..little() };
+            let all = Collectives::new(world, &settings).unwrap();
+            let mut plan = all.plan::<u64>(Operation::Allgather, 3, Choice::Fixed(Algorithm::Direct)).unwrap();
+            assert_eq!((plan.explain().rails, plan.explain().names.len()), (Rails { near, far }, 2));
+            let posted = || passed.lock().unwrap().of(Event::PutPosted);
+            let before = posted();
+            let mut output = [0; 12];
+            plan.run(&[u64::from(world.rank()) + 1; 3], &mut output).unwrap();
+            assert_eq!(output, [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+            world.flush_all().unwrap();
+            // Values and a flag to each.
+            assert_eq!(posted() - before, 2 * to_others.iter().sum::<u64>(), "{near:?} {far:?}");
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_trial_tries_rails() {
+    run(Platform::Rails, 4, |world| {
+        let settings = Settings { per_host: Some(2), ..little() };
+        let all = Collectives::new(world, &settings).unwrap();
+        let plan = all.plan::<u64>(Operation::Allgather, 3, Choice::Trial).unwrap();
+        let explanation = plan.explain();
+        let tried: Vec<_> = explanation.candidates.iter().filter(|candidate| candidate.measured.is_some()).collect();
+        assert!(tried.iter().any(|candidate| candidate.algorithm == explanation.chosen), "{explanation}");
+        // All members have chosen the same.
+        let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
+        let chosen = [number(explanation.rails.near), number(explanation.rails.far)];
+        let mut most = chosen;
+        world.allreduce(&mut most, u64::max).unwrap();
+        let mut least = chosen;
+        world.allreduce(&mut least, u64::min).unwrap();
+        assert_eq!((most, least), (chosen, chosen));
+        drop(plan);
+        world.barrier().unwrap();
+    });
 }

@@ -46,7 +46,13 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
         support::run(
             &pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings(machine, ranks, per_node) },
             |world| {
-                let settings = |model| Settings { memory_bytes: 2 << 20, plan_bytes: 256 << 10, per_host: Some(per_node), model };
+                let settings = |model| Settings {
+                    memory_bytes: 2 << 20,
+                    plan_bytes: 256 << 10,
+                    per_host: Some(per_node),
+                    model,
+                    rails: None,
+                };
                 for (operation, count) in [
                     (Operation::Broadcast { root: 2 }, 2000),
                     (Operation::Allreduce, 1),

@@ -129,11 +129,10 @@ impl<'w> GlobalHeap<'w> {
     fn take(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
         let list = self.list(rank, class);
         let mut head = self.world.get(list)?;
-        while let Some(number) = (head & PLACE_MASK).checked_sub(1) {
-            let place = number * HEADER_BYTES;
+        while let Some(place) = place_in(head) {
             // Of a block that another takes meanwhile this may be anything; the count in the list is another then.
             let next = self.world.get(self.at(rank, place + 8))?;
-            let found = self.world.compare_swap(list, head, next_count(head) | (next & PLACE_MASK))?.wait()?;
+            let found = self.unlink(list, head, next)?;
             if found == head {
                 self.mark(rank, place, class)?;
                 return Ok(Some(place));
@@ -141,6 +140,11 @@ impl<'w> GlobalHeap<'w> {
             head = found;
         }
         Ok(None)
+    }
+
+    /// Takes the first block off a list whose word was `head`; what the word was.
+    fn unlink(&self, list: GlobalPtr<u64>, head: u64, next: u64) -> Result<u64> {
+        self.world.compare_swap(list, head, next_count(head) | (next & PLACE_MASK))?.wait()
     }
 
     /// Takes a block that was never used.
@@ -188,6 +192,11 @@ impl<'w> GlobalHeap<'w> {
 
 const UNKNOWN: Error = Error::Invalid("the address is not that of memory in use on the global heap");
 
+/// The place of the first block of a list.
+fn place_in(head: u64) -> Option<u64> {
+    Some((head & PLACE_MASK).checked_sub(1)? * HEADER_BYTES)
+}
+
 /// The count of changes, one more, in its place.
 fn next_count(head: u64) -> u64 {
     (head & !PLACE_MASK).wrapping_add(1 << PLACE_BITS)
@@ -208,6 +217,28 @@ fn block_bytes(class: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::{Platform, run};
+
+    /// The word of a list has the same place again, but who has read it before then is not deceived by that.
+    #[test]
+    fn a_block_that_was_taken_and_freed_again_is_another() {
+        run(Platform::Mapped, 1, |world| {
+            let (heap, rank) = (GlobalHeap::new(world, 4096).unwrap(), world.rank());
+            let [first, second] = [(); 2].map(|()| heap.allocate(rank, 100).unwrap());
+            heap.free(second).unwrap();
+            heap.free(first).unwrap();
+            let list = heap.list(rank, class_of(100).unwrap());
+            let head = world.get(list).unwrap();
+            let next = world.get(heap.at(rank, place_in(head).unwrap() + 8)).unwrap();
+            // Somebody else takes both, and gives the first back.
+            assert_eq!([(); 2].map(|()| heap.allocate(rank, 100).unwrap()), [first, second]);
+            heap.free(first).unwrap();
+            let now = world.get(list).unwrap();
+            assert_eq!(place_in(now), place_in(head));
+            assert_eq!(heap.unlink(list, head, next), Ok(now), "the second block is in use");
+            assert_eq!(world.get(list), Ok(now));
+        });
+    }
 
     #[test]
     fn blocks_are_as_large_as_they_must_be_and_no_larger_than_half_as_much_again() {

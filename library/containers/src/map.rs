@@ -13,17 +13,8 @@ use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
 use crate::GlobalHeap;
+use crate::state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
 use crate::table::{Element, Table};
-
-/// Low bits of a state; above them the value's number.
-const KIND_BITS: u32 = 2;
-const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
-/// The key is not there.
-const GONE: u64 = 0;
-/// The key is there.
-const THERE: u64 = 1;
-/// The value is being written.
-const BUSY: u64 = 2;
 
 /// Keys with values, spread over all ranks.
 ///
@@ -68,7 +59,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                     None => return Ok(true),
                     Some(found) => state = found,
                 },
-                _ => state = self.later(&element)?,
+                _ => state = self.table.later(&element)?,
             }
         }
     }
@@ -85,7 +76,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         let mut state = element.state;
         loop {
             if state & KIND_MASK == BUSY {
-                state = self.later(&element)?;
+                state = self.table.later(&element)?;
                 continue;
             }
             match self.write(&element, state, value)? {
@@ -121,22 +112,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// # Errors
     /// As [`find`](Self::find).
     pub fn remove(&self, key: &K) -> Result<bool> {
-        let Some(element) = self.table.find(key.as_bytes(), &mut [])? else { return Ok(false) };
-        let mut state = element.state;
-        loop {
-            match state & KIND_MASK {
-                GONE => return Ok(false),
-                BUSY => state = self.later(&element)?,
-                _ => {
-                    let gone = state & !KIND_MASK | GONE;
-                    let found = self.table.world().compare_swap(element.state_at(), state, gone)?.wait()?;
-                    if found == state {
-                        return Ok(true);
-                    }
-                    state = found;
-                }
-            }
-        }
+        self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(false), |element| self.table.take_out(&element))
     }
 
     /// Calls `f` with every key of this rank and its value, in no order. No other rank may write values meanwhile.
@@ -167,7 +143,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// Writes a value over one whose state is `state`; `Some` with the state that is there if it is another by now.
     fn write(&self, element: &Element, state: u64, value: &V) -> Result<Option<u64>> {
         let world = self.table.world();
-        let number = ((state >> KIND_BITS) + 1) << KIND_BITS;
+        let number = next_number(state);
         let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
         if found != state {
             return Ok(Some(found));
@@ -188,12 +164,6 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         fence(Ordering::Acquire);
         Ok(world.get(element.state_at())? == element.state)
     }
-
-    /// The state of an element, some time later.
-    fn later(&self, element: &Element) -> Result<u64> {
-        self.table.pause()?;
-        self.table.world().get(element.state_at())
-    }
 }
 
 /// A value as whole words, the last filled up with zeros.
@@ -201,4 +171,39 @@ fn words_of<V: Pod>(value: &V) -> Vec<u64> {
     let mut words = vec![0u64; size_of::<V>().div_ceil(8)];
     words.as_mut_bytes()[..size_of::<V>()].copy_from_slice(value.as_bytes());
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::{Platform, run};
+
+    type Map<'h, 'w> = GlobalMap<'h, 'w, u64, [u64; 2]>;
+
+    /// What was read of a value beside a change of it is not taken for the value.
+    #[test]
+    fn a_value_that_changes_while_it_is_read_is_read_again() {
+        run(Platform::Mapped, 1, |world| {
+            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+            let map = Map::new(&heap, 1).unwrap();
+            for number in 1..4 {
+                map.set(&7, &[number; 2]).unwrap();
+            }
+            // Half of this value was read before, and half after somebody wrote; the state, which was read last, says nothing of that.
+            let mut value = [1, 3];
+            let element = map.table.find(&7u64.to_le_bytes(), &mut []).unwrap().unwrap();
+            assert_eq!(map.is_whole(&element, &mut value), Ok(true));
+            assert_eq!(value, [3, 3]);
+            // Once more while it is looked at: it is not whole, or the new one.
+            map.set(&7, &[4; 2]).unwrap();
+            assert_eq!(map.is_whole(&element, &mut value), Ok(false));
+            // The first value of a key is whole if nothing has changed since, and only then.
+            map.insert(&8, &[5; 2]).unwrap();
+            let element = map.table.find(&8u64.to_le_bytes(), &mut value).unwrap().unwrap();
+            assert_eq!((map.is_whole(&element, &mut value), value), (Ok(true), [5, 5]));
+            map.remove(&8).unwrap();
+            map.insert(&8, &[6; 2]).unwrap();
+            assert_eq!(map.is_whole(&element, &mut value), Ok(false));
+        });
+    }
 }

@@ -26,6 +26,11 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         Ok(Self { table: Table::new(heap, buckets)?, keys: PhantomData })
     }
 
+    /// The table of the counts.
+    pub(crate) fn table(&self) -> &Table<'h, 'w> {
+        &self.table
+    }
+
     /// The rank that a key lies on.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())
@@ -61,16 +66,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     /// # Errors
     /// As [`count`](Self::count).
     pub fn remove(&self, key: &K) -> Result<u64> {
-        let Some(element) = self.table.find(key.as_bytes(), &mut [])? else { return Ok(0) };
-        let mut count = element.state;
-        while count > 0 {
-            let found = self.table.world().compare_swap(element.state_at(), count, count - 1)?.wait()?;
-            if found == count {
-                break;
-            }
-            count = found;
-        }
-        Ok(count)
+        self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(0), |element| self.table.count_down(&element))
     }
 
     /// Takes a key out; returns how often it was there.
@@ -78,10 +74,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     /// # Errors
     /// As [`count`](Self::count).
     pub fn remove_all(&self, key: &K) -> Result<u64> {
-        match self.table.find(key.as_bytes(), &mut [])? {
-            Some(element) if element.state > 0 => self.table.world().swap(element.state_at(), 0)?.wait(),
-            _ => Ok(0),
-        }
+        self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(0), |element| self.table.count_out(&element))
     }
 
     /// Calls `f` with every key of this rank and how often it is there, in no order.

@@ -1,4 +1,4 @@
-//! The hash table under map and multiset: buckets on every rank, each a word that leads to a list of elements of the same rank.
+//! The hash table under maps and multisets: buckets on the ranks of a team, each a word that leads to a list of elements of the same rank.
 //!
 //! An element is found, or added at the head of its bucket by one compare-and-swap after its bytes were written. It is never taken out of
 //! its list: what a removal changes is its state, a word of its own. So a list only grows at its head, a successor never changes, and whoever
@@ -8,7 +8,8 @@
 //! has looked, looks at what is new in front of that, and finds the key.
 //!
 //! What an element's state means is its user's. Elements of removed keys are used again when the key comes again, and given back when the
-//! table is cleared: its memory grows with the number of different keys that it has ever had.
+//! table is cleared: its memory grows with the number of different keys that it has ever had. One state means the same to all: an element that
+//! is *dead* is passed over by whoever looks for its key, and never used again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,13 +19,20 @@ use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
 
 use crate::GlobalHeap;
 use crate::hash::{hash, place};
+use crate::state::{BUSY, GONE, KIND_MASK};
 
-/// Words of an element before its key: its successor, its hash, its state, and the bytes of its key.
-const HEADER_WORDS: usize = 4;
+/// Words of an element before its key: its successor, its tag, and its state.
+const HEADER_WORDS: usize = 3;
 const NEXT: usize = 0;
-const HASH: usize = 1;
+const TAG: usize = 1;
 const STATE: usize = 2;
-const KEY_BYTES: usize = 3;
+
+/// Low bits of a tag, for how many bytes the key has; above them are those of its hash.
+const KEY_BITS: u32 = 24;
+const KEY_BYTES_MAX: usize = (1 << KEY_BITS) - 1;
+
+/// Bytes of an element before its key.
+pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
 
 /// Bytes that a rank takes from another's heap for its next elements there: at first, and at most. It doubles, so that little is idle in
 /// small tables and few round trips are made for large ones.
@@ -33,10 +41,37 @@ const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
 /// How long somebody who has to wait for another's change pauses before the next look.
 const PAUSE: Duration = Duration::from_microseconds(2);
 
+/// The state of an element that is never used again.
+pub(crate) const DEAD: u64 = u64::MAX;
+
+/// Where the buckets of a table are.
+pub(crate) trait Buckets {
+    /// Whether ranks take memory for many elements at once, which the table gives back as a whole.
+    const IN_CHUNKS: bool;
+
+    /// The rank and the bucket of a hash.
+    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)>;
+}
+
+/// As many buckets on every rank of the job, made by all together.
+pub(crate) struct Everywhere<'w>(Symmetric<'w, u64>);
+
+impl Buckets for Everywhere<'_> {
+    const IN_CHUNKS: bool = true;
+
+    #[inline]
+    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)> {
+        let buckets = self.0.len() as u64;
+        let place = place(hash, buckets * u64::from(world.size()));
+        let rank = Rank::new((place / buckets) as u32);
+        Ok((rank, self.0.at(rank, (place % buckets) as usize)))
+    }
+}
+
 /// The part of a table that a rank holds, and its view of the rest.
-pub(crate) struct Table<'h, 'w> {
+pub(crate) struct Table<'h, 'w, B = Everywhere<'w>> {
     heap: &'h GlobalHeap<'w>,
-    buckets: Symmetric<'w, u64>,
+    pub(crate) buckets: B,
     state: RefCell<Own>,
 }
 
@@ -68,6 +103,11 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// Where it lies.
+    pub(crate) fn address(&self) -> GlobalAddress {
+        self.at.address()
+    }
+
     /// The word of its state.
     pub(crate) fn state_at(&self) -> GlobalPtr<u64> {
         self.at.add(STATE as u64)
@@ -85,62 +125,23 @@ impl<'h, 'w> Table<'h, 'w> {
         if buckets == 0 {
             return Err(Error::Invalid("a table needs a bucket on each rank"));
         }
-        Ok(Self { heap, buckets: heap.world().alloc(buckets)?, state: RefCell::default() })
-    }
-
-    pub(crate) fn world(&self) -> &'w World {
-        self.heap.world()
+        Ok(Self::over(heap, Everywhere(heap.world().alloc(buckets)?)))
     }
 
     /// The rank that a key lies on.
     pub(crate) fn owner(&self, key: &[u8]) -> Rank {
-        self.bucket(hash(key)).0
-    }
-
-    /// Finds a key; copies what of its value fits to `value`.
-    pub(crate) fn find(&self, key: &[u8], value: &mut [u64]) -> Result<Option<Element>> {
-        let hash = hash(key);
-        let (_, bucket) = self.bucket(hash);
-        let head = self.world().get(bucket)?;
-        let own = &mut *self.state.borrow_mut();
-        self.walk(head, 0, hash, key, &mut own.words, value)
-    }
-
-    /// Finds a key, or adds it with a value and a state.
-    pub(crate) fn find_or_add(&self, key: &[u8], value: &[u64], state: u64) -> Result<Element> {
-        let hash = hash(key);
-        let (rank, bucket) = self.bucket(hash);
-        let own = &mut *self.state.borrow_mut();
-        let (mut head, mut seen) = (self.world().get(bucket)?, 0);
-        loop {
-            if let Some(element) = self.walk(head, seen, hash, key, &mut own.words, &mut [])? {
-                return Ok(element);
-            }
-            let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
-            let at = self.room(own, rank, bytes)?;
-            own.words.clear();
-            own.words.extend([head, hash, state, key.len() as u64]);
-            own.words.extend(words_of(key));
-            own.words.extend(value);
-            let written = self.world().put(at, &own.words)?;
-            let found = self.world().after(&written).compare_swap(bucket, head, at.address().bits())?.wait()?;
-            if found == head {
-                own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
-                return Ok(Element { at, state, is_new: true });
-            }
-            (head, seen) = (found, head);
-        }
+        self.buckets.find(self.world(), hash(key)).expect("found by arithmetic").0
     }
 
     /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that others add meanwhile
     /// may be missed.
     pub(crate) fn for_each_local(&self, value_words: usize, mut f: impl FnMut(&[u64], usize, u64, &[u64])) -> Result<()> {
         let mut words = Vec::new();
-        for bucket in 0..self.buckets.len() {
-            let mut at = self.buckets.local().load(bucket);
+        for bucket in 0..self.buckets.0.len() {
+            let mut at = self.buckets.0.local().load(bucket);
             while at != 0 {
                 let element = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(at))?;
-                let key_bytes = self.world().get(element.add(KEY_BYTES as u64))? as usize;
+                let key_bytes = key_bytes(self.world().get(element.add(TAG as u64))?);
                 let key_words = key_bytes.div_ceil(8);
                 words.resize(HEADER_WORDS + key_words + value_words, 0);
                 self.world().get_into(element, &mut words)?;
@@ -155,11 +156,126 @@ impl<'h, 'w> Table<'h, 'w> {
     /// Forgets every element. Collective.
     pub(crate) fn clear(&self) -> Result<()> {
         self.world().barrier()?;
-        self.buckets.local().clear();
+        self.buckets.0.local().clear();
         let own = &mut *self.state.borrow_mut();
         own.chunks.clear();
         own.taken.drain(..).try_for_each(|chunk| self.heap.free(chunk))?;
         self.world().barrier()
+    }
+}
+
+impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
+    /// A table over buckets that are there.
+    pub(crate) fn over(heap: &'h GlobalHeap<'w>, buckets: B) -> Self {
+        Self { heap, buckets, state: RefCell::default() }
+    }
+
+    pub(crate) fn world(&self) -> &'w World {
+        self.heap.world()
+    }
+
+    pub(crate) fn heap(&self) -> &'h GlobalHeap<'w> {
+        self.heap
+    }
+
+    /// Finds a key; reads so many words of its value, which it has.
+    pub(crate) fn find(&self, key: &[u8], value: &mut [u64]) -> Result<Option<Element>> {
+        let hash = hash(key);
+        let (_, bucket) = self.buckets.find(self.world(), hash)?;
+        let head = self.world().get(bucket)?;
+        let own = &mut *self.state.borrow_mut();
+        self.walk(head, 0, hash, key, &mut own.words, value)
+    }
+
+    /// Finds a key, or adds it with a value and a state.
+    pub(crate) fn find_or_add(&self, key: &[u8], value: &[u64], state: u64) -> Result<Element> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::TooLong { what: "key", bytes: key.len(), limit: KEY_BYTES_MAX });
+        }
+        let hash = hash(key);
+        let (rank, bucket) = self.buckets.find(self.world(), hash)?;
+        let own = &mut *self.state.borrow_mut();
+        let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
+        let (mut head, mut seen) = (self.world().get(bucket)?, 0);
+        let mut room = None;
+        loop {
+            if let Some(element) = self.walk(head, seen, hash, key, &mut own.words, &mut [])? {
+                // Memory of a chunk is used for the next one.
+                if let Some(unused) = room.filter(|_| !B::IN_CHUNKS) {
+                    let unused: GlobalPtr<u64> = unused;
+                    self.heap.free(unused.address())?;
+                }
+                return Ok(element);
+            }
+            let at = match room {
+                Some(at) => at,
+                None if B::IN_CHUNKS => self.room(own, rank, bytes)?,
+                None => GlobalPtr::from_address(self.heap.allocate(rank, bytes)?)?,
+            };
+            room = Some(at);
+            own.words.clear();
+            own.words.extend([head, tag(hash, key), state]);
+            own.words.extend(words_of(key));
+            own.words.extend(value);
+            let written = self.world().put(at, &own.words)?;
+            let found = self.world().after(&written).compare_swap(bucket, head, at.address().bits())?.wait()?;
+            if found == head {
+                own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                return Ok(Element { at, state, is_new: true });
+            }
+            (head, seen) = (found, head);
+        }
+    }
+
+    /// What an element says of itself: the one after it in its bucket, its state, and how many bytes its key has.
+    pub(crate) fn header(&self, at: GlobalAddress) -> Result<[u64; 3]> {
+        let mut words = [0; HEADER_WORDS];
+        self.world().get_into(GlobalPtr::<u64>::from_address(at)?, &mut words)?;
+        Ok([words[NEXT], words[STATE], key_bytes(words[TAG]) as u64])
+    }
+
+    /// Makes the key of a map's element gone; whether it was there.
+    pub(crate) fn take_out(&self, element: &Element) -> Result<bool> {
+        let mut state = element.state;
+        loop {
+            match state & KIND_MASK {
+                _ if state == DEAD => return Ok(false),
+                GONE => return Ok(false),
+                BUSY => state = self.later(element)?,
+                _ => {
+                    let gone = state & !KIND_MASK | GONE;
+                    let found = self.world().compare_swap(element.state_at(), state, gone)?.wait()?;
+                    if found == state {
+                        return Ok(true);
+                    }
+                    state = found;
+                }
+            }
+        }
+    }
+
+    /// Lowers the count of a multiset's element, unless it is 0; the count before.
+    pub(crate) fn count_down(&self, element: &Element) -> Result<u64> {
+        let mut count = element.state;
+        while count > 0 {
+            let found = self.world().compare_swap(element.state_at(), count, count - 1)?.wait()?;
+            if found == count {
+                break;
+            }
+            count = found;
+        }
+        Ok(count)
+    }
+
+    /// Makes the count of a multiset's element 0; the count before.
+    pub(crate) fn count_out(&self, element: &Element) -> Result<u64> {
+        if element.state == 0 { Ok(0) } else { self.world().swap(element.state_at(), 0)?.wait() }
+    }
+
+    /// The state of an element, some time later.
+    pub(crate) fn later(&self, element: &Element) -> Result<u64> {
+        self.pause()?;
+        self.world().get(element.state_at())
     }
 
     /// Pauses until another may have changed what this rank waits for.
@@ -168,14 +284,6 @@ impl<'h, 'w> Table<'h, 'w> {
             Err(Error::TimedOut { .. }) => Ok(()),
             other => other,
         }
-    }
-
-    /// The rank and the bucket of a hash.
-    fn bucket(&self, hash: u64) -> (Rank, GlobalPtr<u64>) {
-        let buckets = self.buckets.len() as u64;
-        let place = place(hash, buckets * u64::from(self.world().size()));
-        let rank = Rank::new((place / buckets) as u32);
-        (rank, self.buckets.at(rank, (place % buckets) as usize))
     }
 
     /// Looks for a key from `head` on, as far as `end`.
@@ -197,7 +305,7 @@ impl<'h, 'w> Table<'h, 'w> {
             let wanted = HEADER_WORDS + key_words + value.len();
             words.resize(wanted.min(self.words_left(at)), 0);
             self.world().get_into(at, words)?;
-            let is_it = words.len() == wanted && words[HASH] == hash && words[KEY_BYTES] == key.len() as u64;
+            let is_it = words.len() == wanted && words[TAG] == tag(hash, key) && words[STATE] != DEAD;
             if is_it && words[HEADER_WORDS..].iter().copied().zip(words_of(key)).all(|(one, other)| one == other) {
                 value.copy_from_slice(&words[HEADER_WORDS + key_words..]);
                 return Ok(Some(Element { at, state: words[STATE], is_new: false }));
@@ -228,6 +336,15 @@ impl<'h, 'w> Table<'h, 'w> {
         };
         Ok(GlobalPtr::from_address(chunk.start)?.add(chunk.used / 8))
     }
+}
+
+/// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.
+fn tag(hash: u64, key: &[u8]) -> u64 {
+    hash << KEY_BITS | (key.len() & KEY_BYTES_MAX) as u64
+}
+
+fn key_bytes(tag: u64) -> usize {
+    tag as usize & KEY_BYTES_MAX
 }
 
 /// Bytes as words, the last filled up with zeros.

@@ -1,45 +1,19 @@
 //! Generated operations: beside the standard library's containers, and from all ranks at once with what must hold whoever came first.
 
+#[allow(dead_code)]
+mod common;
 #[path = "../../../runtime/rma/tests/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
+use common::{Chance, RANKS, operations};
 use pelago_base::{GlobalAddress, Rank};
 use pelago_containers::{GlobalHeap, GlobalMap, GlobalMultiset};
-use pelago_rma::{Error, GlobalPtr, World};
+use pelago_rma::{Error, GlobalPtr};
 use proptest::prelude::*;
 use support::{PLATFORMS, Platform, run};
-
-/// Ranks of the jobs here.
-const RANKS: u32 = 4;
-
-/// Numbers that look like chance, from a seed.
-struct Chance(u64);
-
-impl Chance {
-    fn of(world: &World, seed: u64) -> Self {
-        Self(seed ^ (u64::from(world.rank()) + 1) << 32)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31) % bound
-    }
-}
-
-/// Operations of each rank: a hundred thousand in all where nothing has to travel.
-fn operations(platform: Platform) -> u64 {
-    match platform {
-        Platform::Mapped => 25_000,
-        Platform::Remote => 2_500,
-        Platform::Unruly => 500,
-    }
-}
 
 /// A value of three words that tells whether it is whole.
 fn value(number: u64) -> [u64; 3] {

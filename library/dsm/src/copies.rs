@@ -1,11 +1,13 @@
 //! The copies of a variable's data: one private to each rank, on which its program works, and one in its memory, from which others fetch.
 //!
 //! Data is cut into up to 64 blocks, each with the version that changed it last, so that only blocks travel that have changed. Short data
-//! is one block.
+//! is one block. Where a program may have written anything, a twin tells which blocks it has changed; where it has changed most of them, the
+//! next sections do without.
 //!
 //! - **C1** A rank writes its copy in memory only while it has the token and nobody reads; so nobody fetches it meanwhile.
 //! - **C2** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
 
+use core::cell::Cell;
 use core::ops::Range;
 
 use pelago_base::Rank;
@@ -19,43 +21,87 @@ use crate::words::Words;
 /// Blocks that the data is cut into, at most: the bits of a word.
 const BLOCKS_MAX: usize = u64::BITS as usize;
 
+/// Parts of a variable, at most.
+pub(crate) const PARTS_MAX: usize = 8;
+
 /// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
 const WHOLE_BYTES_MAX: usize = 2 * WRITE_BYTES_MAX;
+
+/// Sections that do without a twin after one that has changed most of the blocks.
+const SECTIONS_WITHOUT_TWIN: u32 = 16;
 
 const LINE_BYTES: usize = 64;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// Where in the memory of a rank the versions of the blocks begin, then the blocks, in words.
-const VERSIONS: usize = WORDS;
+pub(crate) const VERSIONS: usize = WORDS;
 
 /// What is known of the copies.
 pub(crate) struct Copies {
-    bytes: usize,
-    block_bytes: usize,
+    /// Where each block ends, in bytes.
+    ends: Box<[usize]>,
     /// That of the private copy; 0 is none.
     version: u64,
     /// That of the copy in this rank's memory.
     published: u64,
     /// Of each block of the private copy, when it changed last.
     versions: Vec<u64>,
-    /// Blocks of the private copy that were written since.
-    written: u64,
+    /// Blocks of the private copy that may have been written since.
+    written: Cell<u64>,
+    /// What the private copy was before it was written, and the blocks of which that is known.
+    twin: Vec<u8>,
+    twinned: u64,
+    /// Sections for which it is not worth while to keep a twin.
+    without_twin: u32,
 }
 
 impl Copies {
     /// Of so many bytes, of which this rank has none.
+    #[cfg(test)]
     pub(crate) fn new(bytes: usize) -> Self {
-        let block_bytes = match bytes {
-            0..=WHOLE_BYTES_MAX => bytes.max(1),
-            _ => bytes.div_ceil(BLOCKS_MAX).next_multiple_of(LINE_BYTES),
-        };
-        let versions = vec![0; bytes.div_ceil(block_bytes)];
-        Self { bytes, block_bytes, version: 0, published: 0, versions, written: 0 }
+        Self::of_parts(&[bytes])
+    }
+
+    /// Of parts of so many bytes, one after another, of which this rank has none. Blocks of long data are of one part only.
+    ///
+    /// # Panics
+    /// There are more than eight parts.
+    pub(crate) fn of_parts(parts: &[usize]) -> Self {
+        assert!((1..=PARTS_MAX).contains(&parts.len()), "a variable has from 1 to {PARTS_MAX} parts");
+        let bytes: usize = parts.iter().sum();
+        let mut ends = Vec::new();
+        if bytes <= WHOLE_BYTES_MAX {
+            ends.push(bytes);
+        } else {
+            let mut start = 0;
+            for &part in parts {
+                let share = (BLOCKS_MAX + 1 - parts.len()) as u128 * part as u128 / bytes as u128;
+                let block_bytes = part.div_ceil((share as usize).max(1)).next_multiple_of(LINE_BYTES).max(LINE_BYTES);
+                let end = start + part;
+                ends.extend((1..part.div_ceil(block_bytes)).map(|block| start + block * block_bytes));
+                ends.extend((part > 0).then_some(end));
+                start = end;
+            }
+        }
+        let versions = vec![0; ends.len()];
+        let ends = ends.into_boxed_slice();
+        let (written, twin) = (Cell::new(0), Vec::new());
+        Self { ends, version: 0, published: 0, versions, written, twin, twinned: 0, without_twin: 0 }
+    }
+
+    /// The bytes of all blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ends[self.ends.len() - 1]
     }
 
     /// The words that a variable takes in the memory of each rank.
     pub(crate) fn words(&self) -> usize {
-        self.first_word() + self.bytes.div_ceil(WORD_BYTES)
+        self.first_word() + self.bytes().div_ceil(WORD_BYTES)
+    }
+
+    /// Blocks that data is cut into.
+    pub(crate) fn blocks(&self) -> usize {
+        self.ends.len()
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -65,30 +111,99 @@ impl Copies {
     /// Whether the private copy was written since it was brought or published.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
-        self.written != 0
+        self.written.get() != 0
     }
 
-    /// Notes that all of it may be written.
+    /// Notes that all of it is written.
     #[inline]
-    pub(crate) fn write_all(&mut self) {
-        self.written = u64::MAX;
+    pub(crate) fn replace_all(&mut self) {
+        (self.twinned, self.written) = (0, Cell::new(u64::MAX));
+    }
+
+    /// Notes that any of it may be written from now on.
+    #[inline]
+    pub(crate) fn write_all(&mut self, private: &[u8]) {
+        if self.ends.len() > 1 && self.written.get() != u64::MAX {
+            self.keep_twin(private);
+        }
+        self.written.set(u64::MAX);
     }
 
     /// Notes that these bytes may be written.
     #[inline]
-    pub(crate) fn write(&mut self, bytes: Range<usize>) {
+    pub(crate) fn write(&self, bytes: Range<usize>) {
         if bytes.is_empty() {
             return;
         }
-        let (first, last) = (bytes.start / self.block_bytes, (bytes.end - 1) / self.block_bytes);
-        self.written |= u64::MAX << first & u64::MAX >> (BLOCKS_MAX - 1 - last);
+        let block_of = |byte| self.ends.partition_point(|&end| end <= byte);
+        let (first, last) = (block_of(bytes.start), block_of(bytes.end - 1));
+        self.written.set(self.written.get() | u64::MAX << first & u64::MAX >> (BLOCKS_MAX - 1 - last));
+    }
+
+    /// Keeps what the blocks are that were not written yet.
+    #[cold]
+    fn keep_twin(&mut self, private: &[u8]) {
+        if self.without_twin > 0 {
+            self.without_twin -= 1;
+            return;
+        }
+        self.twin.resize(private.len(), 0);
+        self.twin.copy_from_slice(private);
+        self.twinned = !self.written.get();
+    }
+
+    /// Finds out which blocks are as they were before they might be written.
+    #[inline]
+    pub(crate) fn compare(&mut self, private: &[u8]) {
+        if self.twinned != 0 {
+            self.compare_twin(private);
+        }
+    }
+
+    #[cold]
+    fn compare_twin(&mut self, private: &[u8]) {
+        let (mut changed, mut same) = (0, 0);
+        for block in (0..self.ends.len()).filter(|block| self.twinned >> block & 1 != 0) {
+            let bytes = self.bytes_of(block);
+            if private[bytes.clone()] == self.twin[bytes] {
+                same += 1;
+                self.written.set(self.written.get() & !(1 << block));
+            } else {
+                changed += 1;
+            }
+        }
+        self.written.set(self.written.get() & u64::MAX >> (BLOCKS_MAX - self.ends.len()));
+        self.twinned = 0;
+        if changed > same {
+            self.without_twin = SECTIONS_WITHOUT_TWIN;
+        }
     }
 
     /// What was written counts for nothing, nor does the private copy.
     pub(crate) fn discard(&mut self) {
         if self.is_written() {
-            (self.written, self.version) = (0, 0);
+            (self.version, self.twinned) = (0, 0);
+            self.written.set(0);
         }
+    }
+
+    /// That a copy of an edition, its versions and then its blocks, lies at a place of this rank's memory: takes it over.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub(crate) fn take_over(
+        &mut self,
+        words: &Words<'_>,
+        edition: Edition,
+        at: GlobalPtr<u64>,
+        private: &mut [u8],
+    ) -> Result<()> {
+        self.version = 0;
+        words.world().get_into(at, &mut self.versions)?;
+        let data = at.add((self.first_word() - VERSIONS) as u64);
+        words.world().get_into(data.cast()?, private)?;
+        self.version = edition.version;
+        Ok(())
     }
 
     /// Brings the private copy up to date; returns how many bytes have come.
@@ -123,7 +238,7 @@ impl Copies {
             }
         }
         world.get_into(data, private)?;
-        Ok(brought + self.bytes)
+        Ok(brought + self.bytes())
     }
 
     /// Makes what was written the next version, in this rank's memory.
@@ -136,12 +251,12 @@ impl Copies {
             return Err(pelago_rma::Error::TooMany { what: "versions of a shared variable", limit: VERSIONS_MAX as usize });
         }
         for (block, version) in self.versions.iter_mut().enumerate() {
-            if self.written >> block & 1 != 0 {
+            if self.written.get() >> block & 1 != 0 {
                 *version = edition.version;
             }
         }
         self.put(words, edition, private)?;
-        self.written = 0;
+        self.written.set(0);
         Ok(edition)
     }
 
@@ -174,13 +289,17 @@ impl Copies {
     fn ranges(&self, is: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for block in (0..self.versions.len()).filter(|&block| is(block)) {
-            let (start, end) = (block * self.block_bytes, self.bytes.min((block + 1) * self.block_bytes));
+            let Range { start, end } = self.bytes_of(block);
             match ranges.last_mut() {
                 Some(last) if last.end == start => last.end = end,
                 _ => ranges.push(start..end),
             }
         }
         ranges
+    }
+
+    fn bytes_of(&self, block: usize) -> Range<usize> {
+        block.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[block]
     }
 
     /// Where the blocks begin in the memory of a rank, in words: at a line.
@@ -199,15 +318,27 @@ mod tests {
 
     #[test]
     fn data_is_cut_into_lines_or_not_at_all() {
-        let blocks = |bytes| {
-            let copies = Copies::new(bytes);
-            (copies.versions.len(), copies.block_bytes)
-        };
-        assert_eq!([1, 8, 4096, WHOLE_BYTES_MAX].map(|bytes| blocks(bytes).0), [1; 4]);
-        assert_eq!(blocks(64 << 10), (64, 1024));
+        assert_eq!([1, 8, 4096, WHOLE_BYTES_MAX].map(|bytes| Copies::new(bytes).blocks()), [1; 4]);
+        assert_eq!(Copies::new(64 << 10).bytes_of(63), 63 << 10..64 << 10);
         for bytes in [WHOLE_BYTES_MAX + 1, 10_000, 65_537, 1 << 20] {
-            let (count, block) = blocks(bytes);
-            assert!(count <= BLOCKS_MAX && count * block >= bytes && (count - 1) * block < bytes && block % LINE_BYTES == 0);
+            let copies = Copies::new(bytes);
+            assert!(copies.blocks() <= BLOCKS_MAX && copies.bytes() == bytes);
+            assert!((0..copies.blocks()).all(|block| !copies.bytes_of(block).is_empty()));
+            assert!(copies.ends[..copies.blocks() - 1].iter().all(|end| end % LINE_BYTES == 0));
+        }
+    }
+
+    #[test]
+    fn no_block_is_of_two_parts() {
+        for parts in [&[16, 1 << 20][..], &[1 << 20, 16, 0, 16], &[5000; 8], &[1 << 30, 16, 16, 16, 16, 16, 16, 16]] {
+            let copies = Copies::of_parts(parts);
+            assert!(copies.blocks() <= BLOCKS_MAX, "{} blocks", copies.blocks());
+            let mut end = 0;
+            for part in parts {
+                end += part;
+                assert!(copies.ends.contains(&end), "{parts:?}: {:?}", copies.ends);
+            }
+            assert!(copies.ends.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 
@@ -218,13 +349,40 @@ mod tests {
         assert!(!copies.is_written());
         copies.write(1023..1025);
         copies.write((64 << 10) - 1..64 << 10);
-        assert_eq!(copies.written, 3 | 1 << 63);
-        let written = copies.written;
+        assert_eq!(copies.written.get(), 3 | 1 << 63);
+        let written = copies.written.get();
         let ranges = copies.ranges(|block| written >> block & 1 != 0);
         assert_eq!(ranges, [0..2048, 63 << 10..64 << 10]);
-        copies.write_all();
-        assert_eq!(copies.written, u64::MAX);
+        copies.replace_all();
+        assert_eq!(copies.written.get(), u64::MAX);
         copies.discard();
         assert!(!copies.is_written() && copies.version() == 0);
+    }
+
+    #[test]
+    fn a_twin_tells_what_has_changed() {
+        let mut private = vec![1_u8; 64 << 10];
+        let mut copies = Copies::new(private.len());
+        copies.write(2048..2049);
+        copies.write_all(&private);
+        private[5000] = 2;
+        copies.compare(&private);
+        assert_eq!(copies.written.get(), 1 << 2 | 1 << 4, "what was written before there was a twin may have changed");
+        copies.written.set(0);
+        copies.write_all(&private);
+        copies.compare(&private);
+        assert!(!copies.is_written(), "nothing has changed");
+        copies.write_all(&private);
+        private.fill(3);
+        copies.compare(&private);
+        assert_eq!(copies.written.get(), u64::MAX);
+        copies.written.set(0);
+        // Most has changed, so that the next sections do without.
+        for section in 0..=SECTIONS_WITHOUT_TWIN {
+            copies.write_all(&private);
+            copies.compare(&private);
+            assert_eq!(copies.is_written(), section < SECTIONS_WITHOUT_TWIN, "section {section}");
+            copies.written.set(0);
+        }
     }
 }

@@ -39,6 +39,13 @@ enum Action {
     WriteInTime,
     ReadInTime,
     TryWrite,
+    /// Writes and tells one that waits, or all.
+    WriteAndTell,
+    WriteAndTellAll,
+    /// Waits until so many have written, or one was lost, then writes. May be told for no reason.
+    AwaitWrites(u64),
+    /// As that, but may lose patience while it waits to be told, and writes then.
+    AwaitWritesInTime(u64),
 }
 
 /// What is explored.
@@ -271,7 +278,9 @@ impl Memory for Reach<'_> {
 
 fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let (mode, patience) = match action {
-        Action::Write | Action::Downgrade => (Mode::Write, Patience::Endless),
+        Action::AwaitWrites(writes) => return await_writes(member, writes, Patience::Endless),
+        Action::AwaitWritesInTime(writes) => return await_writes(member, writes, Patience::Until(Instant::ZERO)),
+        Action::Write | Action::Downgrade | Action::WriteAndTell | Action::WriteAndTellAll => (Mode::Write, Patience::Endless),
         Action::Read => (Mode::Read, Patience::Endless),
         Action::WriteInTime => (Mode::Write, Patience::Until(Instant::ZERO)),
         Action::ReadInTime => (Mode::Read, Patience::Until(Instant::ZERO)),
@@ -289,6 +298,9 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let edition = Edition { version: taken.edition.version + 1, owner: me };
     model.borrow_mut().made = edition.version;
     member.commit(edition);
+    if let Action::WriteAndTell | Action::WriteAndTellAll = action {
+        member.tell(matches!(action, Action::WriteAndTellAll))?;
+    }
     model.borrow_mut().exit(me);
     if let Action::Downgrade = action {
         member.downgrade(edition)?;
@@ -304,6 +316,32 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let mut model = model.borrow_mut();
     model.given = model.given.max(edition.version);
     Ok(())
+}
+
+fn await_writes(member: &Member<Reach<'_>>, writes: u64, patience: Patience) -> Result<()> {
+    let (me, model) = (member.memory.me, member.memory.model.clone());
+    let (mut listed, mut told) = (None, true);
+    loop {
+        let taken = member.take(Mode::Write, Patience::Endless, Ok)?.expect("it is patient");
+        model.borrow_mut().enter(me, Mode::Write, taken.edition);
+        if let (Some(epoch), false) = (listed, told) {
+            member.withdraw(epoch)?;
+        }
+        if taken.edition.version > writes || !told || member.memory.losses() > 0 {
+            let edition = Edition { version: taken.edition.version + 1, owner: me };
+            model.borrow_mut().made = edition.version;
+            member.commit(edition);
+            model.borrow_mut().exit(me);
+            member.give(edition)?;
+            let mut model = model.borrow_mut();
+            model.given = model.given.max(edition.version);
+            return Ok(());
+        }
+        listed = Some(member.enlist()?);
+        model.borrow_mut().exit(me);
+        member.give(taken.edition)?;
+        told = member.sleep(patience)?;
+    }
 }
 
 struct Fiber {
@@ -568,6 +606,23 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_to_be_told_is_told() {
+        explore_all(&[
+            job(&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false),
+            job(&[&[AwaitWrites(1)], &[WriteAndTellAll]], &[], false),
+            job(&[&[WriteAndTell], &[AwaitWrites(1), Write]], &[], false),
+            job(&[&[AwaitWritesInTime(1), Write], &[WriteAndTell]], &[], false),
+            job(&[&[AwaitWrites(1), WriteAndTell], &[WriteAndTell, AwaitWrites(2)]], &[], false),
+        ]);
+        for apart in [false, true] {
+            explore_all(&[
+                job(&[&[AwaitWrites(1)], &[WriteAndTell]], &[1], apart),
+                job(&[&[WriteAndTell], &[AwaitWrites(1)]], &[1], apart),
+            ]);
+        }
+    }
+
+    #[test]
     fn a_rank_dies_at_every_step() {
         for apart in [false, true] {
             explore_all(&[
@@ -587,6 +642,8 @@ mod tests {
                     [&[Write, Read, Write][..], &[Write, Downgrade, Write], &[Read, Write, Read]],
                     [&[WriteInTime, Write, ReadInTime], &[ReadInTime, WriteInTime, Write], &[Write, TryWrite, WriteInTime]],
                     [&[Read, Write, Downgrade], &[Read, WriteInTime, Read], &[ReadInTime, Read, Write]],
+                    [&[AwaitWrites(2), Read], &[AwaitWrites(1), WriteAndTell], &[WriteAndTell, WriteAndTell]],
+                    [&[AwaitWritesInTime(2), Write], &[AwaitWritesInTime(3)], &[WriteAndTellAll, AwaitWritesInTime(4)]],
                 ] {
                     wander(&job(&programs, mortal, apart), COURSES, 1);
                 }

@@ -1,10 +1,16 @@
-//! Shared variables whose consistency the type system enforces, on one-sided operations alone.
+//! Shared memory whose consistency the type system enforces, on one-sided operations alone: variables with entry consistency, regions with
+//! release consistency.
 //!
 //! | part | for |
 //! |---|---|
 //! | [`Shared`] | a variable with entry consistency: data that goes along with a fair lock to readers and writers |
 //! | [`ReadGuard`], [`WriteGuard`] | the only ways to its data |
-//! | [`Statistics`] | what it has cost |
+//! | [`Bundle`] | several variables under one synchronization variable: a tuple of slices |
+//! | [`acquire`] | several variables together, in an order that all ranks keep |
+//! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition: to sleep until another has changed the data |
+//! | [`Region`], [`Section`] | an array with release consistency: twins, runs of what has changed, several writers of one page |
+//! | [`Counter`] | a number that is counted up by all, and shares out tasks |
+//! | [`Statistics`] | what a variable has cost |
 //!
 //! `docs/dsm.md` says what a guard promises, how the lock works, and what the loss of a rank means. Sources: Bershad, Zekauskas, Sawdon, the
 //! Midway distributed shared memory system (1993); Fagus (paper C); Mellor-Crummey and Scott, algorithms for scalable synchronization (1991).
@@ -56,6 +62,120 @@
 //! # }
 //! ```
 //!
+//! A guard that is used after it was given up to wait; it compiles with `guard = guard.wait()?`:
+//!
+//! ```compile_fail,E0382
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut counter = pelago_dsm::Shared::<u64>::new(world, world.rank(), 0)?;
+//! let mut guard = counter.write()?;
+//! let woken = guard.wait()?;
+//! *guard += 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Telling others without holding the variable to write:
+//!
+//! ```compile_fail,E0599
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut counter = pelago_dsm::Shared::<u64>::new(world, world.rank(), 0)?;
+//! counter.read()?.notify_all()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! One variable twice in one acquiring:
+//!
+//! ```compile_fail,E0499
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut counter = pelago_dsm::Shared::<u64>::new(world, world.rank(), 0)?;
+//! let both = pelago_dsm::acquire((counter.to_write(), counter.to_read()))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A part of a bundle that outlives its guard:
+//!
+//! ```compile_fail,E0505
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut bundle = pelago_dsm::Bundle::<(u64, f64)>::new(world, world.rank(), (vec![0], vec![0.0]))?;
+//! let mut guard = bundle.write()?;
+//! let (mut counts, sums) = guard.parts_mut();
+//! guard.release()?;
+//! counts[0] += 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A part of a bundle that is written through a read guard:
+//!
+//! ```compile_fail,E0594
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut bundle = pelago_dsm::Bundle::<(u64, f64)>::new(world, world.rank(), (vec![0], vec![0.0]))?;
+//! let guard = bundle.read()?;
+//! let (counts, sums) = guard.parts();
+//! counts[0] += 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Elements of a region that are held while ranks meet:
+//!
+//! ```compile_fail,E0499
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! let mine = region.write(0..10)?;
+//! region.barrier()?;
+//! mine[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Elements of a region that are read and written at once by two calls; it compiles with `access`:
+//!
+//! ```compile_fail,E0499
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! let left = region.read(0..10)?;
+//! let mine = region.write(10..20)?;
+//! mine[0] = left[0];
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Elements of a region that are written where they were asked for to be read:
+//!
+//! ```compile_fail,E0594
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! region.read(0..10)?[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A region that is used by-passing a section of it, or whose elements outlive the section:
+//!
+//! ```compile_fail,E0499
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! let mut section = region.acquire()?;
+//! region.write(0..10)?[0] = 1;
+//! section.release()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```compile_fail,E0505
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! let mut section = region.acquire()?;
+//! let mine = section.write(0..10)?;
+//! section.release()?;
+//! mine[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Data with pointers in it:
 //!
 //! ```compile_fail,E0277
@@ -78,6 +198,23 @@
 //! drop(one);
 //! let other = counter.write()?;
 //! drop(other);
+//! let mut guard = counter.write()?;
+//! guard = guard.wait_while(|&count| count == 0)?;
+//! *guard += 1;
+//! guard.notify_all()?;
+//! drop(guard);
+//! let mut bundle = pelago_dsm::Bundle::<(u64, f64)>::new(world, world.rank(), (vec![0], vec![0.0]))?;
+//! let (mut one, count) = pelago_dsm::acquire((bundle.to_write(), counter.to_read()))?;
+//! let (mut counts, mut sums) = one.parts_mut();
+//! counts[0] += *count;
+//! sums[0] = 0.5;
+//! let mut region = pelago_dsm::Region::<u64>::new(world, 100, Default::default())?;
+//! let ([left], [mine]) = region.access([0..10], [10..20])?;
+//! mine[0] = left[0];
+//! region.barrier()?;
+//! let mut section = region.acquire()?;
+//! section.write(0..10)?[0] = 1;
+//! section.release()?;
 //! # Ok(())
 //! # }
 //! ```
@@ -86,16 +223,26 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
+mod bundle;
+mod condition;
 mod copies;
+mod counter;
 #[cfg(test)]
 mod explore;
 mod memory;
 mod mend;
 mod queue;
+mod region;
 mod shared;
 mod statistics;
+mod together;
 mod word;
 mod words;
 
+pub use bundle::{Bundle, BundleReadGuard, BundleToRead, BundleToWrite, BundleWriteGuard, PartMut, Parts};
+pub use counter::Counter;
+pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};
 pub use shared::{ReadGuard, Shared, WriteGuard};
 pub use statistics::Statistics;
+pub use together::{ToRead, ToWrite, Wish, Wishes, acquire};

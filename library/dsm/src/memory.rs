@@ -2,11 +2,12 @@
 //!
 //! | words | at | for |
 //! |---|---|---|
-//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the readers |
+//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the readers; who waits to be told |
 //! | one | the home | how far the lock was mended |
 //! | one, and one for each epoch | each rank | what it does; the version that came with the token |
 //! | one for each epoch | each rank | who comes after it in the queue |
 //! | one | each rank | the newest version that it knows of |
+//! | two | each rank | whether it was told; who was to be told after it |
 //!
 //! Every rank has room for all of them, at the same place. All are changed by remote atomics and single words that are put, and none by
 //! the processor of the rank where they lie unless it is its own.
@@ -30,6 +31,11 @@ pub(crate) const STATE: usize = NODE;
 /// The newest version that it knows of.
 pub(crate) const KNOWN: usize = LINKS + SLOTS;
 
+/// Not 0 once a rank was told that something has changed.
+pub(crate) const BELL: usize = NODE + 5;
+/// Who waits to be told after it.
+pub(crate) const AFTER: usize = NODE + 6;
+
 /// The end of the queue.
 pub(crate) fn tail(epoch: Epoch) -> usize {
     epoch.slot() * LINE
@@ -43,6 +49,11 @@ pub(crate) fn newest(epoch: Epoch) -> usize {
 /// Readers, and who waits for them.
 pub(crate) fn readers(epoch: Epoch) -> usize {
     tail(epoch) + 2
+}
+
+/// Who waits to be told that something has changed.
+pub(crate) fn sleepers(epoch: Epoch) -> usize {
+    tail(epoch) + 3
 }
 
 /// How far the lock was mended.

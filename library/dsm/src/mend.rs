@@ -6,7 +6,7 @@
 use pelago_base::Rank;
 use pelago_rma::{Failure, Result};
 
-use crate::memory::{KNOWN, Memory, Place, STATE, newest, readers, settlement, tail};
+use crate::memory::{BELL, KNOWN, Memory, Place, STATE, newest, readers, settlement, tail};
 use crate::queue::{Member, lost_by};
 use crate::word::{Edition, Epoch, Phase, SLOTS, Settlement, State, Tail};
 
@@ -75,8 +75,9 @@ impl<M: Memory> Member<M> {
         self.memory.store(self.at_home(readers(epoch)), u64::from(mended.readers))?;
         self.memory.store(self.at_home(tail(epoch)), mended.tail.word())?;
         for Survivor { rank, state, .. } in survivors {
-            let at = Place { rank, word: STATE };
-            let opened = self.memory.compare_swap(at, state.word(), reopened(state, mended.readers).word());
+            // The list of those who wait to be told begins anew, too.
+            let (told, opened) = (Place { rank, word: BELL }, reopened(state, mended.readers));
+            let opened = self.memory.store_then_compare_swap(told, 1, STATE, state.word(), opened.word());
             opened.map(drop).or_else(|error| self.unless_of_another(error))?;
         }
         let whole = Settlement { mender: None, ..elected };

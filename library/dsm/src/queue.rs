@@ -433,7 +433,7 @@ impl<M: Memory> Member<M> {
 
     /// Waits until this rank's own state is open.
     #[inline]
-    fn open(&self) -> Result<State> {
+    pub(crate) fn open(&self) -> Result<State> {
         loop {
             if self.memory.losses() != self.attended.get() {
                 self.attend(None)?;
@@ -451,7 +451,7 @@ impl<M: Memory> Member<M> {
     /// # Errors
     /// The home is lost; the job is at fault.
     #[cold]
-    fn attend(&self, damaged: Option<Epoch>) -> Result<()> {
+    pub(crate) fn attend(&self, damaged: Option<Epoch>) -> Result<()> {
         let at = self.at_home(settlement());
         loop {
             let lost = self.memory.lost();
@@ -483,7 +483,7 @@ impl<M: Memory> Member<M> {
     }
 
     /// What came of an operation on another rank's words; `None` if that rank is lost, and the lock was mended.
-    fn unless_lost<T>(&self, result: Result<T>) -> Result<Option<T>> {
+    pub(crate) fn unless_lost<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) => match lost_by(&error) {
@@ -504,7 +504,7 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    fn wait(&self, word: usize, patience: Patience, mut is: impl FnMut(u64) -> bool) -> Result<Waited> {
+    pub(crate) fn wait(&self, word: usize, patience: Patience, mut is: impl FnMut(u64) -> bool) -> Result<Waited> {
         if self.memory.losses() != self.attended.get() {
             return Ok(Waited::Lost);
         }

@@ -8,9 +8,11 @@ use pelago_rma::{Error, Failure, Result, World};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::Statistics;
+use crate::ahead::Ahead;
 use crate::copies::Copies;
-use crate::memory::{KNOWN, Memory, newest};
+use crate::memory::{KNOWN, Memory, Place, newest};
 use crate::queue::{Member, Mode, Patience};
+use crate::together::{ToRead, ToWrite};
 use crate::word::{Edition, Epoch};
 use crate::words::Words;
 
@@ -44,6 +46,7 @@ struct Core<'w> {
     copies: Copies,
     held: Held,
     statistics: Statistics,
+    ahead: Option<Ahead<'w>>,
 }
 
 /// What this rank has acquired and not released.
@@ -80,23 +83,29 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
     /// As [`World::alloc`]; there is no such rank; the variable has no bytes.
     pub fn new(world: &'w World, home: Rank, initial: impl Into<Box<T>>) -> Result<Self> {
         let private: Box<T> = initial.into();
+        let bytes = private.as_bytes().len();
+        Self::of_parts(world, home, private, &[bytes])
+    }
+
+    /// As [`new`](Self::new), of parts of so many bytes.
+    pub(crate) fn of_parts(world: &'w World, home: Rank, private: Box<T>, parts: &[usize]) -> Result<Self> {
         if home.number() >= world.size() {
             return Err(Error::Invalid("the home of a shared variable is no rank of the job"));
         }
-        let bytes = private.as_bytes().len();
-        if bytes == 0 {
+        if private.as_bytes().is_empty() {
             return Err(Error::Invalid("a shared variable has at least one byte"));
         }
-        let mut copies = Copies::new(bytes);
+        let mut copies = Copies::of_parts(parts);
         let words = Words::new(world, home, copies.words())?;
         if world.rank() == home {
-            copies.write_all();
+            copies.replace_all();
             let first = copies.publish(&words, Edition::default(), private.as_bytes())?;
             words.set_own(newest(Epoch::default()), first.word());
             words.set_own(KNOWN, first.word());
         }
         world.barrier()?;
-        let core = Core { member: Member::new(words), copies, held: Held::Nothing, statistics: Statistics::default() };
+        let (member, held, statistics) = (Member::new(words), Held::Nothing, Statistics::default());
+        let core = Core { member, copies, held, statistics, ahead: None };
         Ok(Self { core, private })
     }
 
@@ -171,8 +180,38 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         self.core.settle()?;
         self.core.take(Mode::Write, Patience::Endless, self.private.as_bytes())?;
         self.private.as_mut_bytes().copy_from_slice(value.as_bytes());
-        self.core.copies.write_all();
+        self.core.copies.replace_all();
         self.core.release(self.private.as_bytes())
+    }
+
+    /// Begins to bring the newest data that the home knows of, for the next acquiring; returns whether anything is on its way. Waits for
+    /// nobody, and has no say in who comes next.
+    ///
+    /// What is brought counts only if it is still the newest when the variable is acquired. While the variable is handed from rank to rank
+    /// the home does not know the newest.
+    ///
+    /// Cost: a round trip to the home; all of the data travels, while this rank goes on. Once, memory for a second copy.
+    ///
+    /// # Errors
+    /// The home is lost; no memory is left; the job is at fault.
+    pub fn prefetch(&mut self) -> Result<bool> {
+        self.core.prefetch()
+    }
+
+    /// A wish to read the variable together with others, for [`acquire`](crate::acquire).
+    pub fn to_read(&mut self) -> ToRead<'_, 'w, T> {
+        ToRead(self)
+    }
+
+    /// A wish to write the variable together with others, for [`acquire`](crate::acquire).
+    pub fn to_write(&mut self) -> ToWrite<'_, 'w, T> {
+        ToWrite(self)
+    }
+
+    /// By which all ranks order variables.
+    pub(crate) fn order(&self) -> u64 {
+        let first = Place { rank: Rank::new(0), word: 0 };
+        self.core.member.memory.at(first).address().bits()
     }
 
     /// Who holds the words of the lock.
@@ -188,13 +227,14 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 
     /// What the variable is and what it has cost, in a line for people.
     pub fn explain(&self) -> String {
-        let (bytes, home, version) = (self.private.as_bytes().len(), self.home(), self.core.copies.version());
+        let (home, version, blocks) = (self.home(), self.core.copies.version(), self.core.copies.blocks());
+        let bytes = self.core.copies.bytes();
         let held = match self.core.held {
             Held::Nothing => "",
             Held::ToRead(_) => ", held to read",
             Held::ToWrite(_) => ", held to write",
         };
-        format!("{bytes} bytes, home {home}, version {version} here{held}; {}", self.statistics())
+        format!("{bytes} bytes in {blocks} blocks, home {home}, version {version} here{held}; {}", self.statistics())
     }
 
     fn acquire_within(&mut self, mode: Mode, limit: Duration) -> Result<()> {
@@ -263,6 +303,10 @@ impl Core<'_> {
         let orphaned = words.losses() > 0 && self.member.is_lost(edition.owner);
         let brought = match orphaned {
             true => Err(Failure::PeerLost(edition.owner).into()),
+            false if self.is_ahead(edition) => {
+                self.take_over(edition, private)?;
+                return Ok(());
+            }
             false => self.copies.bring(words, edition, private),
         };
         match brought {
@@ -276,6 +320,38 @@ impl Core<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// Begins to bring the newest data that the home knows of.
+    fn prefetch(&mut self) -> Result<bool> {
+        let words = &self.member.memory;
+        let newest = words.load(self.member.at_home(newest(self.member.state().epoch)))?;
+        let edition = Edition::of_word(newest);
+        let unknown = edition.version == 0 || edition.version <= self.copies.version() || edition.owner == words.me();
+        if unknown || self.member.is_lost(edition.owner) {
+            return Ok(false);
+        }
+        if self.ahead.as_ref().is_none_or(|ahead| ahead.edition != edition) {
+            let before = self.ahead.take();
+            self.ahead = Some(Ahead::begin(words, before, edition, self.copies.words())?);
+        }
+        Ok(true)
+    }
+
+    /// Whether the data of an edition was brought ahead.
+    fn is_ahead(&self, edition: Edition) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| ahead.edition == edition && ahead.copied.wait().is_ok())
+    }
+
+    #[cold]
+    fn take_over(&mut self, edition: Edition, private: &mut [u8]) -> Result<()> {
+        let Some(ahead) = &mut self.ahead else { return Ok(()) };
+        self.copies.take_over(&self.member.memory, edition, ahead.landing.ptr(0), private)?;
+        ahead.edition = Edition::default();
+        self.statistics.ahead += 1;
+        self.statistics.brought += 1;
+        self.statistics.bytes += (self.copies.bytes() + self.copies.blocks() * size_of::<u64>()) as u64;
+        Ok(())
     }
 
     /// Releases what is held, with what was written.
@@ -313,6 +389,7 @@ impl Core<'_> {
     /// Makes what was written a version of its own, if anything was.
     #[inline]
     fn publish(&mut self, before: Edition, private: &[u8]) -> Result<Edition> {
+        self.copies.compare(private);
         if !self.copies.is_written() {
             return Ok(before);
         }
@@ -408,6 +485,77 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         Ok(ReadGuard { hold: Hold(Some(shared)) })
     }
 
+    /// Releases the variable, sleeps until another rank [tells](Self::notify_one) that it has changed, and acquires it again. Who sleeps
+    /// may be told for no reason, and is, when a rank is lost: what it waits for is to be looked at again, as
+    /// [`wait_while`](Self::wait_while) does.
+    ///
+    /// Cost: two round trips to the home and one to the last that waits, before the variable is released.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release) and [`Shared::write`].
+    pub fn wait(self) -> Result<Self> {
+        self.sleep(Patience::Endless).map(|(guard, _)| guard)
+    }
+
+    /// As [`wait`](Self::wait), for at most `limit` until it is told; then whether it was. To acquire the variable again may take longer.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_within(self, limit: Duration) -> Result<(Self, bool)> {
+        let until = self.hold.shared().core.member.memory.world().now() + limit;
+        self.sleep(Patience::Until(until))
+    }
+
+    /// Waits to be told of changes as long as `condition` holds of the data.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_while(self, mut condition: impl FnMut(&T) -> bool) -> Result<Self> {
+        let mut guard = self;
+        while condition(&guard) {
+            guard = guard.wait()?;
+        }
+        Ok(guard)
+    }
+
+    /// Tells the rank that has waited longest, if any does; whether one did. It goes on when it has acquired the variable.
+    ///
+    /// Cost: a round trip to the home if none waits, else up to four.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub fn notify_one(&mut self) -> Result<bool> {
+        Ok(self.hold.shared().core.member.tell(false)? > 0)
+    }
+
+    /// Tells all ranks that wait; how many they were.
+    ///
+    /// Cost: two round trips to the home, and two to each that waits.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub fn notify_all(&mut self) -> Result<u32> {
+        self.hold.shared().core.member.tell(true)
+    }
+
+    fn sleep(self, patience: Patience) -> Result<(Self, bool)> {
+        let epoch = self.hold.shared().core.member.enlist()?;
+        let shared = self.hold.keep();
+        shared.core.release(shared.private.as_bytes())?;
+        let told = shared.core.member.sleep(patience)?;
+        let guard = shared.write()?;
+        if !told {
+            guard.hold.shared().core.member.withdraw(epoch)?;
+        }
+        Ok((guard, told))
+    }
+
+    /// The variable's bytes, to write, and what is to be told of that.
+    pub(crate) fn bytes_mut(&mut self) -> (&mut [u8], &Copies) {
+        let Shared { core, private } = self.hold.shared_mut();
+        (private.as_mut_bytes(), &core.copies)
+    }
+
     /// The number of the version that was acquired; what is written is the next.
     pub fn version(&self) -> u64 {
         self.hold.shared().core.copies.version()
@@ -450,7 +598,7 @@ impl<T: ?Sized + FromBytes + IntoBytes + Immutable> DerefMut for WriteGuard<'_, 
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         let Shared { core, private } = self.hold.shared_mut();
-        core.copies.write_all();
+        core.copies.write_all(private.as_bytes());
         private
     }
 }

@@ -17,6 +17,8 @@ pub struct Statistics {
     pub brought: u64,
     /// Bytes of that.
     pub bytes: u64,
+    /// How often data had been brought ahead by [`Shared::prefetch`](crate::Shared::prefetch), of the times that it was brought.
+    pub ahead: u64,
     /// How often this rank had to wait, and how long altogether.
     pub waits: u64,
     /// See `waits`.
@@ -25,8 +27,8 @@ pub struct Statistics {
 
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, hand_overs, brought, bytes, waits, waited } = self;
+        let Self { reads, writes, hand_overs, brought, bytes, ahead, waits, waited } = self;
         write!(f, "acquired {reads} times to read and {writes} to write, {hand_overs} of them handed over; ")?;
-        write!(f, "data brought {brought} times, {bytes} bytes; waited {waits} times, {waited:?}")
+        write!(f, "data brought {brought} times, {ahead} of them ahead, {bytes} bytes; waited {waits} times, {waited:?}")
     }
 }

@@ -209,6 +209,30 @@ impl Readers {
     }
 }
 
+/// Who waits to be told that something has changed: a list, of which this is both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sleepers {
+    pub(crate) first: Rank,
+    pub(crate) last: Rank,
+}
+
+impl Sleepers {
+    const LAST_SHIFT: u32 = RANK_BITS + 1;
+    const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
+
+    /// What a word says in an epoch; nobody if it was written in another.
+    pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
+        let listed = word >> RANK_BITS & 1 != 0 && word >> Self::EPOCH_SHIFT == u64::from(epoch.0);
+        let (first, last) = (word & RANK_MASK, word >> Self::LAST_SHIFT & RANK_MASK);
+        listed.then_some(Self { first: Rank::new(first as u32), last: Rank::new(last as u32) })
+    }
+
+    pub(crate) fn word(sleepers: Option<Self>, epoch: Epoch) -> u64 {
+        let ends = |Self { first, last }| u64::from(first) | 1 << RANK_BITS | u64::from(last) << Self::LAST_SHIFT;
+        sleepers.map_or(0, ends) | u64::from(epoch.0) << Self::EPOCH_SHIFT
+    }
+}
+
 /// How far the lock has been mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settlement {
@@ -271,6 +295,20 @@ mod tests {
         let readers = Readers(Readers::waiter(LAST) + 3 * Readers::ONE);
         assert_eq!((readers.count(), readers.waiting()), (3, Some(LAST)));
         assert_eq!(Readers(0).waiting(), None);
+    }
+
+    #[test]
+    fn sleepers_are_those_of_an_epoch() {
+        for (first, last) in [(Rank::new(0), Rank::new(0)), (LAST, Rank::new(3)), (Rank::new(1), LAST)] {
+            let sleepers = Some(Sleepers { first, last });
+            for epoch in [Epoch(0), Epoch(u16::MAX)] {
+                let word = Sleepers::word(sleepers, epoch);
+                assert_eq!(Sleepers::of_word(word, epoch), sleepers);
+                assert_eq!(Sleepers::of_word(word, epoch.next()), None);
+                assert_eq!(Sleepers::of_word(Sleepers::word(None, epoch), epoch), None);
+            }
+        }
+        assert_eq!(Sleepers::of_word(0, Epoch(0)), None);
     }
 
     #[test]

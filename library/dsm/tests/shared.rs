@@ -7,7 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use pelago_base::{Duration, Rank};
-use pelago_dsm::Shared;
+use pelago_dsm::{Bundle, Counter, Shared, acquire};
 use pelago_rma::{Error, World};
 use support::{PLATFORMS, on_every_platform, run};
 
@@ -231,5 +231,174 @@ fn variables_do_not_disturb_each_other() {
         let total: u32 = many.iter_mut().map(|one| one.read().unwrap().iter().sum::<u32>()).sum();
         assert_eq!(total, 66 * 5 + 3 * 120 * 100);
         world.barrier().unwrap();
+    });
+}
+
+/// Ranks pass a number round, each asleep until it is its turn.
+#[test]
+fn who_waits_to_be_told_goes_on_when_it_is_true() {
+    on_every_platform(&[2, 3, 5], |world, _| {
+        let mut turn = Shared::<[u64]>::new(world, HOME, vec![0; 3]).unwrap();
+        let (me, size) = (u64::from(world.rank()), u64::from(world.size()));
+        for round in 0..20 {
+            let mine = round * size + me;
+            let mut guard = turn.write().unwrap().wait_while(|turn| turn[0] != mine).unwrap();
+            guard[0] += 1;
+            guard.notify_all().unwrap();
+        }
+        world.barrier().unwrap();
+        assert_eq!(turn.read().unwrap()[0], 20 * size);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn one_is_told_for_each_that_tells_and_some_lose_patience() {
+    on_every_platform(&[4], |world, _| {
+        // Things that were made and not used yet; how many were made, and used.
+        let mut store = Shared::<[u64]>::new(world, Rank::new(3), vec![0; 3]).unwrap();
+        const EACH: u64 = 50;
+        if world.rank().number() < 2 {
+            for _ in 0..EACH {
+                let mut guard = store.write().unwrap();
+                guard[0] += 1;
+                guard[1] += 1;
+                guard.notify_one().unwrap();
+            }
+        } else {
+            let mut patient = true;
+            for _ in 0..EACH {
+                let mut guard = store.write().unwrap();
+                while guard[0] == 0 {
+                    guard = match patient {
+                        true => guard.wait().unwrap(),
+                        false => guard.wait_within(Duration::from_microseconds(5)).unwrap().0,
+                    };
+                    patient = !patient;
+                }
+                guard[0] -= 1;
+                guard[2] += 1;
+            }
+        }
+        world.barrier().unwrap();
+        assert_eq!(*store.read().unwrap(), [0, 2 * EACH, 2 * EACH]);
+        assert!(!store.write().unwrap().notify_one().unwrap(), "nobody is left in the list");
+        world.barrier().unwrap();
+    });
+}
+
+/// Money goes from one account to another; whoever looks at all sees none missing, and nobody waits in a circle.
+#[test]
+fn several_are_acquired_in_any_order() {
+    on_every_platform(&[1, 3], |world, _| {
+        let make = |number| Shared::<i64>::new(world, Rank::new(number % world.size()), 100).unwrap();
+        let mut accounts: Vec<_> = (0..4).map(make).collect();
+        let mut rate = Shared::<[i64]>::new(world, HOME, vec![1, 2]).unwrap();
+        for turn in 0..60_usize {
+            let first = (turn + world.rank().index()) % 4;
+            let [from, to] = accounts.get_disjoint_mut([first, (first + 1 + turn % 3) % 4]).unwrap();
+            let (mut from, rate, mut to) = acquire((from.to_write(), rate.to_read(), to.to_write())).unwrap();
+            *from -= rate[turn % 2];
+            *to += rate[turn % 2];
+            drop((from, rate, to));
+            let all = acquire(accounts.iter_mut().rev().map(Shared::to_read).collect::<Vec<_>>()).unwrap();
+            assert_eq!(all.iter().map(|account| **account).sum::<i64>(), 400);
+        }
+        world.barrier().unwrap();
+        let guards = acquire(accounts.iter_mut().map(Shared::to_write).collect::<Vec<_>>()).unwrap();
+        drop(guards);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn parts_of_a_bundle_come_together_and_travel_apart() {
+    on_every_platform(&[2], |world, _| {
+        const LENGTH: usize = 8 << 10;
+        let mut bundle = Bundle::<(u8, f64, u64)>::new(world, HOME, (vec![7; 3], vec![0.5; LENGTH], vec![1])).unwrap();
+        let me = world.rank().number() as usize;
+        let guard = bundle.read().unwrap();
+        let (flags, values, count) = guard.parts();
+        assert_eq!((flags, values[LENGTH - 1], count), (&[7_u8; 3][..], 0.5, &[1_u64][..]));
+        drop(guard);
+        let whole = bundle.statistics().bytes;
+        world.barrier().unwrap();
+        for turn in 0..10 {
+            if turn % 2 == me {
+                let mut guard = bundle.write().unwrap();
+                let (flags, mut values, mut count) = guard.parts_mut();
+                assert_eq!(flags[0], 7);
+                count[0] += 1;
+                values.range_mut(turn..turn + 1)[0] = turn as f64;
+                assert_eq!(guard.parts().2, [turn as u64 + 2]);
+                guard.release().unwrap();
+            }
+            world.barrier().unwrap();
+        }
+        let guard = bundle.read().unwrap();
+        assert_eq!(guard.parts().1[..12], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 0.5, 0.5]);
+        assert_eq!((guard.parts().2, guard.version()), (&[11][..], 11));
+        drop(guard);
+        let moved = bundle.statistics().bytes - whole;
+        assert!((1..5 * 4096).contains(&moved), "{moved} bytes: the versions of the blocks, and two blocks each time");
+        assert!(bundle.explain().starts_with("3 parts, "), "{}", bundle.explain());
+        let unequal = Bundle::<(u8, u64)>::new(world, HOME, (vec![0; 1 + me], vec![0]));
+        assert!(matches!(unequal, Err(Error::Disagreement(_))));
+    });
+}
+
+#[test]
+fn what_was_brought_ahead_counts_if_it_is_the_newest() {
+    on_every_platform(&[2], |world, _| {
+        for length in [1_usize, 5_000] {
+            let mut variable = Shared::<[u64]>::new(world, HOME, vec![1; length]).unwrap();
+            let meet = || world.barrier().unwrap();
+            let me = world.rank().number();
+            for round in 0..3 {
+                if me == 0 {
+                    variable.write().unwrap().fill(10 + round);
+                }
+                meet();
+                if me == 1 {
+                    assert!(variable.prefetch().unwrap());
+                    assert!(variable.prefetch().unwrap(), "it is on its way");
+                }
+                meet();
+                if me == 0 && round == 1 {
+                    variable.write().unwrap().fill(99);
+                }
+                meet();
+                if me == 1 {
+                    let before = variable.statistics();
+                    let expected = if round == 1 { 99 } else { 10 + round };
+                    assert!(variable.read().unwrap().iter().all(|&value| value == expected));
+                    let after = variable.statistics();
+                    assert_eq!((after.ahead - before.ahead, after.brought - before.brought), (u64::from(round != 1), 1));
+                    assert!(!variable.prefetch().unwrap(), "it has the newest");
+                }
+                meet();
+            }
+        }
+    });
+}
+
+#[test]
+fn numbers_are_claimed_once() {
+    on_every_platform(&[1, 4], |world, _| {
+        let (tasks, done) = (Counter::new(world, HOME, 5).unwrap(), Counter::new(world, HOME, 0).unwrap());
+        let mut mine = 0;
+        while let Some(some) = tasks.claim(7, 1000).unwrap() {
+            assert!(some.start >= 5 && some.end <= 1000);
+            mine += some.sum::<u64>();
+        }
+        done.add(mine).unwrap();
+        world.barrier().unwrap();
+        assert_eq!(done.value().unwrap(), (5..1000).sum::<u64>());
+        assert_eq!(done.home(), HOME);
+        world.barrier().unwrap();
+        if world.rank() == HOME {
+            assert_eq!(done.compare_swap(0, 1).unwrap(), (5..1000).sum::<u64>());
+        }
+        assert!(matches!(Counter::new(world, Rank::new(9), 0), Err(Error::Invalid(_))));
     });
 }

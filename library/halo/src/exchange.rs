@@ -17,7 +17,6 @@ const ALIGN_BYTES: usize = 64;
 pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
     pub(crate) links: Vec<Link<'w, D>>,
     pub(crate) boxes: Boxes<'w, T>,
-    nodes: Nodes<D>,
     rounds: usize,
     /// The round of the exchange that is under way.
     round: usize,
@@ -45,12 +44,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
             })
             .collect();
         let rounds = links.iter().map(|link| link.way.round + 1).max().unwrap_or(0);
-        Ok(Self { links, boxes, nodes, rounds, round: rounds })
-    }
-
-    /// The grid of its ranks.
-    pub(crate) fn nodes(&self) -> &Nodes<D> {
-        &self.nodes
+        Ok(Self { links, boxes, rounds, round: rounds })
     }
 
     /// Begins an exchange over those links that `takes_part` names, and sends what may be sent.

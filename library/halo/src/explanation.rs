@@ -52,9 +52,9 @@ pub struct Candidate {
 pub enum Verdict {
     /// Taken: it was asked for, or there is no other.
     Forced,
-    /// Taken: it was proposed, and no other is 5 % cheaper.
+    /// Taken: it was proposed, and no other is clearly cheaper: by 5 %, or for sets of rails by 1 %.
     Proposed,
-    /// Taken: it is at least 5 % cheaper than what was proposed.
+    /// Taken: it is clearly cheaper than what was proposed.
     Cheaper,
     /// Taken: not the best for this neighbour alone, but for all together, who share rails.
     Together,
@@ -62,7 +62,7 @@ pub enum Verdict {
     CheaperAlone,
     /// Lost.
     Dearer,
-    /// Lost, though it was cheaper: by less than 5 %.
+    /// Lost, though it was cheaper: by too little.
     NotClearlyCheaper,
     /// Lost: another was asked for.
     Excluded,
@@ -90,12 +90,12 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Forced => "taken: no other may be",
-            Self::Proposed => "taken: proposed, and no other is 5 % cheaper",
-            Self::Cheaper => "taken: at least 5 % cheaper than what was proposed",
+            Self::Proposed => "taken: proposed, and no other is clearly cheaper",
+            Self::Cheaper => "taken: clearly cheaper than what was proposed",
             Self::Together => "taken: cheaper for all together",
             Self::CheaperAlone => "lost: cheaper alone, not with the others",
             Self::Dearer => "lost: dearer",
-            Self::NotClearlyCheaper => "lost: not 5 % cheaper than what was proposed",
+            Self::NotClearlyCheaper => "lost: not clearly cheaper than what was proposed",
             Self::Excluded => "lost: another was asked for",
             Self::NoRail => "lost: the rail does not lead there",
             Self::NotTried => "lost: not tried, too many messages",

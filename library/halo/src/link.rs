@@ -216,6 +216,7 @@ impl<'w, const D: usize> Link<'w, D> {
                     let (from, to) = (inbox.add(piece.incoming as u64), fields[piece.field].here(piece.halo));
                     boxes.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
                 }
+                boxes.world.gathered((self.cells()[1] * size_of::<T>()) as u64);
             }
             Method::Fetched => {
                 for piece in self.coming() {
@@ -325,6 +326,7 @@ impl<'w, const D: usize> Link<'w, D> {
             let from = fields[piece.field].here(piece.border);
             boxes.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;
         }
+        boxes.world.gathered((self.cells()[0] * size_of::<T>()) as u64);
         Ok(None)
     }
 }

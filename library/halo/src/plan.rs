@@ -50,7 +50,9 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let (taken, explained) = match routes {
             [only] => (0, vec![Candidate { name: only.to_string(), here: None, there: None, verdict: Verdict::Forced }]),
             _ => {
-                let race = Race::run(world, plans.len(), |which| trial::once(&mut plans[which].0, fields, |_| true))?;
+                let race = Race::run(world, plans.len(), trial::CHEAPER_PERCENT, |which| {
+                    trial::once(&mut plans[which].0, fields, |_| true)
+                })?;
                 (race.winner(), race.candidates(|which| routes[which].to_string()))
             }
         };

@@ -80,24 +80,30 @@ impl fmt::Display for Route {
 pub struct Settings {
     /// Which cells.
     pub halo: Halo,
-    /// How they travel; by default a trial decides for each neighbour.
-    pub method: Option<Method>,
+    /// How those across the faces of each dimension travel; edges and corners as those of the first dimension in which they lie apart. By default
+    /// a trial decides for each neighbour.
+    pub methods: [Option<Method>; DIMENSIONS_MAX],
     /// Through whom edges and corners come; by default a trial decides.
     pub route: Option<Route>,
-    /// By which rail the faces of each dimension go, where that leads; edges and corners go as the first dimension in which they lie apart. By
-    /// default trials decide, of each neighbour alone and of all together.
+    /// By which rail those of each dimension go, where that leads, likewise. By default trials decide, of each neighbour alone and of all together.
     pub rails: [Option<Rail>; DIMENSIONS_MAX],
 }
 
 impl Settings {
     /// A plan that brings `halo`, by what trials find best.
     pub const fn new(halo: Halo) -> Self {
-        Self { halo, method: None, route: None, rails: [None; DIMENSIONS_MAX] }
+        Self { halo, methods: [None; DIMENSIONS_MAX], route: None, rails: [None; DIMENSIONS_MAX] }
+    }
+
+    /// All by `method`.
+    #[must_use]
+    pub const fn with_method(self, method: Method) -> Self {
+        Self { methods: [Some(method); DIMENSIONS_MAX], ..self }
     }
 
     /// All by `rail`, where it leads.
     #[must_use]
-    pub const fn on(self, rail: Rail) -> Self {
+    pub const fn with_rail(self, rail: Rail) -> Self {
         Self { rails: [Some(rail); DIMENSIONS_MAX], ..self }
     }
 }

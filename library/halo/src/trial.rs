@@ -14,7 +14,6 @@ use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Choice, Verdict};
 use crate::field::Field;
 use crate::link::Link;
-use crate::nodes::Nodes;
 use crate::settings::{Method, Settings};
 use crate::step::{Step, count, leading, number, of_number, opposite};
 
@@ -28,17 +27,20 @@ const TURN: usize = 4;
 const SAME: u64 = 200;
 
 /// What is proposed stays unless another costs less than so many hundredths of it: figures of one day differ from those of the next.
-const CLEARLY_CHEAPER_PERCENT: u64 = 95;
+pub(crate) const CHEAPER_PERCENT: u64 = 95;
+
+/// The same of sets, whose figures are those of whole exchanges.
+const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
 /// Sets of rails that are tried at most; where there would be more, those that have one rail for all.
-const SETS_MAX: usize = 32;
+const SETS_MAX: usize = 16;
 
 /// What stands for the cost of a way that was not tried.
 const NEVER: u64 = u64::MAX;
 
-/// Whether `cost` beats what is proposed.
-pub(crate) fn is_clearly_cheaper(cost: Duration, proposed: Duration) -> bool {
-    u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(CLEARLY_CHEAPER_PERCENT)
+/// Whether `cost` is less than so many hundredths of what is proposed.
+fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
+    u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(percent)
 }
 
 /// Decides for every link how it goes, as its neighbour does; and says what came of the sets of rails that were tried. Collective.
@@ -151,22 +153,27 @@ impl<'w> Ground<'w> {
     /// Whether a way is to be considered.
     fn considers<const D: usize>(&self, link: &Link<'_, D>, means: Means) -> bool {
         self.allows(link, means.rail)
-            && match self.settings.method {
+            && match self.asked(link) {
                 Some(method) => method == means.method,
                 None => is_possible(link, means),
             }
     }
 
+    /// The method that was asked for.
+    fn asked<const D: usize>(&self, link: &Link<'_, D>) -> Option<Method> {
+        self.settings.methods[leading(link.way.step)]
+    }
+
     /// Whether there is a choice.
     fn is_open<const D: usize>(&self, link: &Link<'_, D>) -> bool {
-        self.settings.method.is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
+        self.asked(link).is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
     }
 
     /// What is taken, by one rail or by any, unless another way is clearly cheaper.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> Means {
         let allowed = || self.ways.iter().map(|means| means.rail).filter(|&rail| self.allows(link, rail));
         let rail = rail.or_else(|| allowed().find(|&rail| rail == link.best)).or_else(|| allowed().next()).unwrap_or(link.best);
-        Means { method: self.settings.method.unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
+        Means { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
     /// What all that take part know of the cost of a way.
@@ -182,22 +189,20 @@ impl<'w> Ground<'w> {
         let others = self.ways.iter().filter(|&&means| means != proposed && rail.is_none_or(|rail| rail == means.rail));
         let costs = others.filter_map(|&means| self.cost(figures, means).map(|cost| (cost, means)));
         match (costs.min_by_key(|(cost, _)| *cost), self.cost(figures, proposed)) {
-            (Some((cost, means)), Some(proposed)) if is_clearly_cheaper(cost, proposed) => means,
+            (Some((cost, means)), Some(proposed)) if is_cheaper(cost, proposed, CHEAPER_PERCENT) => means,
             (Some((_, means)), None) => means,
             _ => proposed,
         }
     }
 
-    /// Has every link go by the rail that a set has for it, where it may, by the best method there; else as is best for it alone.
-    fn apply<T: Pod, const D: usize>(
-        &self,
-        exchange: &mut Exchange<'_, T, D>,
-        figures: &[Vec<Cost>],
-        set: Option<&[Option<Rail>; D]>,
-    ) {
+    /// Has every link go the way that a set has for it, where it may, or else by its rail and the best method there; else as is best for it alone.
+    fn apply<T: Pod, const D: usize>(&self, exchange: &mut Exchange<'_, T, D>, figures: &[Vec<Cost>], set: Option<&Set<D>>) {
         for (link, figures) in exchange.links.iter_mut().zip(figures) {
-            let rail = set.and_then(|set| set[leading(link.way.step)]).filter(|&rail| self.allows(link, rail));
-            link.take(self.best(link, figures, rail));
+            let wish = set.and_then(|set| set[leading(link.way.step)]);
+            let way = wish.and_then(|wish| wish.method.map(|method| Means { method, rail: wish.rail }));
+            let rail = wish.map(|wish| wish.rail).filter(|&rail| self.allows(link, rail));
+            let way = way.filter(|&means| self.considers(link, means));
+            link.take(way.unwrap_or_else(|| self.best(link, figures, rail)));
         }
     }
 
@@ -212,7 +217,7 @@ impl<'w> Ground<'w> {
             _ if means == taken => Verdict::Cheaper,
             _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, means.rail) => Verdict::Excluded,
-            _ if self.settings.method.is_some_and(|method| method != means.method) => Verdict::Excluded,
+            _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
             None => Verdict::NotTried,
             cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
             cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,
@@ -236,29 +241,61 @@ impl<'w> Ground<'w> {
         }
     }
 
-    /// The sets of rails that are tried, one for the faces of each dimension in which there are neighbours and nothing was asked for.
-    fn sets<const D: usize>(&self, nodes: &Nodes<D>) -> Vec<[Option<Rail>; D]> {
-        let rails = || (0..self.names.len()).filter_map(Rail::new);
-        let is_free = |d: usize| nodes.is_joined(d) && self.settings.rails[d].is_none();
-        let free = (0..D).filter(|&d| is_free(d)).count() as u32;
-        if self.names.len() == 1 || free == 0 {
-            return Vec::new();
+    /// The sets that are tried: a way for each dimension in which there are neighbours, of those that some link considers there. Where there would
+    /// be too many, a rail for each, or one rail for all.
+    fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<Set<D>>> {
+        let mut open = [0_u64; D];
+        for link in &exchange.links {
+            let considered = self.ways.iter().map(|&means| u64::from(self.considers(link, means)));
+            open[leading(link.way.step)] |= considered.rev().fold(0, |set, bit| set << 1 | bit);
         }
-        if self.names.len().checked_pow(free).is_none_or(|sets| sets > SETS_MAX) {
-            return rails().map(|rail| std::array::from_fn(|d| is_free(d).then_some(rail))).collect();
+        self.world.allreduce(&mut open, |one, other| one | other)?;
+        if self.names.len() == 1 || open.iter().all(|open| open.count_ones() <= 1) {
+            return Ok(Vec::new());
         }
-        (0..D).filter(|&d| is_free(d)).fold(vec![[None; D]], |sets, d| {
-            let with = |set: [Option<Rail>; D]| {
-                rails().map(move |rail| {
-                    let mut set = set;
-                    set[d] = Some(rail);
-                    set
-                })
-            };
-            sets.into_iter().flat_map(with).collect()
-        })
+        let ways: [Vec<Wish>; D] = open.map(|open| {
+            let ways = self.ways.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
+            ways.map(|(_, &Means { method, rail })| Wish { rail, method: Some(method) }).collect()
+        });
+        let rails = ways.clone().map(|mut ways| {
+            ways.iter_mut().for_each(|wish| wish.method = None);
+            ways.dedup();
+            ways
+        });
+        let count = |choices: &[Vec<Wish>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
+        if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
+            return Ok(choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
+                let with = |set: Set<D>| {
+                    let open =
+                        choices.iter().map(move |&wish| std::array::from_fn(|at| if at == d { Some(wish) } else { set[at] }));
+                    open.chain(choices.is_empty().then_some(set))
+                };
+                sets.into_iter().flat_map(with).collect()
+            }));
+        }
+        let all = (0..self.names.len()).filter_map(Rail::new);
+        Ok(all.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|wish| wish.rail == rail))).collect())
+    }
+
+    /// What a set is called.
+    fn name<const D: usize>(&self, set: &Set<D>) -> String {
+        let of = |wish: Wish| match wish.method {
+            Some(method) => format!("{method} by {}", self.names[wish.rail.number()]),
+            None => self.names[wish.rail.number()].into(),
+        };
+        set.map(|wish| wish.map_or("-".into(), of)).join(", ")
     }
 }
+
+/// What is tried for the faces of a dimension: a way, or the best by a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wish {
+    rail: Rail,
+    method: Option<Method>,
+}
+
+/// One for each dimension in which there are neighbours.
+type Set<const D: usize> = [Option<Wish>; D];
 
 /// Measures each way on the links of each pair of steps, all other links at rest, and tells the neighbours.
 fn measure_links<'w, T: Pod, const D: usize>(
@@ -310,46 +347,57 @@ fn is_of<const D: usize>(link: &Link<'_, D>, step: Step<D>) -> bool {
     link.way.step == step || link.way.step == opposite(step)
 }
 
-/// Tries whole exchanges with the rails of one set after the other, each link by its best method there, beside each link as is best for it alone:
-/// links that are at work together share rails. Takes the best. Collective.
+/// Tries whole exchanges by each set, beside each link as is best for it alone: links that are at work together share rails. Takes the best.
+/// Collective.
 fn choose_set<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     ground: &Ground<'_>,
     figures: &[Vec<Cost>],
 ) -> Result<Vec<Candidate>> {
-    let sets = ground.sets(exchange.nodes());
+    let sets = ground.sets(exchange)?;
     if sets.is_empty() {
         return Ok(Vec::new());
     }
-    let race = Race::run(exchange.boxes.world, 1 + sets.len(), |which| {
+    let race = Race::run(exchange.boxes.world, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
         ground.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
         once(exchange, fields, |_| true)
     })?;
     ground.apply(exchange, figures, race.winner().checked_sub(1).map(|which| &sets[which]));
     Ok(race.candidates(|which| match which.checked_sub(1) {
         None => "each its own".into(),
-        Some(which) => sets[which].map(|rail| rail.map_or("-", |rail| ground.names[rail.number()])).join(", "),
+        Some(which) => ground.name(&sets[which]),
     }))
 }
 
 /// Ways of which each was tried for whole exchanges, the proposed one first: the cost here and on the slowest rank.
-pub(crate) struct Race(Vec<[Duration; 2]>);
+pub(crate) struct Race {
+    costs: Vec<[Duration; 2]>,
+    percent: u64,
+}
 
 impl Race {
-    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. Collective.
-    pub(crate) fn run(world: &World, ways: usize, mut exchange: impl FnMut(usize) -> Result<Duration>) -> Result<Self> {
+    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
+    /// hundredths of it. Collective.
+    pub(crate) fn run(
+        world: &World,
+        ways: usize,
+        percent: u64,
+        mut exchange: impl FnMut(usize) -> Result<Duration>,
+    ) -> Result<Self> {
         let here = take_turns(world, ways, |which| exchange(which).map(Some))?;
         let here: Vec<Duration> = here.into_iter().map(Option::unwrap_or_default).collect();
         let mut slowest: Vec<u64> = here.iter().map(|here| here.as_picoseconds()).collect();
         world.allreduce(&mut slowest, u64::max)?;
-        Ok(Self(here.into_iter().zip(slowest).map(|(here, slowest)| [here, Duration::from_picoseconds(slowest)]).collect()))
+        let costs = here.into_iter().zip(slowest).map(|(here, slowest)| [here, Duration::from_picoseconds(slowest)]).collect();
+        Ok(Self { costs, percent })
     }
 
     /// The first, unless another is clearly cheaper.
     pub(crate) fn winner(&self) -> usize {
-        let cheapest = (0..self.0.len()).min_by_key(|&which| self.0[which][1]).unwrap_or(0);
-        if cheapest > 0 && is_clearly_cheaper(self.0[cheapest][1], self.0[0][1]) { cheapest } else { 0 }
+        let cost = |which: usize| self.costs[which][1];
+        let cheapest = (0..self.costs.len()).min_by_key(|&which| cost(which)).unwrap_or(0);
+        if cheapest > 0 && is_cheaper(cost(cheapest), cost(0), self.percent) { cheapest } else { 0 }
     }
 
     /// What became of each.
@@ -358,7 +406,7 @@ impl Race {
         let verdict = |which: usize| match which == winner {
             true if which == 0 => Verdict::Proposed,
             true => Verdict::Cheaper,
-            false if self.0[which][1] < self.0[winner][1] => Verdict::NotClearlyCheaper,
+            false if self.costs[which][1] < self.costs[winner][1] => Verdict::NotClearlyCheaper,
             false => Verdict::Dearer,
         };
         let candidate = |(which, &[here, slowest]): (usize, &[Duration; 2])| Candidate {
@@ -367,7 +415,7 @@ impl Race {
             there: Some(slowest),
             verdict: verdict(which),
         };
-        self.0.iter().enumerate().map(candidate).collect()
+        self.costs.iter().enumerate().map(candidate).collect()
     }
 }
 

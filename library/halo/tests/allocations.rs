@@ -18,7 +18,7 @@ fn exchanges_allocate_nothing() {
                 let template = Template::new([9, 8, 7], Nodes::new([2, 1, 2], [true, true, false]).unwrap()).unwrap();
                 let array = template.array().shadow([[1, 2], [1, 1], [1, 0]]).unwrap();
                 let mut fields: Vec<_> = (0..3).map(|_| Field::<f64, 3>::new(world, &array).unwrap()).collect();
-                let settings = Settings { method: Some(method), route: Some(route), ..Settings::new(Halo::Corners) };
+                let settings = Settings { route: Some(route), ..Settings::new(Halo::Corners).with_method(method) };
                 let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
                 plan.reflect(&mut fields).unwrap();
                 let before = allocations();

@@ -11,7 +11,7 @@ use pelago_rma::{Result, World};
 /// Picoseconds of an exchange on the slowest rank, by a plan as the settings have it; and the sum of the numbers of the methods that it has taken.
 fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], method: Option<Method>) -> Result<[u64; 2]> {
     const EXCHANGES: u64 = 6;
-    let mut plan = Plan::build(world, field, &Settings { method, ..Settings::default() })?;
+    let mut plan = Plan::build(world, field, &Settings { methods: [method; 4], ..Settings::default() })?;
     plan.reflect(field)?;
     world.barrier()?;
     let start = world.now();

@@ -152,7 +152,8 @@ impl<const D: usize> Case<D> {
                 .iter()
                 .flat_map(|&route| [None, Some(Method::Direct), Some(Method::Packed), Some(Method::Fetched)].map(|m| (route, m)))
             {
-                Case { settings: Settings { method, route, ..Settings::new(halo) }, ..self.clone() }.on_every_platform();
+                Case { settings: Settings { methods: [method; 4], route, ..Settings::new(halo) }, ..self.clone() }
+                    .on_every_platform();
             }
         }
     }
@@ -219,13 +220,16 @@ fn cases() -> impl Strategy<Value = Case<3>> {
     let route = prop_oneof![Just(None), Just(Some(Route::Direct)), Just(Some(Route::Forwarded))];
     let rail = prop_oneof![2 => Just(None), 1 => (0usize..2).prop_map(Rail::new)];
     let rails = prop::array::uniform4(rail);
-    (extents, widths, halo, (method, route, rails)).prop_map(|((parts, more, periodic), widths, halo, (method, route, rails))| {
-        let parts = if parts.iter().product::<usize>() > 6 { [parts[0], 1, parts[2].min(2)] } else { parts };
-        let smallest = |d: usize| widths.iter().flat_map(|widths: &[[usize; 2]; 3]| widths[d]).max().unwrap_or(0).max(1);
-        let cells = std::array::from_fn(|d| smallest(d) * parts[d] + more[d]);
-        let arrays = widths.iter().map(|widths| ([0; 3], [0; 3], *widths)).collect();
-        Case { parts, periodic, cells, arrays, settings: Settings { halo, method, route, rails } }
-    })
+    let methods = prop_oneof![method.clone().prop_map(|method| [method; 4]), prop::array::uniform4(method)];
+    (extents, widths, halo, (methods, route, rails)).prop_map(
+        |((parts, more, periodic), widths, halo, (methods, route, rails))| {
+            let parts = if parts.iter().product::<usize>() > 6 { [parts[0], 1, parts[2].min(2)] } else { parts };
+            let smallest = |d: usize| widths.iter().flat_map(|widths: &[[usize; 2]; 3]| widths[d]).max().unwrap_or(0).max(1);
+            let cells = std::array::from_fn(|d| smallest(d) * parts[d] + more[d]);
+            let arrays = widths.iter().map(|widths| ([0; 3], [0; 3], *widths)).collect();
+            Case { parts, periodic, cells, arrays, settings: Settings { halo, methods, route, rails } }
+        },
+    )
 }
 
 proptest! {
@@ -242,7 +246,7 @@ fn a_face_can_be_waited_for_alone() {
         let case = plain([1, 3], [false, true], [4, 6], [[0, 0], [1, 1]]);
         run(platform, 3, |world| {
             let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
-            let settings = Settings { method: Some(method), ..Settings::default() };
+            let settings = Settings::default().with_method(method);
             let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
             for exchange in 1..=EXCHANGES {
                 fields[0].for_each(|global, cell| *cell = case.value(0, global, exchange));
@@ -423,9 +427,9 @@ fn an_exchange_posts_what_it_must() {
             // Faces of one dimension only, so that each border is one block.
             let array = plain([4, 1], [true, false], [8, 50], [[1, 1], [0, 0]]).arrays()[0];
             let mut fields: Vec<_> = (0..FIELDS).map(|_| Field::<f64, 2>::new(world, &array).unwrap()).collect();
-            let settings = Settings { method: Some(method), ..Settings::default() };
+            let settings = Settings::default().with_method(method);
             let last = Rail::new(world.rails().len() - 1).unwrap();
-            let mut plan = Plan::build(world, &mut fields, &settings.on(last)).unwrap();
+            let mut plan = Plan::build(world, &mut fields, &settings.with_rail(last)).unwrap();
             assert_eq!(plan.neighbours().count(), 2);
             plan.reflect(&mut fields).unwrap();
             world.flush_all().unwrap();

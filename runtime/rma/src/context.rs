@@ -124,6 +124,12 @@ impl Context {
         self.shared.park.compute(duration);
     }
 
+    /// As [`compute`](Self::compute), for as long as the machine that is simulated takes to gather blocks of so many bytes into one piece, or to
+    /// scatter them: for whoever packs what is to travel.
+    pub fn gathered(&self, bytes: u64) {
+        self.shared.park.gather(bytes);
+    }
+
     /// Whether transfers move what they are given. `false` in a simulation that was asked for sizes only (`pelago sim --data sizes`): a put, get
     /// or copy of more than 64 bytes between two ranks takes its time there and leaves the memory of both ends as it was; shorter ones,
     /// atomics and collective operations are as ever.

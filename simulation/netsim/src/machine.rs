@@ -7,9 +7,10 @@ use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 6] = [
+const BUNDLED: [(&str, &str); 7] = [
     ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
     ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
+    ("ha-pacs-tca", include_str!("../machines/ha-pacs-tca.toml")),
     ("laptop", include_str!("../machines/laptop.toml")),
     ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),
     ("tofu2", include_str!("../machines/tofu2.toml")),
@@ -91,12 +92,16 @@ pub struct RailInfo {
 pub(crate) struct NodeSpec {
     pub(crate) copy_ns: f64,
     pub(crate) copy_gb_per_s: f64,
+    /// How long the processor of a rank takes to gather blocks into one piece or scatter it, beside what its bytes take.
+    pub(crate) gather_ns: f64,
+    pub(crate) gather_gb_per_s: f64,
     pub(crate) shared: Option<SharedSpec>,
 }
 
 impl Default for NodeSpec {
     fn default() -> Self {
-        Self { copy_ns: 0.0, copy_gb_per_s: f64::INFINITY, shared: None }
+        let inf = f64::INFINITY;
+        Self { copy_ns: 0.0, copy_gb_per_s: inf, gather_ns: 0.0, gather_gb_per_s: inf, shared: None }
     }
 }
 
@@ -186,6 +191,10 @@ pub(crate) struct NicSpec {
     pub(crate) receive_bytes: u32,
     #[serde(default)]
     pub(crate) order: Order,
+    /// What a transfer waits for before its first packet is read, one after another: a copy to where the NIC reads well, a protocol's
+    /// preparations. By size: bytes, nanoseconds, and 10⁹ bytes per second; the first whose bytes are not exceeded, else the last.
+    #[serde(default)]
+    pub(crate) stages: Vec<(u64, f64, f64)>,
 }
 
 /// Whose packet a NIC sends next.
@@ -341,6 +350,12 @@ impl Machine {
         self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
     }
 
+    /// How long the processor of a rank takes to gather so many bytes into one piece, or to scatter them.
+    pub fn gather(&self, bytes: u64) -> Duration {
+        let time = bytes_per_second(self.node.gather_gb_per_s).time(bytes);
+        Duration::from_picoseconds(picoseconds(self.node.gather_ns).saturating_add(time))
+    }
+
     /// Its rails, by their numbers.
     pub fn rails(&self) -> impl Iterator<Item = RailInfo> {
         self.rails.iter().enumerate().map(|(number, rail)| {
@@ -362,6 +377,8 @@ impl Machine {
     fn check(&self) -> Result<(), MachineError> {
         delay("node.copy_ns", self.node.copy_ns)?;
         rate("node.copy_gb_per_s", self.node.copy_gb_per_s)?;
+        delay("node.gather_ns", self.node.gather_ns)?;
+        rate("node.gather_gb_per_s", self.node.gather_gb_per_s)?;
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
         if self.rails.is_empty() && self.node.shared.is_none() {
             return Err(MachineError("rail: there must be at least one [[rail]], or [node.shared] for a single node".into()));
@@ -426,6 +443,15 @@ impl RailSpec {
         range("nic.transmit_packets", nic.transmit_packets, 1, 1 << 16)?;
         let packet = self.packet_bytes_max();
         range("nic.receive_bytes", nic.receive_bytes, packet, 1 << 30)?;
+        let stages = &nic.stages;
+        if stages.len() > SIZES_MAX || stages.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+            let allowed = format!("at most {SIZES_MAX}, each of more bytes than the one before");
+            return Err(MachineError::value("nic.stages", format!("{} entries", stages.len()), &allowed));
+        }
+        for &(_, nanoseconds, gigabytes_per_second) in stages {
+            delay("nic.stages", nanoseconds)?;
+            rate("nic.stages", gigabytes_per_second)?;
+        }
         if let Some(slots) = self.receive.slots {
             range("receive.slots", slots, 1, 1 << 30)?;
         }

@@ -34,6 +34,8 @@ pub(crate) mod task {
     pub(crate) const TIMEOUT: u64 = 7;
     /// A datagram is tried again (message).
     pub(crate) const RESUME: u64 = 8;
+    /// What comes before the first packet of a transfer is done (message).
+    pub(crate) const STAGED: u64 = 9;
 }
 
 /// What all NICs of a rail have in common. Times in picoseconds.
@@ -57,6 +59,8 @@ pub(crate) struct Rail {
     atomic: u64,
     transmit_packets: u32,
     order: Order,
+    /// What comes before the first packet of a transfer: up to so many bytes, this long and at this rate.
+    stages: Vec<(u64, u64, Rate)>,
     /// Whether packets can be lost, so that what is not answered is repeated.
     pub(crate) lossy: bool,
     pub(crate) slots: Option<u32>,
@@ -87,6 +91,7 @@ impl Rail {
             atomic: picoseconds(nic.atomic_ns),
             transmit_packets: nic.transmit_packets,
             order: nic.order,
+            stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             lossy: spec.lossy(),
             slots: spec.receive.slots,
             service: spec.receive.service_ns.map(picoseconds),
@@ -113,6 +118,12 @@ impl Rail {
         Duration::from_picoseconds(self.atomic)
     }
 
+    /// How long it takes before the first packet of a transfer of so many bytes is read.
+    fn stage(&self, bytes: u64) -> u64 {
+        let stage = self.stages.iter().find(|(most, ..)| bytes <= *most).or(self.stages.last());
+        stage.map_or(0, |(_, time, rate)| time.saturating_add(rate.time(bytes)))
+    }
+
     fn payload(&self, message: &Message, sequence: u32) -> u64 {
         let before = u64::from(sequence) * u64::from(self.packet_bytes);
         (message.bytes - before).min(u64::from(self.packet_bytes))
@@ -134,6 +145,8 @@ pub(crate) struct Nic {
     begin_free: u64,
     write_free: u64,
     atomic_free: u64,
+    /// When what comes before the first packet of the next transfer may begin.
+    stage_free: u64,
     /// How many atomics have been worked on.
     pub(crate) atomics: u64,
     /// Operations with packets to send.
@@ -153,6 +166,7 @@ impl Nic {
             begin_free: 0,
             write_free: 0,
             atomic_free: 0,
+            stage_free: 0,
             atomics: 0,
             sending: List::EMPTY,
             held: List::EMPTY,
@@ -180,6 +194,7 @@ impl Netsim {
             task::WORKED => self.worked(index),
             task::CONSUMED => self.free_slot(index),
             task::TIMEOUT => self.timeout(index),
+            task::STAGED => self.staged(index),
             _ => self.resume(index),
         }
     }
@@ -205,8 +220,25 @@ impl Netsim {
 
     /// The bytes of an operation are to be sent, from where its owner has come.
     pub(crate) fn send(&mut self, index: u32) {
-        self.messages[index].phase = Phase::Sending;
-        self.list(index);
+        let message = &mut self.messages[index];
+        message.phase = Phase::Sending;
+        let (nic, bytes) = (message.from, message.bytes);
+        let stage = self.rail(nic).stage(bytes);
+        if stage == 0 {
+            return self.list(index);
+        }
+        self.messages[index].pending += 1;
+        let free = &mut self.nics[nic as usize].stage_free;
+        *free = (*free).max(self.queue.now()).saturating_add(stage);
+        let done = *free;
+        self.at(nic, done, task::STAGED, index);
+    }
+
+    /// What comes before the first packet is done.
+    fn staged(&mut self, index: u32) {
+        let message = &mut self.messages[index];
+        message.pending -= 1;
+        if message.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
     }
 
     /// An operation has packets to send.

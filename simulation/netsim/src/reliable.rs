@@ -151,7 +151,7 @@ impl Netsim {
             // their way.
             message.sent = message.received;
             self.statistics.retries += 1;
-            self.send(index);
+            self.list(index);
         }
     }
 
@@ -179,7 +179,7 @@ impl Netsim {
         if message.phase == Phase::Sending {
             (message.sent, message.received) = (0, 0);
             self.statistics.retries += 1;
-            self.send(index);
+            self.list(index);
         }
         self.forget(index);
     }

@@ -239,3 +239,62 @@ fn the_busiest_atomic_unit_is_the_one_that_most_atomics_were_sent_to() {
     let busiest = netsim.statistics().busiest_atomics.unwrap();
     assert_eq!((busiest.node, busiest.count, busiest.busy.as_picoseconds()), (15, 5, 5 * 50_000));
 }
+
+/// What comes before the first packet depends on the size, and is done for one transfer after another; what has none passes by.
+#[test]
+fn stages_take_time_before_the_first_packet() {
+    let stages = "stages = [[100, 0, inf], [1000, 200, inf], [2000, 50, 1]]";
+    let time_of = |nic: &str, sizes: &[u64]| -> Vec<u64> {
+        let mut netsim = Netsim::new(&machine("infiniband-rc", nic, 0.0, ""), 16, 1).unwrap();
+        for (token, &bytes) in (0..).zip(sizes) {
+            netsim.post(0, Operation::Put { from: 0, to: 1 + token as u32, bytes }, token);
+        }
+        fates(&mut netsim).values().map(|fate| fate.effects[0]).collect()
+    };
+    let later = |bytes: u64| time_of(stages, &[bytes])[0] - time_of("", &[bytes])[0];
+    assert_eq!([100, 101, 1000, 1001, 2000, 4000].map(later), [0, 200_000, 200_000, 1_051_000, 2_050_000, 4_050_000]);
+    // The second is staged behind the first; the third needs nothing, and so leaves first.
+    let [first, second, third] = time_of(stages, &[1500, 1500, 8])[..] else { panic!() };
+    assert!(third < first && second - first == 1_550_000, "{first} {second} {third}");
+}
+
+/// A rail of groups joins the nodes of a group; the machine chooses the first that leads, and whoever posts may name one.
+#[test]
+fn rails_are_chosen_or_named() {
+    let text = |group: &str, first: &str| {
+        let rail = |name: &str, overhead: u32, group: &str| {
+            format!(
+                r#"
+[[rail]]
+name = "{name}"
+kind = "infiniband-rc"
+{group}
+nic = {{ overhead_ns = {overhead}, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+link = {{ gb_per_s = 1, cable_ns = 10 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, buffer_bytes = 4000 }}
+topology = {{ type = "star" }}
+"#
+            )
+        };
+        format!("name = \"two\"\nchoice = \"first\"\n{}{}", rail("near", 100, group), rail("far", 1000, first))
+    };
+    let machine = Machine::parse(&text("group = 2", "")).unwrap();
+    assert_eq!(machine.rails().map(|rail| rail.name).collect::<Vec<_>>(), ["near", "far"]);
+    let time = |rail: Option<u8>, to: u32| {
+        let mut netsim = Netsim::new(&machine, 4, 1).unwrap();
+        netsim.post_by(rail, 0, Operation::Put { from: 0, to, bytes: 8 }, 0);
+        fates(&mut netsim)[&0].effects[0]
+    };
+    let (near, far) = (time(None, 1), time(None, 2));
+    assert_eq!(far - near, 900_000);
+    assert_eq!([Some(0), Some(1), Some(2)].map(|rail| time(rail, 1)), [near, far, near]);
+    assert_eq!([Some(0), Some(1)].map(|rail| time(rail, 2)), [far, far], "one that does not lead there is not taken");
+    let netsim = Netsim::new(&machine, 4, 1).unwrap();
+    assert_eq!([(0, 1), (0, 2), (1, 2), (2, 3)].map(|(from, to)| netsim.leads(0, from, to)), [true, false, false, true]);
+    let refused = Machine::parse(&text("group = 2", "group = 4")).unwrap_err().to_string();
+    assert_eq!(refused, "rail.group: one rail at least must lead to all nodes, so have no group");
+    assert_eq!(
+        Machine::parse(&text("group = 0", "")).unwrap_err().to_string(),
+        "rail 0: group = 0: must be from 1 to 4294967295"
+    );
+}

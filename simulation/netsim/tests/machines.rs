@@ -38,7 +38,7 @@ fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
 
 #[test]
 fn all_can_be_read_and_run() {
-    assert_eq!(Machine::names().count(), 6);
+    assert_eq!(Machine::names().count(), 7);
     for name in Machine::names() {
         let machine = bundled(name);
         assert_eq!(machine.name(), name);
@@ -64,6 +64,36 @@ fn every_value_says_where_it_comes_from() {
             let told = ["# published", "# fitted", "# assumed", "# measured"].iter().any(|mark| line.contains(mark));
             assert!(!value || exempt || told, "{name}: {line}");
         }
+    }
+}
+
+/// Paper B's two networks, as they were fitted: microseconds by a rail, to a node, of so many bytes.
+#[test]
+fn tca_and_infiniband_cost_what_they_were_fitted_to() {
+    let machine = bundled("ha-pacs-tca");
+    let time = |rail: u8, to: u32, bytes: u64| {
+        let mut netsim = Netsim::new(&machine, 16, 1).unwrap();
+        netsim.post_by(Some(rail), 0, Operation::Put { from: 0, to, bytes }, 0);
+        let mut effect = Instant::ZERO;
+        while let Some(notice) = netsim.next() {
+            if matches!(notice, Notice::Effect { .. }) {
+                effect = netsim.now();
+            }
+        }
+        effect.as_picoseconds() as f64 / 1e6
+    };
+    for (found, fitted) in [
+        (time(0, 1, 8), 4.5),
+        (time(0, 1, 2048), 4.5 + 2048.0 / 819.0),
+        (time(0, 9, 4096), 8.0 + 4096.0 / 284.0),
+        (time(0, 1, 16384), 17.7 + 16384.0 * (0.88 / 6714.0 + 1.0 / 3079.0)),
+        (time(0, 1, 1 << 20), 59.9 + 1048576.0 / 3079.0),
+        (time(1, 1, 16), 2.4),
+        (time(1, 2, 16), 2.4 + 0.38),
+        (time(1, 1, 65536), 2.4 + 65536.0 / 2784.0),
+    ] {
+        println!("{found:.3}, fitted {fitted:.3}");
+        assert!((found / fitted - 1.0).abs() < 0.04, "{found}, fitted {fitted}");
     }
 }
 

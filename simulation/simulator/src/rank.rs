@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     core: Mutex<Core>,
     /// The longest transfer whose bytes are moved.
     data_bytes_max: u64,
+    machine: Machine,
     /// The machine's rails, unless the library's own protocol is simulated, which has one.
     rails: Vec<Capabilities>,
     /// Whether computing takes the time that the program says.
@@ -59,7 +60,8 @@ impl Shared {
             Some(_) => vec![BY_PROTOCOL],
             None => rails_of(&settings.machine),
         };
-        Arc::new(Self { core: Mutex::new(core), data_bytes_max, rails, declared, meter })
+        let machine = settings.machine.clone();
+        Arc::new(Self { core: Mutex::new(core), data_bytes_max, machine, rails, declared, meter })
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
@@ -172,6 +174,13 @@ impl Park for Shared {
 
     fn compute(&self, duration: Duration) {
         if self.declared {
+            self.pass(duration);
+        }
+    }
+
+    fn gather(&self, bytes: u64) {
+        let duration = self.machine.gather(bytes);
+        if self.declared && duration > Duration::ZERO {
             self.pass(duration);
         }
     }

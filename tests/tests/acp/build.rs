@@ -35,11 +35,21 @@ pub(crate) fn program(source: &str, name: &str) -> PathBuf {
 
 /// Runs a program as the ranks of a job.
 pub(crate) fn run(ranks: u32, transport: &str, program: &Path, argument: &str, starter_bytes: Option<u32>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
-    command.env(LIBRARY_PATH, libraries());
-    command.args(["run", "-n", &ranks.to_string(), "--transport", transport, "--time-limit", "60"]).arg(program).arg(argument);
+    let mut command = command(ranks, transport, program, &[argument]);
     if let Some(bytes) = starter_bytes {
         command.env("PELAGO_ACP_STARTER_BYTES", bytes.to_string());
     }
     command.output().expect("the command under test")
+}
+
+/// As `run`, with several arguments.
+pub(crate) fn run_with(ranks: u32, transport: &str, program: &Path, arguments: &[&str]) -> Output {
+    command(ranks, transport, program, arguments).output().expect("the command under test")
+}
+
+fn command(ranks: u32, transport: &str, program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.env(LIBRARY_PATH, libraries());
+    command.args(["run", "-n", &ranks.to_string(), "--transport", transport, "--time-limit", "60"]).arg(program).args(arguments);
+    command
 }

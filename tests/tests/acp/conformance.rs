@@ -46,3 +46,33 @@ fn threads_work_side_by_side() {
 fn memory_is_allocated_on_every_rank() {
     conforms("allocator");
 }
+
+#[test]
+fn messages_come_whole_and_in_order() {
+    conforms("channel");
+}
+
+#[test]
+fn segments_are_neither_overrun_nor_overtaken() {
+    conforms("segbuf");
+}
+
+#[test]
+fn vectors_and_deques_are_as_an_array_would_be() {
+    conforms("vector");
+}
+
+#[test]
+fn lists_are_linked_over_all_ranks() {
+    conforms("list");
+}
+
+#[test]
+fn keys_are_added_by_all_ranks_at_once() {
+    conforms("tables");
+}
+
+#[test]
+fn workspaces_are_read_and_written_at_every_offset() {
+    conforms("workspace");
+}

@@ -2,6 +2,7 @@
 
 mod build;
 mod conformance;
+mod failures;
 mod interface;
 mod scripts;
 mod wrong;

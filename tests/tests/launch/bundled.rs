@@ -69,7 +69,7 @@ fn himeno_is_bitwise_the_same_by_every_rail() {
                 "3",
                 "--split",
                 "2x2",
-                "--by",
+                "--rail",
                 by,
                 "--explain",
             ];
@@ -81,7 +81,7 @@ fn himeno_is_bitwise_the_same_by_every_rail() {
             assert!(by != "shm" || rails != "shm,udp" || taken("shm") && !taken("udp"), "{rails}: {}", ended.output);
         }
     }
-    let ended = run(&["run", "-n", "2", "--rails", "shm,udp", "himeno", "XS", "--by", "tca"]);
+    let ended = run(&["run", "-n", "2", "--rails", "shm,udp", "himeno", "XS", "--rail", "tca"]);
     assert!(ended.code == Some(1) && ended.error.contains("there is no rail \"tca\" here: give shm, udp or -"));
 }
 
@@ -244,6 +244,49 @@ fn particles_are_read_from_a_file() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Each finds what one rank finds, however many there are, and says so; and moves no more than whole pages would.
+#[test]
+fn programs_that_share_memory_find_what_one_rank_finds() {
+    let programs = [
+        &["sor", "--size", "60", "--iterations", "4"][..],
+        &["sor", "--size", "61", "--iterations", "3", "--page", "100"],
+        &["lu", "--blocks", "5", "--rows", "8"],
+        &["kmeans", "--points", "3000", "--clusters", "7"],
+        &["tsp", "--cities", "9"],
+    ];
+    for (program, (ranks, transport)) in programs
+        .iter()
+        .flat_map(|program| [("1", "shm"), ("2", "shm"), ("5", "shm"), ("2", "udp"), ("3", "udp")].map(|job| (program, job)))
+    {
+        let ended = run(&[&["run", "-n", ranks, "--transport", transport], *program].concat());
+        ended.expect(0, "");
+        let line = ended.output.lines().last().expect("a line");
+        assert!(line.starts_with(program[0]) && line.ends_with(" same"), "{ended:?}");
+        let after = |word: &str| {
+            let mut words = line.split(' ').skip_while(|found| *found != word);
+            words.nth(1).and_then(|number| number.parse::<f64>().ok()).unwrap_or_else(|| panic!("no {word}: {line}"))
+        };
+        assert_eq!(after("ranks").to_string(), *ranks);
+        assert!(after("ms") > 0.0 && after("serial") > 0.0 && after("speedup") >= 0.0);
+        // Notes of changed pages travel besides what is in them.
+        assert!(after("bytes") <= after("whole") * 1.25, "{line}");
+        assert!(ranks == "1" || after("bytes") > 0.0, "{line}");
+    }
+}
+
+#[test]
+fn no_rank_sees_what_is_forbidden() {
+    for (ranks, transport, runs, games) in [("2", "shm", "2000", 9), ("4", "shm", "600", 12), ("4", "udp", "300", 12)] {
+        let ended = run(&["run", "-n", ranks, "--transport", transport, "litmus", "--runs", runs]);
+        ended.expect(0, "");
+        assert_eq!(ended.output.lines().count(), games, "{ended:?}");
+        assert!(ended.output.lines().all(|line| line.starts_with("litmus ") && line.ends_with(" forbidden 0")), "{ended:?}");
+        // Games in which all ranks always see the same show nothing.
+        let apart = ended.output.lines().filter(|line| !line.contains(" apart 0 ")).count();
+        assert!(apart > games / 2, "{ended:?}");
+    }
+}
+
 #[test]
 fn wrong_arguments_are_one_line_before_any_rank_starts() {
     for (arguments, says) in [
@@ -270,6 +313,11 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
             "particles: the argument '--side <N>' cannot be used with '--file <PATH>'",
         ),
         (&["particles", "--algorithm", ""], "particles: invalid value ''"),
+        (&["sor", "--size", "0"], "sor: invalid value '0'"),
+        (&["sor", "--page", "40000"], "sor: invalid value '40000'"),
+        (&["lu", "--rows", "129"], "lu: a row has at most 128 blocks, and a block 128 rows"),
+        (&["kmeans", "--points", "3", "--clusters", "4"], "kmeans: there are at least as many points as clusters"),
+        (&["litmus", "--runs", "none"], "litmus: invalid value 'none'"),
     ] {
         let (mut command, _) = pelago(&["run", "-n", "4"]);
         command.args(arguments);

@@ -5,6 +5,7 @@ mod ends;
 mod fields;
 mod hosts;
 mod killed;
+mod kmers;
 mod network;
 mod output;
 mod programs;

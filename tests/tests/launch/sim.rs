@@ -34,6 +34,24 @@ fn programs_compute_the_same_as_on_a_real_machine() {
     }
 }
 
+#[test]
+fn memory_is_shared_on_simulated_machines() {
+    for (ranks, program) in [
+        ("3", &["sor", "--size", "40", "--iterations", "3"][..]),
+        ("4", &["lu", "--blocks", "4", "--rows", "8"]),
+        ("3", &["kmeans", "--points", "1000", "--clusters", "5"]),
+        ("2", &["tsp", "--cities", "8"]),
+        ("4", &["litmus", "--runs", "200"]),
+    ] {
+        for way in [&["--per-node", "2"][..], &["--faults", "loss=0.05,duplicate=0.05,delay=0.1:20us", "--seed", "5"]] {
+            let ended = sim(&[&["--quiet", "-n", ranks], way, program].concat());
+            ended.expect(0, "");
+            let good = |line: &str| line.ends_with(" same") || line.ends_with(" forbidden 0") || line.starts_with("tsp");
+            assert!(!ended.output.is_empty() && ended.output.lines().all(good), "{ended:?}");
+        }
+    }
+}
+
 /// The closed form of `docs/simulator.md`: s steps of o + 156,414 ps, and an acknowledgement of 148,700 ps.
 fn closed_form_us(steps: u32) -> f64 {
     let picoseconds = u64::from(steps) * (1_000_000 + 156_414) + 148_700;

@@ -123,7 +123,7 @@ impl Drop for Running {
 }
 
 /// A job with so many ranks on each host.
-fn pelago(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Command {
+pub(crate) fn pelago(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Command {
     let hosts: Vec<_> = network.hosts().iter().map(|host| format!("{host}:{slots}")).collect();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
     command.args(["run", "-n", &(hosts.len() * slots as usize).to_string(), "--hosts", &hosts.join(",")]);

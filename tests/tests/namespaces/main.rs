@@ -1,6 +1,10 @@
 //! Jobs of several hosts over a network of the kernel's own, which loses datagrams, cuts them short and falls silent. The hosts are
 //! network namespaces of this machine. Where that is not allowed, nothing is tested, and a line says so.
 
+mod acp;
+#[path = "../acp/build.rs"]
+#[allow(dead_code)]
+mod build;
 mod job;
 mod lost;
 mod network;

@@ -2,7 +2,7 @@
 //! exchange, so that one that came early, stale or to a wrong place is known. Cells that nobody brings keep what they held.
 
 use pelago_base::Rank;
-use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
+use pelago_halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
@@ -45,7 +45,7 @@ impl Halos {
         let [method, route] = [random.one_in(16), random.one_in(16)];
         let method = (!method).then(|| *random.pick(&Method::ALL));
         let route = (!route).then(|| *random.pick(&[Route::Direct, Route::Forwarded]));
-        let settings = Settings { method, route, ..Settings::new(halo) };
+        let settings = Settings { methods: [method; DIMENSIONS_MAX], route, ..Settings::new(halo) };
         Self { seed: random.draw(), parts, periodic, cells, widths, settings, exchanges: random.within(2, 12) }
     }
 

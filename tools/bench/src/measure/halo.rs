@@ -4,7 +4,7 @@
 //! not read is half a transfer. Beside it: `peers/halo.c`.
 
 use pelago::Duration;
-use pelago::halo::{Array, Field, Halo, Method, Nodes, Plan, Settings, Template};
+use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};
 
 use crate::Row;
 use crate::duel::{WARM_UP_ROUNDS, percentile, time};
@@ -29,7 +29,11 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
         field[0].cells_mut().fill(0.0);
         for method in std::iter::once(None).chain(Method::ALL.map(Some)) {
-            let mut plan = Plan::build(stage.world, &mut field, &Settings { method, ..Settings::new(Halo::Faces) })?;
+            let mut plan = Plan::build(
+                stage.world,
+                &mut field,
+                &Settings { methods: [method; DIMENSIONS_MAX], ..Settings::new(Halo::Faces) },
+            )?;
             if method.is_none() && stage.is_sender() {
                 // Not a row, and so for people.
                 print!("{}", plan.explain());

@@ -1,0 +1,298 @@
+//! Channels: messages of any length, in order, from one rank to another.
+//!
+//! A message is a segment with its length and its first bytes, and as many more segments as it needs. A receiver that has no room for all of it
+//! takes the rest and drops it, so that the next message begins where it begins.
+//!
+//! What was asked for is done when its turn has come, by whoever waits in the library.
+//!
+//! Invariant **A5**: from the call until the request is complete, the memory of a message is valid, and the program leaves it alone.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use pelago::messaging::{ChannelReceiver, ChannelSender, ChannelSettings, Sent};
+use pelago::{Context, Rank, Result};
+use pelago_memory::Cells;
+
+use crate::links::{BLOCK_WORDS, Inlet, Joined, Kind, Outlet, Post};
+use crate::refusal::Refusal;
+use crate::slab::Slab;
+
+/// Segments of a channel, and bytes of each: the memory of a receiver for one channel, and how far its sender may be ahead.
+const SEGMENTS: u32 = 8;
+const SEGMENT_BYTES: usize = 4096;
+
+/// Bytes before the first of a message: how many there are.
+const LENGTH_BYTES: usize = 8;
+
+/// Requests of a channel that are not complete. More are refused.
+const REQUESTS_MAX: usize = 1 << 16;
+
+const SETTINGS: ChannelSettings = ChannelSettings::new(SEGMENTS, SEGMENT_BYTES);
+
+/// The channels of this rank, and what was asked of them.
+pub(crate) struct Channels {
+    channels: Slab<Channel>,
+    /// What each request has come to: `None` as long as it is under way.
+    requests: Slab<Option<usize>>,
+    /// Channels that have something to do.
+    busy: Vec<usize>,
+}
+
+struct Channel {
+    end: End,
+    queue: VecDeque<Transfer>,
+    /// The request to free the channel, and whether the other end knows of it.
+    freeing: Option<(usize, bool)>,
+}
+
+enum End {
+    Sender { outlet: Outlet, sender: Option<(ChannelSender<'static>, pelago::GlobalPtr<u64>)> },
+    Receiver { inlet: Inlet, receiver: Option<ChannelReceiver<'static>> },
+}
+
+/// A message that is to be sent or received.
+struct Transfer {
+    request: usize,
+    memory: NonNull<u8>,
+    bytes: usize,
+    /// How many bytes of the message have gone or come.
+    done: usize,
+    /// How long the message is that comes; `None` before it is known.
+    length: Option<usize>,
+}
+
+impl Channels {
+    pub(crate) const fn new() -> Self {
+        Self { channels: Slab::new(1), requests: Slab::new(2), busy: Vec::new() }
+    }
+
+    /// Makes this rank's end of a channel.
+    pub(crate) fn create(
+        &mut self,
+        post: &mut Post,
+        context: &'static Context,
+        sender: Rank,
+        receiver: Rank,
+    ) -> Result<usize, Refusal> {
+        let me = context.rank();
+        let end = match () {
+            () if sender == receiver => return Err(Refusal::SameRank),
+            () if me == sender => End::Sender { outlet: post.outlet(context, Kind::Channel, receiver, [0; 2])?, sender: None },
+            () if me == receiver => {
+                let inlet = post.inlet(context, Kind::Channel, sender, [0; 2], SETTINGS.ring_words()?)?;
+                End::Receiver { inlet, receiver: None }
+            }
+            () => return Err(Refusal::NoEnd),
+        };
+        self.channels.insert(Channel { end, queue: VecDeque::new(), freeing: None }).ok_or(Refusal::TooMany("channels"))
+    }
+
+    /// Asks for a message to be sent, or received, from or to `bytes` bytes of memory.
+    pub(crate) fn request(&mut self, number: usize, memory: usize, bytes: usize, is_send: bool) -> Result<usize, Refusal> {
+        let channel = self.channels.get(number).filter(|channel| channel.freeing.is_none()).ok_or(Refusal::Channel(number))?;
+        if is_send != matches!(channel.end, End::Sender { .. }) {
+            return Err(Refusal::WrongEnd);
+        }
+        if bytes > isize::MAX as usize || memory == 0 && bytes > 0 {
+            return Err(Refusal::NoMemory { address: memory, bytes });
+        }
+        if channel.queue.len() >= REQUESTS_MAX {
+            return Err(Refusal::TooMany("requests of a channel"));
+        }
+        let memory = NonNull::new(memory as *mut u8).unwrap_or(NonNull::dangling());
+        let request = self.requests.insert(None).ok_or(Refusal::TooMany("requests"))?;
+        channel.queue.push_back(Transfer { request, memory, bytes, done: 0, length: None });
+        self.note(number);
+        Ok(request)
+    }
+
+    /// Asks for this end to be freed when what was asked of it is done, and the other end is freed too.
+    pub(crate) fn free(&mut self, number: usize) -> Result<usize, Refusal> {
+        let channel = self.channels.get(number).filter(|channel| channel.freeing.is_none()).ok_or(Refusal::Channel(number))?;
+        let request = self.requests.insert(None).ok_or(Refusal::TooMany("requests"))?;
+        channel.freeing = Some((request, false));
+        self.note(number);
+        Ok(request)
+    }
+
+    /// What a request has come to, which is then forgotten; `None` as long as it is under way.
+    pub(crate) fn take(&mut self, request: usize) -> Result<Option<usize>, Refusal> {
+        let found = *self.requests.get(request).ok_or(Refusal::Request(request))?;
+        if found.is_some() {
+            self.requests.remove(request);
+        }
+        Ok(found)
+    }
+
+    /// Whether something was asked for that is not done.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.busy.is_empty()
+    }
+
+    /// Does what can be done without waiting.
+    pub(crate) fn advance(&mut self, post: &mut Post, context: &'static Context) -> Result<()> {
+        let Self { channels, requests, busy } = self;
+        let mut failure = Ok(());
+        busy.retain(|&number| {
+            let Some(channel) = channels.get(number) else { return false };
+            match channel.advance(post, context, requests) {
+                Ok(Outcome::Busy) => true,
+                Ok(Outcome::Idle) => false,
+                Ok(Outcome::Gone) => {
+                    channels.remove(number);
+                    false
+                }
+                Err(error) => {
+                    failure = Err(error);
+                    true
+                }
+            }
+        });
+        failure
+    }
+
+    fn note(&mut self, number: usize) {
+        if !self.busy.contains(&number) {
+            self.busy.push(number);
+        }
+    }
+}
+
+/// What is left of a channel when it has advanced.
+enum Outcome {
+    Busy,
+    Idle,
+    Gone,
+}
+
+impl Channel {
+    fn advance(&mut self, post: &mut Post, context: &'static Context, requests: &mut Slab<Option<usize>>) -> Result<Outcome> {
+        if !self.is_joined(post, context)? {
+            return Ok(Outcome::Busy);
+        }
+        // What came before the other end left is found after this was looked at.
+        let is_left = self.is_left();
+        while let Some(transfer) = self.queue.front_mut() {
+            let is_done = match &mut self.end {
+                End::Sender { sender: Some((sender, _)), .. } => transfer.send(sender)?,
+                End::Receiver { receiver: Some(receiver), .. } => transfer.receive(receiver)?,
+                _ => false,
+            };
+            if !is_done && !is_left {
+                break;
+            }
+            // Without another end, what is left comes to nothing.
+            complete(requests, transfer.request, if is_done { transfer.size() } else { 0 });
+            self.queue.pop_front();
+        }
+        let Some((request, is_told)) = self.freeing.filter(|_| self.queue.is_empty()) else {
+            return Ok(if self.queue.is_empty() { Outcome::Idle } else { Outcome::Busy });
+        };
+        if !is_told {
+            match &self.end {
+                End::Sender { outlet, sender: Some((_, block)) } => outlet.leave(context, *block)?,
+                End::Sender { .. } => {}
+                End::Receiver { inlet, .. } => inlet.leave(context)?,
+            }
+            self.freeing = Some((request, true));
+        }
+        if !is_left {
+            return Ok(Outcome::Busy);
+        }
+        complete(requests, request, 0);
+        Ok(Outcome::Gone)
+    }
+
+    fn is_joined(&mut self, post: &mut Post, context: &'static Context) -> Result<bool> {
+        match &mut self.end {
+            End::Sender { sender: Some(_), .. } | End::Receiver { receiver: Some(_), .. } => {}
+            End::Sender { outlet, sender } => {
+                let Joined::With(block) = outlet.joined()? else { return Ok(false) };
+                let ring = block.add(BLOCK_WORDS as u64);
+                let made = ChannelSender::over(context, outlet.peer, SETTINGS, ring, outlet.progress(context))?;
+                *sender = Some((made, block));
+            }
+            End::Receiver { inlet, receiver } => {
+                let Joined::With(progress) = inlet.joined(post, context)? else { return Ok(false) };
+                let block = inlet.block(context);
+                let ring = block.range(BLOCK_WORDS..block.len());
+                *receiver = Some(ChannelReceiver::over(context, inlet.peer, SETTINGS, ring, progress)?);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_left(&self) -> bool {
+        match &self.end {
+            End::Sender { outlet, .. } => outlet.is_left(),
+            End::Receiver { inlet, .. } => inlet.is_left(),
+        }
+    }
+}
+
+impl Transfer {
+    /// How long the message is that was sent or received.
+    fn size(&self) -> usize {
+        self.length.unwrap_or(self.bytes).min(self.bytes)
+    }
+
+    /// Sends as much as there is room for; whether that was all.
+    fn send(&mut self, sender: &mut ChannelSender<'static>) -> Result<bool> {
+        let mut segment = [0; SEGMENT_BYTES];
+        while !sender.is_full() {
+            let start = if self.length.is_none() { LENGTH_BYTES } else { 0 };
+            segment[..start].copy_from_slice(&self.bytes.to_le_bytes()[..start]);
+            let count = (self.bytes - self.done).min(SEGMENT_BYTES - start);
+            self.part(count).read(&mut segment[start..start + count]);
+            if let Sent::Full(_) = sender.try_send(&segment[..start + count])? {
+                return Ok(false);
+            }
+            self.length = Some(self.bytes);
+            self.done += count;
+            if self.done == self.bytes {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes as much of a message as has come; whether that was all.
+    fn receive(&mut self, receiver: &mut ChannelReceiver<'static>) -> Result<bool> {
+        while !receiver.is_empty() {
+            let Some(message) = receiver.try_receive()? else { break };
+            let bytes = message.bytes();
+            let mut start = 0;
+            let length = *self.length.get_or_insert_with(|| {
+                start = LENGTH_BYTES.min(bytes.len());
+                let mut length = [0; LENGTH_BYTES];
+                bytes.read(0, &mut length[..start]);
+                usize::from_le_bytes(length)
+            });
+            let come = bytes.len() - start;
+            let kept = come.min(self.bytes.saturating_sub(self.done));
+            self.part(kept).copy_from(bytes.range(start..start + kept).cells());
+            message.release()?;
+            self.done += come;
+            if self.done >= length {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next `count` bytes of the program's memory, of which there are as many left.
+    fn part(&self, count: usize) -> Cells<'_> {
+        let start = self.done.min(self.bytes);
+        debug_assert!(count <= self.bytes - start);
+        // SAFETY: A5; inside the length.
+        unsafe { Cells::new(self.memory.add(start), count) }
+    }
+}
+
+fn complete(requests: &mut Slab<Option<usize>>, request: usize, bytes: usize) {
+    if let Some(place) = requests.get(request) {
+        *place = Some(bytes);
+    }
+}

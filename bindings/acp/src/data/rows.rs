@@ -1,0 +1,271 @@
+//! Vectors and deques.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use pelago::containers::{Form, GlobalHeap, Place, Sequence, Source};
+
+use super::{Container, Element, Pair, container, data, index, source};
+use crate::library::Library;
+use crate::refusal::Refusal;
+
+/// A place in a vector or a deque.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RowIt {
+    row: Container,
+    index: c_int,
+}
+
+type Opened<'h> = Sequence<'h, 'static>;
+
+fn open<'h>(library: &'static Library, heap: &'h GlobalHeap<'static>, form: Form, row: Container) -> Result<Opened<'h>, Refusal> {
+    Ok(Sequence::open(heap, form, container(library, row.ga)?)?)
+}
+
+/// Calls with a container that is there.
+fn with<R>(
+    function: &str,
+    failed: R,
+    form: Form,
+    row: Container,
+    f: impl FnOnce(&'static Library, &GlobalHeap<'static>, Opened<'_>) -> Result<R, Refusal>,
+) -> R {
+    data(function, failed, |library, heap| f(library, heap, open(library, heap, form, row)?))
+}
+
+/// What lies from one place to another, as sources.
+fn between<'s>(row: &Opened<'_>, start: RowIt, end: RowIt) -> Result<[Source<'s>; 2], Refusal> {
+    if start.row.ga != end.row.ga {
+        return Err(Refusal::Foreign);
+    }
+    let (first, last) = (index(start.index)?, index(end.index)?);
+    let bytes = last.checked_sub(first).ok_or(Refusal::Foreign)?;
+    Ok(row.pieces(first, bytes)?.map(|(at, bytes)| if bytes == 0 { Source::Bytes(&[]) } else { Source::Global(at, bytes) }))
+}
+
+fn create(function: &str, form: Form, size: usize, rank: c_int) -> Container {
+    data(function, Container { ga: 0 }, |library, heap| {
+        let row = Sequence::create(heap, form, library.rank_of(rank)?, size as u64)?;
+        row.insert(Place::Back, &[Source::Bytes(&vec![0; size])])?;
+        Ok(Container { ga: row.address().bits() })
+    })
+}
+
+fn assign(function: &str, form: Form, row: Container, from: Container, range: Option<(RowIt, RowIt)>) {
+    with(function, (), form, row, |library, heap, row| {
+        let from = open(library, heap, form, from)?;
+        let sources = match range {
+            Some((start, end)) => between(&from, start, end)?,
+            None => from
+                .pieces(0, from.bytes()?)?
+                .map(|(at, bytes)| if bytes == 0 { Source::Bytes(&[]) } else { Source::Global(at, bytes) }),
+        };
+        Ok(row.assign(&sources)?)
+    });
+}
+
+/// Inserts at a place, or at an end; the place.
+fn insert(function: &str, form: Form, row: Container, place: Result<Place, Refusal>, element: Element) -> c_int {
+    with(function, -1, form, row, |library, _, row| {
+        let mut buffer = Vec::new();
+        Ok(row.insert(place?, &[source(library, element, &mut buffer)?])? as c_int)
+    })
+}
+
+fn insert_range(function: &str, form: Form, it: RowIt, start: RowIt, end: RowIt) -> RowIt {
+    with(function, it, form, it.row, |library, heap, row| {
+        let from = open(library, heap, form, start.row)?;
+        row.insert(Place::At(index(it.index)?), &between(&from, start, end)?)?;
+        Ok(it)
+    })
+}
+
+fn erase(function: &str, form: Form, it: RowIt, bytes: Result<u64, Refusal>) -> RowIt {
+    with(function, it, form, it.row, |_, _, row| {
+        row.erase(index(it.index)?, bytes?)?;
+        Ok(it)
+    })
+}
+
+/// From one place to another, as many bytes.
+fn distance(first: RowIt, last: RowIt) -> Result<u64, Refusal> {
+    let bytes = if first.row.ga == last.row.ga { i64::from(last.index) - i64::from(first.index) } else { -1 };
+    u64::try_from(bytes).map_err(|_| Refusal::Foreign)
+}
+
+/// The functions that vector and deque have alike.
+macro_rules! alike {
+    ($form:ident: $assign:ident, $assign_range:ident, $at:ident, $begin:ident, $capacity:ident, $clear:ident, $create:ident,
+     $destroy:ident, $empty:ident, $end:ident, $erase:ident, $erase_range:ident, $insert:ident, $insert_range:ident, $pop_back:ident,
+     $push_back:ident, $reserve:ident, $size:ident, $swap:ident, $advance:ident, $distance:ident) => {
+        /// Replaces the content by that of another.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $assign(row: Container, from: Container) {
+            assign(stringify!($assign), Form::$form, row, from, None);
+        }
+
+        /// Replaces the content by what lies between two places.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $assign_range(row: Container, start: RowIt, end: RowIt) {
+            assign(stringify!($assign_range), Form::$form, row, start.row, Some((start, end)));
+        }
+
+        /// The address of a byte; null if there is no such byte.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $at(row: Container, at: c_int) -> u64 {
+            with(stringify!($at), 0, Form::$form, row, |_, _, row| Ok(row.pieces(index(at)?, 1)?[0].0.bits()))
+        }
+
+        /// The place of the first byte.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $begin(row: Container) -> RowIt {
+            RowIt { row, index: 0 }
+        }
+
+        /// For how many bytes there is room.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $capacity(row: Container) -> usize {
+            with(stringify!($capacity), 0, Form::$form, row, |_, _, row| Ok(row.capacity()? as usize))
+        }
+
+        /// Takes all bytes out.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $clear(row: Container) {
+            with(stringify!($clear), (), Form::$form, row, |_, _, row| Ok(row.clear()?));
+        }
+
+        /// Makes one of `size` bytes on a rank; a null address if that cannot be.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $create(size: usize, rank: c_int) -> Container {
+            create(stringify!($create), Form::$form, size, rank)
+        }
+
+        /// Gives its memory back.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $destroy(row: Container) {
+            with(stringify!($destroy), (), Form::$form, row, |_, _, row| Ok(row.destroy()?));
+        }
+
+        /// 1 if there is no byte, else 0.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $empty(row: Container) -> c_int {
+            with(stringify!($empty), 1, Form::$form, row, |_, _, row| Ok(c_int::from(row.bytes()? == 0)))
+        }
+
+        /// The place after the last byte.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $end(row: Container) -> RowIt {
+            let size = with(stringify!($end), 0, Form::$form, row, |_, _, row| Ok(row.bytes()?));
+            RowIt { row, index: size as c_int }
+        }
+
+        /// Takes `size` bytes out; the place after them.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $erase(it: RowIt, size: usize) -> RowIt {
+            erase(stringify!($erase), Form::$form, it, Ok(size as u64))
+        }
+
+        /// Takes what lies between two places out.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $erase_range(start: RowIt, end: RowIt) -> RowIt {
+            erase(stringify!($erase_range), Form::$form, start, distance(start, end))
+        }
+
+        /// Puts bytes in at a place; where they are.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $insert(it: RowIt, ga: u64, size: usize) -> RowIt {
+            insert(stringify!($insert), Form::$form, it.row, index(it.index).map(Place::At), Element { ga, size });
+            it
+        }
+
+        /// Puts in what lies between two places.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $insert_range(it: RowIt, start: RowIt, end: RowIt) -> RowIt {
+            insert_range(stringify!($insert_range), Form::$form, it, start, end)
+        }
+
+        /// Takes the last `size` bytes out.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $pop_back(row: Container, size: usize) {
+            with(stringify!($pop_back), (), Form::$form, row, |_, _, row| Ok(row.pop_back(size as u64).map(drop)?));
+        }
+
+        /// Adds bytes at the end.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $push_back(row: Container, ga: u64, size: usize) {
+            insert(stringify!($push_back), Form::$form, row, Ok(Place::Back), Element { ga, size });
+        }
+
+        /// Makes room for so many bytes in all.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $reserve(row: Container, size: usize) {
+            with(stringify!($reserve), (), Form::$form, row, |_, _, row| Ok(row.reserve(size as u64)?));
+        }
+
+        /// How many bytes there are.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $size(row: Container) -> usize {
+            with(stringify!($size), 0, Form::$form, row, |_, _, row| Ok(row.bytes()? as usize))
+        }
+
+        /// Exchanges what two of them hold.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $swap(one: Container, other: Container) {
+            with(stringify!($swap), (), Form::$form, one, |library, heap, one| {
+                Ok(one.swap(&open(library, heap, Form::$form, other)?)?)
+            });
+        }
+
+        /// The place `count` bytes on.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $advance(it: RowIt, count: c_int) -> RowIt {
+            RowIt { index: it.index.saturating_add(count), ..it }
+        }
+
+        /// How many bytes one place is before another.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $distance(first: RowIt, last: RowIt) -> c_int {
+            last.index.saturating_sub(first.index)
+        }
+    };
+}
+
+alike!(Vector: acp_assign_vector, acp_assign_range_vector, acp_at_vector, acp_begin_vector, acp_capacity_vector, acp_clear_vector,
+    acp_create_vector, acp_destroy_vector, acp_empty_vector, acp_end_vector, acp_erase_vector, acp_erase_range_vector, acp_insert_vector,
+    acp_insert_range_vector, acp_pop_back_vector, acp_push_back_vector, acp_reserve_vector, acp_size_vector, acp_swap_vector,
+    acp_advance_vector_it, acp_distance_vector_it);
+
+alike!(Deque: acp_assign_deque, acp_assign_range_deque, acp_at_deque, acp_begin_deque, acp_capacity_deque, acp_clear_deque,
+    acp_create_deque, acp_destroy_deque, acp_empty_deque, acp_end_deque, acp_erase_deque, acp_erase_range_deque, acp_insert_deque,
+    acp_insert_range_deque, acp_pop_back_deque, acp_push_back_deque, acp_reserve_deque, acp_size_deque, acp_swap_deque,
+    acp_advance_deque_it, acp_distance_deque_it);
+
+/// The address of the byte at a place; null if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_dereference_vector_it(it: RowIt) -> u64 {
+    acp_at_vector(it.row, it.index)
+}
+
+/// Where `size` bytes from a place on lie: in up to two rows.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_dereference_deque_it(it: RowIt, size: usize) -> Pair {
+    let null = Pair { first: Element::NULL, second: Element::NULL };
+    with("acp_dereference_deque_it", null, Form::Deque, it.row, |_, _, row| {
+        let [first, second] = row.pieces(index(it.index)?, size as u64)?;
+        let piece = |(at, bytes)| if bytes == 0 { Element::NULL } else { Element::new((at, bytes)) };
+        Ok(Pair { first: piece(first), second: piece(second) })
+    })
+}
+
+/// Takes the first `size` bytes out.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_pop_front_deque(row: Container, size: usize) {
+    with("acp_pop_front_deque", (), Form::Deque, row, |_, _, row| Ok(row.pop_front(size as u64).map(drop)?));
+}
+
+/// Adds bytes at the beginning.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_push_front_deque(row: Container, ga: u64, size: usize) {
+    insert("acp_push_front_deque", Form::Deque, row, Ok(Place::Front), Element { ga, size });
+}

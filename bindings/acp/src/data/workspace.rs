@@ -1,0 +1,179 @@
+//! Workspaces: many bytes, spread over ranks.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use pelago::GlobalAddress;
+use pelago::containers::{GlobalBytes, GlobalHeap};
+
+use super::{Element, data, source};
+use crate::ffi::call;
+use crate::library::{Library, library};
+use crate::refusal::{End, Refusal};
+
+/// No workspace.
+const NULL: usize = usize::MAX;
+
+/// Parts of a workspace: each is an address that every rank knows.
+const PARTS_MAX: u64 = 1 << 20;
+
+/// What this rank knows of a workspace.
+pub(crate) struct Workspace {
+    parts: Vec<GlobalAddress>,
+    part_bytes: u64,
+    bytes: u64,
+}
+
+/// The rank on which the next workspace begins, and how many bytes each rank has of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) first: u32,
+    pub(crate) part_bytes: u64,
+}
+
+impl Settings {
+    /// Until a program says otherwise.
+    pub(crate) const DEFAULT: Self = Self { first: 0, part_bytes: 1 << 20 };
+}
+
+impl Workspace {
+    fn open<'h>(&self, heap: &'h GlobalHeap<'static>) -> Result<GlobalBytes<'h, 'static>, Refusal> {
+        Ok(GlobalBytes::open(heap, self.parts.clone(), self.part_bytes, self.bytes)?)
+    }
+}
+
+/// Says where the next workspaces begin, and how many bytes each rank has of them. The same on all ranks.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_setparams_ws(proc_start: usize, size_default: usize) -> c_int {
+    call("acp_setparams_ws", 1, || {
+        let library = library()?;
+        let number = c_int::try_from(proc_start).unwrap_or(-1);
+        library.rank_of(number)?;
+        if size_default == 0 {
+            return Err(Refusal::NoRanks);
+        }
+        library.set_workspaces(Settings { first: number as u32, part_bytes: size_default as u64 })?;
+        Ok(0)
+    })
+}
+
+/// Makes a workspace. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_ws(size: usize) -> usize {
+    call("acp_create_ws", NULL, || library()?.create_workspace(size as u64))
+}
+
+/// Gives a workspace back. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_destroy_ws(workspace: usize) {
+    call("acp_destroy_ws", (), || library()?.destroy_workspace(workspace));
+}
+
+/// As `acp_destroy_ws`.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free_ws(workspace: usize) {
+    call("acp_free_ws", (), || library()?.destroy_workspace(workspace));
+}
+
+/// Copies bytes of a workspace, from an offset on, to an address.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_read_ws(workspace: usize, ga: u64, size: usize, offset: usize) -> c_int {
+    with("acp_read_ws", workspace, |library, whole| {
+        if size == 0 {
+            return Ok(());
+        }
+        let to = library.memory().locate(End::Destination, ga, size as u64)?;
+        match to.cells.filter(|_| to.rank == library.memory().me()) {
+            Some(cells) => {
+                let mut bytes = Vec::new();
+                bytes.try_reserve_exact(size).map_err(|_| Refusal::Large(size))?;
+                bytes.resize(size, 0);
+                whole.read(offset as u64, &mut bytes)?;
+                cells.write(&bytes);
+                Ok(())
+            }
+            None => Ok(whole.copy_to(offset as u64, to.address, size as u64)?),
+        }
+    })
+}
+
+/// Copies bytes from an address to a workspace, from an offset on.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_write_ws(workspace: usize, ga: u64, size: usize, offset: usize) -> c_int {
+    with("acp_write_ws", workspace, |library, whole| {
+        let mut buffer = Vec::new();
+        Ok(whole.write(offset as u64, source(library, Element { ga, size }, &mut buffer)?)?)
+    })
+}
+
+fn with(
+    function: &str,
+    workspace: usize,
+    f: impl FnOnce(&'static Library, &GlobalBytes<'_, 'static>) -> Result<(), Refusal>,
+) -> c_int {
+    let (parts, part_bytes, bytes) = match call(function, None, || library()?.workspace(workspace).map(Some)) {
+        Some(known) => known,
+        None => return 1,
+    };
+    let known = Workspace { parts, part_bytes, bytes };
+    data(function, 1, |library, heap| f(library, &known.open(heap)?).map(|()| 0))
+}
+
+impl Library {
+    fn create_workspace(&self, bytes: u64) -> Result<usize, Refusal> {
+        let size = self.size();
+        self.with_round(|round, job| {
+            let Settings { first, part_bytes } = round.workspaces.settings;
+            let first_rank = self.rank_of(first as c_int)?;
+            // The first rank allocates all; whether it could is known to all by what it tells.
+            let count = bytes.div_ceil(part_bytes);
+            if bytes == 0 || bytes / u64::from(size) > round.heap.bytes() || count > PARTS_MAX {
+                return Err(Refusal::Large(bytes as usize));
+            }
+            let count = count as usize;
+            let mut parts = Ok(vec![GlobalAddress::NULL; count]);
+            if job.rank() == first_rank {
+                parts = GlobalBytes::create(&round.heap, first_rank, part_bytes, bytes).map(|whole| whole.parts().to_vec());
+            }
+            let mut told = vec![0; count];
+            if let Ok(parts) = &parts {
+                told.iter_mut().zip(parts).for_each(|(word, part)| *word = part.bits());
+            }
+            job.broadcast(first_rank, &mut told)?;
+            parts?;
+            if told.contains(&0) {
+                return Err(Refusal::Large(bytes as usize));
+            }
+            round.workspaces.settings.first = (first + count as u32 % size) % size;
+            let parts = told.into_iter().map(GlobalAddress::from_bits).collect();
+            round.workspaces.known.insert(Workspace { parts, part_bytes, bytes }).ok_or(Refusal::TooMany("workspaces"))
+        })
+    }
+
+    fn destroy_workspace(&'static self, number: usize) -> Result<(), Refusal> {
+        self.workspace(number)?;
+        self.sync()?;
+        self.with_round(|round, job| {
+            let known = round.workspaces.known.remove(number).ok_or(Refusal::Workspace(number))?;
+            let addresses = job.reach().addresses();
+            if known.parts.first().is_some_and(|&part| addresses.rank(part) == job.rank()) {
+                known.open(&round.heap)?.destroy()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn workspace(&self, number: usize) -> Result<(Vec<GlobalAddress>, u64, u64), Refusal> {
+        self.with_round(|round, _| {
+            let known = round.workspaces.known.get(number).ok_or(Refusal::Workspace(number))?;
+            Ok((known.parts.clone(), known.part_bytes, known.bytes))
+        })
+    }
+
+    fn set_workspaces(&self, settings: Settings) -> Result<(), Refusal> {
+        self.with_round(|round, _| {
+            round.workspaces.settings = settings;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! Segment buffers: a ring of segments in the program's memory on both sides, with counts that say who may write and who may read.
+//!
+//! A segment goes to memory of the library at the destination, and its count behind it; the destination moves what has come to the
+//! program's memory when it asks. So no memory has to be registered, and a segment that the program still reads is not written.
+//!
+//! Invariant **A6**: from its creation until it is freed, the memory of a segment buffer is valid; the program leaves those segments alone that
+//! the counts give to the library.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use pelago::{Context, GlobalPtr, Handle, Rank, Result};
+use pelago_memory::Cells;
+
+use crate::links::{BLOCK_WORDS, COME, Inlet, Joined, Kind, Outlet, Post};
+use crate::refusal::Refusal;
+use crate::slab::Slab;
+
+/// The segment buffers of this rank.
+pub(crate) struct SegmentBuffers {
+    buffers: Slab<SegmentBuffer>,
+    /// Destinations that are not joined.
+    waiting: Vec<usize>,
+    /// Ends that were freed before their peers have left.
+    leaving: Vec<End>,
+}
+
+pub(crate) struct SegmentBuffer {
+    end: End,
+    memory: NonNull<u8>,
+    segment_bytes: usize,
+    segments: u64,
+    /// How many segments were freed by the destination, and sent by the source, as far as this end has said.
+    head: u64,
+    tail: u64,
+    state: State,
+    /// Operations under way that change a count of the peer's, each with the count.
+    flights: VecDeque<(u64, Handle<'static>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Created,
+    Joined(GlobalPtr<u64>),
+    Left,
+}
+
+enum End {
+    Source(Outlet),
+    Destination(Inlet),
+}
+
+impl SegmentBuffers {
+    pub(crate) const fn new() -> Self {
+        Self { buffers: Slab::new(3), waiting: Vec::new(), leaving: Vec::new() }
+    }
+
+    /// Makes this rank's end of a segment buffer with `peer`.
+    pub(crate) fn create(
+        &mut self,
+        post: &mut Post,
+        context: &'static Context,
+        peer: Rank,
+        is_source: bool,
+        memory: usize,
+        [segment_bytes, segments]: [usize; 2],
+    ) -> Result<usize, Refusal> {
+        let bytes = segment_bytes.checked_mul(segments).filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize);
+        let (Some(start), Some(_)) = (NonNull::new(memory as *mut u8), bytes) else {
+            return Err(Refusal::NoMemory { address: memory, bytes: bytes.unwrap_or(0) });
+        };
+        if peer == context.rank() {
+            return Err(Refusal::SameRank);
+        }
+        let shape = [segment_bytes as u64, segments as u64];
+        let end = if is_source {
+            End::Source(post.outlet(context, Kind::SegmentBuffer, peer, shape)?)
+        } else {
+            let words = segment_bytes.div_ceil(8) * segments;
+            End::Destination(post.inlet(context, Kind::SegmentBuffer, peer, shape, words)?)
+        };
+        let buffer = SegmentBuffer {
+            end,
+            memory: start,
+            segment_bytes,
+            segments: segments as u64,
+            head: 0,
+            tail: 0,
+            state: State::Created,
+            flights: VecDeque::new(),
+        };
+        let number = self.buffers.insert(buffer).ok_or(Refusal::TooMany("segment buffers"))?;
+        if !is_source {
+            self.waiting.push(number);
+        }
+        Ok(number)
+    }
+
+    /// Whether an end here has to answer its source.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Answers the sources that have asked: they may wait in whatever order their program likes.
+    pub(crate) fn advance(&mut self, post: &mut Post, context: &'static Context) -> Result<()> {
+        let mut failure = Ok(());
+        self.waiting.retain(|&number| match self.buffers.get(number).map(|buffer| buffer.join(post, context)) {
+            Some(Ok(joined)) => joined == Joined::NotYet,
+            Some(Err(error)) => {
+                failure = Err(error);
+                true
+            }
+            None => false,
+        });
+        failure
+    }
+
+    /// The segment buffer with this number.
+    pub(crate) fn get(&mut self, number: usize) -> Result<&mut SegmentBuffer, Refusal> {
+        self.buffers.get(number).ok_or(Refusal::SegmentBuffer(number))
+    }
+
+    /// Frees an end that is not joined.
+    pub(crate) fn free(&mut self, number: usize) -> Result<(), Refusal> {
+        match self.get(number)?.state {
+            State::Joined(_) => Err(Refusal::Connected),
+            State::Left | State::Created => {
+                let buffer = self.buffers.remove(number).ok_or(Refusal::SegmentBuffer(number))?;
+                // The peer may still write to what this end has told it about.
+                self.leaving.push(buffer.end);
+                self.leaving.retain(|end| !end.is_left());
+                Ok(())
+            }
+        }
+    }
+}
+
+impl End {
+    fn is_left(&self) -> bool {
+        match self {
+            Self::Source(outlet) => outlet.is_left(),
+            Self::Destination(inlet) => inlet.is_left(),
+        }
+    }
+}
+
+impl SegmentBuffer {
+    /// Whether both ends are joined.
+    pub(crate) fn join(&mut self, post: &mut Post, context: &'static Context) -> Result<Joined<()>> {
+        if self.state != State::Created {
+            return Ok(if self.state == State::Left { Joined::Never } else { Joined::With(()) });
+        }
+        let joined = match &mut self.end {
+            End::Source(outlet) => outlet.joined()?,
+            End::Destination(inlet) => inlet.joined(post, context)?,
+        };
+        Ok(match joined {
+            Joined::With(peer) => {
+                self.state = State::Joined(peer);
+                Joined::With(())
+            }
+            Joined::Never => Joined::Never,
+            Joined::NotYet => Joined::NotYet,
+        })
+    }
+
+    /// Whether this end may be used.
+    pub(crate) fn is_joined(&self) -> bool {
+        matches!(self.state, State::Joined(_))
+    }
+
+    /// Sends the segment at the tail.
+    pub(crate) fn send(&mut self, context: &'static Context) -> Result<(), Refusal> {
+        self.look(context);
+        let (End::Source(_), State::Joined(block)) = (&self.end, self.state) else { return Err(Refusal::NotConnected) };
+        if self.tail - self.head >= self.segments {
+            return Err(Refusal::NoSegment("is free at the destination"));
+        }
+        let index = self.tail % self.segments;
+        let words = (self.segment_bytes.div_ceil(8)) as u64;
+        let to = block.add(BLOCK_WORDS as u64 + index * words).address();
+        let from = self.segment(index).pointer();
+        // Behind the one before, so that the count does not go back.
+        // SAFETY: A6.
+        let written = unsafe {
+            match self.last()? {
+                Some(last) => context.after(&last).put_raw(to, from, self.segment_bytes),
+                None => context.put_raw(to, from, self.segment_bytes),
+            }
+        }?;
+        self.tail += 1;
+        let told = context.after(&written).put(block.add(COME as u64), &[self.tail])?;
+        self.flights.push_back((self.tail, told));
+        Ok(())
+    }
+
+    /// Frees the segment at the head.
+    pub(crate) fn release(&mut self, context: &'static Context) -> Result<(), Refusal> {
+        self.look(context);
+        let (End::Destination(_), State::Joined(progress)) = (&self.end, self.state) else { return Err(Refusal::NotConnected) };
+        if self.head == self.tail {
+            return Err(Refusal::NoSegment("has come"));
+        }
+        self.head += 1;
+        let told = match self.last()? {
+            Some(last) => context.after(&last).put(progress, &[self.head]),
+            None => context.put(progress, &[self.head]),
+        }?;
+        self.flights.push_back((self.head, told));
+        Ok(())
+    }
+
+    /// How many segments were freed, and how many were sent or have come.
+    pub(crate) fn counts(&mut self, context: &'static Context) -> [u64; 2] {
+        self.look(context);
+        [self.head, self.tail]
+    }
+
+    /// At the source, whether a segment may be written; at the destination, whether one may be read.
+    pub(crate) fn is_open(&mut self, context: &'static Context) -> bool {
+        let [head, tail] = self.counts(context);
+        match self.end {
+            End::Source(_) => tail - head < self.segments,
+            End::Destination(_) => tail > head,
+        }
+    }
+
+    /// Whether this end sends.
+    pub(crate) fn is_source(&self) -> bool {
+        matches!(self.end, End::Source(_))
+    }
+
+    /// How many segments have arrived at the destination.
+    pub(crate) fn sent(&mut self) -> Result<u64> {
+        while let Some(&(_, handle)) = self.flights.front() {
+            if !handle.test()? {
+                break;
+            }
+            self.flights.pop_front();
+        }
+        Ok(self.flights.front().map_or(self.tail, |&(count, _)| count - 1))
+    }
+
+    /// Ends the connection, when what was sent has arrived.
+    pub(crate) fn leave(&mut self, context: &'static Context) -> Result<(), Refusal> {
+        let State::Joined(peer) = self.state else { return Err(Refusal::NotConnected) };
+        self.flights.drain(..).try_for_each(|(_, handle)| handle.wait())?;
+        match &self.end {
+            End::Source(outlet) => outlet.leave(context, peer)?,
+            End::Destination(inlet) => inlet.leave(context)?,
+        }
+        self.state = State::Left;
+        Ok(())
+    }
+
+    /// Learns what the peer has said; at the destination, moves what has come to the program's memory.
+    fn look(&mut self, context: &'static Context) {
+        match &self.end {
+            End::Source(outlet) => self.head = outlet.progress(context).load(0),
+            End::Destination(inlet) => {
+                let block = inlet.block(context);
+                let come = block.load(COME).min(self.head + self.segments);
+                // What the count says has come is read after it.
+                std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+                let words = self.segment_bytes.div_ceil(8);
+                while self.tail < come {
+                    let index = self.tail % self.segments;
+                    let start = BLOCK_WORDS + index as usize * words;
+                    let from = block.range(start..start + words).cells().part(0, self.segment_bytes as u64);
+                    self.segment(index).copy_from(from.expect("a segment fits its words"));
+                    self.tail += 1;
+                }
+            }
+        }
+    }
+
+    /// A segment of the program's memory.
+    fn segment(&self, index: u64) -> Cells<'static> {
+        // SAFETY: A6; the index is below the number of segments.
+        unsafe { Cells::new(self.memory.add(index as usize * self.segment_bytes), self.segment_bytes) }
+    }
+
+    /// The operation that was issued last, if it is under way.
+    fn last(&mut self) -> Result<Option<Handle<'static>>> {
+        self.sent()?;
+        Ok(self.flights.back().map(|&(_, handle)| handle))
+    }
+}

@@ -1,0 +1,299 @@
+//! The words of length k of a file of sequences, counted by all ranks in one table that is spread over them.
+//!
+//! Every rank reads the whole file and counts its own stretches of it, so that files that can only be read from the beginning do as well as
+//! others. A word and the one on the opposite strand are one: the smaller of the two codes is counted.
+
+mod made;
+mod sequences;
+mod words;
+
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::containers::{GlobalHeap, GlobalMultiset};
+use pelago::{Error, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+use sequences::{Event, Sequences};
+use words::Words;
+
+/// Bases that one rank counts before the next goes on.
+const STRETCH_BASES: u64 = 1 << 16;
+
+/// Counts from which on they are summed up as one.
+const SPECTRUM: usize = 1000;
+
+/// Count words: rank 0 prints how many there are, how often how many of them occur, and those that occur most often
+#[derive(Parser)]
+#[command(name = "kmers")]
+struct Arguments {
+    /// FASTA or FASTQ, plain or compressed by gzip
+    file: PathBuf,
+    /// The length of a word, up to 32
+    #[arg(long, value_name = "K", default_value_t = 21, allow_negative_numbers = true, value_parser = at_least_one)]
+    k: u32,
+    /// How many of the most frequent words are printed
+    #[arg(long, value_name = "T", default_value_t = 10)]
+    top: u32,
+    /// How many different words are expected; more are counted all the same, more slowly
+    #[arg(long, value_name = "W", default_value_t = 1 << 22, allow_negative_numbers = true, value_parser = at_least_one)]
+    expect: u32,
+    /// Rank 0 counts alone too, and compares
+    #[arg(long)]
+    verify: bool,
+    /// Write the file first: reads of 150 bases of a genome of a tenth as many bases as these, made by chance from a seed
+    #[arg(long, value_name = "BASES")]
+    generate: Option<u64>,
+    /// The seed of what is generated
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = checked(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => run(world, arguments),
+        Err(stop) => Ok(stop.tell("kmers", world)),
+    });
+    exit("kmers", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
+    let arguments = parse::<Arguments>(arguments)?;
+    if arguments.k > words::LENGTH_MAX {
+        return Err(Stop::Wrong(format!("words have up to {} bases, not {}", words::LENGTH_MAX, arguments.k)));
+    }
+    Ok(arguments)
+}
+
+/// What all ranks have found together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// How many words there are, and how many different ones.
+    words: u64,
+    different: u64,
+    /// How many words occur how often.
+    spectrum: Vec<u64>,
+    /// The most frequent, each with its count: the most frequent first, and of those the smallest code.
+    top: Vec<(u64, u64)>,
+}
+
+impl Found {
+    fn new(top: u32) -> Self {
+        Self { spectrum: vec![0; SPECTRUM + 1], top: Vec::with_capacity(top as usize + 1), ..Self::default() }
+    }
+
+    fn add(&mut self, word: u64, count: u64, top: u32) {
+        self.words += count;
+        self.different += 1;
+        self.spectrum[(count as usize).min(SPECTRUM)] += 1;
+        let place = self.top.partition_point(|&(other, more)| (more, word) > (count, other));
+        if place < top as usize {
+            self.top.insert(place, (word, count));
+            self.top.truncate(top as usize);
+        }
+    }
+}
+
+fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let is_first = world.rank().number() == 0;
+    let mut problem = None;
+    if let Some(bases) = arguments.generate.filter(|_| is_first) {
+        problem = made::write(&arguments.file, bases, arguments.seed).err().map(|error| error.to_string());
+    }
+    world.barrier()?;
+    let start = world.now();
+    let heap = GlobalHeap::new(world, world.reach().addresses().segment_bytes() / 2)?;
+    let buckets = (arguments.expect / world.size()).max(1) as usize / 2 + 1;
+    let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
+    let mut failure = Ok(());
+    if problem.is_none() {
+        let counted = count(world, arguments, is_first, |word| {
+            failure = counts.insert(&word, 1).map(drop);
+            failure.is_ok()
+        });
+        problem = counted.err().map(|error| error.to_string());
+    }
+    match failure {
+        Err(error @ Error::NoMemory { .. }) => problem = Some(error.to_string()),
+        other => other?,
+    }
+    let mut failed = [u64::from(problem.is_some())];
+    world.allreduce(&mut failed, |one, other| one + other)?;
+    if let Some(problem) = problem {
+        let _ = writeln!(std::io::stderr(), "kmers: {}: {problem}", arguments.file.display());
+    }
+    if failed != [0] {
+        return Ok(ExitCode::FAILURE);
+    }
+    let found = together(world, arguments, &counts)?;
+    let seconds = (world.now() - start).as_seconds();
+    world.barrier()?;
+    let mut good = true;
+    if is_first {
+        report(world.size(), arguments, &found, seconds);
+        if arguments.verify {
+            good = alone(world, arguments) == Some(found);
+            let verdict = if good { "equal to" } else { "different from" };
+            let _ = writeln!(std::io::stdout(), "kmers counts {verdict} those of one rank alone");
+        }
+    }
+    world.barrier()?;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Calls `take` with every word of this rank's stretches, until it says no.
+fn count(world: &World, arguments: &Arguments, is_shown: bool, take: impl FnMut(u64) -> bool) -> std::io::Result<()> {
+    let (rank, size) = (u64::from(world.rank()), u64::from(world.size()));
+    walk(arguments, is_shown, |stretch| stretch % size == rank, take)
+}
+
+/// Calls `take` with every word that ends in a stretch that is wanted, until it says no.
+fn walk(
+    arguments: &Arguments,
+    is_shown: bool,
+    is_mine: impl Fn(u64) -> bool,
+    mut take: impl FnMut(u64) -> bool,
+) -> std::io::Result<()> {
+    let mut sequences = Sequences::open(&arguments.file)?;
+    let (mut words, mut bases, mut is_wanted) = (Words::new(arguments.k), 0u64, is_mine(0));
+    let mut bar = Bar::new(is_shown && std::io::stderr().is_terminal());
+    loop {
+        bar.show(sequences.part());
+        let Some(block) = sequences.next()? else { return Ok(()) };
+        for event in block {
+            let Event::Base(code) = event else {
+                words.clear();
+                continue;
+            };
+            if bases.is_multiple_of(STRETCH_BASES) {
+                is_wanted = is_mine(bases / STRETCH_BASES);
+            }
+            bases += 1;
+            if let Some(word) = words.push(code)
+                && is_wanted
+                && !take(word)
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sums up what each rank has.
+fn together(world: &World, arguments: &Arguments, counts: &GlobalMultiset<'_, '_, u64>) -> pelago::Result<Found> {
+    world.barrier()?;
+    let mut own = Found::new(arguments.top);
+    counts.for_each_local(|word, count| own.add(word, count, arguments.top))?;
+    let mut sums = own.spectrum.clone();
+    sums.extend([own.words, own.different]);
+    world.allreduce(&mut sums, |one, other| one + other)?;
+    let top = arguments.top as usize;
+    let mut tops = vec![0; world.size() as usize * top * 2];
+    for (place, &(word, count)) in own.top.iter().enumerate() {
+        let at = (world.rank().index() * top + place) * 2;
+        tops[at..at + 2].copy_from_slice(&[word, count]);
+    }
+    world.allreduce(&mut tops, |one, other| one | other)?;
+    let mut all: Vec<(u64, u64)> = tops.chunks(2).map(|pair| (pair[0], pair[1])).filter(|&(_, count)| count > 0).collect();
+    all.sort_by_key(|&(word, count)| (core::cmp::Reverse(count), word));
+    all.truncate(top);
+    let different = sums.pop().unwrap_or_default();
+    let words = sums.pop().unwrap_or_default();
+    Ok(Found { words, different, spectrum: sums, top: all })
+}
+
+/// Counts everything in one table of this rank.
+fn alone(_world: &World, arguments: &Arguments) -> Option<Found> {
+    let mut counts = HashMap::<u64, u64>::new();
+    walk(
+        arguments,
+        false,
+        |_| true,
+        |word| {
+            *counts.entry(word).or_default() += 1;
+            true
+        },
+    )
+    .ok()?;
+    let mut found = Found::new(arguments.top);
+    counts.into_iter().for_each(|(word, count)| found.add(word, count, arguments.top));
+    Some(found)
+}
+
+/// Says what was found; where nobody listens any more, nothing is lost.
+fn report(ranks: u32, arguments: &Arguments, found: &Found, seconds: f64) {
+    let mut out = std::io::stdout().lock();
+    let Found { words, different, spectrum, top } = found;
+    let _ = writeln!(out, "kmers ranks {ranks} k {} words {words} different {different} s {seconds:.3}", arguments.k);
+    for (count, &words) in spectrum.iter().enumerate().filter(|&(_, &words)| words > 0) {
+        let more = if count == SPECTRUM { "+" } else { "" };
+        let _ = writeln!(out, "occurs {count}{more} words {words}");
+    }
+    for &(word, count) in top {
+        let _ = writeln!(out, "word {} occurs {count}", words::letters(word, arguments.k));
+    }
+}
+
+/// How far the file is read.
+struct Bar {
+    is_shown: bool,
+    percent: u64,
+}
+
+impl Bar {
+    fn new(is_shown: bool) -> Self {
+        Self { is_shown, percent: 0 }
+    }
+
+    fn show(&mut self, part: f64) {
+        let percent = (part * 100.0) as u64;
+        if self.is_shown && percent > self.percent {
+            self.percent = percent;
+            let filled = "#".repeat(percent as usize / 2);
+            let _ = write!(std::io::stderr(), "\r[{filled:<50}] {percent:3} %");
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if self.is_shown && self.percent > 0 {
+            let _ = write!(std::io::stderr(), "\r{:60}\r", "");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_come_first_and_of_those_the_smallest() {
+        let mut found = Found::new(3);
+        for (word, count) in [(5, 2), (9, 1), (1, 2), (7, 8), (3, 2), (2, 1)] {
+            found.add(word, count, 3);
+        }
+        assert_eq!(found.top, [(7, 8), (1, 2), (3, 2)]);
+        assert_eq!((found.words, found.different, &found.spectrum[..4]), (16, 6, &[0, 2, 3, 0][..]));
+    }
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        let check = |text: &str| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), 2);
+        assert_eq!(check("reads.fa --k 32 --top 0 --verify"), Ok(()));
+        assert!(check("").is_err() && check("reads.fa --k 0").is_err() && check("reads.fa --k 33").is_err());
+    }
+}

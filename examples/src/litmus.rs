@@ -1,0 +1,334 @@
+//! What ranks may see of each other's writes: small games whose forbidden outcomes are counted, in every kind of shared memory.
+//!
+//! Writers write ever greater numbers, so that one game follows another without a meeting, and every pair of reads is an outcome.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::dsm::{Region, RegionSettings, Shared};
+use pelago::{Rank, Symmetric, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Games between two meetings.
+const BATCH: usize = 500;
+
+/// Ranks that observe, at most: others look on.
+const RANKS_MAX: u32 = 4;
+
+/// Play games: rank 0 prints of each game and kind of memory how many outcomes were seen, how many showed ranks apart, and how many are forbidden
+#[derive(Parser)]
+#[command(name = "litmus")]
+struct Arguments {
+    /// How many games of each sort are played
+    #[arg(long, value_name = "R", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
+    runs: u32,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => play(world, arguments.runs as usize),
+        Err(stop) => Ok(stop.tell("litmus", world)),
+    });
+    exit("litmus", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))?;
+    if ranks < 2 { Err("a game needs two ranks".into()) } else { Ok(()) }
+}
+
+fn play(world: &World, runs: usize) -> pelago::Result<ExitCode> {
+    let notes = world.alloc(2 * BATCH)?;
+    let mut forbidden = 0;
+    for game in GAMES.iter().filter(|game| game.ranks_min <= world.size()) {
+        let home = Rank::new(world.size() - 1);
+        let mut variables = Variables([Shared::new(world, Rank::new(0), 0)?, Shared::new(world, home, 0)?]);
+        forbidden += play_game(world, &notes, game, &mut variables, runs)?;
+        drop(variables);
+        let settings = RegionSettings { page_length: Some(16), ..RegionSettings::default() };
+        let mut sections = Sections(Region::new(world, 64, settings)?);
+        forbidden += play_game(world, &notes, game, &mut sections, runs)?;
+        let mut published = Published(sections.0);
+        // What was written before is of another game.
+        published.0.write(0..64)?.fill(0);
+        published.0.barrier()?;
+        forbidden += play_game(world, &notes, game, &mut published, runs)?;
+    }
+    Ok(if forbidden == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Two numbers that ranks share.
+trait Memory {
+    const NAME: &'static str;
+
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()>;
+    fn read(&mut self, which: usize) -> pelago::Result<u64>;
+}
+
+/// Variables with entry consistency.
+struct Variables<'w>([Shared<'w, u64>; 2]);
+
+impl Memory for Variables<'_> {
+    const NAME: &'static str = "shared";
+
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()> {
+        let mut guard = self.0[which].write()?;
+        *guard = value;
+        guard.release()
+    }
+
+    fn read(&mut self, which: usize) -> pelago::Result<u64> {
+        let guard = self.0[which].read()?;
+        let value = *guard;
+        guard.release()?;
+        Ok(value)
+    }
+}
+
+/// Where the two lie in a region: on different pages.
+const PLACES: [usize; 2] = [3, 40];
+
+/// A region, in sections.
+struct Sections<'w>(Region<'w, u64>);
+
+impl Memory for Sections<'_> {
+    const NAME: &'static str = "section";
+
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()> {
+        let mut section = self.0.acquire()?;
+        section.write(PLACES[which]..PLACES[which] + 1)?[0] = value;
+        section.release()
+    }
+
+    fn read(&mut self, which: usize) -> pelago::Result<u64> {
+        let mut section = self.0.acquire()?;
+        let value = section.read(PLACES[which]..PLACES[which] + 1)?[0];
+        section.release()?;
+        Ok(value)
+    }
+}
+
+/// A region whose ranks publish and refresh, with nothing that excludes others.
+struct Published<'w>(Region<'w, u64>);
+
+impl Memory for Published<'_> {
+    const NAME: &'static str = "region";
+
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()> {
+        self.0.write(PLACES[which]..PLACES[which] + 1)?[0] = value;
+        self.0.publish()
+    }
+
+    fn read(&mut self, which: usize) -> pelago::Result<u64> {
+        self.0.refresh()?;
+        Ok(self.0.read(PLACES[which]..PLACES[which] + 1)?[0])
+    }
+}
+
+/// What one rank saw in one game: two numbers, whose meaning is the game's.
+type Seen = [u64; 2];
+
+struct Game {
+    name: &'static str,
+    ranks_min: u32,
+    /// What a rank does in the game of a number; what it saw, if it looks.
+    turn: fn(&mut dyn Turns, u32, u64) -> pelago::Result<Option<Seen>>,
+    /// Whether a rank looks.
+    looks: fn(u32) -> bool,
+    /// Given what each rank that looks saw in the games from a number on: outcomes that show ranks apart, and forbidden ones.
+    judge: fn(u64, &[Vec<Seen>]) -> [u64; 2],
+}
+
+/// A memory whose kind is not known.
+trait Turns {
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()>;
+    fn read(&mut self, which: usize) -> pelago::Result<u64>;
+}
+
+impl<M: Memory> Turns for M {
+    fn write(&mut self, which: usize, value: u64) -> pelago::Result<()> {
+        Memory::write(self, which, value)
+    }
+
+    fn read(&mut self, which: usize) -> pelago::Result<u64> {
+        Memory::read(self, which)
+    }
+}
+
+const GAMES: [Game; 4] = [
+    // One writes data, then a flag; whoever sees the flag sees the data.
+    Game {
+        name: "message-passing",
+        ranks_min: 2,
+        turn: |memory, rank, number| {
+            if rank == 0 {
+                memory.write(0, number)?;
+                memory.write(1, number)?;
+                return Ok(None);
+            }
+            let flag = memory.read(1)?;
+            Ok(Some([flag, memory.read(0)?]))
+        },
+        looks: |rank| rank != 0,
+        judge: |_, seen| count(seen, |[flag, data]| [data > flag, data < flag]),
+    },
+    // Two write one number each, then look at the other's; one of them is later, and sees it.
+    Game {
+        name: "store-buffering",
+        ranks_min: 2,
+        turn: |memory, rank, number| {
+            if rank > 1 {
+                return Ok(None);
+            }
+            memory.write(rank as usize, number)?;
+            Ok(Some([number, memory.read(1 - rank as usize)?]))
+        },
+        looks: |rank| rank < 2,
+        judge: |first, seen| {
+            let games = (first..).zip(seen[0].iter().zip(&seen[1]));
+            games.fold([0; 2], |[apart, forbidden], (number, (one, other))| {
+                let missed = [one[1] < number, other[1] < number];
+                [apart + u64::from(missed[0] != missed[1]), forbidden + u64::from(missed == [true; 2])]
+            })
+        },
+    },
+    // Two write one number each; two others look at both in different orders. They agree on which was written first.
+    Game {
+        name: "independent-reads",
+        ranks_min: 4,
+        turn: |memory, rank, number| match rank {
+            0 | 1 => memory.write(rank as usize, number).map(|()| None),
+            2 => {
+                let first = memory.read(0)?;
+                Ok(Some([first, memory.read(1)?]))
+            }
+            _ => {
+                let second = memory.read(1)?;
+                Ok(Some([memory.read(0)?, second]))
+            }
+        },
+        looks: |rank| rank > 1,
+        judge: |_, seen| {
+            let all = || seen.iter().flatten();
+            // Who has looked at the first, then at the second and found it old, did so before the other found it new; who then looks at
+            // the first finds it no older.
+            let is_forbidden = |&[first, second]: &Seen| {
+                let later = seen[1].partition_point(|&[_, found]| found <= second);
+                seen[1].get(later).is_some_and(|&[found, _]| found < first)
+            };
+            let forbidden = seen[0].iter().filter(|seen| is_forbidden(seen)).count();
+            [all().filter(|[one, other]| one != other).count() as u64, forbidden as u64]
+        },
+    },
+    // One writes; nobody sees a number before an earlier one.
+    Game {
+        name: "coherence",
+        ranks_min: 2,
+        turn: |memory, rank, number| {
+            if rank == 0 {
+                return memory.write(0, number).map(|()| None);
+            }
+            let first = memory.read(0)?;
+            Ok(Some([first, memory.read(0)?]))
+        },
+        looks: |rank| rank != 0,
+        judge: |_, seen| {
+            let back = seen.iter().map(|seen| seen.as_flattened().windows(2).filter(|pair| pair[0] > pair[1]).count());
+            let forbidden = back.sum::<usize>() as u64;
+            let [apart, _] = count(seen, |[first, second]| [first < second, false]);
+            [apart, forbidden]
+        },
+    },
+];
+
+fn count(seen: &[Vec<Seen>], is: impl Fn(Seen) -> [bool; 2]) -> [u64; 2] {
+    seen.iter().flatten().fold([0; 2], |[apart, forbidden], &one| {
+        let [is_apart, is_forbidden] = is(one);
+        [apart + u64::from(is_apart), forbidden + u64::from(is_forbidden)]
+    })
+}
+
+/// Plays a game so many times; returns how many outcomes are forbidden, on rank 0. Collective.
+fn play_game<M: Memory>(
+    world: &World,
+    notes: &Symmetric<'_, u64>,
+    game: &Game,
+    memory: &mut M,
+    runs: usize,
+) -> pelago::Result<u64> {
+    let rank = world.rank().number();
+    let ranks = world.size().min(RANKS_MAX);
+    let (mut outcomes, mut sums) = (0, [0; 2]);
+    for first in (0..runs).step_by(BATCH) {
+        let games = BATCH.min(runs - first);
+        world.barrier()?;
+        let numbers = (first + 1..=first + games).map(|number| number as u64);
+        for (place, number) in numbers.enumerate().filter(|_| rank < ranks) {
+            if let Some(seen) = (game.turn)(memory, rank, number)? {
+                notes.local().write(2 * place, &seen);
+            }
+        }
+        world.barrier()?;
+        if rank == 0 {
+            let looking = (0..ranks).filter(|&rank| (game.looks)(rank));
+            let seen = looking.map(|rank| {
+                let mut words = vec![0; 2 * games];
+                world.get_into(notes.at(Rank::new(rank), 0), &mut words)?;
+                Ok(words.as_chunks().0.to_vec())
+            });
+            let seen: Vec<Vec<Seen>> = seen.collect::<pelago::Result<_>>()?;
+            outcomes += seen.iter().map(Vec::len).sum::<usize>();
+            let [apart, forbidden] = (game.judge)(first as u64 + 1, &seen);
+            sums = [sums[0] + apart, sums[1] + forbidden];
+        }
+        world.barrier()?;
+    }
+    if rank == 0 {
+        let [apart, forbidden] = sums;
+        let _ = writeln!(
+            std::io::stdout(),
+            "litmus {} {} ranks {ranks} runs {runs} outcomes {outcomes} apart {apart} forbidden {forbidden}",
+            game.name,
+            M::NAME
+        );
+    }
+    world.broadcast(Rank::new(0), &mut sums)?;
+    Ok(sums[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forbidden_outcomes_are_found() {
+        let judge = |name: &str, seen: &[&[Seen]]| {
+            let game = GAMES.iter().find(|game| game.name == name).unwrap();
+            (game.judge)(1, &seen.iter().map(|seen| seen.to_vec()).collect::<Vec<_>>())
+        };
+        assert_eq!(judge("message-passing", &[&[[0, 0], [1, 2], [3, 3]]]), [1, 0]);
+        assert_eq!(judge("message-passing", &[&[[0, 0]], &[[2, 1]]]), [0, 1]);
+        assert_eq!(judge("store-buffering", &[&[[1, 0], [2, 2]], &[[1, 1], [2, 3]]]), [1, 0]);
+        assert_eq!(judge("store-buffering", &[&[[1, 0]], &[[1, 0]]]), [0, 1]);
+        assert_eq!(judge("independent-reads", &[&[[0, 0], [1, 0]], &[[1, 1], [1, 0]]]), [2, 0]);
+        assert_eq!(judge("independent-reads", &[&[[1, 0]], &[[0, 1]]]), [2, 1]);
+        assert_eq!(judge("independent-reads", &[&[[0, 1]], &[[1, 0]]]), [2, 0], "each looked at one early and at the other late");
+        assert_eq!(judge("coherence", &[&[[0, 1], [1, 2]]]), [2, 0]);
+        assert_eq!(judge("coherence", &[&[[1, 2], [1, 2]]]), [2, 1]);
+    }
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        let check = |text: &str, ranks| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), ranks);
+        assert_eq!(check("--runs 5", 2), Ok(()));
+        assert!(check("--runs 0", 2).is_err() && check("", 1).is_err());
+    }
+}

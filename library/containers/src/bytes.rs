@@ -1,0 +1,120 @@
+//! Many bytes, spread over ranks in parts of equal size.
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, Handle, Result};
+
+use crate::GlobalHeap;
+use crate::source::{Source, bytes_at};
+
+/// Many bytes in parts of equal size, each on one rank: a memory that is larger than one rank's. All ranks may use it at once; who writes where
+/// others read or write is their concern.
+pub struct GlobalBytes<'h, 'w> {
+    heap: &'h GlobalHeap<'w>,
+    parts: Vec<GlobalAddress>,
+    part_bytes: u64,
+    bytes: u64,
+}
+
+impl<'h, 'w> GlobalBytes<'h, 'w> {
+    /// `bytes` bytes, in parts of `part_bytes` on `first` and the ranks after it; after the last rank comes the first. They are not cleared.
+    ///
+    /// Cost: an allocation for each part.
+    ///
+    /// # Errors
+    /// There are to be no bytes; as [`GlobalHeap::allocate`].
+    pub fn create(heap: &'h GlobalHeap<'w>, first: Rank, part_bytes: u64, bytes: u64) -> Result<Self> {
+        if part_bytes == 0 || bytes == 0 || bytes.div_ceil(part_bytes) > heap.bytes() {
+            return Err(Error::Invalid("parts have some bytes, and there are some, and fewer than memory"));
+        }
+        let mut whole = Self { heap, parts: Vec::new(), part_bytes, bytes };
+        let (mut rank, mut left) = (first, bytes);
+        while left > 0 {
+            match heap.allocate(rank, left.min(part_bytes)) {
+                Ok(part) => whole.parts.push(part),
+                Err(error) => {
+                    whole.destroy()?;
+                    return Err(error);
+                }
+            }
+            (rank, left) = (rank.next(heap.world().size()), left.saturating_sub(part_bytes));
+        }
+        Ok(whole)
+    }
+
+    /// What another rank has created: its parts in order, and their size.
+    ///
+    /// # Errors
+    /// There are not as many parts as `bytes` need.
+    pub fn open(heap: &'h GlobalHeap<'w>, parts: Vec<GlobalAddress>, part_bytes: u64, bytes: u64) -> Result<Self> {
+        if part_bytes == 0 || bytes.div_ceil(part_bytes) != parts.len() as u64 {
+            return Err(Error::Invalid("there are more or fewer parts than the bytes need"));
+        }
+        Ok(Self { heap, parts, part_bytes, bytes })
+    }
+
+    /// Where the parts lie.
+    pub fn parts(&self) -> &[GlobalAddress] {
+        &self.parts
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Gives the memory back. One rank does.
+    ///
+    /// # Errors
+    /// A rank was lost, or the job is at fault.
+    pub fn destroy(self) -> Result<()> {
+        self.parts.into_iter().try_for_each(|part| self.heap.free(part))
+    }
+
+    /// Writes bytes from an offset on, to all parts at once.
+    ///
+    /// # Errors
+    /// They reach past the end; a rank was lost, or the job is at fault.
+    pub fn write(&self, offset: u64, from: Source<'_>) -> Result<()> {
+        let pieces = self.pieces(offset, from.bytes())?;
+        let writes = pieces.map(|(start, at, count)| from.write(self.heap.world(), start, count, at));
+        self.heap.world().wait_all(&writes.collect::<Result<Vec<Handle<'_>>>>()?)
+    }
+
+    /// Copies bytes from an offset on to an address of any rank, from all parts at once.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn copy_to(&self, offset: u64, to: GlobalAddress, bytes: u64) -> Result<()> {
+        let world = self.heap.world();
+        let copies = self
+            .pieces(offset, bytes)?
+            .map(|(start, at, count)| world.copy(bytes_at(at)?, bytes_at(to.bits() + start)?, count as usize));
+        world.wait_all(&copies.collect::<Result<Vec<Handle<'_>>>>()?)
+    }
+
+    /// Reads bytes from an offset on.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        for (start, at, count) in self.pieces(offset, into.len() as u64)? {
+            self.heap.world().get_into(bytes_at(at)?, &mut into[start as usize..(start + count) as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Of bytes from an offset on: where each piece is among them, where it lies, and how many they are.
+    fn pieces(&self, offset: u64, bytes: u64) -> Result<impl Iterator<Item = (u64, u64, u64)>> {
+        if offset > self.bytes || bytes > self.bytes - offset {
+            return Err(Error::Invalid("that is past the end"));
+        }
+        let mut start = 0;
+        Ok(core::iter::from_fn(move || {
+            let (part, inside) = ((offset + start) / self.part_bytes, (offset + start) % self.part_bytes);
+            let count = (self.part_bytes - inside).min(bytes - start);
+            let piece = (count > 0).then(|| (start, self.parts[part as usize].bits() + inside, count));
+            start += count;
+            piece
+        }))
+    }
+}

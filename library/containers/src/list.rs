@@ -1,0 +1,328 @@
+//! Elements that know their neighbours, each on a rank of its own.
+//!
+//! The words of the list itself are a link like those of elements: its first and its last element, then how many there are, and a mark.
+//! So the list is before its first element and after its last one, and its address is its end.
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, GlobalPtr, Handle, Result, World};
+
+use crate::GlobalHeap;
+use crate::source::{Source, bytes_at, words_at};
+
+/// Words of a link; the bytes of an element follow.
+const NEXT: usize = 0;
+const BEFORE: usize = 1;
+/// Of an element, how many bytes it has; of a list, how many elements.
+const COUNT: usize = 2;
+const MARK: usize = 3;
+const WORDS: usize = 4;
+
+const LIST: u64 = 0x7065_6c61_676f_0300;
+const ELEMENT: u64 = 0x7065_6c61_676f_0301;
+
+/// A list of elements, each of which lies on a rank of choice. All ranks may use it; one at a time may change it, and none read it meanwhile.
+///
+/// Whoever knows its [`address`](Self::address) can open it. It lives until it is destroyed. Elements are known by addresses that hold until they
+/// are erased; that of the list stands for the end.
+#[derive(Clone, Copy)]
+pub struct List<'h, 'w> {
+    heap: &'h GlobalHeap<'w>,
+    at: GlobalPtr<u64>,
+}
+
+impl<'h, 'w> List<'h, 'w> {
+    /// An empty list on `rank`. Cost: an allocation.
+    ///
+    /// # Errors
+    /// As [`GlobalHeap::allocate`].
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn create(heap: &'h GlobalHeap<'w>, rank: Rank) -> Result<Self> {
+        let at = heap.allocate(rank, 8 * WORDS as u64)?;
+        let list = Self { heap, at: GlobalPtr::from_address(at)? };
+        list.world().put(list.at, &[at.bits(), at.bits(), 0, LIST])?.wait()?;
+        Ok(list)
+    }
+
+    /// The list at an address.
+    ///
+    /// # Errors
+    /// The address is null. What is not a list is found out when it is used.
+    pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
+        Ok(Self { heap, at: GlobalPtr::from_address(at)? })
+    }
+
+    /// Where it lies; its end.
+    pub fn address(&self) -> GlobalAddress {
+        self.at.address()
+    }
+
+    /// Gives its memory back.
+    ///
+    /// # Errors
+    /// It is not a list; a rank was lost, or the job is at fault. So for all that follows.
+    pub fn destroy(self) -> Result<()> {
+        self.clear()?;
+        self.world().put(self.at.add(MARK as u64), &[0])?.wait()?;
+        self.heap.free(self.address())
+    }
+
+    /// How many elements there are. Cost: one round trip.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.link(self.address())?[COUNT])
+    }
+
+    /// Whether there is no element. Cost: one round trip.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The element after another, or after the end the first. Cost: one round trip.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy); there is no such element.
+    pub fn next(&self, element: GlobalAddress) -> Result<GlobalAddress> {
+        Ok(GlobalAddress::from_bits(self.link(element)?[NEXT]))
+    }
+
+    /// The element before another, or before the end the last. Cost: one round trip.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn before(&self, element: GlobalAddress) -> Result<GlobalAddress> {
+        Ok(GlobalAddress::from_bits(self.link(element)?[BEFORE]))
+    }
+
+    /// Where the bytes of an element lie, and how many. Cost: one round trip.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); it is the end.
+    pub fn bytes_of(&self, element: GlobalAddress) -> Result<(GlobalAddress, u64)> {
+        let bytes = self.element(element)?[COUNT];
+        Ok((GlobalAddress::from_bits(element.bits() + 8 * WORDS as u64), bytes))
+    }
+
+    /// A copy of the bytes of an element. Cost: two round trips.
+    ///
+    /// # Errors
+    /// As [`bytes_of`](Self::bytes_of).
+    pub fn read(&self, element: GlobalAddress) -> Result<Vec<u8>> {
+        let (at, bytes) = self.bytes_of(element)?;
+        let mut found = vec![0; bytes as usize];
+        self.world().get_into(bytes_at(at.bits())?, &mut found)?;
+        Ok(found)
+    }
+
+    /// Puts a new element on `rank` before another, or at the end; returns it.
+    ///
+    /// Cost: an allocation, and two round trips.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); no memory is left on the rank.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn insert(&self, before: GlobalAddress, from: Source<'_>, rank: Rank) -> Result<GlobalAddress> {
+        let previous = self.link(before)?[BEFORE];
+        let at = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?.bits();
+        let world = self.world();
+        let mut writes = vec![world.put(words_at(at)?, &[before.bits(), previous, from.bytes(), ELEMENT])?];
+        if from.bytes() > 0 {
+            writes.push(from.write(world, 0, from.bytes(), at + 8 * WORDS as u64)?);
+        }
+        writes.push(self.set(previous, NEXT, at)?);
+        writes.push(self.set(before.bits(), BEFORE, at)?);
+        writes.push(world.add(self.at.add(COUNT as u64), 1)?);
+        world.wait_all(&writes)?;
+        Ok(GlobalAddress::from_bits(at))
+    }
+
+    /// Takes an element out; returns the one after it.
+    ///
+    /// # Errors
+    /// As [`bytes_of`](Self::bytes_of).
+    pub fn erase(&self, element: GlobalAddress) -> Result<GlobalAddress> {
+        let link = self.element(element)?;
+        let mut writes = vec![self.set(link[BEFORE], NEXT, link[NEXT])?, self.set(link[NEXT], BEFORE, link[BEFORE])?];
+        writes.push(self.world().add(self.at.add(COUNT as u64), u64::MAX)?);
+        writes.push(self.set(element.bits(), MARK, 0)?);
+        self.world().wait_all(&writes)?;
+        self.heap.free(element)?;
+        Ok(GlobalAddress::from_bits(link[NEXT]))
+    }
+
+    /// Takes all elements out.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn clear(&self) -> Result<()> {
+        let elements = self.elements()?;
+        self.relink(&[])?;
+        for element in elements {
+            self.set(element.bits(), MARK, 0)?.wait()?;
+            self.heap.free(element)?;
+        }
+        Ok(())
+    }
+
+    /// All elements, in order. Cost: one round trip for each.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy); the list is broken.
+    pub fn elements(&self) -> Result<Vec<GlobalAddress>> {
+        let [mut next, _, count, _] = self.link(self.address())?;
+        let mut found = Vec::new();
+        while next != self.address().bits() {
+            if found.len() as u64 == count {
+                return Err(Error::Invalid("the list leads past its end: two ranks have changed it at once"));
+            }
+            let element = GlobalAddress::from_bits(next);
+            found.push(element);
+            next = self.element(element)?[NEXT];
+        }
+        Ok(found)
+    }
+
+    /// Makes these elements the list, in this order. Elements that were part of it and are not any more belong to the caller.
+    ///
+    /// Cost: as one round trip, whatever their number.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn relink(&self, elements: &[GlobalAddress]) -> Result<()> {
+        self.link(self.address())?;
+        let (end, world) = (self.address().bits(), self.world());
+        let neighbour = |index: Option<usize>| index.and_then(|index| elements.get(index)).map_or(end, |at| at.bits());
+        let mut writes = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            let link = [neighbour(Some(index + 1)), neighbour(index.checked_sub(1))];
+            writes.push(world.put(words_at(element.bits())?, &link)?);
+        }
+        let link = [neighbour(Some(0)), neighbour(elements.len().checked_sub(1)), elements.len() as u64];
+        writes.push(world.put(self.at, &link)?);
+        world.wait_all(&writes)
+    }
+
+    /// Moves the elements of another list, or of this one, from `first` up to `end`, before an element of this one. Their bytes stay.
+    ///
+    /// Cost: one round trip for each element that moves between lists, and four.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn splice(&self, before: GlobalAddress, from: &Self, first: GlobalAddress, end: GlobalAddress) -> Result<()> {
+        if first == end || before == first || from.address() == self.address() && before == end {
+            return Ok(());
+        }
+        let (mut count, mut last) = (0, first);
+        let mut next = first;
+        while next != end {
+            (count, last) = (count + 1, next);
+            next = GlobalAddress::from_bits(from.element(next)?[NEXT]);
+        }
+        let previous = from.element(first)?[BEFORE];
+        self.world().wait_all(&[from.set(previous, NEXT, end.bits())?, from.set(end.bits(), BEFORE, previous)?])?;
+        let previous = self.link(before)?[BEFORE];
+        let mut writes = vec![
+            self.set(previous, NEXT, first.bits())?,
+            self.set(first.bits(), BEFORE, previous)?,
+            self.set(last.bits(), NEXT, before.bits())?,
+            self.set(before.bits(), BEFORE, last.bits())?,
+        ];
+        if from.address() != self.address() {
+            writes.push(self.world().add(self.at.add(COUNT as u64), count)?);
+            writes.push(self.world().add(from.at.add(COUNT as u64), 0u64.wrapping_sub(count))?);
+        }
+        self.world().wait_all(&writes)
+    }
+
+    /// Takes out every element that `is_wanted` does not want, told of the one before that stays and of itself.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn retain(&self, mut is_wanted: impl FnMut(Option<&[u8]>, &[u8]) -> bool) -> Result<()> {
+        let (mut kept, mut gone): (Vec<_>, Vec<_>) = Default::default();
+        let mut before: Option<Vec<u8>> = None;
+        for element in self.elements()? {
+            let bytes = self.read(element)?;
+            if is_wanted(before.as_deref(), &bytes) {
+                kept.push(element);
+                before = Some(bytes);
+            } else {
+                gone.push(element);
+            }
+        }
+        self.relink(&kept)?;
+        for element in gone {
+            self.set(element.bits(), MARK, 0)?.wait()?;
+            self.heap.free(element)?;
+        }
+        Ok(())
+    }
+
+    /// Exchanges what two lists hold.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn swap(&self, other: &Self) -> Result<()> {
+        let (one, two) = (self.elements()?, other.elements()?);
+        self.relink(&two)?;
+        other.relink(&one)
+    }
+
+    /// Replaces what is there by copies of elements of this or another list, each on the rank of the one that it is a copy of.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn assign(&self, from: &Self, elements: &[GlobalAddress]) -> Result<()> {
+        let old = self.elements()?;
+        self.copy(self.address(), from, elements)?;
+        old.into_iter().try_for_each(|element| self.erase(element).map(drop))
+    }
+
+    /// Puts copies of elements of this or another list before an element; returns the first of them, or that element.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn copy(&self, before: GlobalAddress, from: &Self, elements: &[GlobalAddress]) -> Result<GlobalAddress> {
+        let mut first = None;
+        for &element in elements {
+            let (at, bytes) = from.bytes_of(element)?;
+            let rank = self.world().reach().addresses().rank(element);
+            let new = self.insert(before, Source::Global(at, bytes), rank)?;
+            first = first.or(Some(new));
+        }
+        Ok(first.unwrap_or(before))
+    }
+
+    /// The words of a link: of an element, or of the list.
+    fn link(&self, at: GlobalAddress) -> Result<[u64; WORDS]> {
+        let mut words = [0; WORDS];
+        self.world().get_into(words_at(at.bits())?, &mut words)?;
+        match words[MARK] {
+            LIST if at == self.address() => Ok(words),
+            ELEMENT if at != self.address() => Ok(words),
+            _ if at == self.address() => Err(Error::Invalid("there is no list at this address")),
+            _ => Err(Error::Invalid("there is no element of a list at this address")),
+        }
+    }
+
+    fn element(&self, at: GlobalAddress) -> Result<[u64; WORDS]> {
+        if at == self.address() { Err(Error::Invalid("the end of a list is no element")) } else { self.link(at) }
+    }
+
+    /// Begins to write a word of a link.
+    fn set(&self, link: u64, word: usize, value: u64) -> Result<Handle<'w>> {
+        self.world().put(words_at(link)?.add(word as u64), &[value])
+    }
+
+    fn world(&self) -> &'w World {
+        self.heap.world()
+    }
+}

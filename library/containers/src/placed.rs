@@ -1,0 +1,577 @@
+//! Keys of any length on ranks of choice, known by an address: maps and multisets that one rank makes, and that all may use.
+//!
+//! A *directory* on one rank leads to a row of buckets on each rank that was chosen. One table is under both, the one in `table`; here are the
+//! ways through it, one bucket after the other, and what whole tables do with each other.
+//!
+//! A value has any length, and goes where its element has room: two words before it say how much that is and how long it is. A key that
+//! comes back with a longer value than before gets a new element; the old one is made dead first, so that no key is there twice.
+
+use core::sync::atomic::{Ordering, fence};
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, GlobalPtr, Result, World};
+use zerocopy::IntoBytes;
+
+use crate::GlobalHeap;
+use crate::hash::{hash, place};
+use crate::source::{bytes_at, words_at};
+use crate::state::{BUSY, GONE, KIND_MASK, THERE, next_number};
+use crate::table::{Buckets, DEAD, Element, HEADER_BYTES, Table};
+
+/// The first word of a directory, by what it is a directory of.
+const MULTISET: u64 = 0x7065_6c61_676f_0400;
+const MAP: u64 = 0x7065_6c61_676f_0401;
+
+/// Words of a directory before the addresses of rows.
+const DIRECTORY_WORDS: u64 = 1;
+
+/// Words of a value before its bytes: for how many there is room, and how many there are.
+const VALUE_WORDS: usize = 2;
+
+/// Buckets that are read at once.
+const LOOKED_AT_ONCE: u64 = 64;
+
+/// Which ranks, and how many buckets on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// How many ranks, each with a row of buckets.
+    pub ranks: u64,
+    /// How many buckets in each row.
+    pub buckets: u64,
+}
+
+/// A place in a table: an element, and where its bucket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Which of the rows.
+    pub row: u64,
+    /// Which bucket of it.
+    pub bucket: u64,
+    /// The element; null at the end.
+    pub element: GlobalAddress,
+}
+
+/// A table that is found by its directory.
+pub(crate) struct Directory {
+    at: GlobalPtr<u64>,
+    geometry: Geometry,
+}
+
+impl Buckets for Directory {
+    const IN_CHUNKS: bool = false;
+
+    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)> {
+        let (row, bucket) = self.place(hash);
+        let bucket = words_at(world.get(self.at.add(DIRECTORY_WORDS + row))?)?.add(bucket);
+        Ok((world.reach().addresses().rank(bucket.address()), bucket))
+    }
+}
+
+impl Directory {
+    /// The row and the bucket of a hash.
+    fn place(&self, hash: u64) -> (u64, u64) {
+        let place = place(hash, self.geometry.ranks * self.geometry.buckets);
+        (place / self.geometry.buckets, place % self.geometry.buckets)
+    }
+}
+
+/// What map and multiset have in common.
+struct Placed<'h, 'w> {
+    table: Table<'h, 'w, Directory>,
+    mark: u64,
+}
+
+/// Whether a key is there when its element has a state.
+fn is_there(mark: u64, state: u64) -> bool {
+    if mark == MAP { state != DEAD && state & KIND_MASK == THERE } else { state != DEAD && state > 0 }
+}
+
+impl<'h, 'w> Placed<'h, 'w> {
+    fn create(heap: &'h GlobalHeap<'w>, mark: u64, ranks: &[Rank], buckets: u64, rank: Rank) -> Result<Self> {
+        let geometry = Geometry { ranks: ranks.len() as u64, buckets };
+        check(&geometry)?;
+        let world = heap.world();
+        let mut directory = vec![mark];
+        let mut make = || -> Result<GlobalAddress> {
+            for &rank in ranks {
+                let row = heap.allocate(rank, 8 * buckets)?;
+                directory.push(row.bits());
+                world.put(words_at(row.bits())?, &vec![0u64; buckets as usize])?.wait()?;
+            }
+            let at = heap.allocate(rank, 8 * (DIRECTORY_WORDS + geometry.ranks))?;
+            Ok(at)
+        };
+        let at = match make() {
+            Ok(at) => GlobalPtr::from_address(at)?,
+            Err(error) => {
+                directory[1..].iter().try_for_each(|&row| heap.free(GlobalAddress::from_bits(row)))?;
+                return Err(error);
+            }
+        };
+        world.put(at, &directory)?.wait()?;
+        Ok(Self { table: Table::over(heap, Directory { at, geometry }), mark })
+    }
+
+    fn open(heap: &'h GlobalHeap<'w>, mark: u64, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
+        check(&geometry)?;
+        Ok(Self { table: Table::over(heap, Directory { at: GlobalPtr::from_address(at)?, geometry }), mark })
+    }
+
+    fn destroy(self) -> Result<()> {
+        self.clear(None)?;
+        let (directory, heap) = (&self.table.buckets, self.table.heap());
+        let rows = self.rows()?;
+        // Who uses it regardless finds null addresses, as long as its memory is nobody else's.
+        self.world().put(directory.at, &vec![0; DIRECTORY_WORDS as usize + rows.len()])?.wait()?;
+        rows.into_iter().try_for_each(|row| heap.free(GlobalAddress::from_bits(row)))?;
+        heap.free(directory.at.address())
+    }
+
+    /// Where the rows of buckets lie.
+    fn rows(&self) -> Result<Vec<u64>> {
+        let directory = &self.table.buckets;
+        let mut words = vec![0; (DIRECTORY_WORDS + directory.geometry.ranks) as usize];
+        self.world().get_into(directory.at, &mut words)?;
+        if words[0] != self.mark {
+            return Err(Error::Invalid(if self.mark == MAP {
+                "there is no map at this address"
+            } else {
+                "there is no set or multiset at this address"
+            }));
+        }
+        Ok(words.split_off(DIRECTORY_WORDS as usize))
+    }
+
+    /// The first row on a rank.
+    fn row_of(&self, rank: Rank) -> Result<Option<u64>> {
+        let rank_of = |row: &u64| self.world().reach().addresses().rank(GlobalAddress::from_bits(*row));
+        Ok(self.rows()?.iter().position(|row| rank_of(row) == rank).map(|row| row as u64))
+    }
+
+    /// The first key from a bucket on that is there.
+    fn first_from(&self, row: u64, bucket: u64) -> Result<Position> {
+        let (rows, geometry) = (self.rows()?, self.table.buckets.geometry);
+        let mut bucket = bucket;
+        for row in row..geometry.ranks {
+            while bucket < geometry.buckets {
+                let mut heads = vec![0; (geometry.buckets - bucket).min(LOOKED_AT_ONCE) as usize];
+                self.world().get_into(words_at(rows[row as usize])?.add(bucket), &mut heads)?;
+                for head in heads {
+                    if let Some(element) = self.first_of(head)? {
+                        return Ok(Position { row, bucket, element });
+                    }
+                    bucket += 1;
+                }
+            }
+            bucket = 0;
+        }
+        Ok(self.end())
+    }
+
+    /// The key after another that is there.
+    fn next(&self, position: Position) -> Result<Position> {
+        if position.element.is_null() {
+            return Ok(self.end());
+        }
+        match self.first_of(self.table.header(position.element)?[0])? {
+            Some(element) => Ok(Position { element, ..position }),
+            None => self.first_from(position.row, position.bucket + 1),
+        }
+    }
+
+    /// The first element of a list whose key is there.
+    fn first_of(&self, mut next: u64) -> Result<Option<GlobalAddress>> {
+        while next != 0 {
+            let at = GlobalAddress::from_bits(next);
+            let [after, state, _] = self.table.header(at)?;
+            if is_there(self.mark, state) {
+                return Ok(Some(at));
+            }
+            next = after;
+        }
+        Ok(None)
+    }
+
+    fn end(&self) -> Position {
+        Position { row: self.table.buckets.geometry.ranks, bucket: 0, element: GlobalAddress::NULL }
+    }
+
+    fn position_of(&self, key: &[u8], element: &Element) -> Position {
+        let (row, bucket) = self.table.buckets.place(hash(key));
+        Position { row, bucket, element: element.address() }
+    }
+
+    /// Where the key of an element lies, and how many bytes it has.
+    fn key_at(&self, element: GlobalAddress) -> Result<(GlobalAddress, u64)> {
+        let bytes = self.table.header(element)?[2];
+        Ok((GlobalAddress::from_bits(element.bits() + HEADER_BYTES), bytes))
+    }
+
+    /// Calls `f` with every element whose key is there, in one row or in all.
+    fn for_each(&self, row: Option<u64>, mut f: impl FnMut(GlobalAddress, &[u8]) -> Result<()>) -> Result<()> {
+        let mut position = self.first_from(row.unwrap_or(0), 0)?;
+        while !position.element.is_null() && row.is_none_or(|row| row == position.row) {
+            let (at, bytes) = self.key_at(position.element)?;
+            let mut key = vec![0; bytes as usize];
+            if bytes > 0 {
+                self.world().get_into(bytes_at(at.bits())?, &mut key)?;
+            }
+            f(position.element, &key)?;
+            position = self.next(position)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets every element, in one row or in all, and gives its memory back.
+    fn clear(&self, row: Option<u64>) -> Result<()> {
+        let rows = self.rows()?;
+        for row in row.map_or(0..rows.len(), |row| row as usize..row as usize + 1) {
+            for bucket in 0..self.table.buckets.geometry.buckets {
+                let mut next = self.world().swap(words_at(rows[row])?.add(bucket), 0)?.wait()?;
+                while next != 0 {
+                    let at = GlobalAddress::from_bits(next);
+                    next = self.table.header(at)?[0];
+                    self.table.heap().free(at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn swap(&self, other: &Self) -> Result<bool> {
+        if self.table.buckets.geometry != other.table.buckets.geometry {
+            return Ok(false);
+        }
+        let (one, two) = (self.rows()?, other.rows()?);
+        let world = self.world();
+        world.put(self.table.buckets.at.add(DIRECTORY_WORDS), &two)?.wait()?;
+        world.put(other.table.buckets.at.add(DIRECTORY_WORDS), &one)?.wait()?;
+        Ok(true)
+    }
+
+    /// The rank of each row, and the rank of the directory.
+    fn ranks(&self) -> Result<(Vec<Rank>, Rank)> {
+        let addresses = self.world().reach().addresses();
+        let rank_of = |at| addresses.rank(GlobalAddress::from_bits(at));
+        Ok((self.rows()?.into_iter().map(rank_of).collect(), addresses.rank(self.table.buckets.at.address())))
+    }
+
+    fn world(&self) -> &'w World {
+        self.table.world()
+    }
+}
+
+/// What both kinds of tables offer alike.
+macro_rules! alike {
+    ($kind:ident, $mark:ident) => {
+        impl<'h, 'w> $kind<'h, 'w> {
+            /// An empty one with `buckets` buckets on each of `ranks`, about as many as there will be keys there; its directory is on `rank`.
+            ///
+            /// Cost: an allocation on each rank.
+            ///
+            /// # Errors
+            /// There is to be no rank or no bucket; as [`GlobalHeap::allocate`].
+            ///
+            /// # Panics
+            /// The job has no such rank.
+            pub fn create(heap: &'h GlobalHeap<'w>, ranks: &[Rank], buckets: u64, rank: Rank) -> Result<Self> {
+                Ok(Self(Placed::create(heap, $mark, ranks, buckets, rank)?))
+            }
+
+            /// The one at an address, which was made with this geometry.
+            ///
+            /// # Errors
+            /// The address is null, the geometry empty.
+            pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
+                Ok(Self(Placed::open(heap, $mark, at, geometry)?))
+            }
+
+            /// Where its directory lies.
+            pub fn address(&self) -> GlobalAddress {
+                self.0.table.buckets.at.address()
+            }
+
+            /// How many ranks and buckets it has.
+            pub fn geometry(&self) -> Geometry {
+                self.0.table.buckets.geometry
+            }
+
+            /// Gives its memory back. Nobody uses it meanwhile.
+            ///
+            /// # Errors
+            /// It is not there; a rank was lost, or the job is at fault. So for all that follows.
+            pub fn destroy(self) -> Result<()> {
+                self.0.destroy()
+            }
+
+            /// The row of buckets on a rank, if there is one.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn row_of(&self, rank: Rank) -> Result<Option<u64>> {
+                self.0.row_of(rank)
+            }
+
+            /// The first key from a row on, or the end.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn first_from(&self, row: u64) -> Result<Position> {
+                self.0.first_from(row, 0)
+            }
+
+            /// The key after another, or the end.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn next(&self, position: Position) -> Result<Position> {
+                self.0.next(position)
+            }
+
+            /// The end.
+            pub fn end(&self) -> Position {
+                self.0.end()
+            }
+
+            /// Where a key is, or the end.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn find(&self, key: &[u8]) -> Result<Position> {
+                let found = self.0.table.find(key, &mut [])?.filter(|element| is_there($mark, element.state));
+                Ok(found.map_or(self.0.end(), |element| self.0.position_of(key, &element)))
+            }
+
+            /// Where the bytes of a key lie, and how many.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy); it is the end.
+            pub fn key_at(&self, position: Position) -> Result<(GlobalAddress, u64)> {
+                self.0.key_at(position.element)
+            }
+
+            /// How many different keys there are, in one row or in all. Cost: a walk through all of them.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn keys(&self, row: Option<u64>) -> Result<u64> {
+                let mut count = 0;
+                self.0.for_each(row, |_, _| {
+                    count += 1;
+                    Ok(())
+                })?;
+                Ok(count)
+            }
+
+            /// Takes all keys out, of one row or of all. Nobody else uses those meanwhile.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn clear(&self, row: Option<u64>) -> Result<()> {
+                self.0.clear(row)
+            }
+
+            /// Exchanges what two of them hold. Nobody else uses them meanwhile.
+            ///
+            /// Cost: of the same geometry, two round trips each. Else every key moves twice.
+            ///
+            /// # Errors
+            /// As [`create`](Self::create).
+            pub fn swap(&self, other: &Self) -> Result<()> {
+                if self.0.swap(&other.0)? {
+                    return Ok(());
+                }
+                let (ranks, rank) = self.0.ranks()?;
+                let aside = Self::create(self.0.table.heap(), &ranks, self.geometry().buckets, rank)?;
+                for (to, from) in [(&aside, self), (self, other), (other, &aside)] {
+                    to.merge(from, None)?;
+                    from.clear(None)?;
+                }
+                aside.destroy()
+            }
+        }
+    };
+}
+
+/// Keys of any length with values of any length, on ranks of choice. See [`GlobalMap`](crate::GlobalMap) for what is promised: every operation but
+/// those on the whole takes effect at one moment.
+pub struct PlacedMap<'h, 'w>(Placed<'h, 'w>);
+
+/// Keys of any length that are counted, on ranks of choice; with counts of 0 and 1, a set. See [`GlobalMultiset`](crate::GlobalMultiset).
+pub struct PlacedMultiset<'h, 'w>(Placed<'h, 'w>);
+
+alike!(PlacedMap, MAP);
+alike!(PlacedMultiset, MULTISET);
+
+impl PlacedMultiset<'_, '_> {
+    /// Counts a key `count` times more; returns how often it was there before.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy); no memory is left on the key's rank.
+    pub fn insert(&self, key: &[u8], count: u64) -> Result<u64> {
+        let element = self.0.table.find_or_add(key, &[], count)?;
+        if element.is_new { Ok(0) } else { self.0.world().fetch_add(element.state_at(), count)?.wait() }
+    }
+
+    /// Counts a key once unless it is there; returns whether it was not.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_once(&self, key: &[u8]) -> Result<bool> {
+        self.0.table.find_or_add_once(key)
+    }
+
+    /// How often a key is there.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn count(&self, key: &[u8]) -> Result<u64> {
+        Ok(self.0.table.find(key, &mut [])?.map_or(0, |element| element.state))
+    }
+
+    /// Counts a key once less, if it is there; returns how often it was there before.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn remove(&self, key: &[u8]) -> Result<u64> {
+        self.0.table.find(key, &mut [])?.map_or(Ok(0), |element| self.0.table.count_down(&element))
+    }
+
+    /// Takes a key out; returns how often it was there.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn remove_all(&self, key: &[u8]) -> Result<u64> {
+        self.0.table.find(key, &mut [])?.map_or(Ok(0), |element| self.0.table.count_out(&element))
+    }
+
+    /// Adds the keys of another, of one row or of all, each as often as it is there.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn merge(&self, from: &Self, row: Option<u64>) -> Result<()> {
+        from.0.for_each(row, |element, key| self.insert(key, from.0.table.header(element)?[1]).map(drop))
+    }
+
+    /// As [`merge`](Self::merge), each key once.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn merge_once(&self, from: &Self, row: Option<u64>) -> Result<()> {
+        from.0.for_each(row, |_, key| self.insert_once(key).map(drop))
+    }
+}
+
+impl PlacedMap<'_, '_> {
+    /// Adds a key with its value, unless it is there already; returns whether it was added.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy); no memory is left on the key's rank.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        let (table, world) = (&self.0.table, self.0.world());
+        let room = value.len().next_multiple_of(8);
+        let mut words = vec![0u64; VALUE_WORDS + room / 8];
+        words[..VALUE_WORDS].copy_from_slice(&[room as u64, value.len() as u64]);
+        words[VALUE_WORDS..].as_mut_bytes()[..value.len()].copy_from_slice(value);
+        'again: loop {
+            let element = table.find_or_add(key, &words, THERE)?;
+            if element.is_new {
+                return Ok(true);
+            }
+            let (mut state, at) = (element.state, element.value_at(key.len()));
+            loop {
+                let found = match state & KIND_MASK {
+                    _ if state == DEAD => continue 'again,
+                    THERE => return Ok(false),
+                    GONE if world.get(at)? < room as u64 => {
+                        let found = world.compare_swap(element.state_at(), state, DEAD)?.wait()?;
+                        if found == state { DEAD } else { found }
+                    }
+                    GONE => {
+                        let number = next_number(state);
+                        let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
+                        if found == state {
+                            let written = world.put(at.add(1), &words[1..])?;
+                            world.after(&written).set(element.state_at(), number | THERE)?.wait()?;
+                            return Ok(true);
+                        }
+                        found
+                    }
+                    _ => {
+                        table.pause()?;
+                        world.get(element.state_at())?
+                    }
+                };
+                state = found;
+            }
+        }
+    }
+
+    /// Copies as much of the value of a key as fits; returns how many bytes it has, `None` if the key is not there.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<u64>> {
+        let (table, world) = (&self.0.table, self.0.world());
+        loop {
+            let mut words = [0; VALUE_WORDS];
+            let Some(element) = table.find(key, &mut words)? else { return Ok(None) };
+            match element.state & KIND_MASK {
+                GONE => return Ok(None),
+                BUSY => table.pause()?,
+                _ => {
+                    let at = element.value_at(key.len()).add(VALUE_WORDS as u64);
+                    let [room, bytes] = words;
+                    let count = bytes.min(room).min(into.len() as u64) as usize;
+                    if count > 0 {
+                        world.get_into(bytes_at(at.address().bits())?, &mut into[..count])?;
+                    }
+                    // The state is read after the value.
+                    fence(Ordering::Acquire);
+                    if world.get(element.state_at())? == element.state {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a key out; returns whether it was there.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn remove(&self, key: &[u8]) -> Result<bool> {
+        self.0.table.find(key, &mut [])?.map_or(Ok(false), |element| self.0.table.take_out(&element))
+    }
+
+    /// Where the value of a key lies, and how many bytes it has.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy); it is the end.
+    pub fn value_at(&self, position: Position) -> Result<(GlobalAddress, u64)> {
+        let (key, bytes) = self.0.key_at(position.element)?;
+        let at = key.bits() + bytes.next_multiple_of(8);
+        let bytes = self.0.world().get(words_at(at)?.add(1))?;
+        Ok((GlobalAddress::from_bits(at + 8 * VALUE_WORDS as u64), bytes))
+    }
+
+    /// Adds the keys of another, of one row or of all, that are not there yet.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn merge(&self, from: &Self, row: Option<u64>) -> Result<()> {
+        from.0.for_each(row, |element, key| {
+            let (_, bytes) = from.value_at(Position { row: 0, bucket: 0, element })?;
+            let mut value = vec![0; bytes as usize];
+            match from.retrieve(key, &mut value)? {
+                Some(bytes) => self.insert(key, &value[..(bytes as usize).min(value.len())]).map(drop),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+fn check(geometry: &Geometry) -> Result<()> {
+    let count = geometry.ranks.checked_mul(geometry.buckets).filter(|&count| count > 0 && count < 1 << 48);
+    count.map(drop).ok_or(Error::Invalid("a table needs ranks, and buckets on each"))
+}

@@ -1,0 +1,232 @@
+//! Values in a row: vectors and deques of a type.
+
+use core::marker::PhantomData;
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, Pod, Result};
+use zerocopy::IntoBytes;
+
+use crate::GlobalHeap;
+use crate::sequence::{Form, Place, Sequence};
+use crate::source::Source;
+
+/// What vector and deque offer alike: each call hands on to the bytes.
+macro_rules! rows {
+    ($name:ident, $form:ident) => {
+        impl<T> Clone for $name<'_, '_, T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<'_, '_, T> {}
+
+        impl<'h, 'w, T: Pod> $name<'h, 'w, T> {
+            /// An empty one on `rank`, with room for `capacity` values.
+            ///
+            /// Cost: two allocations.
+            ///
+            /// # Errors
+            /// As [`GlobalHeap::allocate`].
+            ///
+            /// # Panics
+            /// The job has no such rank; a value has no bytes.
+            pub fn new(heap: &'h GlobalHeap<'w>, rank: Rank, capacity: u64) -> Result<Self> {
+                let bytes = bytes_of::<T>(capacity)?;
+                Ok(Self { bytes: Sequence::create(heap, Form::$form, rank, bytes)?, values: PhantomData })
+            }
+
+            /// The one at an address that another rank has told.
+            ///
+            /// # Errors
+            /// The address is null. What is not one is found out when it is used.
+            pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
+                Ok(Self { bytes: Sequence::open(heap, Form::$form, at)?, values: PhantomData })
+            }
+
+            /// Its address, for other ranks.
+            pub fn address(&self) -> GlobalAddress {
+                self.bytes.address()
+            }
+
+            /// Its bytes.
+            pub fn bytes(&self) -> Sequence<'h, 'w> {
+                self.bytes
+            }
+
+            /// Gives its memory back.
+            ///
+            /// # Errors
+            /// It is not there; its rank was lost, or the job is at fault. So for all that follows.
+            pub fn destroy(self) -> Result<()> {
+                self.bytes.destroy()
+            }
+
+            /// How many values there are. Cost: one round trip.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn len(&self) -> Result<u64> {
+                Ok(self.bytes.bytes()? / size_of::<T>() as u64)
+            }
+
+            /// Whether there is no value. Cost: one round trip.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn is_empty(&self) -> Result<bool> {
+                Ok(self.len()? == 0)
+            }
+
+            /// Adds a value at the end. Cost: three round trips.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy); no memory is left there.
+            pub fn push_back(&self, value: T) -> Result<()> {
+                self.extend_from_slice(&[value])
+            }
+
+            /// Adds values at the end. Cost: as for one.
+            ///
+            /// # Errors
+            /// As [`push_back`](Self::push_back).
+            pub fn extend_from_slice(&self, values: &[T]) -> Result<()> {
+                self.bytes.insert(Place::Back, &[Source::Bytes(values.as_bytes())]).map(drop)
+            }
+
+            /// Takes the last value out. Cost: three round trips.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn pop_back(&self) -> Result<Option<T>> {
+                let Some(last) = self.len()?.checked_sub(1) else { return Ok(None) };
+                let value = self.get(last)?;
+                self.bytes.pop_back(size_of::<T>() as u64)?;
+                Ok(Some(value))
+            }
+
+            /// The value with a number. Cost: two round trips.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy); there is no such value.
+            pub fn get(&self, index: u64) -> Result<T> {
+                Ok(self.range(index, 1)?[0])
+            }
+
+            /// Writes over the value with a number. Cost: two round trips.
+            ///
+            /// # Errors
+            /// As [`get`](Self::get).
+            pub fn set(&self, index: u64, value: T) -> Result<()> {
+                self.bytes.overwrite(bytes_of::<T>(index)?, Source::Bytes(value.as_bytes()))
+            }
+
+            /// Puts values in before the one with a number. Cost: [`Sequence::insert`].
+            ///
+            /// # Errors
+            /// As [`get`](Self::get); no memory is left there.
+            pub fn insert(&self, index: u64, values: &[T]) -> Result<()> {
+                self.bytes.insert(Place::At(bytes_of::<T>(index)?), &[Source::Bytes(values.as_bytes())]).map(drop)
+            }
+
+            /// Takes `count` values out, from the one with a number on. Cost: [`Sequence::erase`].
+            ///
+            /// # Errors
+            /// As [`get`](Self::get).
+            pub fn erase(&self, index: u64, count: u64) -> Result<()> {
+                self.bytes.erase(bytes_of::<T>(index)?, bytes_of::<T>(count)?)
+            }
+
+            /// Copies of `count` values, from the one with a number on. Cost: as for one.
+            ///
+            /// # Errors
+            /// As [`get`](Self::get).
+            pub fn range(&self, index: u64, count: u64) -> Result<Vec<T>> {
+                // Before memory is taken for values that may not be there.
+                self.bytes.pieces(bytes_of::<T>(index)?, bytes_of::<T>(count)?)?;
+                let mut values = vec![T::new_zeroed(); count as usize];
+                self.bytes.read(bytes_of::<T>(index)?, values.as_mut_bytes())?;
+                Ok(values)
+            }
+
+            /// Copies of all values.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn to_vec(&self) -> Result<Vec<T>> {
+                self.range(0, self.len()?)
+            }
+
+            /// Takes all values out; the room stays.
+            ///
+            /// # Errors
+            /// As [`destroy`](Self::destroy).
+            pub fn clear(&self) -> Result<()> {
+                self.bytes.clear()
+            }
+
+            /// Makes room for so many values in all.
+            ///
+            /// # Errors
+            /// As [`push_back`](Self::push_back).
+            pub fn reserve(&self, capacity: u64) -> Result<()> {
+                self.bytes.reserve(bytes_of::<T>(capacity)?)
+            }
+        }
+    };
+}
+
+/// Values in a row on one rank, which grow at the end. All ranks may use it; one at a time may change it, and none read it meanwhile.
+///
+/// ```
+/// # use pelago_containers::{GlobalHeap, GlobalVector};
+/// # fn example(heap: &GlobalHeap<'_>) -> pelago_rma::Result<()> {
+/// let vector = GlobalVector::<u64>::new(heap, heap.world().rank(), 10)?;
+/// vector.extend_from_slice(&[1, 2, 5])?;
+/// vector.insert(2, &[3, 4])?;
+/// assert_eq!(vector.to_vec()?, [1, 2, 3, 4, 5]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct GlobalVector<'h, 'w, T> {
+    bytes: Sequence<'h, 'w>,
+    values: PhantomData<fn(T)>,
+}
+
+/// As [`GlobalVector`], growing at both ends.
+pub struct GlobalDeque<'h, 'w, T> {
+    bytes: Sequence<'h, 'w>,
+    values: PhantomData<fn(T)>,
+}
+
+rows!(GlobalVector, Vector);
+rows!(GlobalDeque, Deque);
+
+impl<T: Pod> GlobalDeque<'_, '_, T> {
+    /// Adds a value at the beginning. Cost: three round trips.
+    ///
+    /// # Errors
+    /// As [`push_back`](Self::push_back).
+    pub fn push_front(&self, value: T) -> Result<()> {
+        self.bytes.insert(Place::Front, &[Source::Bytes(value.as_bytes())]).map(drop)
+    }
+
+    /// Takes the first value out. Cost: five round trips.
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub fn pop_front(&self) -> Result<Option<T>> {
+        if self.is_empty()? {
+            return Ok(None);
+        }
+        let value = self.get(0)?;
+        self.bytes.pop_front(size_of::<T>() as u64)?;
+        Ok(Some(value))
+    }
+}
+
+/// The bytes of so many values.
+fn bytes_of<T>(values: u64) -> Result<u64> {
+    const { assert!(size_of::<T>() > 0, "a value has bytes") };
+    values.checked_mul(size_of::<T>() as u64).ok_or(Error::Invalid("so many values have no memory"))
+}

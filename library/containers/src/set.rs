@@ -1,0 +1,79 @@
+//! Keys that are there or not.
+
+use pelago_base::Rank;
+use pelago_rma::{Pod, Result};
+
+use crate::table::Table;
+use crate::{GlobalHeap, GlobalMultiset};
+
+/// Keys, spread over all ranks. All ranks use it at once; every operation takes effect at one moment between its call and its return.
+///
+/// It is a multiset whose counts are 0 and 1.
+pub struct GlobalSet<'h, 'w, K> {
+    counts: GlobalMultiset<'h, 'w, K>,
+}
+
+impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
+    /// A set with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    ///
+    /// # Errors
+    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
+        Ok(Self { counts: GlobalMultiset::new(heap, buckets)? })
+    }
+
+    /// The rank that a key lies on.
+    pub fn owner(&self, key: &K) -> Rank {
+        self.counts.owner(key)
+    }
+
+    /// Adds a key; returns whether it was not there.
+    ///
+    /// Cost: as [`GlobalMultiset::insert`].
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::insert`].
+    pub fn insert(&self, key: &K) -> Result<bool> {
+        self.counts.table().find_or_add_once(key.as_bytes())
+    }
+
+    /// Whether a key is there.
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::count`].
+    pub fn contains(&self, key: &K) -> Result<bool> {
+        Ok(self.counts.count(key)? > 0)
+    }
+
+    /// Takes a key out; returns whether it was there.
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::count`].
+    pub fn remove(&self, key: &K) -> Result<bool> {
+        Ok(self.counts.remove_all(key)? > 0)
+    }
+
+    /// Calls `f` with every key of this rank, in no order.
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::for_each_local`].
+    pub fn for_each_local(&self, mut f: impl FnMut(K)) -> Result<()> {
+        self.counts.for_each_local(|key, _| f(key))
+    }
+
+    /// Takes all keys out, and gives their memory back. Collective.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn clear(&self) -> Result<()> {
+        self.counts.clear()
+    }
+}
+
+impl<B: crate::table::Buckets> Table<'_, '_, B> {
+    /// Makes the count of a key 1 if it is 0; whether it was.
+    pub(crate) fn find_or_add_once(&self, key: &[u8]) -> Result<bool> {
+        let element = self.find_or_add(key, &[], 1)?;
+        Ok(element.is_new || element.state == 0 && self.world().compare_swap(element.state_at(), 0, 1)?.wait()? == 0)
+    }
+}

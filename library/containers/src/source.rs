@@ -1,0 +1,41 @@
+//! Bytes that go into a container.
+
+use pelago_base::GlobalAddress;
+use pelago_rma::{Context, GlobalPtr, Handle, Result};
+
+/// Bytes that go into a container: this rank's, or bytes of any rank, which go from there straight to where they belong.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// Bytes of this rank.
+    Bytes(&'a [u8]),
+    /// So many bytes from an address on.
+    Global(GlobalAddress, u64),
+}
+
+impl Source<'_> {
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        match *self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Global(_, bytes) => bytes,
+        }
+    }
+
+    /// Begins to write `count` of them, from `start` on, to an address.
+    pub(crate) fn write<'c>(&self, context: &'c Context, start: u64, count: u64, to: u64) -> Result<Handle<'c>> {
+        match *self {
+            Self::Bytes(bytes) => context.put(bytes_at(to)?, &bytes[start as usize..(start + count) as usize]),
+            Self::Global(from, _) => context.copy(bytes_at(from.bits() + start)?, bytes_at(to)?, count as usize),
+        }
+    }
+}
+
+/// The bytes from an address on.
+pub(crate) fn bytes_at(address: u64) -> Result<GlobalPtr<u8>> {
+    Ok(GlobalPtr::from_address(GlobalAddress::from_bits(address))?)
+}
+
+/// The words from an address on.
+pub(crate) fn words_at(address: u64) -> Result<GlobalPtr<u64>> {
+    Ok(GlobalPtr::from_address(GlobalAddress::from_bits(address))?)
+}

@@ -1,0 +1,16 @@
+//! What the state of an element of a map says: whether its key is there, and how often its value was written.
+
+/// Low bits of a state; above them the value's number.
+pub(crate) const KIND_BITS: u32 = 2;
+pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
+/// The key is not there.
+pub(crate) const GONE: u64 = 0;
+/// The key is there.
+pub(crate) const THERE: u64 = 1;
+/// The value is being written.
+pub(crate) const BUSY: u64 = 2;
+
+/// The next value's number, in its place.
+pub(crate) const fn next_number(state: u64) -> u64 {
+    ((state >> KIND_BITS) + 1) << KIND_BITS
+}

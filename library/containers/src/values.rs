@@ -1,0 +1,117 @@
+//! Lists of a type.
+
+use core::marker::PhantomData;
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_rma::{Error, Pod, Result};
+
+use crate::GlobalHeap;
+use crate::list::List;
+use crate::source::Source;
+
+/// Values each of which lies on a rank of choice, one after the other. All ranks may use it; one at a time may change it.
+///
+/// Values are known by addresses that hold until they are erased; [`end`](Self::end) stands for the place after the last.
+pub struct GlobalList<'h, 'w, T> {
+    list: List<'h, 'w>,
+    values: PhantomData<fn(T)>,
+}
+
+impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
+    /// An empty list on `rank`. Cost: an allocation.
+    ///
+    /// # Errors
+    /// As [`GlobalHeap::allocate`].
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn new(heap: &'h GlobalHeap<'w>, rank: Rank) -> Result<Self> {
+        Ok(Self { list: List::create(heap, rank)?, values: PhantomData })
+    }
+
+    /// The list at an address that another rank has told.
+    ///
+    /// # Errors
+    /// The address is null. What is not a list is found out when it is used.
+    pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
+        Ok(Self { list: List::open(heap, at)?, values: PhantomData })
+    }
+
+    /// The place after the last value, which is also the list's address, for other ranks.
+    pub fn end(&self) -> GlobalAddress {
+        self.list.address()
+    }
+
+    /// The list of the values' bytes: neighbours, splicing, other orders.
+    pub fn bytes(&self) -> List<'h, 'w> {
+        self.list
+    }
+
+    /// Puts a value on `rank` before another, or at the end; returns its address. Cost: [`List::insert`].
+    ///
+    /// # Errors
+    /// As [`List::insert`].
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn insert(&self, before: GlobalAddress, value: T, rank: Rank) -> Result<GlobalAddress> {
+        self.list.insert(before, Source::Bytes(value.as_bytes()), rank)
+    }
+
+    /// Adds a value on `rank` at the end.
+    ///
+    /// # Errors
+    /// As [`List::insert`].
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn push_back(&self, value: T, rank: Rank) -> Result<GlobalAddress> {
+        self.insert(self.end(), value, rank)
+    }
+
+    /// Adds a value on `rank` at the beginning.
+    ///
+    /// # Errors
+    /// As [`List::insert`].
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn push_front(&self, value: T, rank: Rank) -> Result<GlobalAddress> {
+        self.insert(self.list.next(self.end())?, value, rank)
+    }
+
+    /// Takes a value out; returns the place after it.
+    ///
+    /// # Errors
+    /// As [`List::erase`].
+    pub fn erase(&self, at: GlobalAddress) -> Result<GlobalAddress> {
+        self.list.erase(at)
+    }
+
+    /// The value at an address.
+    ///
+    /// # Errors
+    /// As [`List::read`].
+    pub fn get(&self, at: GlobalAddress) -> Result<T> {
+        T::read_from_bytes(&self.list.read(at)?).map_err(|_| Error::Invalid("the element of the list has another type"))
+    }
+
+    /// Copies of all values. Cost: three round trips for each.
+    ///
+    /// # Errors
+    /// As [`List::elements`].
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.list.elements()?.into_iter().map(|at| self.get(at)).collect()
+    }
+
+    /// Puts the values into another order, equal ones as they were. Cost: as [`to_vec`](Self::to_vec), and one more.
+    ///
+    /// # Errors
+    /// As [`List::elements`].
+    pub fn sort_by(&self, mut compare: impl FnMut(&T, &T) -> core::cmp::Ordering) -> Result<()> {
+        let elements = self.list.elements()?.into_iter();
+        let mut values = elements.map(|at| Ok((self.get(at)?, at))).collect::<Result<Vec<_>>>()?;
+        values.sort_by(|(one, _), (other, _)| compare(one, other));
+        self.list.relink(&values.into_iter().map(|(_, at)| at).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,353 @@
+//! Vectors, deques, lists and spread bytes beside the standard library's, each on ranks of chance.
+
+#[allow(dead_code)]
+mod common;
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use std::collections::VecDeque;
+
+use common::{Chance, RANKS, operations};
+use pelago_base::{Event, GlobalAddress, Rank};
+use pelago_containers::{Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, List, Place, Sequence, Source};
+use pelago_rma::{Error, GlobalPtr, World};
+use support::{PLATFORMS, Passed, Platform, run, run_counted};
+
+/// All bytes of a sequence.
+fn all(sequence: &Sequence<'_, '_>) -> Vec<u8> {
+    let mut bytes = vec![0; sequence.bytes().unwrap() as usize];
+    sequence.read(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// Bytes of a length that is often short, and sometimes long enough to move things far.
+fn some(chance: &mut Chance) -> Vec<u8> {
+    let bound = if chance.below(20) == 0 { 600 } else { 20 };
+    chance.bytes(bound)
+}
+
+fn generated(world: &World, form: Form, platform: Platform) {
+    let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+    let mut chance = Chance::of(world, form as u64);
+    let mut other = Sequence::create(&heap, form, chance.rank(), 10).unwrap();
+    let mut sequence = Sequence::create(&heap, form, chance.rank(), chance.below(50)).unwrap();
+    let (mut model, mut second) = (VecDeque::<u8>::new(), VecDeque::<u8>::new());
+    for round in 0..operations(platform) {
+        let at = chance.below(model.len() as u64 + 1);
+        let count = chance.below(12).min(model.len() as u64 - at);
+        match chance.below(16) {
+            0..4 => {
+                let bytes = some(&mut chance);
+                assert_eq!(sequence.insert(Place::At(at), &[Source::Bytes(&bytes)]), Ok(at));
+                bytes.iter().rev().for_each(|&byte| model.insert(at as usize, byte));
+            }
+            4 => {
+                let bytes = some(&mut chance);
+                sequence.insert(Place::Back, &[Source::Bytes(&bytes)]).unwrap();
+                model.extend(bytes);
+            }
+            5 => {
+                let bytes = some(&mut chance);
+                sequence.insert(Place::Front, &[Source::Bytes(&bytes)]).unwrap();
+                bytes.iter().rev().for_each(|&byte| model.push_front(byte));
+            }
+            6 => {
+                // A part of itself.
+                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| Source::Global(from, bytes));
+                let place = chance.below(model.len() as u64 + 1);
+                let bytes: Vec<u8> = model.iter().skip(at as usize).take(count as usize).copied().collect();
+                sequence.insert(Place::At(place), &pieces).unwrap();
+                bytes.iter().rev().for_each(|&byte| model.insert(place as usize, byte));
+            }
+            7..11 => {
+                sequence.erase(at, count).unwrap();
+                drop(model.drain(at as usize..(at + count) as usize));
+            }
+            11 => {
+                let popped = sequence.pop_back(count).unwrap();
+                model.truncate(model.len() - popped as usize);
+                let popped = sequence.pop_front(count).unwrap();
+                drop(model.drain(..popped as usize));
+            }
+            12 => {
+                let bytes: Vec<u8> = chance.bytes(count + 1);
+                sequence.overwrite(at, Source::Bytes(&bytes)).unwrap();
+                bytes.iter().enumerate().for_each(|(index, &byte)| model[at as usize + index] = byte);
+            }
+            13 => {
+                sequence.swap(&other).unwrap();
+                std::mem::swap(&mut model, &mut second);
+            }
+            14 if round % 5 == 0 => {
+                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| Source::Global(from, bytes));
+                match chance.below(3) {
+                    0 => {
+                        other.assign(&pieces).unwrap();
+                        second = model.iter().skip(at as usize).take(count as usize).copied().collect();
+                    }
+                    1 => {
+                        sequence.assign(&pieces).unwrap();
+                        model = model.iter().skip(at as usize).take(count as usize).copied().collect();
+                    }
+                    _ => {
+                        sequence.clear().unwrap();
+                        model.clear();
+                    }
+                }
+            }
+            14 => {
+                sequence.reserve(at + 30).unwrap();
+                assert!(sequence.capacity().unwrap() >= at + 30);
+            }
+            _ => {
+                assert_eq!(all(&sequence), model.make_contiguous(), "{platform:?} {form:?}");
+                std::mem::swap(&mut sequence, &mut other);
+                std::mem::swap(&mut model, &mut second);
+            }
+        }
+        if model.len() > 2000 {
+            sequence.clear().unwrap();
+            model.clear();
+        }
+    }
+    assert_eq!(all(&sequence), model.make_contiguous());
+    assert_eq!(all(&other), second.make_contiguous());
+    for gone in [sequence, other] {
+        gone.destroy().unwrap();
+        assert!(matches!(gone.bytes(), Err(Error::Invalid(_))));
+    }
+    world.barrier().unwrap();
+}
+
+#[test]
+fn a_vector_does_what_a_vector_does() {
+    PLATFORMS.into_iter().for_each(|platform| run(platform, RANKS, |world| generated(world, Form::Vector, platform)));
+}
+
+#[test]
+fn a_deque_does_what_a_deque_does() {
+    PLATFORMS.into_iter().for_each(|platform| run(platform, RANKS, |world| generated(world, Form::Deque, platform)));
+}
+
+/// Operations that a rank has handed to its transport.
+fn posted(passed: &Passed) -> u64 {
+    let counters = passed.lock().unwrap();
+    [Event::PutPosted, Event::GetPosted, Event::CopyPosted, Event::AtomicPosted].into_iter().map(|event| counters.of(event)).sum()
+}
+
+/// To erase or insert in the middle costs a few operations, not one for each byte, whatever the distance.
+#[test]
+fn what_moves_moves_as_a_whole() {
+    const BYTES: u64 = 100_000;
+    run_counted(Platform::Remote, 2, |world, passed| {
+        let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+        if world.rank() == Rank::new(0) {
+            for form in [Form::Vector, Form::Deque] {
+                let sequence = Sequence::create(&heap, form, Rank::new(1), 2 * BYTES).unwrap();
+                let bytes: Vec<u8> = (0..BYTES).map(|byte| byte as u8).collect();
+                sequence.insert(Place::Back, &[Source::Bytes(&bytes)]).unwrap();
+                let before = posted(passed);
+                sequence.erase(BYTES / 2 - 100, 8).unwrap();
+                sequence.insert(Place::At(BYTES / 2 - 100), &[Source::Bytes(&[7; 8])]).unwrap();
+                let posted = posted(passed) - before;
+                assert!((4..50).contains(&posted), "{posted} operations");
+                let mut expected = bytes;
+                expected[BYTES as usize / 2 - 100..BYTES as usize / 2 - 92].fill(7);
+                assert!(all(&sequence) == expected);
+            }
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn past_the_end_there_is_nothing() {
+    run(Platform::Remote, 2, |world| {
+        let heap = GlobalHeap::new(world, 1 << 14).unwrap();
+        let vector = GlobalVector::<u32>::new(&heap, world.rank().next(2), 2).unwrap();
+        vector.extend_from_slice(&[1, 2, 3]).unwrap();
+        let invalid = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Invalid(_))), "{result:?}");
+        invalid(vector.get(3).map(drop));
+        invalid(vector.range(2, 2).map(drop));
+        invalid(vector.range(u64::MAX / 4, 1).map(drop));
+        invalid(vector.range(u64::MAX, 1).map(drop));
+        invalid(vector.set(3, 1));
+        invalid(vector.insert(4, &[1]));
+        invalid(vector.erase(1, 3));
+        invalid(vector.erase(1, u64::MAX / 4));
+        invalid(GlobalVector::<u32>::open(&heap, heap.allocate(world.rank(), 40).unwrap()).unwrap().len().map(drop));
+        invalid(GlobalDeque::<u32>::open(&heap, vector.address()).unwrap().len().map(drop));
+        invalid(List::open(&heap, vector.address()).unwrap().len().map(drop));
+        assert!(GlobalVector::<u32>::open(&heap, GlobalAddress::NULL).is_err());
+        assert_eq!(vector.to_vec(), Ok(vec![1, 2, 3]));
+        // Without memory, all is as before.
+        assert!(matches!(vector.reserve(1 << 14), Err(Error::NoMemory { .. })));
+        assert!(matches!(vector.extend_from_slice(&[9; 4000]), Err(Error::NoMemory { .. })));
+        assert_eq!(vector.to_vec(), Ok(vec![1, 2, 3]));
+        world.barrier().unwrap();
+    });
+}
+
+/// A vector that one rank has made and others change in turn.
+#[test]
+fn others_open_what_one_has_made() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+            let mut address = [0];
+            if world.rank() == Rank::new(1) {
+                address[0] = GlobalDeque::<u64>::new(&heap, Rank::new(2), 1).unwrap().address().bits();
+            }
+            world.broadcast(Rank::new(1), &mut address).unwrap();
+            let deque = GlobalDeque::<u64>::open(&heap, GlobalAddress::from_bits(address[0])).unwrap();
+            for turn in world.ranks() {
+                if turn == world.rank() {
+                    deque.push_back(u64::from(turn)).unwrap();
+                    deque.push_front(100 + u64::from(turn)).unwrap();
+                }
+                world.barrier().unwrap();
+            }
+            assert_eq!(deque.to_vec(), Ok(vec![103, 102, 101, 100, 0, 1, 2, 3]));
+            world.barrier().unwrap();
+            if world.rank() == Rank::new(3) {
+                assert_eq!((deque.pop_front(), deque.pop_back()), (Ok(Some(103)), Ok(Some(3))));
+                deque.clear().unwrap();
+                assert_eq!((deque.pop_front(), deque.pop_back(), deque.is_empty()), (Ok(None), Ok(None), Ok(true)));
+                deque.destroy().unwrap();
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_list_does_what_a_list_does() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+            let mut chance = Chance::of(world, 9);
+            let lists = [0, 1].map(|_| GlobalList::<u64>::new(&heap, chance.rank()).unwrap());
+            // Each value with its address.
+            let mut models: [Vec<(u64, GlobalAddress)>; 2] = Default::default();
+            for _ in 0..operations(platform) / 4 {
+                let which = chance.below(2) as usize;
+                let (list, model) = (&lists[which], &mut models[which]);
+                let at = chance.below(model.len() as u64 + 1) as usize;
+                let place = model.get(at).map_or(list.end(), |&(_, address)| address);
+                match chance.below(if model.len() > 50 { 9 } else { 13 }) {
+                    0..3 if at < model.len() => {
+                        let after = model.get(at + 1).map_or(list.end(), |&(_, address)| address);
+                        assert_eq!(list.erase(place), Ok(after));
+                        model.remove(at);
+                    }
+                    3 => {
+                        list.sort_by(|one, other| (one % 10).cmp(&(other % 10))).unwrap();
+                        model.sort_by_key(|(value, _)| value % 10);
+                    }
+                    4 => {
+                        // A run of elements to the other list.
+                        let count = chance.below(5).min((model.len() - at) as u64) as usize;
+                        let end = model.get(at + count).map_or(list.end(), |&(_, address)| address);
+                        let moved: Vec<_> = model.drain(at..at + count).collect();
+                        let target = chance.below(models[1 - which].len() as u64 + 1) as usize;
+                        let before = models[1 - which].get(target).map_or(lists[1 - which].end(), |&(_, address)| address);
+                        lists[1 - which].bytes().splice(before, &list.bytes(), place, end).unwrap();
+                        models[1 - which].splice(target..target, moved);
+                    }
+                    5 if chance.below(10) == 0 => {
+                        list.bytes().clear().unwrap();
+                        model.clear();
+                    }
+                    6 => {
+                        list.bytes().swap(&lists[1 - which].bytes()).unwrap();
+                        models.swap(0, 1);
+                    }
+                    7 => {
+                        list.bytes().retain(|before, bytes| before != Some(bytes) && bytes[0] != 3).unwrap();
+                        model.retain(|(value, _)| value % 256 != 3);
+                        model.dedup_by_key(|(value, _)| *value);
+                    }
+                    8 => {
+                        // One element to another place of the same list.
+                        if at < model.len() {
+                            let moved = model[at];
+                            let end = model.get(at + 1).map_or(list.end(), |&(_, address)| address);
+                            let target = chance.below(model.len() as u64 + 1) as usize;
+                            let before = model.get(target).map_or(list.end(), |&(_, address)| address);
+                            list.bytes().splice(before, &list.bytes(), moved.1, end).unwrap();
+                            if target != at && target != at + 1 {
+                                model.remove(at);
+                                model.insert(target - usize::from(target > at), moved);
+                            }
+                        }
+                    }
+                    _ => {
+                        let value = chance.below(40);
+                        let address = list.insert(place, value, chance.rank()).unwrap();
+                        model.insert(at, (value, address));
+                    }
+                }
+                if chance.below(10) == 0 {
+                    for (list, model) in lists.iter().zip(&models) {
+                        assert_eq!(list.to_vec(), Ok(model.iter().map(|&(value, _)| value).collect::<Vec<_>>()));
+                        assert_eq!(list.bytes().len(), Ok(model.len() as u64));
+                        let mut back: Vec<_> = model.iter().map(|&(_, address)| address).collect();
+                        back.insert(0, list.end());
+                        back.windows(2).for_each(|pair| assert_eq!(list.bytes().before(pair[1]), Ok(pair[0])));
+                    }
+                }
+            }
+            lists[0].bytes().assign(&lists[1].bytes(), &lists[1].bytes().elements().unwrap()).unwrap();
+            assert_eq!(lists[0].to_vec(), lists[1].to_vec());
+            let end = lists[0].end();
+            assert!(lists[0].erase(end).is_err() && lists[0].get(end).is_err() && lists[0].erase(lists[1].end()).is_err());
+            lists.iter().for_each(|list| list.bytes().destroy().unwrap());
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn bytes_are_spread_over_ranks() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            const BYTES: usize = 1000;
+            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+            let mut chance = Chance::of(world, 4);
+            let whole = GlobalBytes::create(&heap, chance.rank(), 1 + chance.below(300), BYTES as u64).unwrap();
+            let mut model = vec![0u8; BYTES];
+            whole.write(0, Source::Bytes(&model)).unwrap();
+            let aside = heap.allocate(chance.rank(), BYTES as u64).unwrap();
+            for _ in 0..operations(platform) / 10 {
+                let offset = chance.below(BYTES as u64 + 1);
+                let bytes = chance.bytes(BYTES as u64 - offset + 1);
+                let (start, end) = (offset as usize, offset as usize + bytes.len());
+                match chance.below(3) {
+                    0 => {
+                        whole.write(offset, Source::Bytes(&bytes)).unwrap();
+                        model[start..end].copy_from_slice(&bytes);
+                    }
+                    1 => {
+                        whole.copy_to(offset, aside, bytes.len() as u64).unwrap();
+                        let mut found = vec![0; bytes.len()];
+                        if !bytes.is_empty() {
+                            world.get_into(GlobalPtr::from_address(aside).unwrap(), &mut found).unwrap();
+                        }
+                        assert_eq!(found, model[start..end]);
+                    }
+                    _ => {
+                        let mut found = vec![0; bytes.len()];
+                        whole.read(offset, &mut found).unwrap();
+                        assert_eq!(found, model[start..end]);
+                    }
+                }
+            }
+            assert!(whole.read(1, &mut [0; BYTES]).is_err() && whole.write(u64::MAX, Source::Bytes(&[1])).is_err());
+            assert!(GlobalBytes::create(&heap, world.rank(), 0, 5).is_err());
+            assert!(GlobalBytes::open(&heap, whole.parts().to_vec(), 1, BYTES as u64).is_err());
+            whole.destroy().unwrap();
+            world.barrier().unwrap();
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! Waiting to be told that something has changed.
+//!
+//! Who waits stands in a list whose two ends are a word at the home, and whose links are in the memory of those who stand in it.
+//!
+//! - **L1** The list is read and changed only by who has the token to write; so nobody else does meanwhile.
+//! - **L2** A rank that waits was entered before it released the variable; whoever changes the data has the token after that, and finds it.
+//! - **L3** Who mends the lock tells every living rank, and the list of the new epoch is empty. So what a lost rank has left of the list
+//!   is never used. To be told for no reason is allowed: who waits looks again.
+
+use pelago_base::Rank;
+use pelago_rma::Result;
+
+use crate::memory::{AFTER, BELL, Memory, Place, Waited, sleepers};
+use crate::queue::{Member, Patience};
+use crate::word::{Epoch, Sleepers};
+
+impl<M: Memory> Member<M> {
+    /// Enters this rank, which writes, in the list; returns the epoch of the list.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn enlist(&self) -> Result<Epoch> {
+        // Before the epoch is read: whoever mends the lock after that tells this rank.
+        self.memory.set_own(BELL, 0);
+        let epoch = self.epoch()?;
+        let me = self.memory.me();
+        let listed = self.listed(epoch)?;
+        if let Some(Sleepers { last, .. }) = listed {
+            let linked = self.memory.store(Place { rank: last, word: AFTER }, u64::from(me));
+            if self.unless_lost(linked)?.is_none() {
+                return Ok(epoch);
+            }
+        }
+        self.list(epoch, Some(Sleepers { first: listed.map_or(me, |listed| listed.first), last: me }))?;
+        Ok(epoch)
+    }
+
+    /// Waits until this rank is told; `false` if its time is over.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn sleep(&self, patience: Patience) -> Result<bool> {
+        match self.wait(BELL, patience, |bell| bell != 0)? {
+            Waited::Seen(_) => Ok(true),
+            Waited::Lost => self.attend(None).map(|()| true),
+            Waited::Late => Ok(false),
+        }
+    }
+
+    /// Takes this rank, which writes and was not told in time, out of the list of an epoch.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn withdraw(&self, epoch: Epoch) -> Result<()> {
+        let withdrawn = self.find_and_withdraw(epoch);
+        self.unless_lost(withdrawn).map(drop)
+    }
+
+    /// Tells the first in the list, or all; returns how many.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn tell(&self, all: bool) -> Result<u32> {
+        let told = self.tell_listed(all);
+        // After a loss all are told by whoever mends the lock.
+        Ok(self.unless_lost(told)?.unwrap_or(0))
+    }
+
+    fn tell_listed(&self, all: bool) -> Result<u32> {
+        let epoch = self.epoch()?;
+        let Some(Sleepers { mut first, last }) = self.listed(epoch)? else { return Ok(0) };
+        let mut told = 0;
+        loop {
+            let next = if first == last { None } else { Some(self.after(first)?) };
+            let rest = next.filter(|_| !all).map(|first| Sleepers { first, last });
+            if told == 0 {
+                self.list(epoch, rest)?;
+            }
+            self.memory.store(Place { rank: first, word: BELL }, 1)?;
+            told += 1;
+            match next {
+                Some(next) if all => first = next,
+                _ => return Ok(told),
+            }
+        }
+    }
+
+    fn find_and_withdraw(&self, epoch: Epoch) -> Result<()> {
+        let me = self.memory.me();
+        if self.memory.own(BELL) != 0 || self.epoch()? != epoch {
+            return Ok(());
+        }
+        let Some(Sleepers { first, last }) = self.listed(epoch)? else { return Ok(()) };
+        let (mut before, mut node) = (None, first);
+        while node != me {
+            if node == last {
+                return Ok(());
+            }
+            (before, node) = (Some(node), self.after(node)?);
+        }
+        let next = if me == last { None } else { Some(self.after(me)?) };
+        match (before, next) {
+            (None, next) => self.list(epoch, next.map(|first| Sleepers { first, last })),
+            (Some(before), None) => self.list(epoch, Some(Sleepers { first, last: before })),
+            (Some(before), Some(next)) => self.memory.store(Place { rank: before, word: AFTER }, u64::from(next)),
+        }
+    }
+
+    fn epoch(&self) -> Result<Epoch> {
+        Ok(self.open()?.epoch)
+    }
+
+    fn listed(&self, epoch: Epoch) -> Result<Option<Sleepers>> {
+        Ok(Sleepers::of_word(self.memory.load(self.at_home(sleepers(epoch)))?, epoch))
+    }
+
+    fn list(&self, epoch: Epoch, sleepers_now: Option<Sleepers>) -> Result<()> {
+        self.memory.store(self.at_home(sleepers(epoch)), Sleepers::word(sleepers_now, epoch))
+    }
+
+    /// Who stands after a rank in the list that is not the last.
+    fn after(&self, rank: Rank) -> Result<Rank> {
+        let word = self.memory.load(Place { rank, word: AFTER })?;
+        Ok(Rank::new((word as u32) % self.memory.size()))
+    }
+}

@@ -1,0 +1,205 @@
+//! What has changed in a region: a ring of notes at rank 0, to which whoever releases adds, and which whoever acquires reads from where it
+//! has stopped.
+//!
+//! - **N1** A note is one word. It says in which lap of the ring it was written, so that one that is not written yet, or was overwritten, is
+//!   told from the one that is looked for.
+//! - **N2** Places are given out by one atomic, after what they tell of has come to its homes.
+//! - **N3** Who has missed notes, because the ring has gone round or a rank was lost before it wrote one, takes every page for changed.
+
+use core::ops::Range;
+
+use pelago_base::Rank;
+use pelago_rma::{GlobalPtr, Result, Symmetric, World};
+
+const LAST_BITS: u32 = 15;
+const LAP_BITS: u32 = 8;
+const PAGE_BITS: u32 = u64::BITS - 2 * LAST_BITS - LAP_BITS;
+const LAST_MASK: u64 = (1 << LAST_BITS) - 1;
+const LAP_MASK: u64 = (1 << LAP_BITS) - 1;
+
+/// Says that any page may have changed.
+const ALL_PAGES: u64 = (1 << PAGE_BITS) - 1;
+
+/// Pages of a region, at most.
+pub(super) const PAGES_MAX: usize = ALL_PAGES as usize - 1;
+
+/// Notes of the ring, from and to, whatever the number of pages.
+const NOTES: Range<usize> = 1 << 10..1 << 16;
+
+/// Words before the ring: the number of notes that have a place, on a line of its own.
+const FIRST: usize = 8;
+
+/// What has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Elements of a page.
+    Page(usize, Range<usize>),
+    /// Any.
+    All,
+}
+
+impl Change {
+    /// As a word that is written in a lap.
+    fn word(&self, lap: u64) -> u64 {
+        let (page, first, last) = match self {
+            Self::Page(page, elements) => (*page as u64, elements.start as u64, elements.end as u64 - 1),
+            Self::All => (ALL_PAGES, 0, 0),
+        };
+        ((page << LAST_BITS | first) << LAST_BITS | last) << LAP_BITS | lap
+    }
+
+    /// What a word says, and in which lap.
+    fn of_word(word: u64) -> (Self, u64) {
+        let (last, first) = (word >> LAP_BITS & LAST_MASK, word >> (LAP_BITS + LAST_BITS) & LAST_MASK);
+        let change = match word >> (LAP_BITS + 2 * LAST_BITS) {
+            ALL_PAGES => Self::All,
+            page => Self::Page(page as usize, first as usize..last as usize + 1),
+        };
+        (change, word & LAP_MASK)
+    }
+}
+
+/// The notes, as a rank reaches them.
+pub(super) struct Log<'w> {
+    world: &'w World,
+    /// Where the number of notes lies, and the ring after it.
+    at: GlobalPtr<u64>,
+    ring: usize,
+    /// Up to where this rank has read.
+    read: u64,
+    /// What it has written itself since, which is no news.
+    own: Vec<Range<u64>>,
+    buffer: Vec<u64>,
+    sent: u64,
+    seen: u64,
+    _words: Symmetric<'w, u64>,
+}
+
+impl<'w> Log<'w> {
+    /// For a region of so many pages. Collective.
+    pub(super) fn new(world: &'w World, pages: usize) -> Result<Self> {
+        let ring = (4 * pages).next_power_of_two().clamp(NOTES.start, NOTES.end);
+        let words = world.alloc(FIRST + ring)?;
+        let at = words.at(Rank::new(0), 0);
+        Ok(Self { world, at, ring, read: 0, own: Vec::new(), buffer: Vec::new(), sent: 0, seen: 0, _words: words })
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Notes changes that have come to their homes.
+    pub(super) fn append(&mut self, changes: &[Change]) -> Result<()> {
+        let all = [Change::All];
+        let changes = if changes.len() > self.ring / 4 { &all } else { changes };
+        if changes.is_empty() || self.world.size() == 1 {
+            return Ok(());
+        }
+        let count = changes.len() as u64;
+        let start = self.world.fetch_add(self.at, count)?.wait()?;
+        let numbered = (start..).zip(changes);
+        let words: Vec<u64> = numbered.map(|(number, change)| change.word(self.lap(number))).collect();
+        let mut rest = &words[..];
+        let mut last = None;
+        for place in self.places(start..start + count) {
+            let (now, later) = rest.split_at(place.len());
+            last.replace(self.world.put(self.at.add((FIRST + place.start) as u64), now)?).map_or(Ok(()), |put| put.wait())?;
+            rest = later;
+        }
+        last.map_or(Ok(()), |put| put.wait())?;
+        self.own.push(start..start + count);
+        self.sent += count;
+        Ok(())
+    }
+
+    /// Reads what others have noted since.
+    pub(super) fn follow(&mut self, mut tell: impl FnMut(Change)) -> Result<()> {
+        let end = self.world.fetch(self.at)?.wait()?;
+        let news = self.read..end;
+        self.read = end;
+        let own = std::mem::take(&mut self.own);
+        let known: u64 = own.iter().map(|range| range.end - range.start).sum();
+        if known == news.end - news.start {
+            return Ok(());
+        }
+        if news.end - news.start > self.ring as u64 {
+            tell(Change::All);
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize((news.end - news.start) as usize, 0);
+        let mut rest = &mut buffer[..];
+        for place in self.places(news.clone()) {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(place.len());
+            self.world.get_into(self.at.add((FIRST + place.start) as u64), now)?;
+            rest = later;
+        }
+        for (number, &word) in news.zip(&buffer) {
+            if own.iter().any(|range| range.contains(&number)) {
+                continue;
+            }
+            self.seen += 1;
+            match self.await_note(number, word)? {
+                Some(change) => tell(change),
+                None => {
+                    tell(Change::All);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// The note of a number, once it is written; nothing if it never will be, or was overwritten.
+    fn await_note(&self, number: u64, mut word: u64) -> Result<Option<Change>> {
+        let (lap, before) = (self.lap(number), number.checked_sub(self.ring as u64).map_or(0, |before| self.lap(before)));
+        loop {
+            let (change, found) = Change::of_word(word);
+            if found == lap {
+                return Ok(Some(change));
+            }
+            if found != before || self.world.losses() > 0 {
+                return Ok(None);
+            }
+            if let Some(fault) = self.world.fault() {
+                return Err(fault.into());
+            }
+            self.world.progress();
+            word = self.world.get(self.at.add((FIRST + number as usize % self.ring) as u64))?;
+        }
+    }
+
+    /// The lap in which the note of a number is written; never 0, which is that of fresh memory.
+    fn lap(&self, number: u64) -> u64 {
+        number / self.ring as u64 % LAP_MASK + 1
+    }
+
+    /// Where the notes of some numbers lie in the ring.
+    fn places(&self, numbers: Range<u64>) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (start, count) = (numbers.start as usize % self.ring, (numbers.end - numbers.start) as usize);
+        let first = count.min(self.ring - start);
+        [start..start + first, 0..count - first].into_iter().filter(|place| !place.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_a_word() {
+        for (page, elements) in [(0, 0..1), (PAGES_MAX, 0..1 << 15), (77, 5..6)] {
+            for lap in [1, 255] {
+                let change = Change::Page(page, elements.clone());
+                assert_eq!(Change::of_word(change.word(lap)), (change, lap));
+            }
+        }
+        assert_eq!(Change::of_word(Change::All.word(3)), (Change::All, 3));
+        assert_eq!(Change::of_word(0).1, 0, "fresh memory is no note");
+    }
+}

@@ -1,0 +1,331 @@
+//! Release consistency: memory that all ranks read and write between meetings, and that they bring up to date when they meet.
+
+mod log;
+mod pages;
+mod statistics;
+
+use core::ops::Range;
+
+use pelago_base::Rank;
+use pelago_rma::{Error, Pod, Result, World};
+
+use crate::{Shared, WriteGuard};
+use log::Log;
+use pages::Pages;
+pub use pages::Ranges;
+pub use statistics::RegionStatistics;
+
+/// Elements of a page, at most, so that a word tells which of them have changed.
+const PAGE_LENGTH_MAX: usize = 1 << 15;
+
+/// Bytes of a page unless a program says how many elements.
+const PAGE_BYTES: usize = 4096;
+
+/// Which rank holds what was released of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Homes {
+    /// Each rank that of as many pages that follow each other.
+    #[default]
+    Blocks,
+    /// Ranks by turns.
+    Cyclic,
+    /// One rank that of all.
+    At(Rank),
+}
+
+impl Homes {
+    /// The home of a page.
+    pub fn of(self, page: usize, pages: usize, ranks: u32) -> Rank {
+        match self {
+            Self::Blocks => Rank::new((page / pages.div_ceil(ranks as usize).max(1)) as u32),
+            Self::Cyclic => Rank::new((page % ranks as usize) as u32),
+            Self::At(rank) => rank,
+        }
+    }
+}
+
+/// What becomes of a page that others have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coherence {
+    /// It is brought when it is used next.
+    #[default]
+    Invalidate,
+    /// If it was ever used here, it is brought at once.
+    Update,
+}
+
+/// How a region is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegionSettings {
+    /// Elements of a page: of the unit that is brought, and of which a twin is kept. 4 KiB if it is not said; at most 32,768.
+    pub page_length: Option<usize>,
+    /// Which rank holds what was released of a page.
+    pub homes: Homes,
+    /// What becomes of a page that others have changed.
+    pub coherence: Coherence,
+}
+
+/// An array that all ranks have, with release consistency: what a rank writes it keeps until it releases, and what others have released
+/// it sees once it acquires.
+///
+/// A rank reads and writes ranges of a copy of its own. What it writes is found by comparing with a twin, and goes to the home of the page
+/// element by element; so several ranks may write to one page at once, if not to the same elements. When two write the same element between
+/// two meetings, it becomes one of the values. Ranges borrow the region, so that none outlives a meeting.
+///
+/// Ranks meet by [`barrier`](Self::barrier), or one after another in [`sections`](Self::acquire). Other ways to order them serve as well,
+/// a [`Shared`](crate::Shared) or a message, with [`publish`](Self::publish) before and [`refresh`](Self::refresh) after.
+///
+/// ```
+/// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+/// # use pelago_dsm::{Region, RegionSettings};
+/// let mut field = Region::<f64>::new(world, 1 << 20, RegionSettings::default())?;
+/// let me = world.rank().index() * 1000;
+/// field.write(me..me + 1000)?.fill(1.0);
+/// field.barrier()?;                                                  // all that was written is seen by all
+/// let sum: f64 = field.read(0..5000)?.iter().sum();                  // pages that others have written travel now
+/// let ([left], [mine]) = field.access([me + 1000..me + 1001], [me..me + 1000])?;
+/// mine[999] += left[0];
+/// let mut section = field.acquire()?;                                // alone
+/// section.write(0..1)?[0] += sum;
+/// section.release()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Cost: nothing is proportional to how much of the region is cached, but to what was written and what others have changed.
+///
+/// # Loss of ranks
+/// What was released of a page is lost with its home: whoever needs it gets `PeerLost`; so does everybody if rank 0 is lost, where it is noted
+/// what has changed.
+pub struct Region<'w, T: Pod> {
+    lock: Shared<'w, u64>,
+    pages: Pages<'w, T>,
+    log: Log<'w>,
+    coherence: Coherence,
+}
+
+/// A region, while no other rank is in a section of it; made by [`Region::acquire`].
+///
+/// Dropped, it releases; what fails then is told by nobody. Dropped while its thread panics, what was written stays here until the rank
+/// releases again.
+pub struct Section<'g, 'w, T: Pod> {
+    inside: Option<(&'g mut Pages<'w, T>, &'g mut Log<'w>)>,
+    guard: Option<WriteGuard<'g, 'w, u64>>,
+}
+
+impl<'w, T: Pod> Region<'w, T> {
+    /// A region of so many elements, all zero. Collective; arguments are the same everywhere.
+    ///
+    /// Memory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
+    /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
+    ///
+    /// # Errors
+    /// As [`World::alloc`]; there are no elements, or more pages than 67,108,862, or elements in a page than 32,768.
+    pub fn new(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
+        let RegionSettings { page_length, homes, coherence } = settings;
+        let page_length = page_length.unwrap_or((PAGE_BYTES / size_of::<T>().max(1)).max(1));
+        if !(1..=PAGE_LENGTH_MAX).contains(&page_length) || length == 0 {
+            return Err(Error::Invalid("a region has elements, and a page of it from 1 to 32,768"));
+        }
+        if length.div_ceil(page_length) > log::PAGES_MAX {
+            return Err(Error::TooMany { what: "pages of a region", limit: log::PAGES_MAX });
+        }
+        if let Homes::At(rank) = homes
+            && rank.number() >= world.size()
+        {
+            return Err(Error::Invalid("the home of a region is no rank of the job"));
+        }
+        let lock = Shared::new(world, Rank::new(0), 0)?;
+        let pages = Pages::new(world, length, page_length, homes)?;
+        let log = Log::new(world, pages.count())?;
+        world.barrier()?;
+        Ok(Self { lock, pages, log, coherence })
+    }
+
+    /// Releases, meets all ranks, and acquires: each sees all that any has written before. Collective.
+    ///
+    /// Cost: what was written travels to its homes, then a barrier, then a round trip to rank 0 and the notes of what has changed.
+    ///
+    /// # Errors
+    /// A home is lost; the job is at fault.
+    pub fn barrier(&mut self) -> Result<()> {
+        self.publish()?;
+        self.pages.world().barrier()?;
+        self.refresh()
+    }
+
+    /// Acquires: waits until no other rank is in a section, and sees all that was released before.
+    ///
+    /// Cost: that of [`Shared::write`] for a variable without data, then that of [`refresh`](Self::refresh).
+    ///
+    /// # Errors
+    /// As [`refresh`](Self::refresh).
+    pub fn acquire(&mut self) -> Result<Section<'_, 'w, T>> {
+        let Self { lock, pages, log, coherence } = self;
+        let guard = lock.write()?;
+        refresh(pages, log, *coherence)?;
+        Ok(Section { inside: Some((pages, log)), guard: Some(guard) })
+    }
+
+    /// Brings what was written to the homes, for whoever refreshes after this. For ranks that are ordered by other means than the region's.
+    ///
+    /// Cost: a message for each run of elements that have changed, all at once, then two round trips to rank 0 if there were any.
+    ///
+    /// # Errors
+    /// A home is lost; the job is at fault.
+    pub fn publish(&mut self) -> Result<()> {
+        publish(&mut self.pages, &mut self.log)
+    }
+
+    /// Learns what others have published before; what was written here is published first. For ranks that are ordered by other means than the
+    /// region's.
+    ///
+    /// Cost: a round trip to rank 0, and one for the notes if there are any.
+    ///
+    /// # Errors
+    /// A home is lost; the job is at fault.
+    pub fn refresh(&mut self) -> Result<()> {
+        refresh(&mut self.pages, &mut self.log, self.coherence)
+    }
+
+    /// Declares that this rank alone uses the elements of a range, until it [gives](Self::give) them: what it writes to pages that lie in it
+    /// as a whole stays here when it releases. No twin is kept of them, and nothing compared.
+    ///
+    /// # Errors
+    /// The range reaches past the end; a page of it cannot be brought.
+    pub fn keep(&mut self, range: Range<usize>) -> Result<()> {
+        self.pages.keep(range)
+    }
+
+    /// Has what was written to pages that lie in a range as a whole, and were kept, released with the rest from now on.
+    ///
+    /// # Errors
+    /// The range reaches past the end.
+    pub fn give(&mut self, range: Range<usize>) -> Result<()> {
+        self.pages.give(range)
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Never: a region has elements.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Elements of a page.
+    pub fn page_length(&self) -> usize {
+        self.pages.page_length()
+    }
+
+    /// Which rank holds what was released of the page of an element.
+    ///
+    /// # Panics
+    /// There is no such element.
+    pub fn home(&self, element: usize) -> Rank {
+        self.pages.home(element)
+    }
+
+    /// What the region has cost this rank so far.
+    pub fn statistics(&self) -> RegionStatistics {
+        RegionStatistics { notes_sent: self.log.sent(), notes_seen: self.log.seen(), ..self.pages.statistics() }
+    }
+
+    /// What the region is and what it has cost, in a line for people.
+    pub fn explain(&self) -> String {
+        let (length, pages, page, coherence) = (self.len(), self.pages.count(), self.page_length(), self.coherence);
+        let (bytes, here) = (size_of::<T>(), self.pages.homed());
+        let policy = match coherence {
+            Coherence::Invalidate => "brought when they are used",
+            Coherence::Update => "brought at once",
+        };
+        let shape = format!("{length} elements of {bytes} bytes in {pages} pages of {page}, {here} at home here");
+        format!("{shape}; changed pages are {policy}; {}", self.statistics())
+    }
+}
+
+impl<T: Pod> Section<'_, '_, T> {
+    /// Releases what was written, lets the next in, and tells whether that went well.
+    ///
+    /// # Errors
+    /// A home is lost; the job is at fault.
+    pub fn release(mut self) -> Result<()> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let published = match self.inside.take() {
+            Some((pages, log)) => publish(pages, log),
+            None => Ok(()),
+        };
+        let released = self.guard.take().map_or(Ok(()), WriteGuard::release);
+        published.and(released)
+    }
+}
+
+impl<T: Pod> Drop for Section<'_, '_, T> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _whoever_needs_it_is_told = self.leave();
+        }
+    }
+}
+
+/// The ways to elements, which are the same with and without a section.
+macro_rules! ways {
+    ([$($life:lifetime),+] $owner:ty, |$this:ident| $pages:expr) => {
+        impl<$($life,)+ T: Pod> $owner {
+            /// Elements, to read: as they were when this rank acquired last, and with what it has written since.
+            ///
+            /// Cost: for each page that others have changed since it was here, a round trip to its home, in which travels what they may have
+            /// changed.
+            ///
+            /// # Errors
+            /// The range reaches past the end; the home of a page is lost; the job is at fault.
+            pub fn read(&mut self, range: Range<usize>) -> Result<&[T]> {
+                let ([read], []) = self.access([range], [])?;
+                Ok(read)
+            }
+
+            /// Elements, to read and write.
+            ///
+            /// Cost: as [`read`](Self::read), and for each page that was not written since the last release, a copy as its twin.
+            ///
+            /// # Errors
+            /// As [`read`](Self::read).
+            pub fn write(&mut self, range: Range<usize>) -> Result<&mut [T]> {
+                let ([], [written]) = self.access([], [range])?;
+                Ok(written)
+            }
+
+            /// Ranges to read, and others to write, all at once.
+            ///
+            /// # Errors
+            /// A range that is written overlaps another; else as [`read`](Self::read).
+            pub fn access<const R: usize, const W: usize>(
+                &mut self,
+                reads: [Range<usize>; R],
+                writes: [Range<usize>; W],
+            ) -> Result<Ranges<'_, T, R, W>> {
+                let $this = self;
+                $pages.access(reads, writes)
+            }
+        }
+    };
+}
+
+ways!(['w] Region<'w, T>, |region| region.pages);
+ways!(['g, 'w] Section<'g, 'w, T>, |section| section.inside.as_mut().expect("it has not left").0);
+
+fn publish<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>) -> Result<()> {
+    let changed = pages.publish()?;
+    log.append(&changed)
+}
+
+fn refresh<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>, coherence: Coherence) -> Result<()> {
+    publish(pages, log)?;
+    log.follow(|change| pages.change(change))?;
+    if coherence == Coherence::Update { pages.bring_used() } else { Ok(()) }
+}

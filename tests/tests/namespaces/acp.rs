@@ -1,0 +1,23 @@
+//! C programs on a network that loses datagrams: none of them hangs, and each finds what it checks.
+
+use crate::build::{LIBRARY_PATH, libraries, program};
+use crate::job::pelago;
+use crate::network::Network;
+
+#[test]
+fn a_lost_datagram_is_sent_again() {
+    for percent in [1, 10] {
+        let Some(network) = Network::ordinary(3) else { return };
+        if !network.lose(percent) {
+            return;
+        }
+        for group in ["access", "order", "channel", "segbuf"] {
+            let built = program(&format!("{group}.c"), &format!("{group}-lossy"));
+            let mut command = pelago(&network, 1, &["--transport", "udp"], &[built.to_str().unwrap(), "3"]);
+            let ended = command.env(LIBRARY_PATH, libraries()).output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{group} at {percent} %: {said}");
+        }
+        assert!(percent < 10 || network.counted() > 0, "nothing was lost");
+    }
+}
