@@ -1,0 +1,122 @@
+//! What an operation costs in messages over a transport, in values copied, and in sleeps.
+
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+#[path = "../../../simulation/simulator/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod simulated;
+
+use pelago_base::Event;
+use pelago_collectives::schedule::{Step, Then};
+use pelago_collectives::{Algorithm, Choice, Collectives, Operation, Schedule, Settings, Shape, Sum};
+use pelago_rma::{Result, World};
+use support::{Platform, run_counted};
+
+const SIZE: u32 = 5;
+const OPERATIONS: u64 = 40;
+
+/// Runs an operation some times by each algorithm that can do it here; `look` is called before and after.
+fn each_algorithm(world: &World, operation: Operation, count: usize, mut look: impl FnMut(Algorithm, bool)) -> Result<()> {
+    let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, per_host: Some(2), ..Settings::default() };
+    let all = Collectives::new(world, &settings)?;
+    for candidate in all.candidates::<u64>(operation, count, true)? {
+        let mut plan = all.plan_of(operation, count, Sum, Choice::Fixed(candidate.algorithm))?;
+        let of = |blocks: u32| vec![1_u64; blocks as usize * count];
+        let input = of(operation.blocks_in(all.position(), SIZE));
+        let mut output = of(operation.blocks_out(all.position(), SIZE));
+        world.flush_all()?;
+        look(candidate.algorithm, false);
+        (0..OPERATIONS).try_for_each(|_| plan.run(&input, &mut output))?;
+        world.flush_all()?;
+        look(candidate.algorithm, true);
+    }
+    Ok(())
+}
+
+fn schedule(operation: Operation, algorithm: Algorithm, count: usize, position: u32) -> Schedule {
+    Shape { operation, algorithm, size: SIZE, count, per_host: 2, commutes: true }.schedule(position)
+}
+
+/// Each message is a put and a flag, a flag alone if it has no values; and there is at most one credit for each member and operation.
+#[test]
+fn messages_are_those_of_the_schedule() {
+    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+        for count in [1, 30] {
+            run_counted(Platform::Remote, SIZE, |world, passed| {
+                let mut before = 0;
+                each_algorithm(world, operation, count, |algorithm, is_done| {
+                    let posted = passed.lock().unwrap().of(Event::PutPosted);
+                    if !is_done {
+                        before = posted;
+                        return;
+                    }
+                    let schedule = schedule(operation, algorithm, count, world.rank().number());
+                    let puts = |step: &Step| match step {
+                        Step::Send { message, .. } => 1 + u64::from(message.length > 0),
+                        _ => 0,
+                    };
+                    let sent = OPERATIONS * schedule.steps.iter().map(puts).sum::<u64>();
+                    let credits = OPERATIONS * schedule.owes().len() as u64;
+                    let found = posted - before;
+                    assert!((sent..=sent + credits).contains(&found), "{operation} {algorithm}: {found} instead of {sent}");
+                })
+                .unwrap();
+            });
+        }
+    }
+}
+
+/// How often each value is copied on its way, landing and taking included: twice by a message, and twice where it is exposed and fetched.
+#[test]
+fn values_are_copied_twice_for_each_member_that_gets_them() {
+    const COUNT: usize = 1000;
+    for algorithm in [Algorithm::Flat, Algorithm::Binomial, Algorithm::Chain, Algorithm::Shared] {
+        let copies: usize = (0..SIZE)
+            .flat_map(|position| schedule(Operation::Broadcast { root: 0 }, algorithm, COUNT, position).steps)
+            .map(|step| match step {
+                Step::Send { message, .. } => message.length,
+                Step::Receive { message, then: Then::Store(_) | Then::Combine(..), .. } => message.length,
+                Step::Expose { from, .. } => from.iter().map(|span| span.values()).sum(),
+                Step::Fetch { then: Then::Store(spans), .. } => spans.iter().map(|span| span.values()).sum(),
+                Step::Copy { from, .. } => from.values(),
+                _ => 0,
+            })
+            .sum();
+        let members = SIZE as usize - 1;
+        // What is exposed is copied once for all.
+        let expected = if algorithm == Algorithm::Shared { 1 + members } else { 2 * members };
+        assert_eq!(copies, expected * COUNT, "{algorithm}");
+    }
+}
+
+/// Nobody sleeps more often than something lands or is acknowledged. In virtual time, so that the count is always the same.
+#[test]
+fn a_member_sleeps_no_more_often_than_it_is_told_something() {
+    for operation in [Operation::Broadcast { root: 0 }, Operation::Allreduce, Operation::Alltoall, Operation::Scan] {
+        let settings = pelago_simulator::Settings { heap_bytes: 8 << 20, ..simulated::settings("rx200-qdr", SIZE, 1) };
+        let outcome = simulated::run(&settings, |world| {
+            let mut before = 0;
+            each_algorithm(world, operation, 10, |algorithm, is_done| {
+                let parks = world.counters().of(Event::Parked);
+                if is_done {
+                    let schedule = schedule(operation, algorithm, 10, world.rank().number());
+                    // Values and the flag behind them land one after the other.
+                    let puts = |step: &Step| match step {
+                        Step::Receive { message, .. } => 1 + u64::from(message.length > 0),
+                        _ => 0,
+                    };
+                    let told = schedule.steps.iter().map(puts).sum::<u64>();
+                    // Acknowledgements of what it sends, and credits, may come while it sleeps.
+                    let sent = schedule.steps.iter().filter(|step| matches!(step, Step::Send { .. })).count() as u64;
+                    let most = OPERATIONS * (told + 2 * sent + schedule.awaits().len() as u64) + 2 * sent;
+                    let found = parks - before;
+                    assert!(found <= most, "{operation} {algorithm}: {found} sleeps, {told} puts to this member in an operation");
+                }
+                before = parks;
+            })
+        });
+        outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
+    }
+}
