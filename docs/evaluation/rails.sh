@@ -1,5 +1,6 @@
 #!/bin/sh
-# Himeno on the simulated machine of paper B, by fixed policies and by the library's own choice: what docs/evaluation/rails.md tells.
+# Himeno, broadcast and allgather on the simulated machine of paper B, by fixed policies and by the library's own choice: what
+# docs/evaluation/rails.md tells.
 #
 #     sh docs/evaluation/rails.sh PELAGO > docs/evaluation/rails.jsonl
 #
@@ -35,3 +36,25 @@ policies S 2x8x1 16 0.305
 policies S 2x4x1 8 0.305
 policies M 2x8x1 16 0.675
 policies M 2x4x1 8 0.675
+
+# Eight operations in a row, each begun when the last has ended on its rank: operation, ranks, bytes, policy, how
+collective() {
+    operation=$1 ranks=$2 bytes=$3 policy=$4
+    shift 4
+    "$pelago" sim -n "$ranks" --machine ha-pacs-tca --quiet collectives --operation "$operation" --bytes "$bytes" --memory 64 \
+        --per-host $((ranks / 2)) --repeat 8 --format json "$@" |
+        sed "s/^{/{\"policy\":\"$policy\",/; s/,\"model\".*/}/"
+}
+
+for ranks in 8 16; do
+    for bytes in 64 512 2K 4K 8K 32K 128K; do
+        collective broadcast $ranks $bytes ib --algorithm binomial --rail ib
+        collective broadcast $ranks $bytes tca --algorithm binomial --rail tca
+        collective broadcast $ranks $bytes hybrid --algorithm hierarchical --rail tca,ib
+        collective broadcast $ranks $bytes auto
+        collective allgather $ranks $bytes ib --algorithm recursive-doubling --rail ib
+        collective allgather $ranks $bytes tca --algorithm recursive-doubling --rail tca
+        collective allgather $ranks $bytes hybrid --algorithm recursive-doubling --rail tca,ib
+        collective allgather $ranks $bytes auto
+    done
+done

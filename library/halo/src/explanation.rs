@@ -9,7 +9,7 @@ use pelago_base::{Duration, Rank};
 pub struct Explanation {
     /// The ways to edges and corners; one, where there are none.
     pub routes: Vec<Candidate>,
-    /// The sets of rails, one for each dimension, that were tried for all neighbours together; none where there is one rail.
+    /// The sets of a way for each dimension that were tried for all neighbours together; none where there is one rail.
     pub rails: Vec<Candidate>,
     /// Each neighbour by the route that was taken.
     pub links: Vec<Choice>,

@@ -32,7 +32,7 @@ pub(crate) const CHEAPER_PERCENT: u64 = 95;
 /// The same of sets, whose figures are those of whole exchanges.
 const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
-/// Sets of rails that are tried at most; where there would be more, those that have one rail for all.
+/// Sets that are tried at most, of a way for each dimension; where there would be more, of a rail for each, or of one for all.
 const SETS_MAX: usize = 16;
 
 /// What stands for the cost of a way that was not tried.
