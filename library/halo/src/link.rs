@@ -129,7 +129,7 @@ impl<'w, const D: usize> Link<'w, D> {
             method: Method::Packed,
             rail: None,
             best: world.rail_to(neighbour),
-            is_mapped: world.is_mapped(neighbour),
+            is_mapped: world.maps(neighbour),
             pieces,
             places,
             is_active: false,

@@ -67,12 +67,6 @@ impl Context {
         (0..self.size()).map(Rank::new)
     }
 
-    /// Whether the memory of `rank` is mapped: operations on its heaps are loads and stores, and done when their calls return.
-    #[inline]
-    pub fn is_mapped(&self, rank: Rank) -> bool {
-        self.reach.holds(rank)
-    }
-
     /// Whether loads and stores reach the heaps of `rank`, so that operations on them are done when the call returns.
     #[inline]
     pub fn maps(&self, rank: Rank) -> bool {
