@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings};
-use pelago::{Rail, World};
+use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings, TRIAL_LIMIT};
+use pelago::{Duration, Rail, World};
 
 /// Why a program does not begin.
 pub(crate) enum Stop {
@@ -65,6 +65,9 @@ pub(crate) struct Borders {
     /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open; by default, as trials find best
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
+    /// How long trials may take together, half a second by default; what has not been tried by then is not taken
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    trial_limit: Option<Duration>,
     /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
     #[arg(long)]
     pub(crate) explain: bool,
@@ -78,9 +81,15 @@ impl Borders {
             methods: for_each_dimension(&self.method)?,
             rails: for_each_dimension(&by)?,
             route: self.route,
+            trial_limit: self.trial_limit.unwrap_or(TRIAL_LIMIT),
             ..Settings::new(halo)
         })
     }
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..1e6).contains(seconds));
+    seconds.map(Duration::from_seconds).ok_or("it is a number of seconds, below a million")
 }
 
 /// The rail of a name; none for -, which leaves it open.
