@@ -351,7 +351,7 @@ impl Library {
             let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
             let lines = core.job.alloc::<u64>(steps as usize)?;
             // Pages that nobody touches cost nothing.
-            let heap = GlobalHeap::new(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
+            let heap = GlobalHeap::quiet(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
             let (me, layout) = (core.job.rank(), self.memory.layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
