@@ -8,6 +8,7 @@
 //! | `core` | ranks that wait and go on, moved by one event after another |
 //! | `operations`, `work`, `order` | what is under way, what it does, and the order that fences ask for |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
+//! | `agents` | what the library does with processors, where the machine says so |
 //! | `computing` | what computing costs in virtual time |
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
 //! | `near` | operations between ranks that share the memory of their node |
@@ -18,6 +19,7 @@
 //!
 //! Absent on purpose: how long anything takes (the network below knows), and what a program computes.
 
+mod agents;
 mod computing;
 mod core;
 mod environment;

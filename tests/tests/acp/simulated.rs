@@ -146,3 +146,44 @@ fn ranks_that_never_join_are_told_of() {
         "{said}"
     );
 }
+
+/// Table 3 of paper E: a remote atomic with each step of tuning, on the simulated machine.
+#[test]
+fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("basic-layer");
+    let source = bindings().join("../../docs/evaluation/basic-layer.c");
+    let mut command = Command::new("cc");
+    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(bindings().join("include")).arg(source).arg("-o").arg(&built);
+    let compiled = command.arg("-L").arg(libraries()).arg("-lacp").output().expect("cc");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let measured = |ranks: &str, steps: &[&str]| -> Vec<f64> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", ranks, "--machine", "tofu2", "--quiet"]);
+        command.args(steps.iter().map(|step| format!("--set=node.software.{step}")));
+        let ended = command.arg(&built).arg("100").output().unwrap();
+        assert!(ended.status.success(), "{steps:?}: {}", String::from_utf8_lossy(&ended.stderr));
+        let lines = String::from_utf8(ended.stdout).unwrap();
+        let number = |line: &str| line.split([':', ',', '}']).nth(1).unwrap().parse().unwrap();
+        lines.lines().map(number).collect()
+    };
+    let (agent, bypass, software) = ("way=agent", "way=bypass", "atomics=agent");
+    let (built_each, many) = ("descriptors=built", "threads=many");
+    for (paper_us, steps) in [
+        (2.26, &["way=direct"][..]),
+        (8.57, &[agent, software, built_each]),
+        (8.61, &[agent, software, built_each, many]),
+        (3.91, &[agent, built_each]),
+        (3.68, &[agent]),
+        (4.44, &[agent, built_each, many]),
+        (4.31, &[agent, many]),
+        (4.39, &[bypass, built_each, many]),
+        (4.26, &[bypass, many]),
+    ] {
+        let took_us = measured("2", steps)[0];
+        assert!((took_us / paper_us - 1.0).abs() < 0.05, "{steps:?}: {took_us} us, {paper_us} us in the paper");
+    }
+    // An agent that serves beside the one that orders keeps its rank from being disturbed.
+    let together = measured("4", &[agent, software, "serving=together"]);
+    let apart = measured("4", &[agent, software, "serving=apart"]);
+    assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
+}

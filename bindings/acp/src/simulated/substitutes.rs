@@ -31,6 +31,7 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"usleep", sleep_microseconds as *const () as usize),
         (c"nanosleep", sleep_nanoseconds as *const () as usize),
         (c"clock_gettime", clock_get as *const () as usize),
+        (c"timespec_get", time_spec as *const () as usize),
         (c"gettimeofday", time_of_day as *const () as usize),
         (c"time", time as *const () as usize),
         (c"fork", no_fork as *const () as usize),
@@ -113,6 +114,10 @@ extern "C" fn clock_get(clock: clockid_t, into: *mut timespec) -> c_int {
     let Some(into) = (unsafe { into.as_mut() }) else { return failed(libc::EFAULT) };
     (into.tv_sec, into.tv_nsec) = (seconds, nanoseconds);
     0
+}
+
+extern "C" fn time_spec(into: *mut timespec, base: c_int) -> c_int {
+    if clock_get(libc::CLOCK_REALTIME, into) == 0 { base } else { 0 }
 }
 
 extern "C" fn time_of_day(into: *mut timeval, _zone: *mut c_void) -> c_int {
