@@ -43,6 +43,11 @@ fn threads_work_side_by_side() {
 }
 
 #[test]
+fn threads_wait_for_each_other() {
+    conforms("locks");
+}
+
+#[test]
 fn memory_is_allocated_on_every_rank() {
     conforms("allocator");
 }

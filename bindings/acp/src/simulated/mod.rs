@@ -8,7 +8,7 @@
 //! | `substitutes` | what the program calls instead of functions of the C library that would be for the process |
 //!
 //! The loader initializes this library before the program. If the environment asks for a simulation, the program is made then to call
-//! [`start`] where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
+//! `start` where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
 //! of a real job calls the C library as ever.
 //!
 //! Invariant **A10**: a simulation has one thread, in which all ranks run, so that nothing here is used by two at once.
