@@ -148,6 +148,36 @@ pub fn give_way() {
     }
 }
 
+/// How long a thread that waits for another of its rank sleeps before it looks again.
+const LOOK_AFTER: Duration = Duration::from_microseconds(1);
+
+/// Begins a thread of the running rank, with a stack of so many bytes and a number other than 0 that no other of its threads has. Threads of a
+/// rank take turns whenever one waits in the library.
+///
+/// # Errors
+/// There is no room for its stack.
+pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'static) -> std::io::Result<()> {
+    wiring::begin_thread(number, stack_bytes, body)
+}
+
+/// The thread that runs, of the running rank: 0 is its first.
+pub fn thread() -> usize {
+    wiring::thread()
+}
+
+/// Ends the running thread where it stands, as [`end`] a rank.
+///
+/// # Panics
+/// No rank of [`simulate`] is running, or its first thread.
+pub fn end_thread() -> ! {
+    wiring::end_thread()
+}
+
+/// Lets other threads of the running rank go on.
+pub fn let_threads_run() {
+    sleep(LOOK_AFTER);
+}
+
 /// Takes part in the job as the rank that is running; `None` if none is.
 pub(crate) fn join() -> Option<Result<World>> {
     let job = job()?;

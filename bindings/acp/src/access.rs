@@ -15,7 +15,7 @@ use pelago_memory::Cells;
 use crate::library::{Core, Library};
 use crate::memory::Located;
 use crate::refusal::{End, Refusal};
-use crate::turns::Waiter;
+use crate::turns::{Waiter, give_processor_away};
 
 /// No handle: an operation that waits for nothing; as a result, failure.
 pub(crate) const NULL: i64 = 0;
@@ -211,8 +211,7 @@ impl Library {
             ended
         })?;
         if !ended {
-            // Whoever asks again and again may hold the processor that the other side needs.
-            std::thread::yield_now();
+            give_processor_away();
         }
         Ok(!ended)
     }
@@ -224,7 +223,7 @@ impl Library {
                 core.context.progress();
                 core.turn()
             });
-            std::thread::yield_now();
+            give_processor_away();
             return looked.unwrap_or(Ok(()));
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::links::Joined;
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
 use crate::segments::SegmentBuffer;
-use crate::{access, library as life, simulated};
+use crate::{access, library as life, simulated, turns};
 
 /// Calls, with `failed` as the result of what cannot be done.
 pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
@@ -466,7 +466,7 @@ fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
         Ok(is_open || buffer.is_open(context))
     });
     if answer != 0 {
-        std::thread::yield_now();
+        turns::give_processor_away();
     }
     answer
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{sleep, yield_now};
 use std::time::Duration as Pause;
 
-use pelago::{Context, Duration, Error, Rank, Result};
+use pelago::{Context, Duration, Error, Rank, Result, processes};
 use pelago_memory::Reach;
 
 use crate::simulated;
@@ -87,7 +87,9 @@ impl<T: Waiter> Turns<T> {
             state.inside.0.context().progress();
             drop(state);
             looks += 1;
-            if looks < LOOKS {
+            if is_simulated() {
+                processes::let_threads_run();
+            } else if looks < LOOKS {
                 yield_now();
             } else {
                 sleep(pause);
@@ -96,8 +98,8 @@ impl<T: Waiter> Turns<T> {
             state = self.lock();
         }
         state.led = true;
-        // A simulated rank has one thread.
-        let mut limit = Some(SLICE).filter(|_| simulated::process().is_none());
+        // Nobody else looks for deadlocks of a simulated job.
+        let mut limit = Some(SLICE).filter(|_| !is_simulated());
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
             let looked = context.wait_for(what, limit, || {
@@ -130,8 +132,23 @@ impl<T: Waiter> Turns<T> {
             if self.wanted.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            yield_now();
+            if is_simulated() {
+                processes::let_threads_run();
+            } else {
+                yield_now();
+            }
         }
+    }
+
+    /// Another thread has the lock.
+    fn lock_contended(&self) -> MutexGuard<'_, State<T>> {
+        while is_simulated() {
+            if let Ok(state) = self.state.try_lock() {
+                return state;
+            }
+            processes::let_threads_run();
+        }
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -145,10 +162,22 @@ impl<T: Waiter> Turns<T> {
         if let Some(bell) = self.reach.bell(self.rank) {
             bell.ring();
         }
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.lock_contended();
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         state
     }
+}
+
+/// Gives the processor away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
+pub(crate) fn give_processor_away() {
+    if !is_simulated() {
+        yield_now();
+    }
+}
+
+/// Whether all threads that use this are those of a simulated rank, which take turns.
+fn is_simulated() -> bool {
+    simulated::process().is_some()
 }
 
 /// Whether this process has no thread but the calling one and the library's: nobody else can do what is waited for.

@@ -9,6 +9,7 @@ use pelago_report::{Recorder, Why};
 
 use crate::Settings;
 use crate::agents::{ANSWER_BYTES, Agents, Beginning, QUESTION_BYTES};
+use crate::fiber;
 use crate::memory::Memory;
 use crate::messages::{Letter, Messages, Received};
 use crate::near::Near;
@@ -26,6 +27,12 @@ pub(crate) const ASK: u32 = 1;
 
 /// From so much on time passes for the rank: with each further look or question, so long.
 const PATIENCE: u32 = 64 * LOOK;
+/// Looks of a thread, after another of its rank has waited, until time passes with each.
+const THREAD_LOOKS: u32 = 4;
+
+/// Threads of a rank look so often, at least, whether they may go on.
+pub(crate) const THREAD_SLICE: Duration = Duration::from_microseconds(1);
+
 const PASSES: Duration = Duration::from_nanoseconds(100);
 
 /// What a wake-up is for, in the upper half of its token; the rest of it counts.
@@ -437,9 +444,8 @@ impl Core {
         self.stop(rank, State::Parked(what), until);
     }
 
-    /// `rank` is about to stop for so long.
-    pub(crate) fn sleep(&mut self, rank: Rank, duration: Duration) {
-        let until = self.now() + duration;
+    /// `rank` is about to stop until this time.
+    pub(crate) fn sleep(&mut self, rank: Rank, until: Instant) {
         self.stop(rank, State::Asleep, Some(until));
     }
 
@@ -551,8 +557,14 @@ impl Core {
         ranks.filter(|(_, state)| matches!(state.state, State::Parked(_))).map(|(rank, state)| (rank, state.in_flight))
     }
 
-    fn stop(&mut self, rank: Rank, state: State, until: Option<Instant>) {
+    fn stop(&mut self, rank: Rank, mut state: State, mut until: Option<Instant>) {
         let number = u32::from(rank);
+        if fiber::has_threads() {
+            // What one thread waits for may be another's doing, without an event: each looks again after a slice at the latest.
+            let slice = self.now() + THREAD_SLICE;
+            until = Some(until.map_or(slice, |until| until.min(slice)));
+            state = State::Parked(For::Anything);
+        }
         let known = &mut self.ranks[number as usize];
         known.state = state;
         known.sleep = known.sleep.wrapping_add(1);
@@ -560,7 +572,10 @@ impl Core {
             let why = if state == State::Asleep { Why::Computing } else { Why::Waiting };
             recorder.stopped(rank, self.network.now(), why);
         }
-        if state != State::Asleep {
+        if fiber::has_threads() {
+            // One that waits says nothing of another that looks all the time.
+            known.restless = known.restless.min(PATIENCE - THREAD_LOOKS * LOOK);
+        } else if state != State::Asleep {
             known.restless = 0;
         }
         if let Some(until) = until {

@@ -8,19 +8,35 @@
 //!   have a pointer there that is followed later; whoever abandons one sees to that.
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
+use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use crate::stacks::{RankStack, Stacks};
+use crate::stacks::{RankStack, Stacks, ThreadStack};
 
 thread_local! {
     /// How the fiber that runs on this thread stops.
     static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
 
-    /// Whether the fiber that has just stopped never goes on.
+    /// Whether the rank of the fiber that has just stopped never goes on, and whether that fiber does not, which is a thread.
     static ABANDONED: Cell<bool> = const { Cell::new(false) };
+    static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
+
+    /// Threads that the running rank has begun since anybody looked.
+    static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
+
+    /// How many threads the running rank has beside its first, and which runs: 0 is the first.
+    static THREADS: Cell<usize> = const { Cell::new(0) };
+    static THREAD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A thread of a rank beside its first.
+struct Thread {
+    number: usize,
+    fiber: Coroutine<(), (), (), ThreadStack>,
 }
 
 /// What becomes of a fiber that has not ended when nobody resumes it any more.
@@ -35,6 +51,8 @@ pub(crate) enum Rest {
 /// The bodies of all ranks, each as far as it has come; `None` for those that have ended.
 pub(crate) struct Fibers<'s> {
     fibers: Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>,
+    /// Of ranks that have some.
+    threads: BTreeMap<u32, Vec<Thread>>,
     rest: Rest,
 }
 
@@ -56,37 +74,68 @@ pub(crate) fn with_fibers<R>(
         // SAFETY: F1.
         Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
     };
-    let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), rest };
+    let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), threads: BTreeMap::new(), rest };
     drive(&mut fibers)
 }
 
 impl Fibers<'_> {
-    /// Has a fiber go on until its body stops or ends; returns whether it has ended.
+    /// Has a rank go on until its body stops or ends, and each of its threads has stopped or ended; returns whether the body has ended.
     pub(crate) fn resume(&mut self, number: u32) -> bool {
-        let place = &mut self.fibers[number as usize];
-        let Some(fiber) = place else { return true };
-        let before = CURRENT.take();
-        let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
-        CURRENT.set(before);
-        let abandoned = ABANDONED.take();
-        if abandoned {
-            // SAFETY: F3.
-            unsafe { fiber.force_reset() };
+        let mut threads = self.threads.remove(&number).unwrap_or_default();
+        THREADS.set(threads.len());
+        let Some(fiber) = &mut self.fibers[number as usize] else { return true };
+        let mut ended = resume(fiber, 0) || ABANDONED.get();
+        let mut next = 0;
+        while !ended {
+            BEGUN.with_borrow_mut(|begun| threads.append(begun));
+            let Some(Thread { number, fiber }) = threads.get_mut(next) else { break };
+            let returned = resume(fiber, *number);
+            ended = ABANDONED.get();
+            if returned || THREAD_ENDED.take() {
+                abandon_fiber(&mut threads.swap_remove(next).fiber);
+                THREADS.set(threads.len());
+            } else {
+                next += 1;
+            }
         }
-        if returned || abandoned {
-            *place = None;
+        if ended {
+            ABANDONED.set(false);
+            THREAD_ENDED.set(false);
+            BEGUN.with_borrow_mut(|begun| threads.append(begun));
+            threads.iter_mut().for_each(|thread| abandon_fiber(&mut thread.fiber));
+            if let Some(mut fiber) = self.fibers[number as usize].take() {
+                abandon_fiber(&mut fiber);
+            }
+        } else if !threads.is_empty() {
+            self.threads.insert(number, threads);
         }
-        returned || abandoned
+        THREADS.set(0);
+        ended
+    }
+}
+
+/// Has a fiber go on until it stops or ends; returns whether it has ended.
+fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool {
+    let (before, thread) = (CURRENT.take(), THREAD.replace(thread));
+    let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
+    CURRENT.set(before);
+    THREAD.set(thread);
+    returned
+}
+
+/// A fiber never goes on. One that has ended has nothing on its stack.
+fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
+    if !fiber.done() {
+        // SAFETY: F3.
+        unsafe { fiber.force_reset() };
     }
 }
 
 impl Drop for Fibers<'_> {
     fn drop(&mut self) {
         if self.rest == Rest::Abandoned {
-            for fiber in self.fibers.iter_mut().flatten() {
-                // SAFETY: F3.
-                unsafe { fiber.force_reset() };
-            }
+            self.fibers.iter_mut().flatten().for_each(abandon_fiber);
+            self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
         }
     }
 }
@@ -119,7 +168,35 @@ pub(crate) fn suspend() {
     CURRENT.set(Some(current));
 }
 
-/// Stops the running fiber for ever.
+/// Begins a thread of the running rank, with a number other than 0 that no other has; it runs for the first time when the rank stops.
+pub(crate) fn begin_thread(number: usize, stack: ThreadStack, body: impl FnOnce() + 'static) {
+    let begin = move |yielder: &Yielder<(), ()>, ()| {
+        CURRENT.set(Some(NonNull::from(yielder)));
+        body();
+    };
+    let fiber = Coroutine::with_stack(stack, begin);
+    BEGUN.with_borrow_mut(|begun| begun.push(Thread { number, fiber }));
+    THREADS.set(THREADS.get() + 1);
+}
+
+/// Whether the running rank has threads beside its first.
+pub(crate) fn has_threads() -> bool {
+    THREADS.get() > 0
+}
+
+/// The thread that runs, of the running rank: 0 is its first.
+pub(crate) fn thread() -> usize {
+    THREAD.get()
+}
+
+/// Stops the running thread, which is not its rank's first, for ever.
+pub(crate) fn abandon_thread() -> ! {
+    THREAD_ENDED.set(true);
+    suspend();
+    unreachable!("an abandoned thread is never resumed")
+}
+
+/// Stops the running fiber, and all of its rank, for ever.
 ///
 /// # Panics
 /// The caller is in no fiber.

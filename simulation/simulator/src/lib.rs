@@ -239,6 +239,31 @@ fn prepare(settings: &Settings) -> Result<(Arc<Shared>, Stacks), SimulationError
     Ok((Shared::new(core, settings), stacks))
 }
 
+/// Begins a thread of the running rank of [`simulate_processes`], with a stack of so many bytes and a number other than 0 that no other thread
+/// of the rank has. It runs when the rank waits, and is over with its rank at the latest. Threads of a rank look every microsecond of virtual
+/// time whether they may go on.
+///
+/// # Errors
+/// There is no room for its stack.
+pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'static) -> std::io::Result<()> {
+    fiber::begin_thread(number, stacks::ThreadStack::new(stack_bytes)?, body);
+    Ok(())
+}
+
+/// The thread that runs, of the running rank: 0 is its first.
+pub fn thread() -> usize {
+    fiber::thread()
+}
+
+/// Ends the running thread where it stands, as [`end_process`] a rank.
+///
+/// # Panics
+/// No rank is running, or its first thread.
+pub fn end_thread() -> ! {
+    assert_ne!(fiber::thread(), 0, "a rank's first thread ends with its rank");
+    fiber::abandon_thread()
+}
+
 /// What a simulation that is over has brought.
 fn outcome<R>(
     settings: &Settings,

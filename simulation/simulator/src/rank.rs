@@ -78,11 +78,19 @@ impl Shared {
 
     /// Lets time pass for the rank that runs.
     fn pass(&self, duration: Duration) {
-        let mut core = self.core();
-        if let Some(rank) = core.running {
-            core.sleep(rank, duration);
+        let core = self.core();
+        let Some(rank) = core.running else { return };
+        let until = core.now() + duration;
+        drop(core);
+        loop {
+            let mut core = self.core();
+            // A rank that has several threads is woken before.
+            core.sleep(rank, until);
             drop(core);
             fiber::suspend();
+            if self.core().now() >= until || self.fault().is_some() {
+                return;
+            }
         }
     }
 

@@ -124,6 +124,32 @@ fn tell_overflows() {
     }
 }
 
+/// The stack of a thread beside a rank's first: a mapping of its own, with a guard below.
+pub(crate) struct ThreadStack(Mapping);
+
+impl ThreadStack {
+    /// A stack of so many bytes; as an error, why there is no room.
+    pub(crate) fn new(bytes: usize) -> std::io::Result<Self> {
+        let page = rustix::param::page_size();
+        let bytes = bytes.max(STACK_BYTES_MIN).checked_next_multiple_of(page).ok_or(std::io::ErrorKind::OutOfMemory)?;
+        let mapping = Mapping::private(bytes).map_err(std::io::Error::other)?;
+        let start = mapping.cells().pointer().as_ptr() as usize;
+        guard(start, page, true)?;
+        Ok(Self(mapping))
+    }
+}
+
+// SAFETY: a mapping that lives as long as `self`, of three pages and a guard at least, aligned to a page.
+unsafe impl Stack for ThreadStack {
+    fn base(&self) -> StackPointer {
+        NonZeroUsize::new(self.limit().get() + self.0.cells().bytes()).expect("above the start of a mapping")
+    }
+
+    fn limit(&self) -> StackPointer {
+        NonZeroUsize::new(self.0.cells().pointer().as_ptr() as usize).expect("a mapping is somewhere")
+    }
+}
+
 /// Gives the thread a stack for signals, if it has none: the standard library gives one to threads of programs in Rust alone.
 fn has_own_stack_for_signals() {
     // SAFETY: all bytes zero are a valid record; the kernel fills it; the new stack lives as long as the process.

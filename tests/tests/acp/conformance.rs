@@ -4,12 +4,8 @@ use crate::build::{TRANSPORTS, program, run};
 
 /// Runs a program that prints one line on each rank when all was as it should be.
 fn conforms(group: &str) {
-    conforms_by(&TRANSPORTS, group);
-}
-
-fn conforms_by(transports: &[&str], group: &str) {
     let built = program(&format!("{group}.c"), group);
-    for &transport in transports {
+    for transport in TRANSPORTS {
         for ranks in [1, 2, 3, 4, 7] {
             let ended = run(ranks, transport, &built, &ranks.to_string(), None);
             let said = String::from_utf8_lossy(&ended.stderr);
@@ -43,8 +39,12 @@ fn what_is_ordered_comes_in_order() {
 
 #[test]
 fn threads_work_side_by_side() {
-    // A simulated rank has one thread.
-    conforms_by(&TRANSPORTS[..2], "threads");
+    conforms("threads");
+}
+
+#[test]
+fn threads_wait_for_each_other() {
+    conforms("locks");
 }
 
 #[test]

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `images` | what the loader has mapped of the program |
 //! | `copies` | its data, once for each rank |
+//! | `threads` | threads that the program makes: they take turns as coroutines of their rank |
 //! | `substitutes` | what the program calls instead of functions of the C library that would be for the process |
 //!
 //! The loader initializes this library before the program. If the environment asks for a simulation, the program is made then to call
-//! [`start`] where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
+//! `start` where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
 //! of a real job calls the C library as ever.
 //!
 //! Invariant **A10**: a simulation has one thread, in which all ranks run, so that nothing here is used by two at once.
@@ -16,6 +17,7 @@
 mod copies;
 mod images;
 mod substitutes;
+mod threads;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -57,6 +59,7 @@ struct Simulated {
 struct Seat {
     process: Process,
     handlers: RefCell<Vec<Handler>>,
+    threads: RefCell<threads::Threads>,
 }
 
 // SAFETY: A10.
@@ -160,7 +163,7 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
         Ok(copies) => copies,
         Err(error) => return refused(&format_args!("no room for the data of {ranks} ranks: {error}")),
     };
-    let seat = || Seat { process: Process::new(), handlers: RefCell::default() };
+    let seat = || Seat { process: Process::new(), handlers: RefCell::default(), threads: RefCell::default() };
     let seats = (0..ranks).map(|_| seat()).collect();
     SIMULATED.get_or_init(|| Simulated { copies: RefCell::new(copies), seats, running: AtomicUsize::new(0) });
     processes::simulate(&Called { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))

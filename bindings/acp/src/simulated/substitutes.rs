@@ -9,7 +9,7 @@ use libc::{clockid_t, time_t, timespec, timeval};
 use pelago::processes::{self, End};
 use pelago::{Duration, Instant};
 
-use super::{finish, seat, start};
+use super::{finish, seat, start, threads};
 use crate::library::who;
 use crate::refusal;
 
@@ -36,11 +36,13 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"time", time as *const () as usize),
         (c"fork", no_fork as *const () as usize),
         (c"vfork", no_fork as *const () as usize),
-        (c"pthread_create", no_thread as *const () as usize),
     ]
+    .into_iter()
+    .chain(threads::all())
+    .collect()
 }
 
-extern "C" fn exit(code: c_int) -> ! {
+pub(super) extern "C" fn exit(code: c_int) -> ! {
     processes::end(End::Code(finish(code)))
 }
 
@@ -139,7 +141,7 @@ extern "C" fn time(into: *mut time_t) -> time_t {
 }
 
 /// Virtual time, in seconds and nanoseconds.
-fn now() -> (i64, i64) {
+pub(super) fn now() -> (i64, i64) {
     let picoseconds = processes::now().map_or(0, |now| now.since(Instant::ZERO).as_picoseconds());
     let nanoseconds = picoseconds / 1000;
     ((nanoseconds / NANOSECONDS_PER_SECOND) as i64, (nanoseconds % NANOSECONDS_PER_SECOND) as i64)
@@ -148,11 +150,6 @@ fn now() -> (i64, i64) {
 extern "C" fn no_fork() -> c_int {
     refusal::tell(who(), "fork", &"a simulated rank cannot become two");
     failed(libc::ENOSYS)
-}
-
-extern "C" fn no_thread(_thread: *mut c_void, _attributes: *const c_void, _main: *mut c_void, _argument: *mut c_void) -> c_int {
-    refusal::tell(who(), "pthread_create", &"a simulated rank has one thread");
-    libc::EAGAIN
 }
 
 fn failed(error: c_int) -> c_int {
