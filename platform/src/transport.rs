@@ -90,6 +90,12 @@ pub trait Transport: Send {
     /// Orders operations: those posted to `to` before take effect before those posted after.
     fn fence(&mut self, to: Endpoint);
 
+    /// As long as it is held, what is posted may wait for what is posted next, so that both leave in one message. What was held leaves when it
+    /// is no longer, or at the next `progress`.
+    fn hold(&mut self, now: Instant, held: bool) {
+        let _ = (now, held);
+    }
+
     /// Moves what can be moved and appends what completed; returns whether anything moved.
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
 
@@ -178,6 +184,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn fence(&mut self, to: Endpoint) {
         (**self).fence(to);
+    }
+
+    fn hold(&mut self, now: Instant, held: bool) {
+        (**self).hold(now, held);
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {

@@ -67,6 +67,8 @@ struct Epoch {
     drafts: VecDeque<Draft>,
     transfers: VecDeque<Transfer>,
     slow_reads: u32,
+    /// Whether a fence stands in the only draft, whose frames take effect in order.
+    fenced_within: bool,
 }
 
 /// Frames of a datagram that has no number yet.
@@ -77,6 +79,12 @@ pub(crate) struct Draft {
     pub(crate) writes: Vec<u64>,
     /// Whether something among them is answered at once.
     pub(crate) prompt: bool,
+}
+
+impl Draft {
+    fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes
+    }
 }
 
 /// Bytes that take one datagram or more.
@@ -203,6 +211,9 @@ impl Sender {
 
     /// Queues a frame of an operation of this rank; a write comes with its token. Returns how many bytes it takes.
     pub(crate) fn request(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        if self.epoch.fenced_within && !self.epoch.may_go_along(frame, datagram_bytes) {
+            self.part();
+        }
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
         let bytes = epoch.append(frame, write, datagram_bytes, spare);
         epoch.drafts.back_mut().expect("just appended to").prompt = true;
@@ -240,6 +251,7 @@ impl Sender {
 
     /// Queues a put of this rank.
     pub(crate) fn put(&mut self, operation: u32) {
+        self.part();
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
         epoch.transfers.push_back(Transfer::Put { operation });
     }
@@ -252,7 +264,20 @@ impl Sender {
     /// Orders what was queued before what will be.
     pub(crate) fn fence(&mut self) {
         let needless = self.is_idle() || self.later.back().is_some_and(Epoch::is_empty);
-        if !needless {
+        if needless {
+            return;
+        }
+        if self.later.is_empty() && self.slow_reads == 0 && self.epoch.drafts.len() == 1 && self.epoch.transfers.is_empty() {
+            // What follows may go along, if the datagram waits for those before it.
+            (self.epoch.fenced_within, self.after) = (true, self.next());
+        } else {
+            self.later.push_back(Epoch::default());
+        }
+    }
+
+    /// What follows a fence within a datagram does not go along with it.
+    fn part(&mut self) {
+        if std::mem::take(&mut self.epoch.fenced_within) && self.later.is_empty() {
             self.later.push_back(Epoch::default());
         }
     }
@@ -293,6 +318,7 @@ impl Sender {
 
     /// The frames of the next new datagram, if any wait, and the transfer that may fill it.
     pub(crate) fn draft(&mut self) -> (Option<Draft>, Option<Transfer>) {
+        self.part();
         let draft = self.epoch.drafts.pop_front();
         self.queued_bytes -= draft.as_ref().map_or(0, |draft| draft.frames.len());
         (draft, self.epoch.transfers.front().copied())
@@ -488,10 +514,14 @@ impl Epoch {
         self.drafts.is_empty() && self.transfers.is_empty()
     }
 
+    /// Whether a request has room in the only draft.
+    fn may_go_along(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+        self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
+    }
+
     /// Appends a frame to the last draft or a new one; returns how many bytes it took.
     fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
-        let full = |draft: &Draft| draft.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES > datagram_bytes;
-        if self.drafts.back().is_none_or(full) {
+        if !self.drafts.back().is_some_and(|draft| draft.has_room(frame, datagram_bytes)) {
             self.drafts.push_back(spare.take());
         }
         let Some(draft) = self.drafts.back_mut() else { return 0 };

@@ -1,5 +1,7 @@
 //! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
 
+mod killed;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,6 +23,8 @@ fn main() -> pelago::Result<()> {
             world.barrier()
         }
         "survive" => survive(world),
+        "variable" => killed::variable(world, &std::env::args().nth(2).expect("a step")),
+        "region" => killed::region(world, &std::env::args().nth(2).expect("a step")),
         "mailbox" => mailbox(world),
         "channel" => channel(world),
         "late" if world.rank() == Rank::new(1) => {

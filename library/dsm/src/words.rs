@@ -150,18 +150,19 @@ impl Memory for Words<'_> {
     /// In one round trip, also with what was posted.
     #[inline]
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
+        let then = self.at(Place { word: then, ..at });
         let both = || {
             let swapped = match self.posted_to(at.rank) {
                 None => self.world.swap(self.at(at), word)?,
                 Some(posted) => self.world.after(&posted).swap(self.at(at), word)?,
             };
-            let then = self.at(Place { word: then, ..at });
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
-            Ok((swapped.wait()?, loaded.wait()?))
+            Ok((swapped, loaded))
         };
-        self.noting(both())
+        let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
+        self.noting(issued.and_then(|(swapped, loaded)| Ok((swapped.wait()?, loaded.wait()?))))
     }
 
     /// In one round trip.
@@ -184,14 +185,19 @@ impl Memory for Words<'_> {
     #[inline]
     fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
         let (rank, first, then) = (at.rank, self.at(at), self.at(Place { word: then, ..at }));
-        let changed = self.noting(match change {
+        let changed = || match change {
             Change::Store(word) => self.world.put(first, &[word]),
             Change::Raise(word) => self.world.max(first, word),
-        })?;
-        if changed.was_done_at_once() {
+        };
+        if self.world.maps(rank) {
+            self.noting(changed())?;
             return self.noting(self.world.compare_swap(then, expected, new).and_then(|found| found.wait())).map(Some);
         }
-        let swapped = self.noting(self.world.after(&changed).compare_swap(then, expected, new))?;
+        let both = || {
+            let changed = changed()?;
+            Ok((changed, self.world.after(&changed).compare_swap(then, expected, new)?))
+        };
+        let (changed, swapped) = self.noting(self.world.together(both))?;
         self.posted.replace(Some(Posted { rank, changed, swapped }));
         Ok(None)
     }

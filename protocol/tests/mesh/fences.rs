@@ -1,6 +1,6 @@
 //! What comes after a fence takes effect after what came before, without waiting for it.
 
-use pelago_base::Event;
+use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::Request;
 
 use crate::memory::at;
@@ -20,10 +20,15 @@ fn flags(seed: u64) -> u64 {
         let local = network.local(0, data.clone());
         network.submit(0, 1, Request::Put { from: local, to: data_at, bytes: bytes as u64 }, 2 * round);
         network.fence(0, 1);
-        network.submit(0, 1, Request::Write { to: flag_at, bytes: &round.to_le_bytes() }, 2 * round + 1);
+        let (flag, held) = (round.to_le_bytes(), random.below(2) == 0);
+        let flag = Request::Write { to: flag_at, bytes: &flag };
+        if !held || !network.hold(0, 1, flag, 2 * round + 1) {
+            network.submit(0, 1, flag, 2 * round + 1);
+        }
         network.fence(0, 1);
         expected.push(bytes);
     }
+    network.pump(0);
     let mut seen = 0;
     while network.step() {
         let flag = network.memories[1].word(0);
@@ -54,6 +59,62 @@ fn data_and_flag_take_one_round_trip() {
     network.submit(0, 1, Request::Write { to: flag_at, bytes: &[1; 8] }, 1);
     network.wait(0, 1).unwrap();
     assert_eq!(network.now.as_picoseconds(), 2 * 2_000_000, "there and back");
+}
+
+/// Words that are counted up, each by a fence after the one before, some of them held: no word is ahead of one before it.
+fn stairs(seed: u64) {
+    const WORDS: usize = 20;
+    let mut random = Random::new(seed);
+    let weather = Weather::foul(&mut random);
+    let mut network = Network::new(2, random.next(), weather);
+    let rounds = 1 + random.below(20);
+    let mut token = 0;
+    for _ in 0..rounds {
+        for word in 0..WORDS {
+            let add = Request::Atomic {
+                at: at(network.layout, 1, 1, 8 * word as u64),
+                width: Width::Eight,
+                operator: AtomicOperator::Add,
+                operand: 1,
+            };
+            token += 1;
+            if random.below(4) == 0 || !network.hold(0, 1, add, token) {
+                network.submit(0, 1, add, token);
+            }
+            network.fence(0, 1);
+            if random.below(8) == 0 {
+                network.step();
+            }
+        }
+    }
+    network.pump(0);
+    while network.step() {
+        let words: Vec<u64> = (0..WORDS).map(|word| network.memories[1].word(8 * word)).collect();
+        assert!(words.windows(2).all(|pair| pair[0] >= pair[1]) && words[0] <= words[19] + 1, "{seed:#x}: {words:?}");
+    }
+    assert_eq!((network.memories[1].word(0), network.memories[1].word(8 * (WORDS - 1))), (rounds, rounds), "{seed:#x}");
+    assert!(network.ended.values().all(Result::is_ok));
+}
+
+#[test]
+fn what_is_fenced_within_a_datagram_is_in_order() {
+    (0..1_000).for_each(|number| stairs(0x57A1_0000 + number));
+}
+
+#[test]
+fn what_is_held_leaves_in_one_datagram_in_spite_of_fences() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let word = at(network.layout, 1, 1, 0);
+    let atomic = |operator, operand| Request::Atomic { at: word, width: Width::Eight, operator, operand };
+    let asked = [(AtomicOperator::Swap, 5), (AtomicOperator::Add, 2), (AtomicOperator::CompareSwap { expected: 7 }, 9)];
+    for (token, (operator, operand)) in (0..).zip(asked) {
+        assert!(network.hold(0, 1, atomic(operator, operand), token));
+        network.fence(0, 1);
+    }
+    network.pump(0);
+    assert_eq!((network.wait(0, 0), network.wait(0, 1), network.wait(0, 2)), (Ok(0), Ok(5), Ok(7)));
+    assert_eq!(network.memories[1].word(0), 9);
+    assert_eq!(network.endpoints[0].counters().of(Event::DatagramSent), 1);
 }
 
 #[test]

@@ -122,6 +122,12 @@ impl Network {
         Ok(())
     }
 
+    /// Submits if there is room, and sends nothing yet.
+    pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> bool {
+        let peer = self.peer(from, to);
+        self.endpoints[from].submit(self.now, peer, request, token).is_ok()
+    }
+
     /// Submits as soon as there is room.
     pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) {
         while self.try_submit(from, to, request, token).is_err() {

@@ -170,6 +170,34 @@ impl Context {
         Chain::new(self)
     }
 
+    /// Issues several operations at once. Those that go to one rank leave in one message where the network allows it, which spares a message each;
+    /// ordered ones as well.
+    ///
+    /// ```
+    /// # use pelago_rma::{Context, GlobalPtr, Result};
+    /// # fn example(context: &Context, data: GlobalPtr<u64>, flag: GlobalPtr<u64>) -> Result<u64> {
+    /// let both = context.together(|| {
+    ///     let put = context.put(data, &[7])?;
+    ///     context.after(&put).swap(flag, 1)
+    /// })?;
+    /// both.wait()
+    /// # }
+    /// ```
+    ///
+    /// Cost: two calls of the transport, unless all ranks are mapped.
+    pub fn together<T>(&self, issue: impl FnOnce() -> T) -> T {
+        if self.shared.is_all_mapped() {
+            return issue();
+        }
+        let _held = Held::new(self);
+        issue()
+    }
+
+    fn hold(&self, held: bool) {
+        let now = self.shared.clock.now();
+        self.engine.borrow_mut().port().with(|transport| transport.hold(now, held));
+    }
+
     /// Orders operations per target and rail: those issued before take effect there before those issued after.
     ///
     /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
@@ -403,6 +431,22 @@ impl Context {
             self.engine.borrow_mut().make_signal(id);
         }
         Ok(handle)
+    }
+}
+
+/// What is issued may wait for company until this is dropped.
+struct Held<'c>(&'c Context);
+
+impl<'c> Held<'c> {
+    fn new(context: &'c Context) -> Self {
+        context.hold(true);
+        Self(context)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.hold(false);
     }
 }
 

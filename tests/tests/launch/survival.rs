@@ -2,7 +2,7 @@
 
 use rustix::process::{Signal, kill_process};
 
-use crate::{Ended, PROGRAM, Running, pelago};
+use crate::{Ended, PROGRAM, Running, pelago, run};
 
 /// Kills the last of four ranks that want to go on, and returns how the others ended.
 fn survive(options: &[&str]) -> Ended {
@@ -40,6 +40,36 @@ fn the_others_finish_on_several_hosts() {
     let expected = ["out of reach", "out of reach", "mapped"];
     let expected: Vec<_> = (0..3).map(|rank| format!("rank {rank} went on, its words {}", expected[rank])).collect();
     assert_eq!(ended.sorted_lines(), expected);
+}
+
+/// A rank kills itself at a step of its use of what all share; the others, which end by themselves, say what became of them.
+fn share(what: &str, step: &str, options: &[&str], victim: usize, expected: &str) {
+    let ended = run(&[&["run", "-n", "4"], options, &[PROGRAM, what, step]].concat());
+    ended.expect(0, &format!("rank {victim} (process *) was killed by signal 9 (SIGKILL); the others finished"));
+    let lines: Vec<_> = (0..4).filter(|&rank| rank != victim).map(|rank| format!("rank {rank} {expected}")).collect();
+    assert_eq!(ended.sorted_lines(), lines, "{what}, {step}, {options:?}");
+}
+
+#[test]
+fn a_variable_outlives_who_holds_it_waits_for_it_reads_it_or_wrote_it_last() {
+    for options in [&[][..], &["--transport", "udp"]] {
+        for step in ["holder", "waiter", "reader", "owner"] {
+            share("variable", step, options, 3, "went on");
+        }
+        share("variable", "home", options, 3, "was told");
+    }
+}
+
+#[test]
+fn a_region_outlives_who_is_in_a_section_waits_for_one_or_has_left_one() {
+    for options in [&[][..], &["--transport", "udp"]] {
+        for step in ["holder", "waiter", "owner"] {
+            share("region", step, options, 3, "went on");
+        }
+        // The memory of this host outlives its ranks.
+        share("region", "home", options, 3, if options.is_empty() { "went on" } else { "was told" });
+        share("region", "notes", options, 0, "was told");
+    }
 }
 
 #[test]

@@ -42,12 +42,15 @@ pub(crate) struct Driver {
     peers: Vec<Option<SocketAddr>>,
     find: Find,
     lost: Lost,
+    /// Whether what is posted waits for company, and to whom the last goes that does.
+    held: bool,
+    waiting: Option<PeerIndex>,
 }
 
 impl Driver {
     pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, lost: Lost) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        Self { socket, station, incoming, outgoing, lends, peers: Vec::new(), find, lost }
+        Self { socket, station, incoming, outgoing, lends, peers: Vec::new(), find, lost, held: false, waiting: None }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -75,10 +78,22 @@ impl Driver {
             }
             operation => {
                 self.station.post(now, to, operation, token)?;
-                self.flush(now, Load::Full(to));
+                if self.held && self.waiting.is_none_or(|other| other == to) {
+                    self.waiting = Some(to);
+                } else {
+                    self.flush(now, Load::Full(to));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Lets what is posted from now on to one peer wait, or what has waited leave.
+    pub(crate) fn hold(&mut self, now: Instant, held: bool) {
+        self.held = held;
+        if let Some(to) = self.waiting.take() {
+            self.flush(now, Load::Full(to));
+        }
     }
 
     pub(crate) fn fence(&mut self, to: PeerIndex) {

@@ -126,6 +126,14 @@ impl Transport for Udp {
         self.shared.lock().fence(PeerIndex(to.0));
     }
 
+    fn hold(&mut self, now: Instant, held: bool) {
+        let mut driver = self.shared.lock();
+        driver.hold(now, held);
+        if let (Some(agent), Some(due)) = (&self.agent, driver.next_deadline()) {
+            agent.remind(due);
+        }
+    }
+
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.look();
         let moved = driver.drive(now, self.agent.is_some());

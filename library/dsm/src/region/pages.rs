@@ -316,8 +316,9 @@ impl<'w, T: Pod> Pages<'w, T> {
     }
 }
 
+/// Waits for all, also after one has failed: else `quiet` would tell of the others.
 fn wait_all(under_way: &mut Vec<Handle<'_>>) -> Result<()> {
-    under_way.drain(..).try_for_each(Handle::wait)
+    under_way.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
 }
 
 /// The runs of elements that differ from what was before; all of them, if nothing was.

@@ -32,7 +32,7 @@ impl<T> Count<T> {
 }
 
 impl<T: Transport> Transport for Count<T> {
-    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep lose }
+    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep hold lose }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         let posted = self.inner.post(now, to, operation, token);

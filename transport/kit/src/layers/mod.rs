@@ -71,6 +71,11 @@ macro_rules! delegate {
             self.inner.before_sleep();
         }
     };
+    (@ hold) => {
+        fn hold(&mut self, now: pelago_base::Instant, held: bool) {
+            self.inner.hold(now, held);
+        }
+    };
     (@ lose) => {
         fn lose(&mut self, now: pelago_base::Instant, rank: pelago_base::Rank) {
             self.inner.lose(now, rank);

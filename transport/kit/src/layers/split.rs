@@ -274,6 +274,11 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         [self.near.next_deadline(), self.far.next_deadline()].into_iter().flatten().min()
     }
 
+    fn hold(&mut self, now: Instant, held: bool) {
+        self.near.hold(now, held);
+        self.far.hold(now, held);
+    }
+
     fn before_sleep(&mut self) {
         self.near.before_sleep();
         self.far.before_sleep();

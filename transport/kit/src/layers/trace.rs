@@ -35,7 +35,7 @@ impl<T, S: FnMut(&str) + Send> Trace<T, S> {
 }
 
 impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
-    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep lose }
+    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep hold lose }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.now = now;

@@ -1,0 +1,130 @@
+//! A rank dies after each of its operations, at a region that others go on to use: in virtual time, on the library's own protocol.
+
+mod simulated;
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
+use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
+use pelago_simulator::{Faults, simulate};
+use simulated::{Notes, TOLD_AFTER, settings};
+
+const RANKS: u32 = 4;
+const TURNS: u64 = 4;
+
+/// Elements that are counted up, after one that all count: one for each rank, on a page of its own.
+const PAGE: usize = 8;
+const LENGTH: usize = PAGE * (RANKS as usize + 1);
+
+/// What became of a job.
+struct Ended {
+    /// When the victim asked for something after the region was made.
+    noted: Vec<Instant>,
+    /// For each rank that ended: what the common element was last, and how often it was told of a loss.
+    found: Vec<Option<(u64, u64)>>,
+    /// How many sections the victim and the others have left well.
+    left: [u64; 2],
+}
+
+/// All ranks count up the common element and their own in each turn; the victim dies at a time or never.
+fn play(victim: Rank, homes: Homes, dies: Option<Instant>) -> Ended {
+    let mut faults = Faults { told_after: Some(TOLD_AFTER), ..Faults::default() };
+    faults.deaths.extend(dies.map(|at| (victim, at)));
+    let (noted, left) = (Arc::new(Mutex::new(Vec::new())), Cell::new([0; 2]));
+    let ready = Cell::new(Instant::ZERO);
+    let outcome = simulate(&settings(RANKS, 2, faults), |parts: Box<Parts>| -> Result<(u64, u64)> {
+        let Parts { reach, clock, park, bootstrap, mut transport } = *parts;
+        if bootstrap.rank() == victim {
+            transport = Box::new(Notes::of(transport, clock.clone(), noted.clone()));
+        }
+        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+        world.on_peer_lost(|_| ());
+        let settings = RegionSettings { page_length: Some(PAGE), homes, coherence: Coherence::Invalidate };
+        let mut region = Region::<u64>::new(&world, LENGTH, settings)?;
+        ready.set(ready.get().max(world.now()));
+        let found = count(&world, &mut region, victim, &left)?;
+        drop(region);
+        world.finish()?;
+        Ok(found)
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    let found = outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect();
+    let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > ready.get()).collect();
+    Ended { noted, found, left: left.get() }
+}
+
+fn count(world: &World, region: &mut Region<'_, u64>, victim: Rank, left: &Cell<[u64; 2]>) -> Result<(u64, u64)> {
+    let mine = PAGE * (world.rank().index() + 1);
+    let (mut last, mut own, mut refused) = (0, 0, 0);
+    for _ in 0..TURNS {
+        let counted = region.acquire().and_then(|mut section| {
+            let all = section.write(0..1)?;
+            let found = all[0];
+            all[0] += 1;
+            world.compute(Duration::from_microseconds(3));
+            let kept = section.write(mine..mine + 1)?;
+            let before = kept[0];
+            kept[0] += 1;
+            section.release().map(|()| (found, before))
+        });
+        match counted {
+            Ok((found, before)) => {
+                assert!(found >= last, "{found} after {last}");
+                assert!(before == own || refused > 0, "nobody else writes it: {before}, not {own}");
+                (last, own) = (found + 1, before + 1);
+                let mut counts = left.get();
+                counts[usize::from(world.rank() != victim)] += 1;
+                left.set(counts);
+            }
+            Err(Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank))) if rank == victim => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    Ok((last, refused))
+}
+
+/// Plays with a death after each operation of the victim, and shows what comes of each.
+fn play_all(victim: Rank, homes: Homes, look: impl Fn(usize, &Ended)) {
+    let whole = play(victim, homes, None);
+    assert!(whole.noted.len() > 10, "{} operations", whole.noted.len());
+    assert_eq!(whole.left, [TURNS, u64::from(RANKS - 1) * TURNS]);
+    for (number, &at) in whole.noted.iter().enumerate() {
+        for later in [1, 900].map(Duration::from_nanoseconds) {
+            let ended = play(victim, homes, Some(at + later));
+            let others = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim);
+            assert!(others.into_iter().all(|(_, found)| found.is_some()), "operation {number} of {victim}: all others end");
+            look(number, &ended);
+        }
+    }
+}
+
+/// A rank that holds nothing of the region: the others lose nothing, and are told of nothing.
+#[test]
+fn what_was_released_outlives_who_wrote_it() {
+    for victim in [1, 3].map(Rank::new) {
+        play_all(victim, Homes::At(Rank::new(0)), |number, ended| {
+            let others = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim);
+            let (last, refused) =
+                others.filter_map(|(_, found)| *found).fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
+            let [by_victim, by_others] = ended.left;
+            assert_eq!((refused, by_others), (0, u64::from(RANKS - 1) * TURNS), "operation {number} of {victim}");
+            // A section in which it died may have been published; so may one of which it does not know that it has left.
+            let possible = by_others + by_victim..=by_others + by_victim + 1;
+            assert!(possible.contains(&last), "operation {number} of {victim}: {last}, {:?} left", ended.left);
+        });
+    }
+}
+
+/// The home of some pages, or of what all need: the others are told, and nobody waits for ever.
+#[test]
+fn the_home_of_pages_dies_after_each_of_its_operations() {
+    for (victim, homes) in [(Rank::new(2), Homes::Cyclic), (Rank::new(1), Homes::At(Rank::new(1))), (Rank::new(0), Homes::Cyclic)]
+    {
+        let told = Cell::new(0);
+        play_all(victim, homes, |_, ended| told.set(told.get() + ended.found.iter().flatten().map(|found| found.1).sum::<u64>()));
+        assert!(told.get() > 0, "somebody needs what is lost with {victim}");
+    }
+}

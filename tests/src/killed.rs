@@ -1,0 +1,190 @@
+//! Ranks that are killed while they use a shared variable or a region, each at a certain step; the others go on, or are told.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use pelago::dsm::{Coherence, Homes, Region, RegionSettings, Shared};
+use pelago::prelude::*;
+use pelago::{Error, Failure, Fault};
+use rustix::process::{Signal, getpid, kill_process};
+
+/// Sections that each survivor has after it has learned of the death.
+const SECTIONS: u64 = 50;
+
+/// What everybody has written before.
+const FIRST: u64 = 1000;
+
+/// Kills the process, as if by the user.
+fn die() -> ! {
+    let _ = kill_process(getpid(), Signal::KILL);
+    unreachable!("nobody survives this signal")
+}
+
+/// Kills the process soon, whatever its threads wait for then.
+fn die_soon() {
+    std::thread::spawn(|| {
+        sleep(Duration::from_millis(50));
+        die();
+    });
+}
+
+/// A rank is killed at a step of its use of a variable, of which it is the home if that is the step; the others add to it.
+pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
+    let victim = Rank::new(world.size() - 1);
+    let home = if step == "home" { victim } else { Rank::new(0) };
+    world.on_peer_lost(|_| ());
+    let mut variable = Shared::<u64>::new(world, home, FIRST)?;
+    let alive = world.alloc::<u64>(1)?;
+    world.barrier()?;
+    if world.rank() == victim {
+        match step {
+            "home" => {
+                drop(variable.read()?);
+                die_soon();
+                world.wait_until(alive.local(), 0, |never| never == 1)?;
+            }
+            "holder" => {
+                let mut guard = variable.write()?;
+                *guard += 500_000;
+                die_soon();
+                // Others wait for it by then.
+                sleep(Duration::from_secs(1000));
+            }
+            "waiter" => {
+                die_soon();
+                loop {
+                    *variable.write()? += 1;
+                }
+            }
+            "owner" => {
+                *variable.write()? += 1;
+                die();
+            }
+            "reader" => {
+                let guard = variable.read()?;
+                die_soon();
+                sleep(Duration::from_secs(1000));
+                drop(guard);
+            }
+            other => panic!("what is {other}?"),
+        }
+    }
+    let (mut last, mut refused, mut done) = (FIRST, 0_u64, 0);
+    while !has_ended(world, &mut done) {
+        match variable.write().and_then(|mut guard| {
+            let found = *guard;
+            *guard += 1;
+            guard.release().map(|()| found)
+        }) {
+            Ok(found) => {
+                assert!(found >= last && found < 500_000 || refused > 0, "{found} after {last}");
+                last = found;
+            }
+            Err(error) => {
+                assert_eq!(lost(&error), Some(victim), "{error}");
+                if home == victim {
+                    println!("{} was told", world.rank());
+                    return Ok(());
+                }
+                refused += 1;
+                // Nobody has the last version any more.
+                if world.rank() == Rank::new(0) {
+                    variable.restore(&last)?;
+                }
+                sleep(Duration::from_millis(1));
+            }
+        }
+    }
+    println!("{} went on", world.rank());
+    Ok(())
+}
+
+/// The same with a region; of its pages the victim is the home if that is the step, or of its lock and its notes.
+pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
+    const LENGTH: usize = 512;
+    let last = Rank::new(world.size() - 1);
+    let victim = if step == "notes" { Rank::new(0) } else { last };
+    let homes = if step == "home" { last } else { Rank::new(1) };
+    world.on_peer_lost(|_| ());
+    let settings = RegionSettings { page_length: Some(64), homes: Homes::At(homes), coherence: Coherence::Invalidate };
+    let mut region = Region::<u64>::new(world, LENGTH, settings)?;
+    let me = world.rank().index() + 1;
+    if world.rank() == victim {
+        region.write(0..LENGTH)?.fill(FIRST);
+    }
+    region.barrier()?;
+    if world.rank() == victim {
+        match step {
+            "home" | "notes" => {
+                die_soon();
+                sleep(Duration::from_secs(1000));
+            }
+            "holder" => {
+                let mut section = region.acquire()?;
+                section.write(0..LENGTH)?.fill(1);
+                die_soon();
+                sleep(Duration::from_secs(1000));
+            }
+            "waiter" => {
+                die_soon();
+                loop {
+                    region.acquire()?.write(me..me + 1)?[0] += 1;
+                }
+            }
+            "owner" => {
+                let mut section = region.acquire()?;
+                section.write(me..me + 1)?[0] = FIRST + 7;
+                section.release()?;
+                // What is posted has arrived; so has what was written.
+                world.quiet()?;
+                die();
+            }
+            other => panic!("what is {other}?"),
+        }
+    }
+    let (mut turn, mut done) = (0, 0);
+    while !has_ended(world, &mut done) {
+        let section = region.acquire().and_then(|mut section| {
+            let found = section.read(0..LENGTH)?.to_vec();
+            section.write(me..me + 1)?[0] += 1;
+            section.write(0..1)?[0] += 1;
+            section.release().map(|()| found)
+        });
+        match section {
+            Ok(found) => {
+                assert_eq!(found[me], FIRST + turn, "nobody else writes it");
+                assert!(found[0] >= FIRST + turn && found[me..].iter().all(|&value| value >= FIRST), "{found:?}");
+                turn += 1;
+            }
+            Err(error) => {
+                assert_eq!(lost(&error), Some(victim), "{error}");
+                assert!(matches!(step, "home" | "notes"), "the others have all that was released: {error}");
+                println!("{} was told", world.rank());
+                return Ok(());
+            }
+        }
+    }
+    if step == "owner" {
+        // Whoever comes after sees what was released.
+        while region.acquire()?.read(victim.index() + 1..victim.index() + 2)?[0] != FIRST + 7 {
+            sleep(Duration::from_millis(1));
+        }
+    }
+    println!("{} went on", world.rank());
+    Ok(())
+}
+
+/// Counts a section if a rank is known to be lost; whether there were enough.
+fn has_ended(world: &World, done: &mut u64) -> bool {
+    world.progress();
+    *done += u64::from(!world.lost().is_empty());
+    *done > SECTIONS
+}
+
+/// The rank whose loss an error tells of.
+fn lost(error: &Error) -> Option<Rank> {
+    match error {
+        Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) => Some(*rank),
+        _ => None,
+    }
+}
