@@ -247,7 +247,7 @@ fn wake(world: &World) -> pelago::Result<()> {
                 others().for_each(until_asleep);
                 for rank in (1..world.size()).map(Rank::new) {
                     world.put(quiet.at(rank, 0), &[round; 8])?;
-                    world.fetch_add(quiet.at(rank, 511), 1)?;
+                    world.add(quiet.at(rank, 511), 1)?;
                 }
             }
             others().for_each(until_asleep);
