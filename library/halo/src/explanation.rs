@@ -68,7 +68,8 @@ pub enum Verdict {
     Excluded,
     /// Lost: its rail does not lead there.
     NoRail,
-    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for.
+    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for, or it is too short to go by
+    /// all rails in parts.
     NotTried,
 }
 
@@ -98,7 +99,7 @@ impl fmt::Display for Verdict {
             Self::NotClearlyCheaper => "lost: not clearly cheaper than what was proposed",
             Self::Excluded => "lost: another was asked for",
             Self::NoRail => "lost: the rail does not lead there",
-            Self::NotTried => "lost: not tried, too many messages",
+            Self::NotTried => "lost: not tried, too many messages for what it is",
         })
     }
 }

@@ -460,15 +460,15 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
             let passed = passed.lock().unwrap();
             [Event::PutPosted, Event::GetPosted, Event::CopyPosted].map(|event| passed.of(event))
         };
-        let posted = |what: &dyn Fn()| {
+        let posted = |what: &dyn Fn() -> pelago_rma::Result<()>| {
             let before = counted();
-            what();
+            what().unwrap();
             world.flush_all().unwrap();
             let after = counted();
             [0, 1, 2].map(|kind| after[kind] - before[kind])
         };
         // One part by each rail: this counts what passes by the second.
-        assert_eq!(posted(&|| drop(world.on(all).put(memory.at(other, 0), &values).unwrap())), [1, 0, 0]);
+        assert_eq!(posted(&|| world.on(all).put(memory.at(other, 0), &values).map(|_| ())), [1, 0, 0]);
         world.barrier().unwrap();
         let brought = memory.local().to_vec();
         assert!((0..LONG_BYTES).all(|index| brought[index] == (index * 31 + other.index() * 7) as u8));
@@ -478,7 +478,7 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
         let (dense, sparse) = (blocks(500), blocks(1000));
         memory.local().fill(0);
         world.barrier().unwrap();
-        let strided = || drop(world.on(all).put_strided(memory.at(other, 0), sparse, &values, dense).unwrap());
+        let strided = || world.on(all).put_strided(memory.at(other, 0), sparse, &values, dense).map(|_| ());
         assert_eq!(posted(&strided), [50, 0, 0]);
         world.barrier().unwrap();
         let brought = memory.local().to_vec();
@@ -487,12 +487,12 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
         world.barrier().unwrap();
         // From another rank's memory here, and on there.
         let into = world.alloc::<u8>(LONG_BYTES).unwrap();
-        assert_eq!(posted(&|| drop(world.on(all).copy(memory.at(other, 0), into.at(here, 0), LONG_BYTES).unwrap())), [0, 0, 1]);
+        assert_eq!(posted(&|| world.on(all).copy(memory.at(other, 0), into.at(here, 0), LONG_BYTES).map(|_| ())), [0, 0, 1]);
         world.barrier().unwrap();
         assert!(into.local().to_vec() == world_copy(world, &memory, other));
         world.barrier().unwrap();
         // What is short goes whole, by the best.
-        assert_eq!(posted(&|| drop(world.on(all).put(into.at(other, 0), &values[..4095]).unwrap())), [0; 3]);
+        assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4095]).map(|_| ())), [0; 3]);
         assert_eq!(world.on(all).fetch_add(into.at(here, 0).cast::<u64>().unwrap(), 0).unwrap().wait().map(drop), Ok(()));
         world.barrier().unwrap();
     });
@@ -509,7 +509,7 @@ fn world_copy(world: &World, memory: &Symmetric<'_, u8>, of: Rank) -> Vec<u8> {
 fn what_follows_a_parted_put_overtakes_no_part() {
     const ROUNDS: u64 = 100;
     const WORDS: usize = 2000;
-    run(Platform::Rails, 2, |world| {
+    let body = |world: &World| {
         let (data, flag) = (world.alloc::<u64>(WORDS).unwrap(), world.alloc::<u64>(1).unwrap());
         let all = world.all_rails().unwrap();
         for round in 1..=ROUNDS {
@@ -519,8 +519,8 @@ fn what_follows_a_parted_put_overtakes_no_part() {
                 let flag = flag.at(Rank::new(1), 0);
                 // By a handle, after everything, by a fence, by completion.
                 match round % 4 {
-                    0 => drop(world.after(&put).put(flag, &[round]).unwrap()),
-                    1 => drop(world.after_all().put(flag, &[round]).unwrap()),
+                    0 => world.after(&put).put(flag, &[round]).map(|_| ()).unwrap(),
+                    1 => world.after_all().put(flag, &[round]).map(|_| ()).unwrap(),
                     2 => {
                         world.fence().unwrap();
                         world.put(flag, &[round]).unwrap();
@@ -536,19 +536,21 @@ fn what_follows_a_parted_put_overtakes_no_part() {
             }
             world.barrier().unwrap();
         }
-    });
+    };
+    [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 2, body));
 }
 
 #[test]
 fn a_parted_put_waits_for_what_it_is_ordered_after() {
     const WORDS: usize = 2000;
-    run(Platform::Rails, 3, |world| {
+    let body = |world: &World| {
         let data = world.alloc::<u64>(WORDS).unwrap();
-        let [far, all] = [1, 2].map(|number| Rail::new(number).unwrap());
+        let [near, far, all] = [0, 1, 2].map(|number| Rail::new(number).unwrap());
         if world.rank() == Rank::new(0) {
             for round in 0..50 {
                 let to = data.at(Rank::new(1), 0);
-                let first = world.on(far).put(to, &[2 * round; WORDS]).unwrap();
+                let by = if round % 2 == 0 { near } else { far };
+                let first = world.on(by).put(to, &[2 * round; WORDS]).unwrap();
                 let second = world.after(&first).on(all).put(to, &[2 * round + 1; WORDS]).unwrap();
                 // The last of a sequence of parted ones on two ranks.
                 let third = world.after(&second).on(all).copy(to, data.at(Rank::new(2), 0), WORDS).unwrap();
@@ -559,5 +561,6 @@ fn a_parted_put_waits_for_what_it_is_ordered_after() {
             }
         }
         world.barrier().unwrap();
-    });
+    };
+    [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 3, body));
 }
