@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings};
-use pelago::{Rail, World};
+use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings, TRIAL_LIMIT};
+use pelago::{Duration, Rail, World};
 
 /// Why a program does not begin.
 pub(crate) enum Stop {
@@ -62,9 +62,12 @@ pub(crate) struct Borders {
     /// How edges and corners come, direct or forwarded; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = route)]
     route: Option<Route>,
-    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open; by default, as trials find best
+    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open, and all is by all rails in parts; by default, as trials find best
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
+    /// How long trials may take together, half a second by default; what has not been tried by then is not taken
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    trial_limit: Option<Duration>,
     /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
     #[arg(long)]
     pub(crate) explain: bool,
@@ -78,9 +81,15 @@ impl Borders {
             methods: for_each_dimension(&self.method)?,
             rails: for_each_dimension(&by)?,
             route: self.route,
+            trial_limit: self.trial_limit.unwrap_or(TRIAL_LIMIT),
             ..Settings::new(halo)
         })
     }
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..1e6).contains(seconds));
+    seconds.map(Duration::from_seconds).ok_or("it is a number of seconds, below a million")
 }
 
 /// The rail of a name; none for -, which leaves it open.
@@ -90,7 +99,8 @@ pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
     }
     let rails = world.rails();
     let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
-    let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    let of_name = || rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    let found = if name == "all" { world.all_rails() } else { of_name() };
     found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 

@@ -141,7 +141,6 @@ impl Library {
         let source = self.memory().locate(End::Source, from, bytes as u64)?;
         if let (Some(into), Some(cells), true) = (target.cells, source.cells, self.numbers().is_free(order)) {
             into.copy_from(cells);
-            self.memory().ring(target.rank);
             STORED.set(true);
             return Ok(self.numbers().done());
         }
@@ -174,7 +173,6 @@ impl Library {
             && let (Some(old), Some(found)) = (word.atomic(T::WIDTH, operator, operand.to_bits()), found.elements::<T>())
         {
             found.store(0, T::from_bits(old));
-            self.memory().ring(target.rank);
             return Ok(self.numbers().done());
         }
         self.issue(order, |context, after| fetch_far(context, after, target, operator, operand, found))

@@ -141,14 +141,6 @@ impl Memory {
         let located = self.locate(End::Destination, address, bytes)?;
         located.cells.filter(|_| located.rank == self.me).ok_or(Refusal::Elsewhere(address))
     }
-
-    /// Wakes a rank that may wait for what was written to its memory.
-    #[inline]
-    pub(crate) fn ring(&self, rank: Rank) {
-        if let Some(bell) = self.reach.bell(rank) {
-            bell.ring();
-        }
-    }
 }
 
 /// Memory that the program has registered.

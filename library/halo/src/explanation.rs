@@ -52,7 +52,7 @@ pub struct Candidate {
 pub enum Verdict {
     /// Taken: it was asked for, or there is no other.
     Forced,
-    /// Taken: it was proposed, and no other is clearly cheaper: by 5 %, or for sets of rails by 1 %.
+    /// Taken: it was proposed, and no other was found clearly cheaper: by 5 %, or for sets of rails by 1 %.
     Proposed,
     /// Taken: it is clearly cheaper than what was proposed.
     Cheaper,
@@ -71,6 +71,8 @@ pub enum Verdict {
     /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for, or it is too short to go by
     /// all rails in parts.
     NotTried,
+    /// Lost without a trial: the time for trials was over.
+    NoTime,
 }
 
 impl Verdict {
@@ -91,7 +93,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Forced => "taken: no other may be",
-            Self::Proposed => "taken: proposed, and no other is clearly cheaper",
+            Self::Proposed => "taken: proposed, and no other was found clearly cheaper",
             Self::Cheaper => "taken: clearly cheaper than what was proposed",
             Self::Together => "taken: cheaper for all together",
             Self::CheaperAlone => "lost: cheaper alone, not with the others",
@@ -99,7 +101,8 @@ impl fmt::Display for Verdict {
             Self::NotClearlyCheaper => "lost: not clearly cheaper than what was proposed",
             Self::Excluded => "lost: another was asked for",
             Self::NoRail => "lost: the rail does not lead there",
-            Self::NotTried => "lost: not tried, too many messages for what it is",
+            Self::NotTried => "lost: not tried, too many messages",
+            Self::NoTime => "lost: not tried, the time for trials was over",
         })
     }
 }

@@ -35,5 +35,5 @@ pub use field::{Field, Region, View};
 pub use layout::Layout;
 pub use nodes::{DIMENSIONS_MAX, Nodes};
 pub use plan::Plan;
-pub use settings::{Halo, Method, Route, Settings};
+pub use settings::{Halo, Method, Route, Settings, TRIAL_LIMIT};
 pub use step::Side;

@@ -11,7 +11,7 @@ use crate::explanation::{Candidate, Explanation, Verdict};
 use crate::field::Field;
 use crate::settings::{Halo, Route, Settings};
 use crate::step::{Side, across, number};
-use crate::trial::{self, Race};
+use crate::trial::{self, Allowance, Race};
 
 /// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for as often as one likes.
 ///
@@ -32,7 +32,8 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// The plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
     ///
     /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 8 to 20 exchanges for each way and direction, and
-    /// where there are several rails for each set of them, in turns; few where each takes as long as the last, as in a simulation.
+    /// where there are several rails for each set of them, in turns; few where each takes as long as the last, as in a simulation. They end when
+    /// [`Settings::trial_limit`] is over, with the turns that are under way then.
     ///
     /// # Errors
     /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; [`World::alloc`]'s.
@@ -42,15 +43,16 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let arrays: Vec<Array<D>> = fields.iter().map(|field| *field.array()).collect();
         let routes = routes::<D>(settings);
         let mut plans = Vec::new();
+        let mut allowance = Allowance::new(world, settings.trial_limit);
         for route in routes {
             let mut exchange = Exchange::new(world, &arrays, settings.halo, *route)?;
-            let (links, sets) = trial::choose(&mut exchange, fields, settings)?;
+            let (links, sets) = trial::choose(&mut exchange, fields, settings, &mut allowance)?;
             plans.push((exchange, links, sets));
         }
         let (taken, explained) = match routes {
             [only] => (0, vec![Candidate { name: only.to_string(), here: None, there: None, verdict: Verdict::Forced }]),
             _ => {
-                let race = Race::run(world, plans.len(), trial::CHEAPER_PERCENT, |which| {
+                let race = Race::run(&mut allowance, plans.len(), trial::CHEAPER_PERCENT, |which| {
                     trial::once(&mut plans[which].0, fields, |_| true)
                 })?;
                 (race.winner(), race.candidates(|which| routes[which].to_string()))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pelago_base::Duration;
 use pelago_rma::Rail;
 
 use crate::nodes::DIMENSIONS_MAX;
@@ -76,7 +77,7 @@ impl fmt::Display for Route {
 }
 
 /// What a plan brings, and what is decided for it. The same on every rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Which cells.
     pub halo: Halo,
@@ -88,18 +89,38 @@ pub struct Settings {
     /// By which rail those of each dimension go, where that leads, likewise; `World::all_rails` is all of them at once, long borders in parts. By
     /// default trials decide, of each neighbour alone and of all together.
     pub rails: [Option<Rail>; DIMENSIONS_MAX],
+    /// How long all trials of a plan may take together, [`TRIAL_LIMIT`] by default; none are made in no time. The round of turns that is
+    /// under way then is the last, and what has not been tried is not taken.
+    pub trial_limit: Duration,
+}
+
+/// How long trials of a plan may take unless [`Settings::trial_limit`] says otherwise: much longer than they take where nothing is lost and
+/// every rank has a processor.
+pub const TRIAL_LIMIT: Duration = Duration::from_milliseconds(500);
+
+impl Default for Settings {
+    /// Those of [`new`](Self::new) for the default halo.
+    fn default() -> Self {
+        Self::new(Halo::default())
+    }
 }
 
 impl Settings {
     /// A plan that brings `halo`, by what trials find best.
     pub const fn new(halo: Halo) -> Self {
-        Self { halo, methods: [None; DIMENSIONS_MAX], route: None, rails: [None; DIMENSIONS_MAX] }
+        Self { halo, methods: [None; DIMENSIONS_MAX], route: None, rails: [None; DIMENSIONS_MAX], trial_limit: TRIAL_LIMIT }
     }
 
     /// All by `method`.
     #[must_use]
     pub const fn with_method(self, method: Method) -> Self {
         Self { methods: [Some(method); DIMENSIONS_MAX], ..self }
+    }
+
+    /// With trials for so long at most.
+    #[must_use]
+    pub const fn with_trial_limit(self, trial_limit: Duration) -> Self {
+        Self { trial_limit, ..self }
     }
 
     /// All by `rail`, where it leads.

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use pelago_base::Duration;
+use pelago_base::{Duration, Instant};
 use pelago_rma::{Pod, Rail, Result, World};
 
 use crate::candidate::{Means, PARTED_BYTES_MIN, is_possible, proposal};
@@ -46,22 +46,57 @@ fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
     u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(percent)
 }
 
+/// The time that is left for trials, as all ranks know it: it is over for all as soon as one of them has none, and they say so after a round.
+pub(crate) struct Allowance<'w> {
+    world: &'w World,
+    until: Instant,
+    is_over: bool,
+}
+
+/// How a round leaves the turns. The last that any rank says holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Round {
+    Settled,
+    Moving,
+    OutOfTime,
+}
+
+impl<'w> Allowance<'w> {
+    pub(crate) fn new(world: &'w World, limit: Duration) -> Self {
+        Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
+    }
+
+    /// Ends a round; returns whether another is to follow. Collective.
+    fn goes_on(&mut self, moves: bool) -> Result<bool> {
+        let here = match moves {
+            _ if self.world.now() >= self.until => Round::OutOfTime,
+            true => Round::Moving,
+            false => Round::Settled,
+        };
+        let mut all = [here as u64];
+        self.world.allreduce(&mut all, u64::max)?;
+        self.is_over = all == [Round::OutOfTime as u64];
+        Ok(all == [Round::Moving as u64])
+    }
+}
+
 /// Decides for every link how it goes, as its neighbour does; and says what came of the sets of rails that were tried. Collective.
 pub(crate) fn choose<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     settings: &Settings,
+    allowance: &mut Allowance<'w>,
 ) -> Result<(Vec<Choice>, Vec<Candidate>)> {
     let ground = Ground::new(exchange.boxes.world, settings, size_of::<T>());
     let mut is_open = [u64::from(exchange.links.iter().any(|link| ground.is_open(link)))];
     exchange.boxes.world.allreduce(&mut is_open, u64::max)?;
     let figures = match is_open {
         [0] => vec![vec![[None; 2]; ground.ways.len()]; exchange.links.len()],
-        _ => measure_links(exchange, fields, &ground)?,
+        _ => measure_links(exchange, fields, &ground, allowance)?,
     };
     let own: Vec<Means> = exchange.links.iter().zip(&figures).map(|(link, figures)| ground.best(link, figures, None)).collect();
     exchange.links.iter_mut().zip(&own).for_each(|(link, &means)| link.take(means));
-    let sets = choose_set(exchange, fields, &ground, &figures)?;
+    let sets = choose_set(exchange, fields, &ground, &figures, allowance)?;
     let explained = exchange.links.iter().zip(&figures).map(|(link, figures)| ground.explain(link, figures));
     Ok((explained.collect(), sets))
 }
@@ -87,14 +122,18 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
 }
 
 /// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
-/// part. Ends when nobody's figures move any more. Collective.
+/// part. Ends when nobody's figures move any more, or with the first round after which the time is over; where it is over before, nothing is
+/// known. Collective.
 fn take_turns(
-    world: &World,
+    allowance: &mut Allowance<'_>,
     ways: usize,
     mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
 ) -> Result<Vec<Option<Duration>>> {
-    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
     let mut figures: Vec<Option<Duration>> = vec![None; ways];
+    if allowance.is_over {
+        return Ok(figures);
+    }
+    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
     for round in 0..ROUNDS_MAX {
         for which in (0..ways).map(|turn| (round + turn) % ways) {
             for number in 0..TURN {
@@ -107,9 +146,7 @@ fn take_turns(
             samples.sort_unstable();
             *figure = samples.get(samples.len() / 2).copied();
         }
-        let mut move_still = [u64::from(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))];
-        world.allreduce(&mut move_still, u64::max)?;
-        if move_still == [0] {
+        if !allowance.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))? {
             break;
         }
     }
@@ -221,16 +258,17 @@ impl<'w> Ground<'w> {
     /// What became of every way of a link.
     fn explain<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost]) -> Choice {
         let (taken, own) = (Means { method: link.method, rail: link.rail() }, self.best(link, figures, None));
-        let is_tried = figures.iter().flatten().any(Option::is_some);
+        let is_open = self.is_open(link);
         let verdict = |means: Means| match self.cost(figures, means) {
-            _ if means == taken && !is_tried => Verdict::Forced,
+            _ if means == taken && !is_open => Verdict::Forced,
             _ if means == taken && means != own => Verdict::Together,
             _ if means == taken && means == self.proposal(link, None) => Verdict::Proposed,
             _ if means == taken => Verdict::Cheaper,
             _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, means.rail) => Verdict::Excluded,
             _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
-            None => Verdict::NotTried,
+            None if !self.considers(link, means) => Verdict::NotTried,
+            None => Verdict::NoTime,
             cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
             cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,
             _ => Verdict::Dearer,
@@ -323,6 +361,7 @@ fn measure_links<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     ground: &Ground<'_>,
+    allowance: &mut Allowance<'w>,
 ) -> Result<Vec<Vec<Cost>>> {
     let (world, ways) = (exchange.boxes.world, &ground.ways);
     let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
@@ -336,7 +375,7 @@ fn measure_links<'w, T: Pod, const D: usize>(
     let mut here = vec![vec![NEVER; ways.len()]; exchange.links.len()];
     for (step, tried) in steps().zip(tried.chunks(ways.len())) {
         let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
-        let costs = take_turns(world, tried.len(), |turn| {
+        let costs = take_turns(allowance, tried.len(), |turn| {
             let means = ways[tried[turn]];
             let takes_part = |link: &Link<'_, D>| is_tried(link, step, means);
             let any = exchange.links.iter().any(takes_part);
@@ -375,12 +414,13 @@ fn choose_set<'w, T: Pod, const D: usize>(
     fields: &mut [Field<'w, T, D>],
     ground: &Ground<'_>,
     figures: &[Vec<Cost>],
+    allowance: &mut Allowance<'w>,
 ) -> Result<Vec<Candidate>> {
     let sets = ground.sets(exchange)?;
     if sets.is_empty() {
         return Ok(Vec::new());
     }
-    let race = Race::run(exchange.boxes.world, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
+    let race = Race::run(allowance, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
         ground.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
         once(exchange, fields, |_| true)
     })?;
@@ -391,9 +431,9 @@ fn choose_set<'w, T: Pod, const D: usize>(
     }))
 }
 
-/// Ways of which each was tried for whole exchanges, the proposed one first: the cost here and on the slowest rank.
+/// Ways of which each was tried for whole exchanges, if there was time, the proposed one first: the cost here and on the slowest rank.
 pub(crate) struct Race {
-    costs: Vec<[Duration; 2]>,
+    costs: Vec<Option<[Duration; 2]>>,
     percent: u64,
 }
 
@@ -401,39 +441,42 @@ impl Race {
     /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
     /// hundredths of it. Collective.
     pub(crate) fn run(
-        world: &World,
+        allowance: &mut Allowance<'_>,
         ways: usize,
         percent: u64,
         mut exchange: impl FnMut(usize) -> Result<Duration>,
     ) -> Result<Self> {
-        let here = take_turns(world, ways, |which| exchange(which).map(Some))?;
-        let here: Vec<Duration> = here.into_iter().map(Option::unwrap_or_default).collect();
-        let mut slowest: Vec<u64> = here.iter().map(|here| here.as_picoseconds()).collect();
-        world.allreduce(&mut slowest, u64::max)?;
-        let costs = here.into_iter().zip(slowest).map(|(here, slowest)| [here, Duration::from_picoseconds(slowest)]).collect();
-        Ok(Self { costs, percent })
+        let here = take_turns(allowance, ways, |which| exchange(which).map(Some))?;
+        let mut slowest: Vec<u64> = here.iter().map(|here| here.map_or(0, Duration::as_picoseconds)).collect();
+        allowance.world.allreduce(&mut slowest, u64::max)?;
+        let both = |(here, slowest): (Option<Duration>, u64)| here.map(|here| [here, Duration::from_picoseconds(slowest)]);
+        Ok(Self { costs: here.into_iter().zip(slowest).map(both).collect(), percent })
     }
 
     /// The first, unless another is clearly cheaper.
     pub(crate) fn winner(&self) -> usize {
-        let cost = |which: usize| self.costs[which][1];
-        let cheapest = (0..self.costs.len()).min_by_key(|&which| cost(which)).unwrap_or(0);
-        if cheapest > 0 && is_cheaper(cost(cheapest), cost(0), self.percent) { cheapest } else { 0 }
+        let costs = self.costs.iter().enumerate().filter_map(|(which, cost)| cost.map(|[_, slowest]| (slowest, which)));
+        match (costs.min(), self.costs[0]) {
+            (Some((cost, cheapest)), Some([_, proposed])) if is_cheaper(cost, proposed, self.percent) => cheapest,
+            _ => 0,
+        }
     }
 
     /// What became of each.
     pub(crate) fn candidates(&self, name: impl Fn(usize) -> String) -> Vec<Candidate> {
         let winner = self.winner();
+        let slowest = |which: usize| self.costs[which].map(|[_, slowest]| slowest);
         let verdict = |which: usize| match which == winner {
             true if which == 0 => Verdict::Proposed,
             true => Verdict::Cheaper,
-            false if self.costs[which][1] < self.costs[winner][1] => Verdict::NotClearlyCheaper,
+            false if self.costs[which].is_none() => Verdict::NoTime,
+            false if slowest(which) < slowest(winner) => Verdict::NotClearlyCheaper,
             false => Verdict::Dearer,
         };
-        let candidate = |(which, &[here, slowest]): (usize, &[Duration; 2])| Candidate {
+        let candidate = |(which, costs): (usize, &Option<[Duration; 2]>)| Candidate {
             name: name(which),
-            here: Some(here),
-            there: Some(slowest),
+            here: costs.map(|[here, _]| here),
+            there: costs.map(|[_, slowest]| slowest),
             verdict: verdict(which),
         };
         self.costs.iter().enumerate().map(candidate).collect()

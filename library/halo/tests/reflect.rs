@@ -7,7 +7,7 @@ mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pelago_base::{Event, Rank};
+use pelago_base::{Duration, Event, Rank};
 use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template, Verdict};
 use pelago_rma::{Error, Rail, World};
 use proptest::prelude::*;
@@ -227,7 +227,7 @@ fn cases() -> impl Strategy<Value = Case<3>> {
             let smallest = |d: usize| widths.iter().flat_map(|widths: &[[usize; 2]; 3]| widths[d]).max().unwrap_or(0).max(1);
             let cells = std::array::from_fn(|d| smallest(d) * parts[d] + more[d]);
             let arrays = widths.iter().map(|widths| ([0; 3], [0; 3], *widths)).collect();
-            Case { parts, periodic, cells, arrays, settings: Settings { halo, methods, route, rails } }
+            Case { parts, periodic, cells, arrays, settings: Settings { methods, route, rails, ..Settings::new(halo) } }
         },
     )
 }
@@ -400,7 +400,7 @@ fn both_ends_choose_alike_and_say_why() {
                 assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
                 for candidate in &link.candidates {
                     let is_measured = candidate.here.is_some() && candidate.there.is_some();
-                    assert_eq!(is_measured, candidate.verdict != Verdict::NotTried, "{candidate:?}");
+                    assert_eq!(is_measured, !matches!(candidate.verdict, Verdict::NotTried | Verdict::NoTime), "{candidate:?}");
                 }
             }
             let text = plan.explain().to_string();
@@ -449,6 +449,34 @@ fn an_exchange_posts_what_it_must() {
             world.barrier().unwrap();
         });
     }
+}
+
+#[test]
+fn trials_end_when_their_time_is_over() {
+    for platform in [Platform::Mapped, Platform::Rails] {
+        run(platform, 4, |world| {
+            let case = plain([2, 2], [true, false], [8, 8], [[1, 1]; 2]);
+            let verdicts = |limit: Duration| {
+                let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
+                let settings = Settings::new(Halo::Corners).with_trial_limit(limit);
+                let plan = Plan::build(world, &mut fields, &settings).unwrap();
+                let candidates: Vec<_> = plan.explain().links.iter().flat_map(|link| link.candidates.clone()).collect();
+                let tried = candidates.iter().filter(|candidate| candidate.here.is_some()).count();
+                let late = candidates.iter().filter(|candidate| candidate.verdict == Verdict::NoTime).count();
+                (tried, late)
+            };
+            let (tried, late) = verdicts(Duration::ZERO);
+            assert!(tried == 0 && late > 0, "{tried} {late}");
+            // One direction, for a round.
+            let (first, late) = verdicts(Duration::from_picoseconds(1));
+            assert!(first > 0 && late > 0, "{first} {late}");
+            let (all, late) = verdicts(Duration::from_seconds(1e6));
+            assert!(all > first && late == 0, "{all} {late}");
+            world.barrier().unwrap();
+        });
+    }
+    let settings = Settings::new(Halo::Corners).with_trial_limit(Duration::ZERO);
+    Case { settings, ..plain([2, 2], [true, true], [9, 7], [[1, 2]; 2]) }.on_every_platform();
 }
 
 #[test]

@@ -4,34 +4,24 @@
 mod support;
 
 use pelago_base::{Duration, Rank};
-use pelago_netsim::Machine;
 use pelago_rma::{Rail, World};
 use pelago_simulator::Settings;
 use support::run;
 
 const BYTES: usize = 1 << 20;
 
-/// The bundled machine with a network for each of those given, of so many gigabytes per second and so many nanoseconds for a message.
-fn settings(ranks: u32, rails: &[(f64, f64)]) -> Settings {
-    let one = Machine::bundled("rx200-qdr").unwrap();
-    let (head, rail) = one.split_once("[[rail]]").unwrap();
-    let with = |&(rate, overhead): &(f64, f64)| {
-        let lines = rail.lines().map(|line| match line.split_once(" = ").map_or("", |(key, _)| key) {
-            "read_gb_per_s" => format!("read_gb_per_s = {rate:?}"),
-            "write_gb_per_s" => "write_gb_per_s = inf".into(),
-            "gb_per_s" => "gb_per_s = inf".into(),
-            "overhead_ns" => format!("overhead_ns = {overhead:?}"),
-            _ => line.into(),
-        });
-        format!("[[rail]]\n{}\n", lines.collect::<Vec<_>>().join("\n"))
+/// Two ranks and a network for each of those given, of so many gigabytes per second and so many nanoseconds for a message.
+fn settings(rails: &[(f64, f64)]) -> Settings {
+    let rail = |&(rate, overhead): &(f64, f64)| {
+        format!("read_gb_per_s = {rate:?}\nwrite_gb_per_s = inf\ngb_per_s = inf\noverhead_ns = {overhead:?}")
     };
-    let rails: String = rails.iter().map(with).collect();
-    support::settings_on(Machine::parse(&format!("choice = \"first\"\n{head}{rails}")).unwrap(), ranks, 1)
+    let rails: Vec<String> = rails.iter().map(rail).collect();
+    support::settings_by(2, &rails.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// How long a put, and a copy from the other rank, of so many bytes take by each rail and by all.
 fn times(rails: &[(f64, f64)], bytes: usize) -> Vec<[Duration; 2]> {
-    let outcome = run(&settings(2, rails), |world| {
+    let outcome = run(&settings(rails), |world| {
         let [here, there] = [0; 2].map(|_| world.alloc::<u8>(BYTES).unwrap());
         let mut times = Vec::new();
         if world.rank() == Rank::new(0) {
@@ -91,7 +81,7 @@ fn unequal_rails_end_together() {
 #[test]
 fn parts_are_as_the_rates() {
     for (rates, first) in [([1.0, 1.0], BYTES / 2), ([3.0, 1.0], BYTES / 4 * 3), ([1.0, 7.0], BYTES / 8)] {
-        let outcome = run(&settings(2, &[(rates[0], 1000.0), (rates[1], 5e6)]), |world| {
+        let outcome = run(&settings(&[(rates[0], 1000.0), (rates[1], 5e6)]), |world| {
             let memory = world.alloc::<u8>(BYTES)?;
             let mut seen = [0; 2];
             if world.rank() == Rank::new(0) {
@@ -141,7 +131,7 @@ fn order_holds_over_rails_of_different_speed() {
             }
             Ok(())
         };
-        let outcome = run(&settings(2, &rails), |world| {
+        let outcome = run(&settings(&rails), |world| {
             let (data, flag) = (world.alloc::<u64>(WORDS)?, world.alloc::<u64>(1)?);
             for number in 1..=8 {
                 if world.rank() == Rank::new(0) {

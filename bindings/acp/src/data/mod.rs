@@ -107,10 +107,7 @@ pub(crate) fn write(library: &'static Library, heap: &GlobalHeap<'static>, ga: u
     }
     let found = library.memory().locate(End::Destination, ga, bytes.len() as u64)?;
     match found.cells {
-        Some(cells) => {
-            cells.write(bytes);
-            library.memory().ring(found.rank);
-        }
+        Some(cells) => cells.write(bytes),
         None => heap.world().put(bytes_at(found.address)?, bytes)?.wait()?,
     }
     Ok(())
