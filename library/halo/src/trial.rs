@@ -218,10 +218,12 @@ impl<'w> Ground<'w> {
         self.asked(link).is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
     }
 
-    /// What is taken, by one rail or by any, unless another way is clearly cheaper.
+    /// What is taken, by one rail or by any, unless another way is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
+    /// what each takes by itself to the other may be two.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> Means {
         let allowed = || self.ways.iter().map(|means| means.rail).filter(|&rail| self.allows(link, rail));
-        let rail = rail.or_else(|| allowed().find(|&rail| rail == link.best)).or_else(|| allowed().next()).unwrap_or(link.best);
+        let is_mapped = |rail: &Rail| link.is_mapped && *rail == link.best;
+        let rail = rail.or_else(|| allowed().find(is_mapped)).or_else(|| allowed().next()).unwrap_or(link.best);
         Means { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 

@@ -130,3 +130,21 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
         }
     }
 }
+
+/// Where ranks take rails by turns, the two ends of a link differ in which is best; within a node too.
+#[test]
+fn both_ends_choose_alike_though_each_prefers_another_rail() {
+    for (per_node, second) in
+        [1, 2, 3].into_iter().flat_map(|per_node| ["read_gb_per_s = 2.7", "group = 2"].map(|rail| (per_node, rail)))
+    {
+        let rails = ["overhead_ns = 1000.0", second];
+        let settings = pelago_simulator::Settings { per_node, ..support::settings_of(6, &rails, "entity") };
+        let outcome = support::run(&settings, |world| {
+            let nodes = Nodes::new([3, 2], [true, false]).unwrap();
+            let array = Template::new([30, 200], nodes).unwrap().array().shadow([[2, 2]; 2]).unwrap();
+            let mut field = [Field::new(world, &array)?];
+            time(world, &mut field, &Settings::default()).map(drop)
+        });
+        outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
+    }
+}

@@ -25,6 +25,9 @@ const MACHINE: &str = "rx200-qdr";
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
 
+/// The same where borders are long enough to go in parts.
+const LARGE_HEAP_BYTES: u64 = 4 << 20;
+
 const STACK_BYTES: usize = 256 << 10;
 
 /// The end of time: more than ten times what the slowest job takes.
@@ -189,7 +192,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         ranks,
         per_node,
         seed,
-        heap_bytes: HEAP_BYTES,
+        heap_bytes: if networks.is_some() { LARGE_HEAP_BYTES } else { HEAP_BYTES },
         stack_bytes: STACK_BYTES,
         protocol: networks.is_none().then(|| scenario.protocol(dies)),
         data: Data::Real,

@@ -13,9 +13,15 @@ const LOSS_MAX: u64 = 20;
 const DELAY_CHANCE_MAX: u64 = 600;
 const DELAY_MAX_NS: u64 = 300_000;
 
-/// How long an adapter takes to begin at most, and after how long it sends again what was lost, at most.
+/// How long an adapter takes to begin at most.
 const OVERHEAD_MAX_NS: u64 = 50_000;
-const TIMEOUT_MAX_NS: u64 = 200_000;
+
+/// After how long an adapter sends again what was lost, at least: longer than the slowest network takes for what the others have under way.
+const TIMEOUT_MIN_NS: u64 = 4_000_000;
+
+/// Megabytes per second of a network.
+const RATE_MIN: u64 = 100;
+const RATE_MAX: u64 = 8_000;
 
 /// Two networks, and what goes wrong on each.
 #[derive(Clone, Debug)]
@@ -49,10 +55,10 @@ impl Networks {
 /// A network; the second may lead to neighbours only.
 fn rail(random: &mut Random, is_second: bool) -> String {
     let group = if is_second && random.one_in(4) { "group = 2\n" } else { "" };
-    let mut rate = || random.spread(8_000) as f64 / 1e3;
+    let mut rate = || random.spread(RATE_MAX).max(RATE_MIN) as f64 / 1e3;
     let [read, write, link] = [rate(), rate(), rate()];
     let (overhead, gap) = (random.spread(OVERHEAD_MAX_NS), random.spread(1000));
-    let (packet, timeout) = (random.pick(&[256, 1024, 2048]), random.spread(TIMEOUT_MAX_NS).max(10_000));
+    let (packet, timeout) = (random.pick(&[256, 1024, 2048]), random.within(TIMEOUT_MIN_NS, 2 * TIMEOUT_MIN_NS));
     let loss = if random.one_in(2) { 0.0 } else { random.below(LOSS_MAX + 1) as f64 / 1e3 };
     format!(
         "[[rail]]\ncount = 1\nkind = \"infiniband-rc\"\n{group}\

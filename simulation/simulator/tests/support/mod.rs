@@ -29,6 +29,11 @@ pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settin
 /// So many ranks, one on each node, of the machine of paper D with a network for each of `rails`, which says in lines of `key = value` where it differs;
 /// the first is taken where none is named.
 pub(crate) fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
+    settings_of(ranks, rails, "first")
+}
+
+/// The same, where the machine chooses as is said.
+pub(crate) fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings {
     let (head, rail) = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap();
     let key = |line: &str| line.split_once(" = ").map_or("", |(key, _)| key).to_owned();
     let rail = |differs: &&str| {
@@ -46,7 +51,7 @@ pub(crate) fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
         format!("[[rail]]\n{}\n", same.map(with).collect::<Vec<_>>().join("\n"))
     };
     let rails: String = rails.iter().map(rail).collect();
-    settings_on(Machine::parse(&format!("choice = \"first\"\n{head}{rails}")).unwrap(), ranks, 1)
+    settings_on(Machine::parse(&format!("choice = \"{choice}\"\n{head}{rails}")).unwrap(), ranks, 1)
 }
 
 /// Runs `body` as every rank of a job.
