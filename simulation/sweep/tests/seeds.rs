@@ -37,9 +37,9 @@ fn halos_are_neither_early_nor_stale() {
 
 #[test]
 fn nothing_overtakes_parts_on_two_unruly_networks() {
-    let (tally, violations) = swept(Plan { first: 0, seeds: 60, threads: 2, program: Some(Program::Rails) });
+    let (tally, violations) = swept(Plan { first: 0, seeds: 20, threads: 2, program: Some(Program::Rails) });
     assert_eq!(violations, [""; 0]);
-    assert!(tally.scenarios == 60 && tally.lost > 1000 && tally.sent == 0, "{tally:?}");
+    assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
 }
 
 #[test]
