@@ -4,27 +4,38 @@ use std::ops::Deref;
 
 use pelago_platform::{BootstrapError, Park};
 
-use crate::{Error, Result, World, run, wiring};
+use crate::{Error, Result, World, processes, run, wiring};
 
 /// A rank that takes part, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
 pub struct Job {
-    joined: wiring::Joined,
+    kind: Kind,
+}
+
+enum Kind {
+    /// A process of its own.
+    Process(wiring::Joined),
+    /// One of [`processes`](crate::processes).
+    Simulated(World),
 }
 
 impl Job {
-    /// Takes part in the job that a launcher started, or in one of this rank alone. Once in a process: what a launcher leaves for a rank is
-    /// used up. Collective. If a launched job is at fault before all have come, the process exits without a word: the launcher tells.
+    /// Takes part in the job that a launcher started, or in one of this rank alone; as the running rank of [`processes`](crate::processes),
+    /// in the simulated job. Once in a process: what a launcher leaves for a rank is used up. Collective. If a launched job is at fault before
+    /// all have come, the process exits without a word: the launcher tells.
     ///
     /// # Errors
     /// The process cannot take part; it is to be simulated, which needs a body for each rank; a rank was lost before all had come.
     pub fn join() -> Result<Self> {
-        if wiring::simulation()?.is_some() {
-            let why = "a simulation runs the body that pelago::run is given, and this program has none".into();
+        if let Some(joined) = processes::join() {
+            return joined.map(|world| Self { kind: Kind::Simulated(world) });
+        }
+        if wiring::request()?.is_some() {
+            let why = "only the body that pelago::run is given can be simulated, or a program linked with libacp.so".into();
             return Err(BootstrapError::Start(why).into());
         }
         match wiring::join() {
             Err(Error::Bootstrap(BootstrapError::Fault(fault))) if wiring::is_launched() => run::leave(fault),
-            joined => Ok(Self { joined: joined? }),
+            joined => Ok(Self { kind: Kind::Process(joined?) }),
         }
     }
 
@@ -33,14 +44,21 @@ impl Job {
     /// # Errors
     /// As [`World::finish`].
     pub fn leave(&self) -> Result<()> {
-        let left = self.joined.world.leave();
-        run::tell_counted(self.joined.world.rank(), &self.joined.counters);
+        let left = World::leave(self);
+        match &self.kind {
+            Kind::Process(joined) => run::tell_counted(joined.world.rank(), &joined.counters),
+            Kind::Simulated(_) if left.is_ok() => processes::left(),
+            Kind::Simulated(_) => {}
+        }
         left
     }
 
     /// With which exit code this process has to end without a word, because the job is at fault and its launcher tells why in one line.
     pub fn exit_code(&self) -> Option<i32> {
-        self.joined.park.fault().filter(|_| wiring::is_launched()).map(run::exit_code)
+        match &self.kind {
+            Kind::Process(joined) => joined.park.fault().filter(|_| wiring::is_launched()).map(run::exit_code),
+            Kind::Simulated(_) => processes::exit_code(),
+        }
     }
 }
 
@@ -48,6 +66,9 @@ impl Deref for Job {
     type Target = World;
 
     fn deref(&self) -> &World {
-        &self.joined.world
+        match &self.kind {
+            Kind::Process(joined) => &joined.world,
+            Kind::Simulated(world) => world,
+        }
     }
 }

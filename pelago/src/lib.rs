@@ -37,6 +37,7 @@ struct TheExamplesOfTheDocumentsCompile;
 
 mod job;
 pub mod prelude;
+pub mod processes;
 mod run;
 mod wiring;
 

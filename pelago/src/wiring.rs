@@ -12,6 +12,7 @@ use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Shm};
+pub(crate) use pelago_simulator::Processes;
 use pelago_simulator::{Outcome, Request};
 use pelago_sync::Doorbell;
 use pelago_udp::{Setup, Socket, Udp};
@@ -32,16 +33,24 @@ pub(crate) struct Joined {
 /// Tells what has been counted, also when the world has ended.
 pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
 
+/// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
+const STACKS_BYTES: u64 = 64 << 30;
+
 /// A job that is to be simulated.
 pub(crate) struct Simulation {
     settings: pelago_simulator::Settings,
     request: Request,
 }
 
+/// What the environment asks for, if it asks for a simulation.
+pub(crate) fn request() -> Result<Option<Request>, Error> {
+    Request::from_environment().map_err(|error| BootstrapError::Start(error.to_string()).into())
+}
+
 /// The simulation that the environment asks for, if it does.
 pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
-    let Some(request) = Request::from_environment().map_err(|error| start(&error))? else { return Ok(None) };
+    let Some(request) = request()? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
     // The first interrupt ends the job, with what is known of it until then; the second ends the process.
     flag::register_conditional_shutdown(SIGINT, 130, settings.stop.clone()).map_err(|error| start(&error))?;
@@ -60,6 +69,19 @@ pub(crate) fn simulate<R, E: From<Error>>(
     Ok(outcome)
 }
 
+/// Runs processes as the ranks of a simulated job.
+pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<Outcome<()>, Error> {
+    let outcome = pelago_simulator::simulate_processes(&simulation.settings, processes);
+    let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
+    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    Ok(outcome)
+}
+
+/// Ends the rank that runs.
+pub(crate) fn end_process() -> ! {
+    pelago_simulator::end_process()
+}
+
 /// Takes part in a simulated job. Apart, so that the frames of it are gone from the rank's stack, which is small, when the body runs; and so
 /// is the world.
 #[inline(never)]
@@ -69,6 +91,24 @@ fn join_simulated(parts: Box<Parts>) -> Result<Box<World>, Error> {
 }
 
 impl Simulation {
+    /// How many ranks there are.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.settings.ranks
+    }
+
+    /// What the user calls the program.
+    pub(crate) fn program(&self) -> &str {
+        &self.request.program
+    }
+
+    /// Gives each rank a stack of so many bytes, unless the user has said how many, or fewer if there are many ranks.
+    pub(crate) fn prefer_stacks(&mut self, bytes: u64) {
+        if self.request.stack_bytes.is_none() {
+            let most = STACKS_BYTES / u64::from(self.settings.ranks.max(1));
+            self.settings.stack_bytes = self.settings.stack_bytes.max(bytes.min(most) as usize);
+        }
+    }
+
     /// Says and writes what the user wants to know.
     fn tell<R>(&self, outcome: &Outcome<R>) -> Result<(), String> {
         if self.request.summary {

@@ -226,17 +226,27 @@ fn is_old_or_new(seen: u64, old: u64, new: u64) -> bool {
     bytes.into_iter().all(|(seen, (old, new))| seen == old || seen == new)
 }
 
-/// Ranks that have fallen asleep wake when they are written to, and only then.
+/// Ranks that have fallen asleep wake when they are written to, and only then: not when somebody writes to quiet memory.
 fn wake(world: &World) -> pelago::Result<()> {
     const ROUNDS: u64 = 5;
+    const QUIET_WRITES: u64 = 200;
     let turn = world.alloc::<u64>(1)?;
+    let quiet = world.alloc::<u64>(512)?.quiet();
     let processes = world.alloc::<u32>(world.size() as usize)?;
     let right = world.rank().next(world.size());
     world.put(processes.at(Rank::new(0), world.rank().index()), &[std::process::id()])?;
     world.barrier()?;
     for round in 1..=ROUNDS {
         if world.rank() == Rank::new(0) {
-            processes.local().to_vec().into_iter().filter(|&process| process != std::process::id()).for_each(until_asleep);
+            let others = || processes.local().to_vec().into_iter().filter(|&process| process != std::process::id());
+            for _ in 0..QUIET_WRITES {
+                others().for_each(until_asleep);
+                for rank in (1..world.size()).map(Rank::new) {
+                    world.put(quiet.at(rank, 0), &[round; 8])?;
+                    world.fetch_add(quiet.at(rank, 511), 1)?;
+                }
+            }
+            others().for_each(until_asleep);
             world.put(turn.at(right, 0), &[round])?;
         }
         world.wait_until(turn.local(), 0, |value| value == round)?;
@@ -248,7 +258,9 @@ fn wake(world: &World) -> pelago::Result<()> {
     let parked = world.counters().of(Event::Parked);
     let slept = if world.rank() == Rank::new(0) { 0 } else { ROUNDS };
     assert!((slept..100).contains(&parked), "parked {parked} times");
-    world.barrier()
+    world.barrier()?;
+    assert_eq!(quiet.local().load(511), slept * QUIET_WRITES);
+    Ok(())
 }
 
 /// Waits until a process sleeps and is not merely ready to run.

@@ -17,7 +17,7 @@ use crate::links::Joined;
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
 use crate::segments::SegmentBuffer;
-use crate::{access, library as life};
+use crate::{access, library as life, simulated};
 
 /// Calls, with `failed` as the result of what cannot be done.
 pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
@@ -48,6 +48,7 @@ fn must<R>(function: &str, result: pelago::Result<R>) -> R {
 
 /// Ends the process at once: nothing that it has set up for its end is done, but what it has written to its standard output is.
 pub(crate) fn exit_now(code: i32) -> ! {
+    simulated::end_at_once(code);
     // SAFETY: flushes streams of the C library, which may be done at any time; ends the process.
     unsafe {
         libc::fflush(stdout);
@@ -136,7 +137,8 @@ pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color:
         if color != 0 {
             return Err(Refusal::Color(color));
         }
-        library.turns().with(|core| core.regions.register(core.job, library.memory(), address as usize, bytes))
+        let address = simulated::outward(address as usize, bytes)?;
+        library.turns().with(|core| core.regions.register(core.job, library.memory(), address, bytes))
     })
 }
 
@@ -153,7 +155,11 @@ pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
 /// The global address of registered memory; null if it is not.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
-    call("acp_query_ga", 0, || library()?.turns().with(|core| Ok(core.regions.address_of(key, address as usize)?.bits())))
+    call("acp_query_ga", 0, || {
+        let library = library()?;
+        let address = simulated::outward(address as usize, 1)?;
+        library.turns().with(|core| Ok(core.regions.address_of(key, address)?.bits()))
+    })
 }
 
 /// Where memory of this rank lies; null if it is another's.
@@ -162,7 +168,7 @@ pub extern "C" fn acp_query_address(address: u64) -> *mut c_void {
     call("acp_query_address", std::ptr::null_mut(), || {
         let memory: &'static Memory = library()?.memory();
         match memory.own(address, 0) {
-            Ok(cells) => Ok(cells.pointer().as_ptr().cast()),
+            Ok(cells) => Ok(simulated::inward(cells.pointer().as_ptr() as usize) as *mut c_void),
             Err(Refusal::Elsewhere(_) | Refusal::Null(_)) => Ok(std::ptr::null_mut()),
             Err(why) => Err(why),
         }
@@ -313,7 +319,11 @@ pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usiz
 }
 
 fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, is_send: bool) -> usize {
-    call(function, 0, || library()?.ask_channel(|channels| channels.request(channel, memory as usize, bytes, is_send)))
+    call(function, 0, || {
+        let library = library()?;
+        let memory = simulated::outward(memory as usize, bytes)?;
+        library.ask_channel(|channels| channels.request(channel, memory, bytes, is_send))
+    })
 }
 
 /// Waits for a request; how many bytes were received, or the greatest number if it is not one.
@@ -386,8 +396,8 @@ fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usiz
     call(function, 0, || {
         let library = library()?;
         let peer = library.rank_of(rank)?;
-        library
-            .with_links(|links, context| links.segments.create(&mut links.post, context, peer, is_source, memory as usize, shape))
+        let memory = simulated::outward(memory as usize, shape[0].saturating_mul(shape[1]))?;
+        library.with_links(|links, context| links.segments.create(&mut links.post, context, peer, is_source, memory, shape))
     })
 }
 

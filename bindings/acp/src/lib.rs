@@ -9,6 +9,7 @@
 //! | `links` | how two ranks that both ask for a channel or a segment buffer find each other |
 //! | `channel`, `segments` | channels; segment buffers |
 //! | `data` | the data library: what C sees of containers |
+//! | `simulated` | ranks of `pelago sim`: the program, in one process, as each of them |
 //! | `slab` | what C knows by an opaque pointer |
 //! | `turns` | one thread at a time, and waits that let others in |
 //! | `refusal` | what is wrong with a call, in one line |
@@ -27,5 +28,6 @@ mod links;
 mod memory;
 mod refusal;
 mod segments;
+pub mod simulated;
 mod slab;
 mod turns;

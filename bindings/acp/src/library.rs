@@ -4,11 +4,11 @@
 //! round from init to finalize has fresh starter memory and no registrations.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use pelago::containers::GlobalHeap;
-use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric};
+use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric, processes};
 
 use crate::access::{ALL, Numbers, Pending};
 use crate::channel::Channels;
@@ -17,6 +17,7 @@ use crate::links::{Joined, Post};
 use crate::memory::{Memory, Regions};
 use crate::refusal::{self, Refusal};
 use crate::segments::SegmentBuffers;
+use crate::simulated;
 use crate::slab::Slab;
 use crate::turns::{Turns, Waiter};
 use crate::{ffi, refusal::End};
@@ -106,33 +107,67 @@ impl Core {
     }
 }
 
-static LIBRARY: OnceLock<Library> = OnceLock::new();
+/// What there is once in a process, and once for each rank that is simulated in it.
+pub(crate) struct Process {
+    library: OnceLock<Library>,
+    /// Held while the library is initialized, finalized or reset.
+    life: Mutex<()>,
+    /// How many lines were written about calls that cannot be done.
+    pub(crate) lines: AtomicU32,
+}
 
-/// Held while the library is initialized, finalized or reset.
-static LIFE: Mutex<()> = Mutex::new(());
+impl Process {
+    pub(crate) const fn new() -> Self {
+        Self { library: OnceLock::new(), life: Mutex::new(()), lines: AtomicU32::new(0) }
+    }
+}
+
+static OWN: Process = Process::new();
+
+/// This process, or the rank that runs of those that are simulated in it.
+pub(crate) fn process() -> &'static Process {
+    simulated::process().unwrap_or(&OWN)
+}
 
 /// The library, if it is initialized.
 #[inline]
 pub(crate) fn library() -> Result<&'static Library, Refusal> {
-    LIBRARY.get().filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)
+    match OWN.library.get() {
+        Some(library) if library.active.load(Ordering::Acquire) => Ok(library),
+        _ => simulated_library(),
+    }
+}
+
+/// The library of the rank that runs, if it is simulated and initialized.
+#[cold]
+fn simulated_library() -> Result<&'static Library, Refusal> {
+    let process = simulated::process().ok_or(Refusal::NotInitialized)?;
+    let library =
+        process.library.get().filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)?;
+    // Whoever calls again and again may look for something that comes with time.
+    processes::now();
+    Ok(library)
 }
 
 /// This process's rank, if it has become one.
 pub(crate) fn who() -> Option<u32> {
-    LIBRARY.get().map(Library::rank)
+    process().library.get().map(Library::rank)
 }
 
 /// `acp_init`.
 pub(crate) fn init() -> Result<(), Refusal> {
-    let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = process();
+    let _life = process.life.lock().unwrap_or_else(PoisonError::into_inner);
     let starter_bytes = starter_bytes()?;
-    let library = match LIBRARY.get() {
+    let library = match process.library.get() {
         Some(library) if library.active.load(Ordering::Acquire) => return Err(Refusal::Initialized),
         Some(library) => library,
         None => {
             let job: &'static Job = Box::leak(Box::new(Job::join()?));
-            ffi::at_exit();
-            LIBRARY.get_or_init(|| Library::new(job))
+            if simulated::process().is_none() {
+                ffi::at_exit();
+            }
+            process.library.get_or_init(|| Library::new(job))
         }
     };
     library.begin(starter_bytes)
@@ -140,7 +175,7 @@ pub(crate) fn init() -> Result<(), Refusal> {
 
 /// Leaves the job, when the process ends in good order. Returns the exit code if something is wrong.
 pub(crate) fn leave() -> Option<i32> {
-    let library = LIBRARY.get().filter(|library| !library.active.load(Ordering::Acquire))?;
+    let library = process().library.get().filter(|library| !library.active.load(Ordering::Acquire))?;
     // A thread that is still inside will not come out any more.
     let (error, code) = library.turns.try_with(|core| Some((core.job.leave().err()?, core.job.exit_code())))??;
     Some(verdict(code, &error, "exit"))
@@ -148,7 +183,7 @@ pub(crate) fn leave() -> Option<i32> {
 
 /// Ends the process, because what is wrong cannot be told by a result.
 pub(crate) fn end(error: &Error, function: &str) -> ! {
-    let code = LIBRARY.get().and_then(|library| library.turns.try_with(|core| core.job.exit_code())?);
+    let code = process().library.get().and_then(|library| library.turns.try_with(|core| core.job.exit_code())?);
     ffi::exit_now(verdict(code, error, function))
 }
 
@@ -316,7 +351,7 @@ impl Library {
             let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
             let lines = core.job.alloc::<u64>(steps as usize)?;
             // Pages that nobody touches cost nothing.
-            let heap = GlobalHeap::new(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
+            let heap = GlobalHeap::quiet(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
             let (me, layout) = (core.job.rank(), self.memory.layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
@@ -345,7 +380,7 @@ impl Library {
 
     /// `acp_finalize`.
     pub(crate) fn finalize(&'static self) -> Result<(), Refusal> {
-        let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _life = process().life.lock().unwrap_or_else(PoisonError::into_inner);
         self.end_round()?;
         *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
@@ -353,7 +388,7 @@ impl Library {
 
     /// `acp_reset`: every rank says which number it wants to have.
     pub(crate) fn reset(&'static self, number: c_int) -> Result<(), Refusal> {
-        let _life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _life = process().life.lock().unwrap_or_else(PoisonError::into_inner);
         let starter_bytes = starter_bytes()?;
         let size = self.size();
         // A number that nobody can have is 0, all others are one more.

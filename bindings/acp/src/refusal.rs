@@ -1,9 +1,11 @@
 //! What is wrong with a call, in one line.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use pelago::Error;
+
+use crate::library::process;
 
 /// Lines that a process writes about calls that cannot be done; a program that goes on regardless would write without end.
 const LINES_MAX: u32 = 32;
@@ -102,13 +104,13 @@ impl fmt::Display for End {
 
 /// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
 pub(crate) fn tell(rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
-    static LINES: AtomicU32 = AtomicU32::new(0);
-    let line = LINES.fetch_add(1, Ordering::Relaxed);
+    let lines = &process().lines;
+    let line = lines.fetch_add(1, Ordering::Relaxed);
     match line.cmp(&LINES_MAX) {
         std::cmp::Ordering::Less => say(rank, &format_args!("{function}: {why}")),
         std::cmp::Ordering::Equal => say(rank, &"further calls that cannot be done are not reported"),
         // Far from wrapping around to be told again.
-        std::cmp::Ordering::Greater => LINES.store(LINES_MAX + 1, Ordering::Relaxed),
+        std::cmp::Ordering::Greater => lines.store(LINES_MAX + 1, Ordering::Relaxed),
     }
 }
 

@@ -115,7 +115,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     }
     world.barrier()?;
     let start = world.now();
-    let heap = GlobalHeap::new(world, world.reach().addresses().segment_bytes() / 2)?;
+    let heap = GlobalHeap::quiet(world, world.reach().addresses().segment_bytes() / 2)?;
     let buckets = (arguments.expect / world.size()).max(1) as usize / 2 + 1;
     let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
     let mut failure = Ok(());

@@ -47,6 +47,8 @@ pub enum AtomicOperator {
     Or,
     /// Bitwise exclusive or.
     Xor,
+    /// The greater of the two, as numbers without a sign.
+    Max,
 }
 
 impl AtomicOperator {
@@ -61,6 +63,8 @@ impl AtomicOperator {
             Self::And => old & operand,
             Self::Or => old | operand,
             Self::Xor => old ^ operand,
+            Self::Max if width.truncate(old) >= width.truncate(operand) => old,
+            Self::Max => operand,
         };
         width.truncate(new)
     }

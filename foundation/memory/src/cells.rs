@@ -150,6 +150,7 @@ pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOpera
                 AtomicOperator::And => word.fetch_and(operand, Ordering::SeqCst),
                 AtomicOperator::Or => word.fetch_or(operand, Ordering::SeqCst),
                 AtomicOperator::Xor => word.fetch_xor(operand, Ordering::SeqCst),
+                AtomicOperator::Max => word.fetch_max(operand, Ordering::SeqCst),
             })
         }};
     }
@@ -358,7 +359,7 @@ mod tests {
     #[test]
     fn atomics_agree_with_their_definition() {
         use AtomicOperator::*;
-        for operator in [Load, Swap, CompareSwap { expected: 12 }, CompareSwap { expected: 13 }, Add, And, Or, Xor] {
+        for operator in [Load, Swap, CompareSwap { expected: 12 }, CompareSwap { expected: 13 }, Add, And, Or, Xor, Max] {
             for width in [Width::Four, Width::Eight] {
                 let mut memory = [12u64, 99];
                 let word = Cells::from_mut(&mut memory).part(0, width.bytes()).unwrap();

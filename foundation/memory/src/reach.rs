@@ -219,7 +219,8 @@ impl Reach {
         let Some(cells) = self.cells(address, bytes.len() as u64) else { return false };
         cells.write(bytes);
         // SAFETY: M6: the address is of a rank of this host, as it has cells.
-        unsafe { &*self.bell_unchecked(u64::from(self.addresses.rank(address).number() - self.first)) }.ring();
+        let bell = unsafe { &*self.bell_unchecked(u64::from(self.addresses.rank(address).number() - self.first)) };
+        bell.ring_for(cells.pointer().as_ptr(), bytes.len());
         true
     }
 
@@ -314,7 +315,7 @@ impl<T: Pod> Place<'_, T> {
     #[inline(always)]
     fn ring(&self) {
         // SAFETY: M7; a doorbell is made of atomics and valid whatever its bits.
-        unsafe { &*self.bell }.ring();
+        unsafe { &*self.bell }.ring_for(self.pointer.cast(), size_of::<T>());
     }
 }
 

@@ -3,13 +3,16 @@
 use core::time::Duration;
 
 use crate::asymmetric::{heavy, light};
-use crate::primitive::{AtomicU32, Ordering, constructor, futex_wait, futex_wake_all};
+use crate::primitive::{AtomicU32, AtomicU64, Ordering, constructor, futex_wait, futex_wake_all};
 
 /// Set while somebody sleeps or is about to; the other bits are the epoch, which each ring that finds it set advances.
 const ASLEEP: u32 = 1;
 
 /// How long a sleeper may miss a write when the kernel refuses the heavy fence: short for a person, long for a processor.
 const NAP: Duration = Duration::from_millis(1);
+
+/// What quiet memory is counted in, from the bell on.
+const PAGE_BYTES: usize = 4096;
 
 /// A bell in shared memory: a thread sleeps on it until a condition holds, and whoever may have made it hold rings.
 ///
@@ -23,6 +26,8 @@ const NAP: Duration = Duration::from_millis(1);
 #[repr(C, align(64))]
 pub struct Doorbell {
     word: AtomicU32,
+    /// Memory whose writers wake nobody: its first page, counted from the bell, and above that how many pages; 0 if there is none.
+    quiet: AtomicU64,
 }
 
 /// Why [`Doorbell::sleep`] returned.
@@ -40,7 +45,7 @@ impl Doorbell {
     constructor! {
         /// A bell that nobody sleeps on.
         pub fn new() -> Self {
-            Self { word: AtomicU32::new(0) }
+            Self { word: AtomicU32::new(0), quiet: AtomicU64::new(0) }
         }
     }
 
@@ -54,6 +59,37 @@ impl Doorbell {
         if self.word.load(Ordering::Relaxed) & ASLEEP != 0 {
             self.wake();
         }
+    }
+
+    /// As [`ring`](Self::ring), for a write of so many bytes at `place`, which lies in the same mapping as the bell: wakes nobody if that
+    /// memory is [quiet](Self::hush).
+    ///
+    /// Cost: as `ring` while nobody sleeps.
+    #[inline(always)]
+    pub fn ring_for(&self, place: *const u8, bytes: usize) {
+        light();
+        if self.word.load(Ordering::Relaxed) & ASLEEP != 0 {
+            self.wake_for(place, bytes);
+        }
+    }
+
+    /// Makes `bytes` bytes from `start` on quiet, whole pages of the mapping in which the bell lies before them: nobody who sleeps here
+    /// waits for what is written there. Returns whether they are: not if others are, or none of their pages is whole.
+    pub fn hush(&self, start: *const u8, bytes: usize) -> bool {
+        let from = start.addr().wrapping_sub(self.addr());
+        let (first, end) = (from.div_ceil(PAGE_BYTES), from.saturating_add(bytes) / PAGE_BYTES);
+        let (Ok(first), Ok(pages)) = (u32::try_from(first), u32::try_from(end.saturating_sub(first))) else { return false };
+        let quiet = u64::from(pages) << 32 | u64::from(first);
+        pages > 0 && self.quiet.compare_exchange(0, quiet, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// No memory is quiet any more.
+    pub fn listen(&self) {
+        self.quiet.store(0, Ordering::Relaxed);
+    }
+
+    fn addr(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 
     /// Sleeps until somebody rings, for at least `limit` if nobody does; not at all if `ready` returns `true`.
@@ -77,6 +113,17 @@ impl Doorbell {
     /// Whether somebody has announced to sleep and nobody has rung since. A hint: it may change at any moment.
     pub fn has_sleeper(&self) -> bool {
         self.word.load(Ordering::Relaxed) & ASLEEP != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_for(&self, place: *const u8, bytes: usize) {
+        let quiet = self.quiet.load(Ordering::Relaxed);
+        let (first, pages) = (quiet as u32 as usize, (quiet >> 32) as usize);
+        let from = place.addr().wrapping_sub(self.addr()).wrapping_sub(first * PAGE_BYTES);
+        if from >= pages * PAGE_BYTES || bytes > pages * PAGE_BYTES - from {
+            self.wake();
+        }
     }
 
     #[cold]
@@ -146,11 +193,40 @@ mod tests {
 
     #[test]
     fn a_ring_clears_the_bit_and_advances_the_epoch_even_past_the_last() {
-        let bell = Doorbell { word: AtomicU32::new(u32::MAX - 1) };
+        let bell = Doorbell { word: AtomicU32::new(u32::MAX - 1), ..Doorbell::default() };
         assert_eq!(bell.sleep(None, &mut || true), Slept::Ready);
         assert_eq!(word(&bell), u32::MAX);
         bell.ring();
         assert_eq!(word(&bell), 0);
+    }
+
+    #[test]
+    fn writes_to_quiet_memory_wake_nobody() {
+        #[repr(C, align(4096))]
+        struct Page([u8; PAGE_BYTES]);
+        #[repr(C, align(4096))]
+        struct Part {
+            bell: Doorbell,
+            memory: [Page; 4],
+        }
+        let part = Box::new(Part { bell: Doorbell::default(), memory: [const { Page([0; PAGE_BYTES]) }; 4] });
+        let at = |byte: usize| part.memory.as_ptr().cast::<u8>().wrapping_add(byte);
+        let rings = |byte: usize, bytes: usize| {
+            let announced = part.bell.word.fetch_or(ASLEEP, Ordering::Relaxed) | ASLEEP;
+            part.bell.ring_for(at(byte), bytes);
+            word(&part.bell) != announced
+        };
+        assert!(!part.bell.hush(at(1), PAGE_BYTES), "no page of it is whole");
+        assert!(rings(2 * PAGE_BYTES, 8), "nothing is quiet");
+        assert!(
+            part.bell.hush(at(PAGE_BYTES - 8), 2 * PAGE_BYTES + 16) && !part.bell.hush(at(0), PAGE_BYTES),
+            "one memory at a time"
+        );
+        let quiet = [(PAGE_BYTES, 8), (3 * PAGE_BYTES - 1, 1), (PAGE_BYTES, 2 * PAGE_BYTES)];
+        let heard = [(PAGE_BYTES - 8, 8), (PAGE_BYTES - 8, 16), (3 * PAGE_BYTES - 8, 16), (3 * PAGE_BYTES, 8), (0, 1)];
+        assert!(!quiet.iter().any(|&(byte, bytes)| rings(byte, bytes)) && heard.iter().all(|&(byte, bytes)| rings(byte, bytes)));
+        part.bell.listen();
+        assert!(rings(PAGE_BYTES, 8));
     }
 
     #[test]
@@ -175,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_nap_looks_again_without_a_ring() {
-        let bell = Doorbell { word: AtomicU32::new(ASLEEP) };
+        let bell = Doorbell { word: AtomicU32::new(ASLEEP), ..Doorbell::default() };
         let mut looks = 0;
         let mut third = || {
             looks += 1;

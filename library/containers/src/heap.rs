@@ -18,8 +18,8 @@ const BLOCK_BYTES_MIN: u64 = 32;
 /// Classes of sizes: up to blocks of a tebibyte.
 const CLASSES: usize = 70;
 
-/// Words of a rank's own part: the end of what was allocated, then a list for each class.
-const WORDS: usize = 1 + CLASSES;
+/// Words of a rank's own part: the end of what was allocated, then a list for each class, up to where a block may begin.
+const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize);
 
 /// Low bits of a word of a list: one more than the place of the block, in units of 16 bytes.
 const PLACE_BITS: u32 = 40;
@@ -34,8 +34,8 @@ const USED: u64 = 0x7065_6c61_676f_0100;
 /// for smaller ones when nothing else is left; blocks are neither split nor joined.
 pub struct GlobalHeap<'w> {
     world: &'w World,
-    words: Symmetric<'w, u64>,
-    arena: Symmetric<'w, u64>,
+    /// The words, then the arena.
+    memory: Symmetric<'w, u64>,
 }
 
 impl<'w> GlobalHeap<'w> {
@@ -44,9 +44,19 @@ impl<'w> GlobalHeap<'w> {
     /// # Errors
     /// As [`World::alloc`].
     pub fn new(world: &'w World, bytes: u64) -> Result<Self> {
-        let words = world.alloc(WORDS)?;
-        let arena = world.alloc((bytes.next_multiple_of(HEADER_BYTES) / 8) as usize)?;
-        Ok(Self { world, words, arena })
+        let words = usize::try_from(bytes.next_multiple_of(HEADER_BYTES) / 8).unwrap_or(usize::MAX);
+        Ok(Self { world, memory: world.alloc(words.saturating_add(WORDS))? })
+    }
+
+    /// As [`new`](Self::new), for memory that nobody waits for, as [`Symmetric::quiet`] has it: containers that ranks ask, and that no rank
+    /// looks at in [`wait_for`](pelago_rma::Context::wait_for). A rank that waits for something else, as in a barrier, is not woken by
+    /// what others do there.
+    ///
+    /// # Errors
+    /// As [`World::alloc`].
+    pub fn quiet(world: &'w World, bytes: u64) -> Result<Self> {
+        let Self { world, memory } = Self::new(world, bytes)?;
+        Ok(Self { world, memory: memory.quiet() })
     }
 
     /// The world that it is part of.
@@ -56,7 +66,7 @@ impl<'w> GlobalHeap<'w> {
 
     /// How many bytes of each rank it has, with those that it needs itself.
     pub fn bytes(&self) -> u64 {
-        self.arena.len() as u64 * 8
+        (self.memory.len() - WORDS) as u64 * 8
     }
 
     /// Where the part of a rank begins; it has [`bytes`](Self::bytes) bytes.
@@ -149,7 +159,7 @@ impl<'w> GlobalHeap<'w> {
 
     /// Takes a block that was never used.
     fn extend(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
-        let end = self.words.at(rank, 0);
+        let end = self.memory.at(rank, 0);
         let mut place = self.world.get(end)?;
         loop {
             if block_bytes(class) > self.bytes() - place {
@@ -170,12 +180,12 @@ impl<'w> GlobalHeap<'w> {
     }
 
     fn list(&self, rank: Rank, class: usize) -> GlobalPtr<u64> {
-        self.words.at(rank, 1 + class)
+        self.memory.at(rank, 1 + class)
     }
 
     /// The word at a place of the arena.
     fn at(&self, rank: Rank, place: u64) -> GlobalPtr<u64> {
-        self.arena.at(rank, (place / 8) as usize)
+        self.memory.at(rank, WORDS + (place / 8) as usize)
     }
 
     /// The owner of a block, and the place of its header.

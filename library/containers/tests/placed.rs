@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Chance, RANKS, operations};
 use pelago_base::{GlobalAddress, Rank};
-use pelago_containers::{Geometry, GlobalHeap, GlobalSet, PlacedMap, PlacedMultiset};
+use pelago_containers::{Geometry, GlobalHeap, GlobalMultiset, GlobalSet, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, GlobalPtr, World};
 use support::{PLATFORMS, run};
 
@@ -203,6 +203,55 @@ fn a_set_does_what_a_set_does() {
             assert_eq!(counts[0], counts[1]);
             set.clear().unwrap();
             assert_eq!(set.contains(&u64::from(world.rank())), Ok(false));
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_multiset_does_what_a_multiset_does() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+            let set = GlobalMultiset::<u64>::new(&heap, 20).unwrap();
+            let (mut chance, mut model) = (Chance::of(world, 6), BTreeMap::<u64, u64>::new());
+            for _ in 0..operations(platform) {
+                // Each rank has its own keys, in the buckets of all.
+                let key = chance.below(90) * u64::from(RANKS) + u64::from(world.rank());
+                let known = model.get(&key).copied().unwrap_or(0);
+                match chance.below(7) {
+                    0 | 1 => {
+                        let more = 1 + chance.below(4);
+                        assert_eq!(set.insert(&key, more), Ok(known));
+                        model.insert(key, known + more);
+                    }
+                    2 | 3 => {
+                        assert_eq!(set.remove(&key), Ok(known));
+                        model.insert(key, known.saturating_sub(1));
+                    }
+                    4 => {
+                        assert_eq!(set.remove_all(&key), Ok(known));
+                        model.remove(&key);
+                    }
+                    _ => assert_eq!(set.count(&key), Ok(known)),
+                }
+            }
+            world.barrier().unwrap();
+            model.retain(|_, count| *count > 0);
+            let mut counts = [0, 0, model.len() as u64, model.values().sum()];
+            let mut local = BTreeMap::new();
+            set.for_each_local(|key, count| {
+                assert_eq!(set.owner(&key), world.rank());
+                assert!(count > 0 && local.insert(key, count).is_none(), "no key is there twice");
+                counts[0] += 1;
+                counts[1] += count;
+            })
+            .unwrap();
+            assert!(local.iter().all(|(key, count)| model.get(key).is_none_or(|known| known == count)));
+            world.allreduce(&mut counts, |one, other| one + other).unwrap();
+            assert_eq!(counts[..2], counts[2..]);
+            set.clear().unwrap();
+            assert_eq!(set.count(&u64::from(world.rank())), Ok(0));
             world.barrier().unwrap();
         });
     }

@@ -260,14 +260,13 @@ impl Copies {
         Ok(edition)
     }
 
-    /// Makes this rank the owner of the version that it has a copy of.
+    /// Makes the version that this rank has a copy of one of its own, which is the next.
     ///
     /// # Errors
-    /// The job is at fault.
-    pub(crate) fn inherit(&mut self, words: &Words<'_>, version: u64, private: &[u8]) -> Result<Edition> {
-        let edition = Edition { version, owner: words.me() };
-        self.put(words, edition, private)?;
-        Ok(edition)
+    /// No version is left; the job is at fault.
+    pub(crate) fn inherit(&mut self, words: &Words<'_>, orphaned: Edition, private: &[u8]) -> Result<Edition> {
+        self.replace_all();
+        self.publish(words, orphaned, private)
     }
 
     /// Brings the copy in this rank's memory up to the private one.

@@ -5,8 +5,8 @@
 //! reached before, with the same words and the same answers to every rank, are not explored again.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use pelago_base::{Instant, Rank};
 use pelago_rma::{Failure, Result};
 
-use crate::memory::{Memory, Place, STATE, WORDS, Waited, newest, tail};
+use crate::memory::{Change, KNOWN, Memory, Place, STATE, WORDS, Waited, newest, tail};
 use crate::queue::{Member, Mode, Patience};
 use crate::word::{Edition, Epoch, State, Tail};
 
@@ -49,13 +49,15 @@ enum Action {
 }
 
 /// What is explored.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Job {
     programs: Vec<Vec<Action>>,
     /// Who may die; one of them does.
     mortal: Vec<u32>,
     /// Whether the words of a rank that died are out of reach.
     apart: bool,
+    /// Whether what can be posted takes effect later than the rank goes on.
+    posts: bool,
 }
 
 /// What a rank asks for.
@@ -66,6 +68,7 @@ enum Request {
     Swap(Place, u64),
     CompareSwap(Place, u64, u64),
     Add(Place, u64),
+    Raise(Place, u64),
     /// Until the word differs from the one seen, a loss is noticed, or, if it is not patient, any time.
     Block {
         word: usize,
@@ -73,11 +76,8 @@ enum Request {
         losses: usize,
         patient: bool,
     },
-    /// Until any word has changed, or a loss is noticed.
-    Pause {
-        seen: u64,
-        losses: usize,
-    },
+    /// Until what it posted has taken effect.
+    Settle,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,15 +100,25 @@ enum Choice {
     Die(u32),
     /// It dies, and what it asked for last takes effect later.
     DieLate(u32),
-    /// That takes effect.
-    Late,
+    /// The next of what it posted, or of what it asked for last before it died, takes effect.
+    Arrive(u32),
 }
+
+/// What a rank remembers between two of its actions.
+type Remembered = (usize, Option<(Epoch, Option<u64>)>);
 
 /// The words, and what nobody in the model can see.
 struct Model {
     words: Vec<u64>,
     ranks: u32,
     apart: bool,
+    posts: bool,
+    /// What each rank has posted and has not taken effect, in order.
+    posted: Vec<VecDeque<Request>>,
+    /// The version with it, as long as it has not.
+    posting: Vec<Option<Edition>>,
+    /// What the compare-swap has found that each posted last; `None` if its target was out of reach.
+    found: Vec<Option<u64>>,
     dead: Option<Rank>,
     noticed: Vec<bool>,
     /// Who is inside, and how.
@@ -117,7 +127,7 @@ struct Model {
     made: u64,
     wrong: Option<String>,
     /// What a rank has done, and all that it remembers of it.
-    done: Vec<(usize, usize)>,
+    done: Vec<(usize, Remembered)>,
 }
 
 impl Model {
@@ -142,7 +152,23 @@ impl Model {
                 *word = found.wrapping_add(operand);
                 found
             }
-            Request::Block { .. } | Request::Pause { .. } => 0,
+            Request::Raise(at, new) => {
+                let word = self.word(at);
+                let found = *word;
+                *word = found.max(new);
+                found
+            }
+            Request::Block { .. } | Request::Settle => 0,
+        }
+    }
+
+    /// Has the next take effect that a rank has posted, unless its target is out of reach.
+    fn arrive(&mut self, rank: u32) {
+        let Some(request) = self.posted[rank as usize].pop_front() else { return };
+        let reached = !self.apart || Self::target(request) != self.dead;
+        self.found[rank as usize] = reached.then(|| self.perform(request));
+        if self.posted[rank as usize].is_empty() {
+            self.posting[rank as usize] = None;
         }
     }
 
@@ -152,7 +178,8 @@ impl Model {
             | Request::Store(at, _)
             | Request::Swap(at, _)
             | Request::CompareSwap(at, ..)
-            | Request::Add(at, _) => Some(at.rank),
+            | Request::Add(at, _)
+            | Request::Raise(at, _) => Some(at.rank),
             _ => None,
         }
     }
@@ -172,10 +199,11 @@ impl Model {
         self.inside.retain(|&(other, _)| other != rank);
     }
 
-    fn hash_words(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.words.hash(&mut hasher);
-        hasher.finish()
+    /// What a rank that dies has written and released by what has not arrived does not bind the others.
+    fn doubt(&mut self, rank: Rank) {
+        if let Some(edition) = self.posting[rank.index()].filter(|edition| edition.owner == rank) {
+            self.given = self.given.min(edition.version - 1);
+        }
     }
 }
 
@@ -242,6 +270,28 @@ impl Memory for Reach<'_> {
         self.ask(Request::Add(at, operand))
     }
 
+    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
+        let (first, word) = match change {
+            Change::Store(word) => (Request::Store(at, word), word),
+            Change::Raise(word) => (Request::Raise(at, word), word),
+        };
+        let second = Request::CompareSwap(Place { word: then, ..at }, expected, new);
+        if !self.model.borrow().posts || at.rank == self.me {
+            self.ask(first)?;
+            return self.ask(second).map(Some);
+        }
+        let mut model = self.model.borrow_mut();
+        let posted = &mut model.posted[self.me.index()];
+        assert!(posted.is_empty(), "one release at a time is posted");
+        posted.extend([first, second]);
+        model.posting[self.me.index()] = Some(Edition::of_word(word));
+        Ok(None)
+    }
+
+    fn settle(&self) -> Result<Option<u64>> {
+        self.ask(Request::Settle).map(Some)
+    }
+
     fn own(&self, word: usize) -> u64 {
         self.ask(Request::Load(self.mine(word))).unwrap()
     }
@@ -268,11 +318,6 @@ impl Memory for Reach<'_> {
                 return Ok(Waited::Late);
             }
         }
-    }
-
-    fn pause(&self, losses: usize) -> Result<()> {
-        let seen = self.model.borrow().hash_words();
-        self.ask(Request::Pause { seen, losses }).map(drop)
     }
 }
 
@@ -356,7 +401,6 @@ struct Course {
     model: Rc<RefCell<Model>>,
     fibers: Vec<Fiber>,
     mortal: Vec<u32>,
-    late: Option<Request>,
 }
 
 impl Course {
@@ -366,17 +410,23 @@ impl Course {
             words: vec![0; ranks as usize * WORDS],
             ranks,
             apart: job.apart,
+            posts: job.posts,
+            posted: vec![VecDeque::new(); ranks as usize],
+            posting: vec![None; ranks as usize],
+            found: vec![Some(0); ranks as usize],
             dead: None,
             noticed: vec![false; ranks as usize],
             inside: Vec::new(),
             given: 1,
             made: 1,
             wrong: None,
-            done: vec![(0, 0); ranks as usize],
+            done: vec![(0, (0, None)); ranks as usize],
         };
         let home = Rank::new(HOME);
-        *model.word(Place { rank: home, word: newest(Epoch(0)) }) = Edition { version: 1, owner: home }.word();
-        assert_eq!(*model.word(Place { rank: home, word: tail(Epoch(0)) }), Tail::free(Epoch(0), false).word());
+        let first = Edition { version: 1, owner: home };
+        *model.word(Place { rank: home, word: newest(Epoch(0)) }) = first.word();
+        *model.word(Place { rank: home, word: KNOWN }) = first.word();
+        *model.word(Place { rank: home, word: tail(Epoch(0)) }) = Tail::free(Epoch(0), false).word();
         let model = Rc::new(RefCell::new(model));
         let fibers = job.programs.iter().enumerate().map(|(rank, program)| {
             let (model, program, me) = (model.clone(), program.clone(), Rank::new(rank as u32));
@@ -384,14 +434,14 @@ impl Course {
                 let member = Member::new(Reach { me, model: model.clone(), yielder });
                 program.into_iter().enumerate().try_for_each(|(number, action)| {
                     play(&member, action)?;
-                    model.borrow_mut().done[me.index()] = (number + 1, member.attended());
+                    model.borrow_mut().done[me.index()] = (number + 1, member.remembered());
                     Ok(())
                 })
             };
             let coroutine = Coroutine::with_stack(DefaultStack::new(STACK_BYTES).unwrap(), body);
             Fiber { coroutine: Some(coroutine), pending: None, history: 0 }
         });
-        let mut course = Self { fibers: fibers.collect(), model, mortal: job.mortal.clone(), late: None };
+        let mut course = Self { fibers: fibers.collect(), model, mortal: job.mortal.clone() };
         for rank in 0..ranks {
             course.resume(rank, Answer::Begin);
         }
@@ -438,8 +488,7 @@ impl Course {
                         choices.push(Choice::Tire(rank));
                     }
                 }
-                Request::Pause { seen, losses }
-                    if seen == model.hash_words() && usize::from(model.noticed[rank as usize]) == losses => {}
+                Request::Settle if !model.posted[rank as usize].is_empty() => {}
                 _ => choices.push(Choice::Go(rank)),
             }
             if model.dead.is_some() && !model.noticed[rank as usize] {
@@ -447,16 +496,13 @@ impl Course {
             }
             if model.dead.is_none() && self.mortal.contains(&rank) {
                 choices.push(Choice::Die(rank));
-                let changes =
-                    matches!(request, Request::Store(..) | Request::Swap(..) | Request::CompareSwap(..) | Request::Add(..));
+                let changes = !matches!(request, Request::Load(_) | Request::Block { .. } | Request::Settle);
                 if changes {
                     choices.push(Choice::DieLate(rank));
                 }
             }
         }
-        if self.late.is_some() {
-            choices.push(Choice::Late);
-        }
+        choices.extend((0..model.ranks).filter(|&rank| !model.posted[rank as usize].is_empty()).map(Choice::Arrive));
         choices
     }
 
@@ -465,13 +511,26 @@ impl Course {
             Choice::Go(rank) => {
                 let request = self.fibers[rank as usize].pending.take().expect("it asked for something");
                 let mut model = self.model.borrow_mut();
-                let gone = Model::target(request).filter(|&target| model.apart && model.dead == Some(target));
-                let answer = match gone {
-                    Some(target) => {
+                if let Request::Swap(..) = request {
+                    // It takes effect after what was posted to the same rank.
+                    while model.posted[rank as usize]
+                        .front()
+                        .is_some_and(|&posted| Model::target(posted) == Model::target(request))
+                    {
+                        model.arrive(rank);
+                    }
+                }
+                let lost = match request {
+                    Request::Settle => model.dead.filter(|_| model.found[rank as usize].is_none()),
+                    other => Model::target(other).filter(|&target| model.apart && model.dead == Some(target)),
+                };
+                let answer = match (lost, request) {
+                    (Some(target), _) => {
                         model.noticed[rank as usize] = true;
                         Answer::Lost(target)
                     }
-                    None => Answer::Word(model.perform(request)),
+                    (None, Request::Settle) => Answer::Word(model.found[rank as usize].unwrap_or(0)),
+                    (None, request) => Answer::Word(model.perform(request)),
                 };
                 drop(model);
                 self.resume(rank, answer);
@@ -482,22 +541,21 @@ impl Course {
                 let fiber = &mut self.fibers[rank as usize];
                 fiber.coroutine = None;
                 let request = fiber.pending.take();
-                self.late = request.filter(|_| matches!(choice, Choice::DieLate(_)));
                 let mut model = self.model.borrow_mut();
+                model.posted[rank as usize].extend(request.filter(|_| matches!(choice, Choice::DieLate(_))));
+                model.doubt(Rank::new(rank));
                 model.dead = Some(Rank::new(rank));
                 model.exit(Rank::new(rank));
             }
-            Choice::Late => {
-                let request = self.late.take().expect("there is something");
-                self.model.borrow_mut().perform(request);
-            }
+            Choice::Arrive(rank) => self.model.borrow_mut().arrive(rank),
         }
     }
 
     fn key(&self) -> u64 {
         let model = self.model.borrow();
         let mut hasher = DefaultHasher::new();
-        (&model.words, model.dead, &model.noticed, self.late, &model.done, &model.inside).hash(&mut hasher);
+        (&model.words, model.dead, &model.noticed, &model.done, &model.inside, model.given).hash(&mut hasher);
+        (&model.posted, &model.found).hash(&mut hasher);
         for fiber in &self.fibers {
             (fiber.history, fiber.pending).hash(&mut hasher);
         }
@@ -582,7 +640,8 @@ mod tests {
     use super::*;
 
     fn job(programs: &[&[Action]], mortal: &[u32], apart: bool) -> Job {
-        Job { programs: programs.iter().map(|program| program.to_vec()).collect(), mortal: mortal.to_vec(), apart }
+        let programs = programs.iter().map(|program| program.to_vec()).collect();
+        Job { programs, mortal: mortal.to_vec(), apart, posts: false }
     }
 
     /// Explores jobs to the end; at least some states each, so that it is known to have happened.
@@ -634,6 +693,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_posted_arrives_at_any_time() {
+        for (programs, mortal, apart) in [
+            (&[&[Write, Write][..], &[Write]][..], &[][..], false),
+            (&[&[Write], &[Write, Write]], &[], false),
+            (&[&[Read, Write], &[Write, Read]], &[], false),
+            (&[&[Downgrade], &[Write, Read]], &[], false),
+            (&[&[WriteInTime, Write], &[Write]], &[], false),
+            (&[&[TryWrite, Write], &[Write]], &[], false),
+            (&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false),
+            (&[&[Write], &[Write]], &[1], false),
+            (&[&[Write], &[Write]], &[1], true),
+            (&[&[Write], &[Write]], &[0], true),
+            (&[&[Read], &[Write]], &[1], true),
+            (&[&[Write], &[Read]], &[1], false),
+        ] {
+            let job = Job { posts: true, ..job(programs, mortal, apart) };
+            let states = explore(&job, STATES_MAX);
+            assert!((100..STATES_MAX).contains(&states), "{states} states of {job:?}");
+        }
+    }
+
+    #[test]
     fn three_ranks_by_chance() {
         for apart in [false, true] {
             for mortal in [&[][..], &[1], &[2], &[0]] {
@@ -644,7 +725,9 @@ mod tests {
                     [&[AwaitWrites(2), Read], &[AwaitWrites(1), WriteAndTell], &[WriteAndTell, WriteAndTell]],
                     [&[AwaitWritesInTime(2), Write], &[AwaitWritesInTime(3)], &[WriteAndTellAll, AwaitWritesInTime(4)]],
                 ] {
-                    wander(&job(&programs, mortal, apart), COURSES, 1);
+                    let job = job(&programs, mortal, apart);
+                    wander(&job, COURSES, 1);
+                    wander(&Job { posts: true, ..job }, COURSES / 3, 2);
                 }
             }
         }

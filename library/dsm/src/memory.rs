@@ -5,7 +5,7 @@
 //! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the readers; who waits to be told |
 //! | one | the home | how far the lock was mended |
 //! | one, and one for each epoch | each rank | what it does; the version that came with the token |
-//! | one for each epoch | each rank | who comes after it in the queue |
+//! | two for each epoch, its nodes | each rank | who comes after it in the queue, or that it has gone |
 //! | one | each rank | the newest version that it knows of |
 //! | two | each rank | whether it was told; who was to be told after it |
 //!
@@ -15,7 +15,7 @@
 use pelago_base::{Instant, Rank};
 use pelago_rma::Result;
 
-use crate::word::{Epoch, SLOTS};
+use crate::word::{Epoch, Node, SLOTS};
 
 /// Words of a cache line.
 const LINE: usize = 8;
@@ -29,7 +29,7 @@ pub(crate) const WORDS: usize = LINKS + LINE;
 /// What a rank does.
 pub(crate) const STATE: usize = NODE;
 /// The newest version that it knows of.
-pub(crate) const KNOWN: usize = LINKS + SLOTS;
+pub(crate) const KNOWN: usize = NODE + 7;
 
 /// Not 0 once a rank was told that something has changed.
 pub(crate) const BELL: usize = NODE + 5;
@@ -41,7 +41,7 @@ pub(crate) fn tail(epoch: Epoch) -> usize {
     epoch.slot() * LINE
 }
 
-/// The newest version, when nobody has the token.
+/// The newest version, when nobody has the token. It only grows in an epoch: what comes late changes nothing.
 pub(crate) fn newest(epoch: Epoch) -> usize {
     tail(epoch) + 1
 }
@@ -66,10 +66,12 @@ pub(crate) fn brought(epoch: Epoch) -> usize {
     NODE + 1 + epoch.slot()
 }
 
-/// Who comes after a rank.
-pub(crate) fn link(epoch: Epoch) -> usize {
-    LINKS + epoch.slot()
+/// Who comes after a rank that is in the queue by this node, or that it has gone.
+pub(crate) fn link(epoch: Epoch, node: Node) -> usize {
+    LINKS + 2 * epoch.slot() + node.index()
 }
+
+const _: () = assert!(2 * SLOTS <= LINE, "the nodes of a rank share a line");
 
 /// A word of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +89,14 @@ pub(crate) enum Waited {
     Lost,
     /// Its time is over.
     Late,
+}
+
+/// How a word is changed before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    Store(u64),
+    /// Unless a greater one is there.
+    Raise(u64),
 }
 
 /// What a rank can do to the words of a lock. An operation has taken effect when the call returns, and fails with `PeerLost` if the rank
@@ -107,7 +117,7 @@ pub(crate) trait Memory {
     fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64>;
     fn add(&self, at: Place, operand: u64) -> Result<u64>;
 
-    /// A swap, then a load of another word of the same rank.
+    /// A swap, then a load of another word of the same rank; both after what was posted to that rank.
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
         let found = self.swap(at, word)?;
         Ok((found, self.load(Place { word: then, ..at })?))
@@ -119,6 +129,13 @@ pub(crate) trait Memory {
         self.compare_swap(Place { word: then, ..at }, expected, new)
     }
 
+    /// Changes a word, then another of the same rank by a compare-swap: what that has found if both are done at once. If they take a message it
+    /// is posted, nobody waits, and nothing else is posted before it is [settled](Self::settle).
+    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>>;
+
+    /// Waits until what was posted has taken effect; what the compare-swap has found. `None` if nothing was posted.
+    fn settle(&self) -> Result<Option<u64>>;
+
     /// This rank's own words.
     fn own(&self, word: usize) -> u64;
     fn set_own(&self, word: usize, value: u64);
@@ -127,6 +144,4 @@ pub(crate) trait Memory {
 
     /// Waits until a word of this rank is as asked for.
     fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited>;
-    /// Lets others move, between two looks at a word of another rank, if no more than so many ranks were lost.
-    fn pause(&self, losses: usize) -> Result<()>;
 }

@@ -32,12 +32,12 @@ pub(crate) struct Mended {
 pub(crate) fn decide(epoch: Epoch, survivors: &[Survivor], told: &[Edition]) -> Mended {
     let in_phase = |phase| survivors.iter().filter(move |survivor| survivor.state.phase == phase);
     let readers = in_phase(Phase::Reading).count() as u32;
-    let tail = match in_phase(Phase::Holding).next() {
-        Some(holder) => Tail::of_rank(holder.rank, epoch),
-        None => Tail::free(epoch, readers > 0),
-    };
     let known = survivors.iter().map(|survivor| survivor.known);
     let newest = told.iter().copied().chain(known).max_by_key(|edition| edition.version).unwrap_or_default();
+    let tail = match in_phase(Phase::Holding).next() {
+        Some(holder) => Tail::of_rank(holder.rank, holder.state.node(), epoch),
+        None => Tail::free(epoch, readers > 0),
+    };
     Mended { tail, newest, readers }
 }
 
@@ -116,6 +116,7 @@ impl<M: Memory> Member<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::word::End;
 
     const EPOCH: Epoch = Epoch(3);
 
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn whoever_has_the_token_keeps_it_and_else_there_is_one_new() {
         use Phase::*;
-        let all = [Idle, Waiting, Holding, Reading, Releasing, Leaving, Draining, Abandoned, Skipping];
+        let all = [Idle, Waiting, Holding, Reading, Leaving, Draining, Abandoned, Skipping];
         for one in all {
             for two in all {
                 for three in all {
@@ -145,10 +146,14 @@ mod tests {
                         let opened: Vec<_> = survivors.iter().map(|survivor| reopened(survivor.state, mended.readers)).collect();
                         let holders: Vec<_> =
                             (0..3).filter(|&n| opened[n].phase == Holding).map(|n| Rank::new(n as u32)).collect();
-                        assert_eq!(mended.tail.last, holders.first().copied(), "{phases:?}");
+                        let (last, readers) = match mended.tail.end {
+                            End::Held { last, .. } => (Some(last), false),
+                            End::Free { readers } => (None, readers),
+                        };
+                        assert_eq!(last, holders.first().copied(), "{phases:?}");
                         assert_eq!(mended.readers as usize, opened.iter().filter(|state| state.phase == Reading).count());
                         // Whoever writes next knows of the readers.
-                        let told = holders.first().map_or(mended.tail.readers, |rank| opened[rank.index()].readers);
+                        let told = holders.first().map_or(readers, |rank| opened[rank.index()].readers);
                         assert_eq!(told, mended.readers > 0, "{phases:?}");
                         assert!(opened.iter().all(|state| !state.closed && [Idle, Holding, Reading].contains(&state.phase)));
                         assert_eq!(mended.newest.version, 3);

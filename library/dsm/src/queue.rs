@@ -8,19 +8,27 @@
 //!   closes the states of all first, knows what each does.
 //! - **Q2** The token is brought by a compare-swap from `Waiting` of one epoch and one attempt. A rank that mends changes the epoch, so that
 //!   no token of an earlier one is accepted any more, whoever sent it and however late it comes.
-//! - **Q3** A rank announces its state before it acts on the words of others, and withdraws it after: `Waiting` before it enters the queue,
-//!   `Releasing` while it hands on, `Leaving` before it is no longer counted.
+//! - **Q3** A rank announces its state before it acts on the words of others: `Waiting` before it enters the queue, `Leaving` before it is no
+//!   longer counted, `Idle` before it hands the token on, which is from then on nobody's until it has come to another.
 //! - **Q4** Nobody waits for another in a way that its loss does not end: losses are looked for before and during each wait.
 //!
-//! The queue is that of Mellor-Crummey and Scott (1991). `docs/dsm.md` has the argument; the tests of this file explore it.
+//! - **Q5** Who goes does not wait. Before it lays the token down at the home it leaves word in its node, by a swap; whoever has come after it
+//!   meanwhile swaps a link in there, and finds that word or is found. So one of the two sees the other, and what the home makes of the
+//!   message changes nothing: the token lies in the node or at the home, and is taken there by the next that comes.
+//! - **Q6** A node is used again by the next attempt but one. That attempt begins after the token of the one before has come, which went
+//!   along the queue, and so through whoever had to read in the node.
+//! - **Q7** What is posted may take effect late, when others have had the token. It changes the end of the queue only if that still is the
+//!   node, which the rank does not use again before, and what the home knows only to a newer version.
+//!
+//! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/dsm.md` has the argument; the tests of this file explore it.
 
 use std::cell::Cell;
 
 use pelago_base::{Instant, Rank};
 use pelago_rma::{Error, Failure, Fault, Result};
 
-use crate::memory::{KNOWN, Memory, Place, STATE, Waited, brought, link, newest, readers, settlement, tail};
-use crate::word::{Edition, Epoch, Link, Phase, Readers, Settlement, State, Tail};
+use crate::memory::{Change, KNOWN, Memory, Place, STATE, Waited, brought, link, newest, readers, settlement, tail};
+use crate::word::{Edition, End, Epoch, Gone, Link, Node, Phase, Readers, Settlement, State, Tail};
 
 /// What a rank wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,17 +66,36 @@ enum Attempt {
     Late,
 }
 
+/// What became of the token that was brought to who comes next.
+enum Brought {
+    /// It has it, or is sure to get it.
+    Taken,
+    /// It does not wait any more, and stays as it is until it is forgotten.
+    Skipped(State),
+    /// The lock was mended meanwhile.
+    Mended,
+}
+
 /// A rank at a lock.
 pub(crate) struct Member<M> {
     pub(crate) memory: M,
     /// The losses after which the lock is known to have been mended.
     attended: Cell<usize>,
+    posted: Cell<Option<Posted>>,
+}
+
+/// How a release was posted of which it is not known what came of it.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    epoch: Epoch,
+    /// The state in which the token was to find who comes next; `None` if it was laid down at the home.
+    next: Option<State>,
 }
 
 impl<M: Memory> Member<M> {
     pub(crate) fn new(memory: M) -> Self {
         let attended = Cell::new(memory.losses());
-        Self { memory, attended }
+        Self { memory, attended, posted: Cell::new(None) }
     }
 
     /// Acquires the lock; `None` if that is not possible in time. With the token, `adopt` may say that this rank owns the newest version.
@@ -107,19 +134,19 @@ impl<M: Memory> Member<M> {
         self.memory.set_own(KNOWN, edition.word());
     }
 
-    /// A writer hands the token on.
+    /// A writer hands the token on. Where that takes a message nobody waits for it, unless who comes next may have lost patience.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
     #[inline]
     pub(crate) fn give(&self, edition: Edition) -> Result<()> {
-        let releasing = loop {
+        let idle = loop {
             let state = self.open()?;
-            if let Some(releasing) = self.change(state, Phase::Releasing) {
-                break releasing;
+            if let Some(idle) = self.change(state, Phase::Idle) {
+                break idle;
             }
         };
-        self.pass(releasing, edition, false)
+        self.pass(idle, edition, false)
     }
 
     /// A writer becomes a reader.
@@ -153,9 +180,11 @@ impl<M: Memory> Member<M> {
         Ok(())
     }
 
+    /// All that it remembers between two calls, besides what stands in memory.
     #[cfg(test)]
-    pub(crate) fn attended(&self) -> usize {
-        self.attended.get()
+    pub(crate) fn remembered(&self) -> (usize, Option<(Epoch, Option<u64>)>) {
+        let posted = self.posted.get().map(|Posted { epoch, next }| (epoch, next.map(State::word)));
+        (self.attended.get(), posted)
     }
 
     /// What this rank does.
@@ -183,57 +212,92 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    /// Takes a free token.
+    /// Takes a token that nobody has.
     fn attempt_at_once(&self, idle: State) -> Result<Attempt> {
+        self.settle()?;
         let end = self.at_home(tail(idle.epoch));
         let found = Tail::of_word(self.memory.load(end)?);
-        if found.last.is_some() || found.epoch != idle.epoch {
+        if found.epoch != idle.epoch {
             return Ok(Attempt::Late);
         }
-        let waiting = idle.attempt();
-        self.memory.set_own(link(waiting.epoch), 0);
-        if !self.memory.change_own(STATE, idle.word(), waiting.word()) {
-            return Ok(Attempt::Anew);
+        if let End::Held { last, node } = found.end {
+            let left = self.memory.load(Place { rank: last, word: link(idle.epoch, node) });
+            match self.unless_damaged(left, idle.epoch)? {
+                Some(left) if Gone::of_word(left, idle.epoch).is_some() => {}
+                _ => return Ok(Attempt::Late),
+            }
         }
-        if self.memory.compare_swap(end, found.word(), Tail::of_rank(self.memory.me(), waiting.epoch).word())? != found.word() {
+        let Some(waiting) = self.announce(idle) else { return Ok(Attempt::Anew) };
+        let entered = Tail::of_rank(self.memory.me(), waiting.node(), waiting.epoch).word();
+        if self.memory.compare_swap(end, found.word(), entered)? != found.word() {
             self.change(waiting, Phase::Idle);
             return Ok(Attempt::Late);
         }
-        let edition = Edition::of_word(self.memory.load(self.at_home(newest(waiting.epoch)))?);
-        Ok(self.pick_up(waiting, found.readers, edition))
+        let edition = match found.end {
+            End::Free { .. } => self.memory.load(self.at_home(newest(waiting.epoch)))?,
+            End::Held { .. } => 0,
+        };
+        self.come_after(waiting, found, edition, Patience::None)
     }
 
     /// Enters the queue.
     #[inline]
     fn enter(&self, idle: State, patience: Patience) -> Result<Attempt> {
+        let Some(waiting) = self.announce(idle) else { return Ok(Attempt::Anew) };
+        let epoch = waiting.epoch;
+        let entered = Tail::of_rank(self.memory.me(), waiting.node(), epoch).word();
+        let (found, edition) = self.memory.swap_then_load(self.at_home(tail(epoch)), entered, newest(epoch))?;
+        self.settle()?;
+        self.come_after(waiting, Tail::of_word(found), edition, patience)
+    }
+
+    /// Waits from now on, by the other node.
+    #[inline]
+    fn announce(&self, idle: State) -> Option<State> {
         let waiting = idle.attempt();
-        let (me, epoch) = (self.memory.me(), waiting.epoch);
-        self.memory.set_own(link(epoch), 0);
-        if !self.memory.change_own(STATE, idle.word(), waiting.word()) {
+        self.memory.set_own(link(waiting.epoch, waiting.node()), 0);
+        self.memory.change_own(STATE, idle.word(), waiting.word()).then_some(waiting)
+    }
+
+    /// Takes the token from where it lies, or waits for it behind who was found at the end of the queue.
+    #[inline]
+    fn come_after(&self, waiting: State, found: Tail, newest: u64, patience: Patience) -> Result<Attempt> {
+        let epoch = waiting.epoch;
+        if found.epoch != epoch {
+            // What is found here comes from a rank that was lost, or this one comes very late.
+            self.attend(Some(epoch))?;
             return Ok(Attempt::Anew);
         }
-        let entered = Tail::of_rank(me, epoch).word();
-        let (found, edition) = self.memory.swap_then_load(self.at_home(tail(epoch)), entered, newest(epoch))?;
-        let found = Tail::of_word(found);
-        match found.last {
-            // What is found here comes from a rank that was lost, or this one comes very late.
-            _ if found.epoch != epoch => {
-                self.attend(Some(epoch))?;
-                Ok(Attempt::Anew)
-            }
-            None => Ok(self.pick_up(waiting, found.readers, Edition::of_word(edition))),
-            Some(before) => {
-                let this = Link { rank: me, epoch, sequence: waiting.sequence };
-                let linked = self.memory.store(Place { rank: before, word: link(epoch) }, this.word());
-                match self.unless_damaged(linked, epoch)? {
-                    Some(()) => self.await_token(waiting, patience),
-                    None => Ok(Attempt::Anew),
-                }
-            }
+        let (last, node) = match found.end {
+            End::Free { readers } => return Ok(self.pick_up(waiting, readers, Edition::of_word(newest))),
+            End::Held { last, node } => (last, node),
+        };
+        let sequence = waiting.sequence;
+        let this = Link { rank: self.memory.me(), epoch, patient: patience == Patience::Endless, sequence };
+        let linked = self.memory.swap_then_load(Place { rank: last, word: link(epoch, node) }, this.word(), KNOWN);
+        let (gone, known) = match self.unless_damaged(linked, epoch)? {
+            Some((left, known)) => (Gone::of_word(left, epoch), known),
+            // It may have read the link before it was lost.
+            None => (None, 0),
+        };
+        match gone {
+            Some(Gone { by, readers, .. }) if by == last => Ok(self.pick_up(waiting, readers, Edition::of_word(known))),
+            Some(Gone { by, readers, .. }) => self.pick_up_from(by, waiting, readers),
+            None => self.await_token(waiting, patience),
         }
     }
 
-    /// Takes the token that lay at the end of the queue.
+    /// As `pick_up`, where a rank has left the token in the node of another that was abandoned.
+    #[cold]
+    fn pick_up_from(&self, by: Rank, waiting: State, readers: bool) -> Result<Attempt> {
+        let known = self.memory.load(Place { rank: by, word: KNOWN });
+        Ok(match self.unless_damaged(known, waiting.epoch)? {
+            Some(known) => self.pick_up(waiting, readers, Edition::of_word(known)),
+            None => Attempt::Anew,
+        })
+    }
+
+    /// Takes the token that nobody has.
     #[inline]
     fn pick_up(&self, waiting: State, readers: bool, edition: Edition) -> Attempt {
         let holding = State { readers, ..waiting.with(Phase::Holding) };
@@ -323,8 +387,8 @@ impl<M: Memory> Member<M> {
                 other => Ok(other),
             };
         }
-        if let Some(releasing) = self.change(draining, Phase::Releasing) {
-            self.pass(releasing, edition, true)?;
+        if let Some(idle) = self.change(draining, Phase::Idle) {
+            self.pass(idle, edition, true)?;
         }
         Ok(Attempt::Late)
     }
@@ -343,62 +407,104 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    /// Hands the token on, and is idle afterwards unless it reads.
+    /// Hands the token on, which this rank has no longer.
     #[inline]
     fn pass(&self, state: State, edition: Edition, readers: bool) -> Result<()> {
-        let passed = self.pass_on(state.epoch, edition, readers);
-        self.unless_damaged(passed, state.epoch)?;
-        if state.phase == Phase::Releasing {
-            // Where it was closed, who mends does it.
-            self.change(state, Phase::Idle);
-        }
-        Ok(())
+        let passed = self.pass_on(state, edition, readers);
+        self.unless_damaged(passed, state.epoch).map(drop)
     }
 
-    /// Gives the token to the next that waits, or lays it down at the end of the queue. Whoever mends the lock meanwhile makes a new one.
+    /// Gives the token to the next that waits, or lays it down. Whoever mends the lock meanwhile makes a new one.
     #[inline]
-    fn pass_on(&self, epoch: Epoch, edition: Edition, readers: bool) -> Result<()> {
+    fn pass_on(&self, State { epoch, sequence, .. }: State, edition: Edition, readers: bool) -> Result<()> {
         let me = self.memory.me();
+        let gone = Gone { epoch, by: me, readers }.word();
         // Past those that were abandoned; the last of them stays until it is known who comes after it.
-        let (mut node, mut skipping) = (me, None);
+        let (mut rank, mut node, mut skipping) = (me, Node::of_sequence(sequence), None);
         loop {
-            let after = Place { rank: node, word: link(epoch) };
-            let after = if node == me { self.memory.own(after.word) } else { self.memory.load(after)? };
-            let Some(next) = Link::of_word(after, epoch) else {
-                let (last, free) = (Tail::of_rank(node, epoch).word(), Tail::free(epoch, readers).word());
-                let end = tail(epoch);
-                let found = self.memory.store_then_compare_swap(self.at_home(newest(epoch)), edition.word(), end, last, free)?;
-                if found == last {
-                    return self.forget(node, skipping);
+            let Some(next) = Link::of_word(self.memory.swap(Place { rank, word: link(epoch, node) }, gone)?, epoch) else {
+                let (last, free) = (Tail::of_rank(rank, node, epoch), Tail::free(epoch, readers));
+                // Whoever has come meanwhile finds the token in the node.
+                let (at, change) = (self.at_home(newest(epoch)), Change::Raise(edition.word()));
+                self.post(at, change, tail(epoch), (last.word(), free.word()), Posted { epoch, next: None })?;
+                if rank != me {
+                    // Another's node may stand in the queue anew as soon as that is forgotten.
+                    self.settle()?;
                 }
-                let found = Tail::of_word(found);
-                if found.epoch != epoch || found.last.is_none_or(|last| self.is_lost(last)) {
-                    return self.attend(Some(epoch));
-                }
-                if !self.await_link(node, epoch)? {
-                    return Ok(());
-                }
-                continue;
+                return self.forget(rank, skipping);
             };
-            let waiting = State { phase: Phase::Waiting, readers: false, closed: false, epoch, sequence: next.sequence };
-            let holding = State { readers, ..waiting.with(Phase::Holding) };
-            let at = Place { rank: next.rank, word: brought(epoch) };
-            let found = self.memory.store_then_compare_swap(at, edition.word(), STATE, waiting.word(), holding.word())?;
-            if found == waiting.word() {
-                return self.forget(node, skipping);
+            match self.bring(next, edition, readers)? {
+                Brought::Skipped(skipped) => {
+                    self.forget(rank, skipping)?;
+                    (rank, node, skipping) = (next.rank, skipped.node(), Some(skipped));
+                }
+                Brought::Taken => return self.forget(rank, skipping),
+                Brought::Mended => return Ok(()),
             }
-            let found = State::of_word(found);
+        }
+    }
+
+    /// Brings the token to who comes next.
+    #[inline]
+    fn bring(&self, next: Link, edition: Edition, readers: bool) -> Result<Brought> {
+        let epoch = next.epoch;
+        let waiting = State { phase: Phase::Waiting, readers: false, closed: false, epoch, sequence: next.sequence };
+        let holding = State { readers, ..waiting.with(Phase::Holding) };
+        let (at, change) = (Place { rank: next.rank, word: brought(epoch) }, (waiting.word(), holding.word()));
+        loop {
+            let mut found = self.post(at, Change::Store(edition.word()), STATE, change, Posted { epoch, next: Some(waiting) })?;
+            if !next.patient && self.posted.take().is_some() {
+                found = self.memory.settle()?;
+            }
+            let Some(found) = found.filter(|&found| found != waiting.word()).map(State::of_word) else {
+                return Ok(Brought::Taken);
+            };
             if found.epoch != epoch || found.closed {
-                return self.await_mending(epoch);
+                return self.await_mending(epoch).map(|()| Brought::Mended);
             }
             if found != waiting.with(Phase::Abandoned) {
-                return self.attend(Some(epoch));
+                return self.attend(Some(epoch)).map(|()| Brought::Mended);
             }
             let (at, skipped) = (Place { rank: next.rank, word: STATE }, found.with(Phase::Skipping));
             if self.memory.compare_swap(at, found.word(), skipped.word())? == found.word() {
-                self.forget(node, skipping)?;
-                (node, skipping) = (next.rank, Some(skipped));
+                return Ok(Brought::Skipped(skipped));
             }
+        }
+    }
+
+    /// Posts a change and then a compare-swap, from one word to another; what that has found if it was done at once.
+    #[inline]
+    fn post(&self, at: Place, change: Change, then: usize, (from, to): (u64, u64), posted: Posted) -> Result<Option<u64>> {
+        let found = self.memory.post(at, change, then, from, to)?;
+        if found.is_none() {
+            self.posted.set(Some(posted));
+        }
+        Ok(found)
+    }
+
+    /// Learns what came of the last release that was posted.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    #[inline]
+    fn settle(&self) -> Result<()> {
+        match self.posted.take() {
+            None => Ok(()),
+            Some(posted) => self.settle_posted(posted),
+        }
+    }
+
+    #[cold]
+    fn settle_posted(&self, Posted { epoch, next }: Posted) -> Result<()> {
+        let settled = self.memory.settle();
+        let Some(Some(found)) = self.unless_damaged(settled, epoch)? else { return Ok(()) };
+        match next {
+            Some(waiting) if found != waiting.word() => {
+                let found = State::of_word(found);
+                // Else who mends sees to it.
+                if found.epoch == epoch && !found.closed { self.attend(Some(epoch)) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -410,26 +516,6 @@ impl<M: Memory> Member<M> {
             self.memory.compare_swap(at, skipping.word(), skipping.with(Phase::Idle).word())?;
         }
         Ok(())
-    }
-
-    /// Waits until it is known who comes after `node`; `false` if the lock was mended instead.
-    fn await_link(&self, node: Rank, epoch: Epoch) -> Result<bool> {
-        let is_linked = |word| Link::of_word(word, epoch).is_some();
-        while self.state().epoch == epoch {
-            if node == self.memory.me() {
-                if let Waited::Seen(_) = self.wait(link(epoch), Patience::Endless, is_linked)? {
-                    return Ok(true);
-                }
-            } else if is_linked(self.memory.load(Place { rank: node, word: link(epoch) })?) {
-                return Ok(true);
-            } else {
-                self.memory.pause(self.attended.get())?;
-            }
-            if self.memory.losses() != self.attended.get() {
-                self.attend(None)?;
-            }
-        }
-        Ok(false)
     }
 
     /// Waits until who mends the lock has come to this rank.

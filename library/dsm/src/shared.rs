@@ -123,7 +123,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
     /// Acquires the variable to write.
     ///
     /// Cost: free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
-    /// a round trip for the data.
+    /// a round trip for the data. To release it: nobody waits, unless the next in the queue may lose patience.
     ///
     /// # Errors
     /// The home, or who wrote the last version, is lost; the job is at fault.
@@ -273,7 +273,7 @@ impl Core<'_> {
         let adopt = |edition: Edition| {
             let orphaned = member.memory.losses() > 0 && member.is_lost(edition.owner);
             if orphaned && copies.version() == edition.version {
-                return copies.inherit(&member.memory, edition.version, private);
+                return copies.inherit(&member.memory, edition, private);
             }
             Ok(edition)
         };
@@ -455,7 +455,9 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> ReadGuard<'g, 'w, T>
 }
 
 impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T> {
-    /// Releases the variable, and tells whether that went well; dropping the guard does the same and tells nobody.
+    /// Releases the variable, and tells whether that went well as far as is known; dropping the guard does the same and tells nobody. Where it
+    /// takes messages they are posted: what comes of them is told by the next operation on the variable, or by
+    /// [`quiet`](pelago_rma::Context::quiet) if that comes before.
     ///
     /// # Errors
     /// The home is lost; no version is left, and what was written is not released; the job is at fault.

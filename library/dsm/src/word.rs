@@ -6,7 +6,7 @@ use pelago_base::limits::RANKS_MAX;
 const RANK_BITS: u32 = 20;
 const RANK_MASK: u64 = (1 << RANK_BITS) - 1;
 const EPOCH_BITS: u32 = 16;
-const SEQUENCE_BITS: u32 = 40;
+const SEQUENCE_BITS: u32 = 38;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
 const _: () = assert!(RANKS_MAX as u64 - 1 <= RANK_MASK, "every rank has a number in a word");
@@ -52,8 +52,6 @@ pub(crate) enum Phase {
     Holding,
     /// It is counted as a reader, and may still have the token to hand on.
     Reading,
-    /// It hands the token on.
-    Releasing,
     /// It is about to be no longer counted as a reader.
     Leaving,
     /// It has the token and waits until readers have left.
@@ -64,17 +62,35 @@ pub(crate) enum Phase {
     Skipping,
 }
 
-const PHASES: [Phase; 9] = [
+const PHASES: [Phase; 8] = [
     Phase::Idle,
     Phase::Waiting,
     Phase::Holding,
     Phase::Reading,
-    Phase::Releasing,
     Phase::Leaving,
     Phase::Draining,
     Phase::Abandoned,
     Phase::Skipping,
 ];
+
+/// Which of a rank's two nodes stands in the queue. They take turns, so that a rank may enter anew while another has yet to read in the one
+/// before that it has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node(bool);
+
+impl Node {
+    /// That of an attempt.
+    #[inline]
+    pub(crate) fn of_sequence(sequence: u64) -> Self {
+        Self(sequence & 1 != 0)
+    }
+
+    /// 0 or 1.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// What a rank does at a lock, since its so many-th attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -112,10 +128,17 @@ impl State {
         Self { phase, readers: false, ..self }
     }
 
-    /// The first state of the next attempt.
+    /// The first state of the next attempt: by the other node.
     #[inline]
     pub(crate) fn attempt(self) -> Self {
-        Self { phase: Phase::Waiting, readers: false, sequence: ((self.sequence + 1) & SEQUENCE_MASK).max(1), ..self }
+        let sequence = if self.sequence == SEQUENCE_MASK { 2 } else { self.sequence + 1 };
+        Self { phase: Phase::Waiting, readers: false, sequence, ..self }
+    }
+
+    /// By which of its two nodes the rank is in the queue.
+    #[inline]
+    pub(crate) fn node(self) -> Node {
+        Node::of_sequence(self.sequence)
     }
 }
 
@@ -123,36 +146,53 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub(crate) epoch: Epoch,
-    /// Who came last; nobody if the lock is free.
-    pub(crate) last: Option<Rank>,
-    /// If it is free, whether readers may be counted.
-    pub(crate) readers: bool,
+    pub(crate) end: End,
+}
+
+/// Who is at the end of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Who came last, by this node.
+    Held { last: Rank, node: Node },
+    /// Nobody.
+    Free {
+        /// Whether readers may be counted.
+        readers: bool,
+    },
 }
 
 impl Tail {
+    const READERS_BIT: u32 = RANK_BITS + 1;
+    const NODE_BIT: u32 = RANK_BITS + 2;
+    const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
+
     #[inline]
-    pub(crate) fn of_rank(rank: Rank, epoch: Epoch) -> Self {
-        Self { epoch, last: Some(rank), readers: false }
+    pub(crate) fn of_rank(last: Rank, node: Node, epoch: Epoch) -> Self {
+        Self { epoch, end: End::Held { last, node } }
     }
 
     #[inline]
     pub(crate) fn free(epoch: Epoch, readers: bool) -> Self {
-        Self { epoch, last: None, readers }
+        Self { epoch, end: End::Free { readers } }
     }
 
     #[inline]
     pub(crate) fn word(self) -> u64 {
-        let last = self.last.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
-        last | u64::from(self.readers) << (RANK_BITS + 1) | u64::from(self.epoch.0) << 32
+        let end = match self.end {
+            End::Held { last, node } => u64::from(last) | 1 << RANK_BITS | (node.index() as u64) << Self::NODE_BIT,
+            End::Free { readers } => u64::from(readers) << Self::READERS_BIT,
+        };
+        end | u64::from(self.epoch.0) << Self::EPOCH_SHIFT
     }
 
     #[inline]
     pub(crate) fn of_word(word: u64) -> Self {
-        Self {
-            epoch: Epoch((word >> 32) as u16),
-            last: (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32)),
-            readers: word >> (RANK_BITS + 1) & 1 != 0,
-        }
+        let end = if word >> RANK_BITS & 1 != 0 {
+            End::Held { last: Rank::new((word & RANK_MASK) as u32), node: Node::of_sequence(word >> Self::NODE_BIT) }
+        } else {
+            End::Free { readers: word >> Self::READERS_BIT & 1 != 0 }
+        };
+        Self { epoch: Epoch((word >> Self::EPOCH_SHIFT) as u16), end }
     }
 }
 
@@ -181,8 +221,24 @@ impl Edition {
 pub(crate) struct Link {
     pub(crate) rank: Rank,
     pub(crate) epoch: Epoch,
+    /// Whether it waits as long as it takes, so that the token is sure to find it waiting.
+    pub(crate) patient: bool,
     pub(crate) sequence: u64,
 }
+
+/// What stands in a node whose rank has gone before anybody came after it: the token, for who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) epoch: Epoch,
+    /// Who had the token, and knows the newest version.
+    pub(crate) by: Rank,
+    /// Whether readers may be counted.
+    pub(crate) readers: bool,
+}
+
+/// Whether a node's word tells who has gone, and whether who comes is patient, or readers may be counted.
+const GONE_BIT: u32 = RANK_BITS + 4;
+const FLAG_BIT: u32 = GONE_BIT + 1;
 
 impl Link {
     const EPOCH_MASK: u64 = 15;
@@ -191,15 +247,33 @@ impl Link {
     pub(crate) fn word(self) -> u64 {
         u64::from(self.rank)
             | (u64::from(self.epoch.0) & Self::EPOCH_MASK) << RANK_BITS
+            | u64::from(self.patient) << FLAG_BIT
             | self.sequence << (u64::BITS - SEQUENCE_BITS)
     }
 
     /// What a word says in an epoch; nothing if it was written in another.
     #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
-        let written = word >> RANK_BITS & Self::EPOCH_MASK == u64::from(epoch.0) & Self::EPOCH_MASK;
-        let link = Self { rank: Rank::new((word & RANK_MASK) as u32), epoch, sequence: word >> (u64::BITS - SEQUENCE_BITS) };
-        (link.sequence != 0 && written).then_some(link)
+        let written = word >> RANK_BITS & Self::EPOCH_MASK == u64::from(epoch.0) & Self::EPOCH_MASK && word >> GONE_BIT & 1 == 0;
+        let (rank, sequence) = (Rank::new((word & RANK_MASK) as u32), word >> (u64::BITS - SEQUENCE_BITS));
+        (sequence != 0 && written).then_some(Self { rank, epoch, patient: word >> FLAG_BIT & 1 != 0, sequence })
+    }
+}
+
+impl Gone {
+    const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
+
+    #[inline]
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.by) | 1 << GONE_BIT | u64::from(self.readers) << FLAG_BIT | u64::from(self.epoch.0) << Self::EPOCH_SHIFT
+    }
+
+    /// What a word says in an epoch; nothing if it was written in another.
+    #[inline]
+    pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
+        let written = word >> GONE_BIT & 1 != 0 && word >> Self::EPOCH_SHIFT == u64::from(epoch.0);
+        let by = Rank::new((word & RANK_MASK) as u32);
+        written.then_some(Self { epoch, by, readers: word >> FLAG_BIT & 1 != 0 })
     }
 }
 
@@ -295,17 +369,24 @@ mod tests {
         }
         for epoch in [0, 1, u16::MAX].map(Epoch) {
             for tail in [
-                Tail::of_rank(Rank::new(0), epoch),
-                Tail::of_rank(LAST, epoch),
+                Tail::of_rank(Rank::new(0), Node(false), epoch),
+                Tail::of_rank(LAST, Node(true), epoch),
                 Tail::free(epoch, true),
                 Tail::free(epoch, false),
             ] {
                 assert_eq!(Tail::of_word(tail.word()), tail);
             }
             for sequence in [1, SEQUENCE_MASK] {
-                let link = Link { rank: LAST, epoch, sequence };
+                let link = Link { rank: LAST, epoch, patient: sequence == 1, sequence };
                 assert_eq!(Link::of_word(link.word(), epoch), Some(link));
                 assert_eq!(Link::of_word(link.word(), epoch.next()), None);
+                assert_eq!(Gone::of_word(link.word(), epoch), None);
+            }
+            for readers in [false, true] {
+                let gone = Gone { epoch, by: LAST, readers };
+                assert_eq!(Gone::of_word(gone.word(), epoch), Some(gone));
+                assert_eq!(Gone::of_word(gone.word(), Epoch(epoch.0.wrapping_add(16))), None);
+                assert_eq!(Link::of_word(gone.word(), epoch), None);
             }
             for mender in [None, Some(Rank::new(0)), Some(LAST)] {
                 let settlement = Settlement { epoch, mender, losses: u16::MAX };
@@ -338,13 +419,14 @@ mod tests {
         assert_eq!(State::of_word(0), State::default());
         assert_eq!(Tail::of_word(0), Tail::free(Epoch(0), false));
         assert_eq!(Settlement::of_word(0), Settlement::default());
-        assert_eq!(Link::of_word(0, Epoch(0)), None);
+        assert_eq!((Link::of_word(0, Epoch(0)), Gone::of_word(0, Epoch(0))), (None, None));
     }
 
     #[test]
     fn attempts_differ_and_epochs_wrap() {
         let last = State { sequence: SEQUENCE_MASK, ..State::default() };
-        assert_eq!((last.attempt().sequence, State::default().attempt().sequence), (1, 1));
+        assert_eq!((last.attempt().sequence, State::default().attempt().sequence), (2, 1));
+        assert!([State::default(), last].iter().all(|state| state.attempt().node() != state.node()), "nodes take turns");
         assert!(Epoch(0).has_come(Epoch(u16::MAX)) && !Epoch(u16::MAX).has_come(Epoch(0)) && Epoch(5).has_come(Epoch(5)));
     }
 }

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{Error, Fault, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{Error, Fault, Fetch, GlobalPtr, Handle, Result, Symmetric, World};
 
-use crate::memory::{Memory, Place, Waited};
+use crate::memory::{Change, Memory, Place, Waited};
 use crate::queue::lost_by;
 
 /// The words of a lock, and what follows them.
@@ -19,6 +19,14 @@ pub(crate) struct Words<'w> {
     gone: RefCell<Vec<Rank>>,
     waited: Cell<Duration>,
     waits: Cell<u64>,
+    posted: RefCell<Option<Posted<'w>>>,
+}
+
+/// A change and a compare-swap that nobody has waited for yet.
+struct Posted<'w> {
+    rank: Rank,
+    changed: Handle<'w>,
+    swapped: Fetch<'w, u64>,
 }
 
 impl<'w> Words<'w> {
@@ -27,7 +35,7 @@ impl<'w> Words<'w> {
         let words = world.alloc(count)?;
         let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
         let (gone, waited, waits) = (RefCell::default(), Cell::new(Duration::ZERO), Cell::new(0));
-        Ok(Self { world, words, home, at_home, mine, gone, waited, waits })
+        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted: RefCell::default() })
     }
 
     pub(crate) fn world(&self) -> &'w World {
@@ -46,6 +54,12 @@ impl<'w> Words<'w> {
             rank if rank == self.home => self.at_home.add(place.word as u64),
             rank => self.words.at(rank, place.word),
         }
+    }
+
+    /// The last that was posted to a rank, if anything was.
+    #[inline]
+    fn posted_to(&self, rank: Rank) -> Option<Handle<'w>> {
+        self.posted.borrow().as_ref().filter(|posted| posted.rank == rank).map(|posted| posted.swapped.handle())
     }
 
     #[inline]
@@ -68,6 +82,15 @@ impl<'w> Words<'w> {
             && !self.lost().contains(&rank)
         {
             self.gone.borrow_mut().push(rank);
+        }
+    }
+}
+
+impl Drop for Words<'_> {
+    /// The memory is given back when nothing that this rank has posted comes to it any more.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ended_whether_well_or_not = self.settle();
         }
     }
 }
@@ -124,11 +147,15 @@ impl Memory for Words<'_> {
         self.noting(self.world.fetch_add(self.at(at), operand).and_then(|found| found.wait()))
     }
 
-    /// In one round trip.
+    /// In one round trip, also with what was posted.
     #[inline]
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
         let both = || {
-            let (swapped, then) = (self.world.swap(self.at(at), word)?, self.at(Place { word: then, ..at }));
+            let swapped = match self.posted_to(at.rank) {
+                None => self.world.swap(self.at(at), word)?,
+                Some(posted) => self.world.after(&posted).swap(self.at(at), word)?,
+            };
+            let then = self.at(Place { word: then, ..at });
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
@@ -152,6 +179,28 @@ impl Memory for Words<'_> {
             found
         };
         self.noting(both())
+    }
+
+    #[inline]
+    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
+        let (rank, first, then) = (at.rank, self.at(at), self.at(Place { word: then, ..at }));
+        let changed = self.noting(match change {
+            Change::Store(word) => self.world.put(first, &[word]),
+            Change::Raise(word) => self.world.max(first, word),
+        })?;
+        if changed.was_done_at_once() {
+            return self.noting(self.world.compare_swap(then, expected, new).and_then(|found| found.wait())).map(Some);
+        }
+        let swapped = self.noting(self.world.after(&changed).compare_swap(then, expected, new))?;
+        self.posted.replace(Some(Posted { rank, changed, swapped }));
+        Ok(None)
+    }
+
+    fn settle(&self) -> Result<Option<u64>> {
+        let Some(Posted { changed, swapped, .. }) = self.posted.take() else { return Ok(None) };
+        let found = swapped.wait();
+        // Else `quiet` would tell of its failure.
+        self.noting(changed.wait().and(found).map(Some))
     }
 
     #[inline]
@@ -188,14 +237,6 @@ impl Memory for Words<'_> {
             Err(Error::TimedOut { .. }) => Ok(Waited::Late),
             Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => Ok(Waited::Lost),
             Err(error) => Err(error),
-        }
-    }
-
-    fn pause(&self, _losses: usize) -> Result<()> {
-        self.world.progress();
-        match self.world.fault() {
-            Some(fault) => Err(fault.into()),
-            None => Ok(()),
         }
     }
 }

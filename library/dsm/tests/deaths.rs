@@ -1,80 +1,20 @@
 //! A rank dies after each of its operations, at a variable that others go on to use: in virtual time, on the library's own protocol.
 
+mod simulated;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Instant, Rank, SegmentId};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::Shared;
-use pelago_memory::Cells;
-use pelago_netsim::Machine;
-use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
-};
 use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
-use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
+use pelago_simulator::{Faults, simulate};
+use simulated::{Notes, TOLD_AFTER, settings};
 
 const RANKS: u32 = 4;
 const TURNS: u32 = 4;
 const HOME: Rank = Rank::new(0);
-
-/// How long after a death all are told.
-const TOLD_AFTER: Duration = Duration::from_microseconds(200);
-
-/// Notes when its rank asks for something.
-struct Notes {
-    inner: Box<dyn Transport>,
-    clock: Arc<dyn Clock>,
-    noted: Arc<Mutex<Vec<Instant>>>,
-}
-
-impl Transport for Notes {
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn address(&self) -> Address {
-        self.inner.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        self.inner.connect(peer, address)
-    }
-
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.inner.register(id, memory)
-    }
-
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.inner.deregister(id)
-    }
-
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        self.inner.post(now, to, operation, token)?;
-        self.noted.lock().unwrap().push(self.clock.now());
-        Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        self.inner.fence(to);
-    }
-
-    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        self.inner.progress(now, completed)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.inner.next_deadline()
-    }
-
-    fn before_sleep(&mut self) {
-        self.inner.before_sleep();
-    }
-
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.inner.lose(now, rank);
-    }
-}
 
 /// What became of a job.
 struct Ended {
@@ -90,25 +30,13 @@ struct Ended {
 fn play(victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
     let mut faults = Faults { loss, told_after: Some(TOLD_AFTER), ..Faults::default() };
     faults.deaths.extend(dies.map(|at| (victim, at)));
-    let settings = Settings {
-        machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
-        ranks: RANKS,
-        per_node: 2,
-        seed: 1,
-        heap_bytes: 1 << 20,
-        stack_bytes: 256 << 10,
-        protocol: Some(Protocol { faults, encrypt: false, failure_limit: Duration::from_milliseconds(2_000) }),
-        data: Data::Real,
-        computing: Computing::Declared,
-        report: None,
-        stop: Arc::default(),
-    };
+    let settings = settings(RANKS, 2, faults);
     let (noted, written) = (Arc::new(Mutex::new(Vec::new())), Cell::new([0; 2]));
     let ready = Cell::new(Instant::ZERO);
     let outcome = simulate(&settings, |parts: Box<Parts>| -> Result<(u64, u32)> {
         let Parts { reach, clock, park, bootstrap, mut transport } = *parts;
         if bootstrap.rank() == victim {
-            transport = Box::new(Notes { inner: transport, clock: clock.clone(), noted: noted.clone() });
+            transport = Box::new(Notes::of(transport, clock.clone(), noted.clone()));
         }
         let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
         let told = Rc::new(RefCell::new(Vec::new()));

@@ -86,6 +86,7 @@ impl<'a> Frame<'a> {
                     4 => AtomicOperator::And,
                     5 => AtomicOperator::Or,
                     6 => AtomicOperator::Xor,
+                    7 => AtomicOperator::Max,
                     _ => return None,
                 };
                 Self::Atomic { operation, at, width, operator, operand }
@@ -211,6 +212,7 @@ fn code(operator: AtomicOperator) -> (u8, Option<u64>) {
         AtomicOperator::And => (4, None),
         AtomicOperator::Or => (5, None),
         AtomicOperator::Xor => (6, None),
+        AtomicOperator::Max => (7, None),
     }
 }
 
@@ -224,7 +226,7 @@ mod tests {
         let operation = 0xDEAD_BEEF;
         let atomic = |width, operator| Frame::Atomic { operation, at, width, operator, operand: u64::MAX - 5 };
         use AtomicOperator::*;
-        let atomics = [Load, Swap, CompareSwap { expected: 9 }, Add, And, Or, Xor];
+        let atomics = [Load, Swap, CompareSwap { expected: 9 }, Add, And, Or, Xor, Max];
         let mut sent: Vec<Frame<'_>> =
             atomics.into_iter().flat_map(|operator| [Width::Four, Width::Eight].map(|width| atomic(width, operator))).collect();
         sent.extend([

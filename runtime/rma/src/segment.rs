@@ -32,6 +32,8 @@ pub struct Symmetric<'w, T> {
     slot: usize,
     offset: u64,
     length: usize,
+    /// Whether writes to it wake nobody.
+    is_quiet: bool,
     first: GlobalPtrOf<T>,
 }
 
@@ -39,7 +41,24 @@ type GlobalPtrOf<T> = core::marker::PhantomData<fn() -> T>;
 
 impl<'w, T: Pod> Symmetric<'w, T> {
     pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
-        Self { world, slot, offset, length, first: core::marker::PhantomData }
+        Self { world, slot, offset, length, is_quiet: false, first: core::marker::PhantomData }
+    }
+
+    /// Promises that no thread of this rank waits for what others write to its values, neither by [`wait_until`](Context::wait_until) nor
+    /// by [`wait_for`](Context::wait_for): then a rank that waits for something else sleeps on. For tables and queues that are asked,
+    /// not waited for.
+    ///
+    /// Whole pages are quiet, and of one memory at a time; where that cannot be, and where writes come by a transport, the rank is woken
+    /// as before, and looks in vain.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        let bytes = self.length * size_of::<T>();
+        let (reach, rank) = (&self.world.reach, self.world.rank());
+        let own = reach.cells(self.world.own_address(SegmentId::SYMMETRIC, self.offset), bytes as u64);
+        if let (Some(bell), Some(cells)) = (reach.bell(rank), own) {
+            self.is_quiet = bell.hush(cells.pointer().as_ptr(), bytes);
+        }
+        self
     }
 
     /// How many values each rank has.
@@ -72,6 +91,9 @@ impl<'w, T: Pod> Symmetric<'w, T> {
 
 impl<T> Drop for Symmetric<'_, T> {
     fn drop(&mut self) {
+        if let Some(bell) = self.world.reach.bell(self.world.rank()).filter(|_| self.is_quiet) {
+            bell.listen();
+        }
         self.world.drop_symmetric(self.slot);
     }
 }

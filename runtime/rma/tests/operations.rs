@@ -174,6 +174,9 @@ fn every_atomic_agrees_with_its_definition() {
             world.and(at, 5).unwrap().wait().unwrap();
             world.xor(at, 1).unwrap().wait().unwrap();
             assert_eq!(world.fetch(at).unwrap().wait(), Ok(4));
+            world.max(at, 3).unwrap().wait().unwrap();
+            assert_eq!(world.fetch_max(at, 7).unwrap().wait(), Ok(4));
+            assert_eq!(world.swap(at, 4).unwrap().wait(), Ok(7));
             world.set(at, 77).unwrap().wait().unwrap();
             assert_eq!(world.get(at), Ok(77));
         }

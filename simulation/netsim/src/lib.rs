@@ -35,7 +35,7 @@ mod statistics;
 mod tests;
 mod topology;
 
-pub use machine::{Machine, MachineError, RailInfo};
+pub use machine::{Atomics, Descriptors, Machine, MachineError, RailInfo, Serving, Software, Threads, Way};
 pub use message::{Notice, Operation, Reason};
 pub use netsim::Netsim;
 pub use statistics::{AtomicStatistics, End, LinkStatistics, Statistics};

@@ -99,13 +99,109 @@ pub(crate) struct NodeSpec {
     pub(crate) gather_ns: f64,
     pub(crate) gather_gb_per_s: f64,
     pub(crate) shared: Option<SharedSpec>,
+    pub(crate) software: Software,
 }
 
 impl Default for NodeSpec {
     fn default() -> Self {
         let inf = f64::INFINITY;
-        Self { copy_ns: 0.0, copy_gb_per_s: inf, gather_ns: 0.0, gather_gb_per_s: inf, shared: None }
+        Self {
+            copy_ns: 0.0,
+            copy_gb_per_s: inf,
+            gather_ns: 0.0,
+            gather_gb_per_s: inf,
+            shared: None,
+            software: Software::default(),
+        }
     }
+}
+
+/// What a communication library does with the processors of a node, before a NIC hears of an operation and after it has ended. Times are in
+/// nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Software {
+    /// Who hands operations to the NIC.
+    pub way: Way,
+    /// Whether several threads may ask for operations, so that each call takes a lock.
+    pub threads: Threads,
+    /// Whether what a NIC is told of an operation has to be made for each.
+    pub descriptors: Descriptors,
+    /// Who performs an atomic.
+    pub atomics: Atomics,
+    /// Whether the agent that serves other ranks is the one that hands operations to the NIC.
+    pub serving: Serving,
+    /// A call that asks for an operation and one that waits for it, besides all that follows.
+    pub call_ns: f64,
+    /// The locks of both calls.
+    pub lock_ns: f64,
+    /// From the queue to the agent.
+    pub queue_ns: f64,
+    /// From the end of an operation by way of the agent until its rank knows.
+    pub notify_ns: f64,
+    /// To make what the NIC is told.
+    pub descriptor_ns: f64,
+    /// An agent's work for an operation of another rank.
+    pub serve_ns: f64,
+}
+
+/// Who hands operations to the NIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Nobody: the NIC knows of them when they are asked for, and their ranks of their end, as if the library took no time.
+    #[default]
+    Free,
+    /// The rank that asks.
+    Direct,
+    /// An agent, a thread beside the rank, by a queue.
+    Agent,
+    /// The rank itself as long as nothing else of it is under way, else the agent; the agent learns of the end.
+    Bypass,
+}
+
+/// How many threads may ask for operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threads {
+    /// One, without a lock.
+    #[default]
+    One,
+    /// Several.
+    Many,
+}
+
+/// What a NIC is told of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Descriptors {
+    /// Is there before.
+    #[default]
+    Prepared,
+    /// Is made for each.
+    Built,
+}
+
+/// Who performs an atomic on a word of another rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Atomics {
+    /// The NIC of that rank.
+    #[default]
+    Nic,
+    /// The agent of that rank, which is asked by a put and answers by one.
+    Agent,
+}
+
+/// Who serves other ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Serving {
+    /// The agent that hands operations to the NIC, one after another.
+    #[default]
+    Together,
+    /// An agent of its own.
+    Apart,
 }
 
 /// Memory that the ranks of a node share: the processor of whoever asks does the operation itself, and is busy with it meanwhile.
@@ -378,6 +474,11 @@ impl Machine {
         })
     }
 
+    /// What the library does with the processors of a node.
+    pub fn software(&self) -> &Software {
+        &self.node.software
+    }
+
     /// How much longer a put to memory that the ranks of a node share takes for each page that nobody has used before.
     pub fn page(&self) -> Duration {
         Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))
@@ -389,6 +490,7 @@ impl Machine {
         delay("node.gather_ns", self.node.gather_ns)?;
         rate("node.gather_gb_per_s", self.node.gather_gb_per_s)?;
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
+        self.node.software.check()?;
         if self.rails.is_empty() && self.node.shared.is_none() {
             return Err(MachineError("rail: there must be at least one [[rail]], or [node.shared] for a single node".into()));
         }
@@ -406,6 +508,22 @@ impl Machine {
                 _ => MachineError(format!("rail {number}: {message}")),
             })
         })
+    }
+}
+
+impl Software {
+    fn check(&self) -> Result<(), MachineError> {
+        for (key, nanoseconds) in [
+            ("call_ns", self.call_ns),
+            ("lock_ns", self.lock_ns),
+            ("queue_ns", self.queue_ns),
+            ("notify_ns", self.notify_ns),
+            ("descriptor_ns", self.descriptor_ns),
+            ("serve_ns", self.serve_ns),
+        ] {
+            delay(&format!("node.software.{key}"), nanoseconds)?;
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Rai
 use pelago_report::{Recorder, Why};
 
 use crate::Settings;
+use crate::agents::{ANSWER_BYTES, Agents, Beginning, QUESTION_BYTES};
 use crate::memory::Memory;
 use crate::messages::{Letter, Messages, Received};
 use crate::near::Near;
@@ -32,10 +33,17 @@ const FOR_STATION: u64 = 1 << 63;
 const FOR_DATAGRAM: u64 = 1 << 62;
 const FOR_DEATH: u64 = 1 << 61;
 const FOR_SEEN: u64 = FOR_STATION | FOR_DATAGRAM;
+const FOR_NIC: u64 = FOR_STATION | FOR_DEATH;
+const FOR_SERVED: u64 = FOR_DATAGRAM | FOR_DEATH;
+const FOR_TOLD: u64 = FOR_STATION | FOR_DATAGRAM | FOR_DEATH;
+const FOR_MASK: u64 = FOR_TOLD;
 const COUNT_MASK: u32 = (1 << 29) - 1;
 
 /// What tells the token of a two-sided message from that of an operation.
 const IS_MESSAGE: u64 = 1 << 32;
+
+/// What tells an agent's answer from the operation that it was asked for.
+const IS_ANSWER: u64 = 1 << 33;
 
 pub(crate) struct Core {
     pub(crate) network: Netsim,
@@ -47,6 +55,8 @@ pub(crate) struct Core {
     /// How many consecutive ranks share a node.
     pub(crate) per_node: u32,
     pub(crate) near: Near,
+    /// What the library does with processors.
+    agents: Agents,
     ranks: Vec<RankState>,
     /// Ranks that go on before time does, in their order.
     pub(crate) ready: VecDeque<u32>,
@@ -114,6 +124,7 @@ impl Core {
             recorder: None,
             per_node,
             near: Near::of(&settings.machine),
+            agents: Agents::of(&settings.machine, ranks),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: (0..ranks).collect(),
             operations: Operations::default(),
@@ -150,13 +161,17 @@ impl Core {
             Notice::Done { token } if token & IS_MESSAGE != 0 => self.tell(token as u32, None),
             Notice::Failed { token, reason } if token & IS_MESSAGE != 0 => self.tell(token as u32, Some(reason)),
             Notice::Lost { token } if token & IS_MESSAGE != 0 => self.messages.forget(token as u32),
+            Notice::Read { token } | Notice::Done { token } if token & IS_ANSWER != 0 => {}
+            Notice::Effect { token } if token & IS_ANSWER != 0 => self.hear_of_agent(token as u32),
             Notice::Lost { token } => self.forget(token as u32),
             Notice::Read { .. } if self.stations.is_some() => {}
             Notice::Read { token } => self.come_to_source(token as u32),
             Notice::Effect { token } if self.stations.is_some() => self.arrive(token as u32),
+            Notice::Effect { token } if self.is_asked_of_agent(token as u32) => self.ask_agent(token as u32),
             Notice::Effect { token } => self.come_to_target(token as u32),
             Notice::Done { .. } | Notice::Failed { .. } if self.stations.is_some() => {}
-            Notice::Done { token } => self.end(token as u32, None),
+            Notice::Done { token } if self.is_asked_of_agent(token as u32) => self.hear_of_agent(token as u32),
+            Notice::Done { token } => self.learn(token as u32),
             Notice::Failed { token, .. } => {
                 let lost = self.operations.get(token as u32).work.target(&self.memory);
                 self.end(token as u32, Some(Failure::PeerLost(lost)));
@@ -195,7 +210,22 @@ impl Core {
         let result = self.lost_end(&work).map_or(result, |lost| Err(Failure::PeerLost(lost)));
         let earlier = self.ranks[me as usize].latest;
         let (later, stage, postponed, effective, done, told) = (None, Stage::OnItsWay, false, false, false, false);
-        let pending = Pending { earlier, later, rank, token, work, epoch, result, stage, postponed, effective, done, told };
+        let pending = Pending {
+            earlier,
+            later,
+            rank,
+            rail,
+            token,
+            work,
+            epoch,
+            result,
+            stage,
+            postponed,
+            effective,
+            done,
+            told,
+            heard: false,
+        };
         let number = self.operations.insert(pending);
         self.ranks[me as usize].latest = link(number);
         if let Some(recorder) = &mut self.recorder {
@@ -205,8 +235,58 @@ impl Core {
         if let Some(earlier) = earlier {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
-        self.network.post_by(rail, me, message, u64::from(number));
+        let idle = self.ranks[me as usize].in_flight == 1;
+        match self.agents.begin(self.network.now(), rank, idle) {
+            None => self.network.post_by(rail, me, message, u64::from(number)),
+            Some(Beginning { busy, at }) => {
+                self.network.wake_at(at, me, FOR_NIC | u64::from(number));
+                return Ok(busy + self.network.busy(message));
+            }
+        }
         Ok(self.network.busy(message))
+    }
+
+    /// The NIC hears of an operation that calls and agents have prepared.
+    fn hand_over(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        let (me, rail) = (u32::from(pending.rank), pending.rail);
+        let message = self.message(me, &pending.work);
+        self.network.post_by(rail, me, message, u64::from(number));
+    }
+
+    /// Whether an operation is done by the agent of its target, not by a NIC.
+    fn is_asked_of_agent(&self, number: u32) -> bool {
+        self.agents.serve_others() && self.agents.perform(&self.operations.get(number).work)
+    }
+
+    /// What asks an agent has come to it.
+    fn ask_agent(&mut self, number: u32) {
+        let target = self.operations.get(number).work.target(&self.memory);
+        let at = self.agents.serve(self.network.now(), target);
+        self.network.wake_at(at, target.number(), FOR_SERVED | u64::from(number));
+    }
+
+    /// An agent answers whoever has asked it for an operation.
+    fn answer(&mut self, number: u32) {
+        let (rank, target) = self.pair(self.operations.get(number));
+        let [from, to] = [target, rank].map(|rank| rank / self.per_node);
+        self.network.post(target, Message::Put { from, to, bytes: ANSWER_BYTES }, IS_ANSWER | u64::from(number));
+    }
+
+    /// Either an agent's answer has come, or the NIC knows that what asked for it has arrived; with both, the operation is over.
+    fn hear_of_agent(&mut self, number: u32) {
+        if std::mem::replace(&mut self.operations.get_mut(number).heard, true) {
+            self.learn(number);
+        }
+    }
+
+    /// An operation is over: its rank knows, when its agent does not have to tell first.
+    fn learn(&mut self, number: u32) {
+        let rank = self.operations.get(number).rank;
+        match self.agents.notify(self.network.now(), rank) {
+            Some(at) => self.network.wake_at(at, rank.number(), FOR_TOLD | u64::from(number)),
+            None => self.end(number, None),
+        }
     }
 
     /// The rail that the machine chooses for short operations of `rank` on `peer`; within a node, where none is needed, the same there and back.
@@ -494,9 +574,14 @@ impl Core {
     fn wake(&mut self, token: u64) {
         let (number, count) = (token as u32, (token >> 32) as u32 & COUNT_MASK);
         let rank = Rank::new(number);
-        if token & FOR_SEEN == FOR_SEEN {
-            self.see(rank);
-        } else if token & FOR_DATAGRAM != 0 {
+        match token & FOR_MASK {
+            FOR_SEEN => return self.see(rank),
+            FOR_NIC => return self.hand_over(number),
+            FOR_SERVED => return self.come_to_target(number),
+            FOR_TOLD => return self.end(number, None),
+            _ => {}
+        }
+        if token & FOR_DATAGRAM != 0 {
             let message = self.stations.as_ref().map(|stations| stations.message(number, self.per_node));
             if let Some((message, from)) = message {
                 self.network.post(from.number(), message, u64::from(number));
@@ -543,6 +628,9 @@ impl Core {
             Work::Get { from, to, .. } => Message::Get { by, at: node(*from), bytes: to.bytes() as u64 },
             Work::Copy { from, to, bytes, .. } => {
                 Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            }
+            Work::Atomic { at, .. } if self.agents.perform(work) => {
+                Message::Put { from: by, to: node(*at), bytes: QUESTION_BYTES }
             }
             Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
             Work::Sized(Transfer::Put { to, bytes }) => Message::Put { from: by, to: node(*to), bytes: *bytes },
@@ -623,10 +711,14 @@ impl Core {
             pending.result = pending.work.perform(&self.memory);
         }
         pending.effective = true;
+        let is_answered = self.agents.perform(&pending.work);
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }
         let (done, stage) = (pending.done, pending.stage);
+        if is_answered {
+            self.answer(number);
+        }
         if stage == Stage::AtTarget {
             self.show(number);
             if done {

@@ -4,6 +4,8 @@
 //!
 //! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
+//! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nobody else may
+//!   have a pointer there that is followed later; whoever abandons one sees to that.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -16,14 +18,35 @@ use crate::stacks::{RankStack, Stacks};
 thread_local! {
     /// How the fiber that runs on this thread stops.
     static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
+
+    /// Whether the fiber that has just stopped never goes on.
+    static ABANDONED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What becomes of a fiber that has not ended when nobody resumes it any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// What it has on its stack is dropped.
+    Dropped,
+    /// Nothing of it is touched.
+    Abandoned,
 }
 
 /// The bodies of all ranks, each as far as it has come; `None` for those that have ended.
-pub(crate) struct Fibers<'s>(Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>);
+pub(crate) struct Fibers<'s> {
+    fibers: Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>,
+    rest: Rest,
+}
 
-/// Calls `drive` with so many fibers, none of which has begun: `body`, called with the number of each. Those that have not ended when it
-/// returns are dropped where they stand.
-pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
+/// Calls `drive` with so many fibers, none of which has begun: `body`, called with the number of each. `rest` becomes of those that have not
+/// ended when it returns.
+pub(crate) fn with_fibers<R>(
+    count: u32,
+    stacks: &Stacks,
+    rest: Rest,
+    body: impl Fn(u32),
+    drive: impl FnOnce(&mut Fibers<'_>) -> R,
+) -> R {
     let body = &body;
     let fiber = |number| {
         let begin = move |yielder: &Yielder<(), ()>, ()| {
@@ -33,22 +56,38 @@ pub(crate) fn with_fibers<R>(count: u32, stacks: &Stacks, body: impl Fn(u32), dr
         // SAFETY: F1.
         Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
     };
-    let mut fibers = Fibers((0..count).map(fiber).collect());
+    let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), rest };
     drive(&mut fibers)
 }
 
 impl Fibers<'_> {
     /// Has a fiber go on until its body stops or ends; returns whether it has ended.
     pub(crate) fn resume(&mut self, number: u32) -> bool {
-        let place = &mut self.0[number as usize];
+        let place = &mut self.fibers[number as usize];
         let Some(fiber) = place else { return true };
         let before = CURRENT.take();
-        let ended = matches!(fiber.resume(()), CoroutineResult::Return(()));
+        let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
         CURRENT.set(before);
-        if ended {
+        let abandoned = ABANDONED.take();
+        if abandoned {
+            // SAFETY: F3.
+            unsafe { fiber.force_reset() };
+        }
+        if returned || abandoned {
             *place = None;
         }
-        ended
+        returned || abandoned
+    }
+}
+
+impl Drop for Fibers<'_> {
+    fn drop(&mut self) {
+        if self.rest == Rest::Abandoned {
+            for fiber in self.fibers.iter_mut().flatten() {
+                // SAFETY: F3.
+                unsafe { fiber.force_reset() };
+            }
+        }
     }
 }
 
@@ -78,4 +117,14 @@ pub(crate) fn suspend() {
     // SAFETY: F2: the yielder of the fiber that runs now.
     unsafe { current.as_ref() }.suspend(());
     CURRENT.set(Some(current));
+}
+
+/// Stops the running fiber for ever.
+///
+/// # Panics
+/// The caller is in no fiber.
+pub(crate) fn abandon() -> ! {
+    ABANDONED.set(true);
+    suspend();
+    unreachable!("an abandoned fiber is never resumed")
 }

@@ -3,10 +3,12 @@
 //! | part | for |
 //! |---|---|
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
+//! | [`simulate_processes`] | the same for ranks that take themselves for processes: each may end anywhere, and knows when it goes on |
 //! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Park`, `Bootstrap` |
 //! | `core` | ranks that wait and go on, moved by one event after another |
 //! | `operations`, `work`, `order` | what is under way, what it does, and the order that fences ask for |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
+//! | `agents` | what the library does with processors, where the machine says so |
 //! | `computing` | what computing costs in virtual time |
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
 //! | `near` | operations between ranks that share the memory of their node |
@@ -17,6 +19,7 @@
 //!
 //! Absent on purpose: how long anything takes (the network below knows), and what a program computes.
 
+mod agents;
 mod computing;
 mod core;
 mod environment;
@@ -47,7 +50,7 @@ pub use crate::computing::Computing;
 use crate::core::Core;
 pub use crate::environment::{Request, RequestError, VARIABLE};
 pub use crate::faults::{Faults, Partition};
-use crate::fiber::{Fibers, with_fibers};
+use crate::fiber::{Fibers, Rest, with_fibers};
 use crate::memory::Memory;
 pub use crate::protocol::{Protocol, ProtocolError};
 use crate::rank::Shared;
@@ -166,10 +169,7 @@ pub fn simulate<R, E>(
     settings: &Settings,
     body: impl Fn(Box<Parts>) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, SimulationError> {
-    let mut core = core(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
-    core.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
-    let stacks = Stacks::new(&core.memory, settings.ranks)?;
-    let shared = Shared::new(core, settings);
+    let (shared, stacks) = prepare(settings)?;
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
     let take_part = |number| {
@@ -182,15 +182,78 @@ pub fn simulate<R, E>(
         let results: &mut Vec<Option<Result<R, E>>> = &mut results.borrow_mut();
         results[number as usize] = Some(result);
     };
-    let stuck = with_fibers(settings.ranks, &stacks, take_part, |fibers| run(&shared, fibers, &settings.stop));
+    let mut drive = Drive { shared: &shared, stop: &settings.stop, stops_at_once: false, enter: &mut |_| {}, is_over: &|| false };
+    let stuck = with_fibers(settings.ranks, &stacks, Rest::Dropped, take_part, |fibers| drive.run(fibers));
+    let (results, failed) = (results.into_inner(), failed.get());
+    Ok(outcome(settings, &shared, results, failed, stuck))
+}
+
+/// What ranks that take themselves for processes share with those who run them.
+pub trait Processes {
+    /// `rank` is about to go on: what the process has for each rank is that one's from now on.
+    fn enter(&self, rank: Rank);
+
+    /// All of a rank, from its beginning to its end; it may also end by [`end_process`].
+    fn main(&self, parts: Box<Parts>);
+
+    /// Whether the job is over, also for ranks that have not ended: those never go on.
+    fn is_over(&self) -> bool;
+}
+
+/// Runs ranks that take themselves for processes until all have ended or the job is over. Nothing that those who have not ended have on
+/// their stacks is dropped. Results are those of nobody: whoever implements [`Processes`] keeps what it wants to know.
+///
+/// Cost: as [`simulate`], and what [`Processes::enter`] takes each time that another rank goes on.
+///
+/// # Errors
+/// The simulation cannot begin.
+pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Result<Outcome<()>, SimulationError> {
+    let (shared, stacks) = prepare(settings)?;
+    let mut entered = None;
+    let mut enter = |rank| {
+        if entered.replace(rank) != Some(rank) {
+            processes.enter(rank);
+        }
+    };
+    let is_over = || processes.is_over();
+    let mut drive = Drive { shared: &shared, stop: &settings.stop, stops_at_once: true, enter: &mut enter, is_over: &is_over };
+    let take_part = |number| processes.main(parts(&shared, Rank::new(number)));
+    let stuck = with_fibers(settings.ranks, &stacks, Rest::Abandoned, take_part, |fibers| drive.run(fibers));
+    Ok(outcome(settings, &shared, Vec::new(), None, stuck))
+}
+
+/// Ends the running rank of [`simulate_processes`] where it stands. Nothing that it has on its stack is dropped, so that nobody else may
+/// have borrowed from there.
+///
+/// # Panics
+/// No rank is running.
+pub fn end_process() -> ! {
+    fiber::abandon()
+}
+
+/// The job and the stacks of its ranks, none of which has begun.
+fn prepare(settings: &Settings) -> Result<(Arc<Shared>, Stacks), SimulationError> {
+    let mut core = core(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
+    core.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
+    let stacks = Stacks::new(&core.memory, settings.ranks)?;
+    Ok((Shared::new(core, settings), stacks))
+}
+
+/// What a simulation that is over has brought.
+fn outcome<R>(
+    settings: &Settings,
+    shared: &Shared,
+    results: Vec<Option<R>>,
+    failed: Option<Rank>,
+    stuck: Vec<(Rank, u32)>,
+) -> Outcome<R> {
     let mut core = shared.core();
     let (end, mut statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
     statistics.drops += core.stations.as_ref().map_or(0, Stations::lost);
     let counters = core.stations.as_ref().map(Stations::counters).unwrap_or_default();
     let facts = || facts(settings, &statistics, end, fault);
     let report = core.recorder.take().map(|recorder| recorder.finish(facts()));
-    let (results, failed) = (results.into_inner(), failed.get());
-    Ok(Outcome { results, failed, end, statistics, counters, report, fault, stuck })
+    Outcome { results, failed, end, statistics, counters, report, fault, stuck }
 }
 
 /// The parts of a rank; apart, so that none of the work is left on its stack.
@@ -259,39 +322,61 @@ fn core(settings: &Settings, stack_bytes: usize) -> Result<Core, SimulationError
     Ok(Core::new(network, memory, stations, settings))
 }
 
-/// Moves ranks and network until all ranks have ended; returns who was stuck.
-fn run(shared: &Shared, fibers: &mut Fibers<'_>, stop: &AtomicBool) -> Vec<(Rank, u32)> {
-    let mut stuck = Vec::new();
-    loop {
-        let mut core = shared.core();
-        if stop.load(Ordering::Relaxed) && core.fault.is_none() {
-            core.fail(Fault::Aborted);
-        }
-        while let Some(number) = core.ready.pop_front() {
-            let rank = Rank::new(number);
-            // A rank that has died never goes on.
-            if core.is_ended(rank) {
-                continue;
+/// What moves ranks and network.
+struct Drive<'d> {
+    shared: &'d Shared,
+    /// Set by whoever wants the job to end, and whether that is waited for no longer than until somebody looks.
+    stop: &'d AtomicBool,
+    stops_at_once: bool,
+    /// Called before a rank goes on.
+    enter: &'d mut dyn FnMut(Rank),
+    /// Whether nobody goes on any more.
+    is_over: &'d dyn Fn() -> bool,
+}
+
+impl Drive<'_> {
+    /// Moves ranks and network until all ranks have ended; returns who was stuck.
+    fn run(&mut self, fibers: &mut Fibers<'_>) -> Vec<(Rank, u32)> {
+        let shared = self.shared;
+        let mut stuck = Vec::new();
+        loop {
+            let mut core = shared.core();
+            if self.stop.load(Ordering::Relaxed) && core.fault.is_none() {
+                core.fail(Fault::Aborted);
+                if self.stops_at_once {
+                    return stuck;
+                }
             }
-            core.go_on(rank);
-            drop(core);
-            let ended = fibers.resume(number);
-            core = shared.core();
-            core.running = None;
-            if ended {
-                core.end_rank(rank);
+            while let Some(number) = core.ready.pop_front() {
+                let rank = Rank::new(number);
+                // A rank that has died never goes on.
+                if core.is_ended(rank) {
+                    continue;
+                }
+                core.go_on(rank);
+                drop(core);
+                (self.enter)(rank);
+                let ended = fibers.resume(number);
+                core = shared.core();
+                core.running = None;
+                if ended {
+                    core.end_rank(rank);
+                }
+                if (self.is_over)() {
+                    return stuck;
+                }
             }
-        }
-        if core.ended == core.size() {
-            return stuck;
-        }
-        if !core.step() {
-            if core.fault.is_some() {
-                // They were told and wait again: nothing will ever come.
+            if core.ended == core.size() {
                 return stuck;
             }
-            stuck = core.waiting().take(STUCK_MAX).collect();
-            core.fail(Fault::Deadlock);
+            if !core.step() {
+                if core.fault.is_some() {
+                    // They were told and wait again: nothing will ever come.
+                    return stuck;
+                }
+                stuck = core.waiting().take(STUCK_MAX).collect();
+                core.fail(Fault::Deadlock);
+            }
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Pending {
     pub(crate) earlier: Link,
     pub(crate) later: Link,
     pub(crate) rank: Rank,
+    /// The rail that its poster has named.
+    pub(crate) rail: Option<u8>,
     pub(crate) token: Token,
     pub(crate) work: Work,
     /// The fences before it, between its rank and its target; 0 for most.
@@ -28,6 +30,8 @@ pub(crate) struct Pending {
     pub(crate) done: bool,
     /// Whether its initiator knows that it has completed, and it only waits to be seen.
     pub(crate) told: bool,
+    /// Of what an agent is asked for: whether one of its answer and the network's has come.
+    pub(crate) heard: bool,
 }
 
 /// How far the network has brought an operation.

@@ -32,6 +32,9 @@ const MAPPED_GUARDS_MAX: u32 = 16_000;
 /// The least stack: a guard, and three pages.
 pub(crate) const STACK_BYTES_MIN: usize = 16 << 10;
 
+/// Room for the handler of faults.
+const SIGNAL_STACK_BYTES: usize = 64 << 10;
+
 /// Where the stacks of the running simulation lie, for the handler of faults: the first, bytes of one, bytes from one to the next, how many.
 static ARENA: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
@@ -111,6 +114,7 @@ unsafe impl Stack for RankStack<'_> {
 
 /// Has the process say which rank ran out of stack before it dies of that.
 fn tell_overflows() {
+    has_own_stack_for_signals();
     // SAFETY: all bytes zero are a valid `sigaction`; the handler has the signature that SA_SIGINFO asks for and is safe in a signal.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -120,7 +124,20 @@ fn tell_overflows() {
     }
 }
 
-/// Runs on the alternate stack that the standard library has given the thread; makes only calls that signals may make.
+/// Gives the thread a stack for signals, if it has none: the standard library gives one to threads of programs in Rust alone.
+fn has_own_stack_for_signals() {
+    // SAFETY: all bytes zero are a valid record; the kernel fills it; the new stack lives as long as the process.
+    unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(std::ptr::null(), &mut stack) == 0 && stack.ss_flags & libc::SS_DISABLE != 0 {
+            let memory = vec![0u8; SIGNAL_STACK_BYTES].leak();
+            stack = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
+            libc::sigaltstack(&stack, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Runs on a stack of its own; makes only calls that signals may make.
 extern "C" fn handle_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid record.
     let at = unsafe { (*info).si_addr() } as usize;

@@ -6,6 +6,12 @@ use std::process::{Command, Output};
 /// Where programs look for libraries first. Cargo names folders there in which an older library may lie.
 pub(crate) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+/// The transport whose ranks are simulated.
+pub(crate) const SIMULATED: &str = "simulated";
+
+/// Every transport on which programs have to do the same.
+pub(crate) const TRANSPORTS: [&str; 3] = ["shm", "udp", SIMULATED];
+
 /// Where the C interface lies.
 pub(crate) fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/acp")
@@ -50,6 +56,11 @@ pub(crate) fn run_with(ranks: u32, transport: &str, program: &Path, arguments: &
 fn command(ranks: u32, transport: &str, program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
     command.env(LIBRARY_PATH, libraries());
-    command.args(["run", "-n", &ranks.to_string(), "--transport", transport, "--time-limit", "60"]).arg(program).args(arguments);
+    let ranks = ranks.to_string();
+    match transport {
+        SIMULATED => command.args(["sim", "-n", &ranks, "--machine", "rx200-qdr", "--quiet"]),
+        _ => command.args(["run", "-n", &ranks, "--transport", transport, "--time-limit", "60"]),
+    };
+    command.arg(program).args(arguments);
     command
 }

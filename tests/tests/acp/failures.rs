@@ -2,7 +2,7 @@
 //! the messages that follow, what workspaces do to bytes around a piece, and what set and map do when they are merged, moved and
 //! assigned is in the conformance programs; a network that loses datagrams is in the tests with namespaces.
 
-use crate::build::{program, run};
+use crate::build::{SIMULATED, TRANSPORTS, program, run};
 
 /// Runs an act of the program, which must end well on every rank.
 fn act_well(act: &str, argument: &str, ranks: u32, transport: &str) {
@@ -26,17 +26,18 @@ fn every_start_succeeds() {
 fn inquire_says_what_is_under_way() {
     act_well("inquire", "?", 2, "shm");
     act_well("inquire", "n", 2, "udp");
+    act_well("inquire", "n", 2, SIMULATED);
 }
 
 #[test]
 fn reset_gives_another_rank_and_clear_memory() {
-    ["shm", "udp"].into_iter().for_each(|transport| act_well("reset", "", 3, transport));
+    TRANSPORTS.into_iter().for_each(|transport| act_well("reset", "", 3, transport));
 }
 
 #[test]
 fn abort_says_why_and_ends_the_job() {
     let built = program("bad.c", "failures-abort");
-    for transport in ["shm", "udp"] {
+    for transport in TRANSPORTS {
         let ended = run(3, transport, &built, "abort", None);
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.code() == Some(1) && said.starts_with("acp: rank 2: on purpose\n"), "{said}");
@@ -45,18 +46,18 @@ fn abort_says_why_and_ends_the_job() {
 
 #[test]
 fn null_and_foreign_addresses_hurt_nobody() {
-    ["shm", "udp"].into_iter().for_each(|transport| act_well("foreign", "", 3, transport));
+    TRANSPORTS.into_iter().for_each(|transport| act_well("foreign", "", 3, transport));
 }
 
 #[test]
 fn what_is_not_registered_is_not_reached() {
-    ["shm", "udp"].into_iter().for_each(|transport| act_well("neighbours", "", 2, transport));
+    TRANSPORTS.into_iter().for_each(|transport| act_well("neighbours", "", 2, transport));
 }
 
 #[test]
 fn a_dead_rank_is_not_taken_for_one_that_has_come() {
     let built = program("failures.c", "failures-dead");
-    for transport in ["shm", "udp"] {
+    for transport in TRANSPORTS {
         let ended = run(3, transport, &built, "dead", None);
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.code() == Some(3) && ended.stdout.is_empty(), "{said}");
@@ -66,10 +67,10 @@ fn a_dead_rank_is_not_taken_for_one_that_has_come() {
 
 #[test]
 fn more_requests_than_nine_are_under_way() {
-    ["shm", "udp"].into_iter().for_each(|transport| act_well("requests", "", 3, transport));
+    TRANSPORTS.into_iter().for_each(|transport| act_well("requests", "", 3, transport));
 }
 
 #[test]
 fn ranks_that_poll_let_others_work() {
-    ["shm", "udp"].into_iter().for_each(|transport| act_well("polling", "", 8, transport));
+    TRANSPORTS.into_iter().for_each(|transport| act_well("polling", "", 8, transport));
 }

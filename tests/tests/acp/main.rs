@@ -5,4 +5,5 @@ mod conformance;
 mod failures;
 mod interface;
 mod scripts;
+mod simulated;
 mod wrong;

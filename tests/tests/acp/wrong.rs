@@ -1,6 +1,6 @@
 //! What programs do wrong: the result says so, or the job ends with one line.
 
-use crate::build::{program, run};
+use crate::build::{SIMULATED, TRANSPORTS, program, run};
 
 /// Bytes of starter memory that the program expects.
 const STARTER_BYTES: u32 = 4096;
@@ -11,7 +11,7 @@ fn ended(transport: &str, act: &str) -> (Option<i32>, Vec<String>, String) {
     let ended = run(3, transport, &built, act, Some(STARTER_BYTES));
     let lines = String::from_utf8(ended.stderr).unwrap();
     let lines = lines.lines().map(|line| match line.split_once("(process ") {
-        Some((before, after)) => format!("{before}(process *){}", after.split_once(')').unwrap().1),
+        Some((before, after)) => format!("{}{}", before.trim_end(), after.split_once(')').unwrap().1),
         None => line.to_owned(),
     });
     (ended.status.code(), lines.collect(), String::from_utf8(ended.stdout).unwrap())
@@ -19,7 +19,7 @@ fn ended(transport: &str, act: &str) -> (Option<i32>, Vec<String>, String) {
 
 #[test]
 fn calls_that_cannot_be_done_say_so_and_hurt_nobody() {
-    for transport in ["shm", "udp"] {
+    for transport in TRANSPORTS {
         let (code, lines, output) = ended(transport, "calls");
         assert_eq!((code, output.as_str()), (Some(0), "good\ngood\ngood\n"), "{lines:?}");
         assert!(lines.iter().all(|line| line.starts_with("acp: ")), "{lines:?}");
@@ -38,22 +38,22 @@ fn calls_that_cannot_be_done_say_so_and_hurt_nobody() {
 
 #[test]
 fn a_job_that_is_aborted_tells_why_and_loses_no_output() {
-    for transport in ["shm", "udp"] {
+    for transport in TRANSPORTS {
         let (code, lines, output) = ended(transport, "abort");
         assert_eq!((code, output.as_str()), (Some(1), "unflushed"));
-        assert_eq!(lines, ["acp: rank 2: on purpose", "pelago: rank 2 (process *) failed with exit code 1; the job was ended"]);
+        assert_eq!(lines, ["acp: rank 2: on purpose", "pelago: rank 2 failed with exit code 1; the job was ended"]);
     }
 }
 
 #[test]
 fn an_operation_that_fails_later_ends_the_job_with_one_line() {
-    for transport in ["shm", "udp"] {
+    for transport in TRANSPORTS {
         for act in ["unregistered", "outside"] {
             let (code, lines, _) = ended(transport, act);
             assert_eq!((code, lines.len()), (Some(1), 2), "{act}: {lines:?}");
             let [first, second] = [&lines[0], &lines[1]];
             assert!(first.starts_with("acp: rank 0: acp_co") && first.contains("not in registered memory"), "{first}");
-            assert_eq!(second, "pelago: rank 0 (process *) failed with exit code 1; the job was ended");
+            assert_eq!(second, "pelago: rank 0 failed with exit code 1; the job was ended");
         }
     }
 }
@@ -61,12 +61,16 @@ fn an_operation_that_fails_later_ends_the_job_with_one_line() {
 #[test]
 fn whatever_ends_a_rank_is_told_once() {
     for (act, code, line) in [
-        ("leave", 3, "pelago: rank 0 (process *) ended with exit code 0 in the middle of the job; the job was ended"),
-        ("die", 3, "pelago: rank 0 (process *) was killed by signal 6 (SIGABRT); the job was ended"),
-        ("code", 1, "pelago: rank 0 (process *) failed with exit code 7; the job was ended"),
+        ("leave", 3, "pelago: rank 0 ended with exit code 0 in the middle of the job; the job was ended"),
+        ("die", 3, "pelago: rank 0 was killed by signal 6 (SIGABRT); the job was ended"),
+        ("code", 1, "pelago: rank 0 failed with exit code 7; the job was ended"),
         ("deadlock", 1, "pelago: deadlock: every rank waits and nothing is under way; the job was ended"),
     ] {
         assert_eq!(ended("shm", act).0, Some(code), "{act}");
         assert_eq!(ended("udp", act).1, [line], "{act}");
+        // A simulation knows more: when, and who waits.
+        let (simulated, lines, _) = ended(SIMULATED, act);
+        let begins = line.split([':', ';']).take(2).collect::<Vec<_>>().join(":");
+        assert!(simulated == Some(code) && lines.len() == 1 && lines[0].starts_with(&begins), "{act}: {lines:?}");
     }
 }

@@ -4,6 +4,9 @@ use crate::build::{LIBRARY_PATH, libraries, program};
 use crate::job::pelago;
 use crate::network::Network;
 
+/// Of the program that orders operations: each moves 200 KB, slowly where much is lost.
+const ROUNDS: &str = "12";
+
 #[test]
 fn a_lost_datagram_is_sent_again() {
     for percent in [1, 10] {
@@ -13,7 +16,7 @@ fn a_lost_datagram_is_sent_again() {
         }
         for group in ["access", "order", "channel", "segbuf"] {
             let built = program(&format!("{group}.c"), &format!("{group}-lossy"));
-            let mut command = pelago(&network, 1, &["--transport", "udp"], &[built.to_str().unwrap(), "3"]);
+            let mut command = pelago(&network, 1, &["--transport", "udp"], &[built.to_str().unwrap(), ROUNDS]);
             let ended = command.env(LIBRARY_PATH, libraries()).output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{group} at {percent} %: {said}");

@@ -19,7 +19,7 @@ pub(crate) const FAILURE_LIMIT_SECONDS: u64 = 2;
 const MARGIN: Duration = Duration::from_secs(6);
 
 /// Seconds after which a job counts as one that hangs.
-const PATIENCE: &str = "40";
+const PATIENCE: &str = "120";
 
 /// Marks the processes of a job, and their children, in their environment. The value is the number of the process that tests.
 const MARK: &str = "PELAGO_TEST_NAMESPACES";

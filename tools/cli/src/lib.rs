@@ -5,6 +5,7 @@
 //! | `run` | `pelago run`: its options, and the job that they describe |
 //! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
 //! | `sim`, `overrides` | `pelago sim`: all ranks on a simulated machine; single values of it replaced |
+//! | `executable`, `object` | whether a file is a program that can be simulated; programs in C that are shared objects |
 //! | `bench` | `pelago bench`: measures in jobs of this executable |
 //! | `tune` | `pelago tune`: describes this machine, and compares what is simulated on the description with what happens |
 //! | `info` | `pelago info`: what this machine offers |
@@ -19,8 +20,10 @@
 mod attach;
 mod bench;
 mod bundled;
+mod executable;
 mod host;
 mod info;
+mod object;
 mod overrides;
 mod run;
 mod sim;
@@ -55,6 +58,13 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
+    /// A program in C that is a shared object, in this process; `pelago sim` starts these.
+    #[command(hide = true, name = object::COMMAND)]
+    Object {
+        /// Its path, then its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     /// The part of one host in a job; `pelago run --hosts` starts these.
     #[command(hide = true, name = pelago_launch::launcher::HOST_COMMAND)]
     Host,
@@ -72,6 +82,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),
+        Ok(Command::Object { command }) => object::main(command),
         Ok(Command::Host) => host::main(),
         Err(error) => refused(&error),
     }

@@ -10,7 +10,8 @@ use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, Request, VARIABLE};
 
-use crate::{Refused, bundled, overrides, this};
+use crate::executable::{self, Kind};
+use crate::{Refused, bundled, object, overrides, this};
 
 /// Run a program as the ranks of a job on a simulated machine
 #[derive(Args)]
@@ -102,7 +103,14 @@ impl Sim {
                 command.arg(bundled::COMMAND).arg(program);
                 command
             }
-            None => Command::new(program),
+            None => match executable::look(program, !arguments.is_empty())? {
+                Kind::Program => Command::new(program),
+                Kind::Object => {
+                    let mut command = Command::new(this()?);
+                    command.arg(object::COMMAND).arg(program);
+                    command
+                }
+            },
         };
         command.args(arguments).env(VARIABLE, request.to_variable()).env_remove(names::RANK);
         let error = command.exec();

@@ -175,6 +175,7 @@ fn operator_code(operator: AtomicOperator) -> (u64, u64) {
         AtomicOperator::And => (4, 0),
         AtomicOperator::Or => (5, 0),
         AtomicOperator::Xor => (6, 0),
+        AtomicOperator::Max => (7, 0),
     }
 }
 
@@ -187,6 +188,7 @@ fn operator_of(code: u8, expected: u64) -> Option<AtomicOperator> {
         4 => AtomicOperator::And,
         5 => AtomicOperator::Or,
         6 => AtomicOperator::Xor,
+        7 => AtomicOperator::Max,
         _ => return None,
     })
 }
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn requests_survive_encoding() {
         use AtomicOperator::*;
-        let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor]
+        let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor, Max]
             .into_iter()
             .flat_map(|operator| {
                 [Width::Four, Width::Eight].map(|width| Task::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })

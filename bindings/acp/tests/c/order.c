@@ -1,14 +1,16 @@
 /* What comes before what: NULL, CONT, ALL and handles; complete and inquire. */
 #include "check.h"
 
-enum { BIG = 200000, WORDS = BIG / 8, DATA = 1 << 16, ROUNDS = 60 };
+enum { BIG = 200000, WORDS = BIG / 8, DATA = 1 << 16 };
 
 static int rank, procs, next, after_next;
+/* As often as asked, or sixty times. */
+static uint64_t rounds = 60;
 static uint64_t *mine;
 
 /* A flag that is ordered after data is not seen before them, each time by another kind of order. */
 static void flags(void) {
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         for (int word = 0; word < WORDS; word++) {
             mine[DATA / 8 + word] = round * 1000003 + (uint64_t)word;
         }
@@ -32,7 +34,7 @@ static void flags(void) {
 
 /* A word goes round by way of others, each step ordered after the one before: there, back, there again. */
 static void chains(void) {
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         mine[2] = round * 10;
         mine[3] = mine[4] = mine[5] = mine[6] = 0;
         acp_sync();
@@ -89,6 +91,9 @@ static void handles(void) {
 
 int main(int argc, char **argv) {
     CHECK(acp_init(&argc, &argv) == 0);
+    if (argc > 1) {
+        rounds = (uint64_t)atoi(argv[1]);
+    }
     rank = acp_rank();
     procs = acp_procs();
     next = (rank + 1) % procs;

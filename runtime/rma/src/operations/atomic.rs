@@ -60,6 +60,7 @@ operators! {
     fetch_and, and, And, "Bitwise-ands `operand` into";
     fetch_or, or, Or, "Bitwise-ors `operand` into";
     fetch_xor, xor, Xor, "Bitwise-exclusive-ors `operand` into";
+    fetch_max, max, Max, "Writes `operand`, if it is the greater, taken for a number without a sign, to";
     swap, set, Swap, "Writes `operand` to";
 }
 

@@ -14,7 +14,7 @@ pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) 
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
     let words = [0, 1, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x1_0000_0005, 0x0123_4567_89AB_CDEF, u64::MAX];
-    let operators = [Load, Swap, CompareSwap { expected: 5 }, CompareSwap { expected: 0x1_0000_0005 }, Add, And, Or, Xor];
+    let operators = [Load, Swap, CompareSwap { expected: 5 }, CompareSwap { expected: 0x1_0000_0005 }, Add, And, Or, Xor, Max];
     for (segment, there) in world.segments().into_iter().flat_map(|segment| [0, 1].map(|rank| (segment, Rank::new(rank)))) {
         for (width, offset) in [(Width::Eight, 16), (Width::Four, 16), (Width::Four, 20)] {
             let (bytes, at) = (width.bytes() as usize, world.address(there, segment, offset));

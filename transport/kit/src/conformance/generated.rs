@@ -129,7 +129,7 @@ pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Random) -> Op
             let place = place(world, random, 8);
             let at = GlobalAddress::from_bits(place.bits() / 8 * 8 + random.pick(&[0, 8 - width.bytes()]));
             let expected = random.below(3);
-            let operator = random.pick(&[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor]);
+            let operator = random.pick(&[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor, Max]);
             Operation::Atomic { at, width, operator, operand: random.draw() >> random.pick(&[0, 32, 62]) }
         }
     }

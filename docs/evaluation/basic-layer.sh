@@ -1,0 +1,57 @@
+#!/bin/sh
+# What an atomic of four bytes takes, with each step of paper E apart: what docs/evaluation/basic-layer.md tells.
+#
+#     sh docs/evaluation/basic-layer.sh FOLDER > docs/evaluation/basic-layer.jsonl
+#
+# FOLDER has what cargo build --release -p pelago-acp -p pelago-cli -p pelago-bench made. Rows of the simulated machine are the same
+# everywhere; rows of shm and udp are real time, medians of 31 samples of 1000 atomics each, by turns in ROUNDS rounds (5 unless set).
+set -eu
+built=$(readlink -f "${1:?give the folder of the built programs}")
+here=$(dirname "$(readlink -f "$0")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH="$built"
+cc -O2 -I "$here/../../bindings/acp/include" "$here/basic-layer.c" -o "$work/basic-layer" -L "$built" -lacp
+
+# ranks, condition, then the steps: values of node.software
+simulated() {
+    ranks=$1 condition=$2 head=
+    shift 2
+    set -- "$@"
+    options=
+    for step; do
+        options="$options --set node.software.$step"
+        head="$head,\"${step%%=*}\":\"${step#*=}\""
+    done
+    # shellcheck disable=SC2086
+    "$built/pelago" sim -n "$ranks" --machine tofu2 --quiet $options "$work/basic-layer" |
+        sed "s/^{/{\"platform\":\"tofu2\",\"ranks\":$ranks,\"condition\":\"$condition\"$head,/"
+}
+
+simulated 2 nic way=free
+simulated 2 mpi way=direct
+simulated 2 1 way=agent atomics=agent descriptors=built
+simulated 2 2 way=agent atomics=agent descriptors=built threads=many
+simulated 2 3 way=agent descriptors=built
+simulated 2 4 way=agent
+simulated 2 5 way=agent descriptors=built threads=many
+simulated 2 6 way=agent threads=many
+simulated 2 7 way=bypass descriptors=built threads=many
+simulated 2 8 way=bypass threads=many
+for ranks in 3 4 6; do
+    simulated $ranks together way=agent atomics=agent serving=together
+    simulated $ranks apart way=agent atomics=agent serving=apart
+done
+
+for round in $(seq "${ROUNDS:-5}"); do
+    for transport in shm udp; do
+        for progress in agent inline; do
+            for threads in one many; do
+                "$built/pelago" run -n 2 --transport $transport --progress $progress "$built/pelago-basic" $threads |
+                    sed "s/^{/{\"platform\":\"$transport\",\"round\":$round,\"interface\":\"rust\",\"progress\":\"$progress\",/"
+            done
+            "$built/pelago" run -n 2 --transport $transport --progress $progress "$work/basic-layer" 1000 31 |
+                sed "s/^{/{\"platform\":\"$transport\",\"round\":$round,\"interface\":\"acp\",\"progress\":\"$progress\",\"threads\":\"many\",/"
+        done
+    done
+done

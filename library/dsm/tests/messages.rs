@@ -1,0 +1,187 @@
+//! What acquiring and releasing cost: operations that are asked for, and round trips that are waited for, in virtual time.
+
+mod simulated;
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_dsm::Shared;
+use pelago_rma::{Parts, Result, World};
+use pelago_simulator::{Faults, simulate};
+use simulated::{Notes, settings};
+
+const HOME: Rank = Rank::new(0);
+
+/// Ranks of a job, each on a node of its own.
+const RANKS: u32 = 3;
+
+/// Long enough for whatever was posted to take effect.
+const LONG: Duration = Duration::from_microseconds(200);
+
+/// A rank that counts what it asks for.
+struct Counting<'w> {
+    world: &'w World,
+    asked: Arc<Mutex<Vec<Instant>>>,
+    round_trip: Duration,
+}
+
+impl<'w> Counting<'w> {
+    fn new(world: &'w World, asked: Arc<Mutex<Vec<Instant>>>) -> Result<Self> {
+        let words = world.alloc::<u64>(1)?;
+        let mut round_trip = Duration::ZERO;
+        if world.rank() != HOME {
+            for _ in 0..2 {
+                let begun = world.now();
+                world.fetch(words.at(HOME, 0))?.wait()?;
+                round_trip = world.now() - begun;
+            }
+        }
+        world.barrier()?;
+        Ok(Self { world, asked, round_trip })
+    }
+
+    /// Does something when nothing else is under way: what came of it, how many operations it asked for, and how many round trips it waited.
+    fn count<T>(&self, does: impl FnOnce() -> Result<T>) -> Result<(T, usize, u64)> {
+        self.world.compute(LONG);
+        let (asked, begun) = (self.asked.lock().unwrap().len(), self.world.now());
+        let done = does()?;
+        let (waited, round_trip) = ((self.world.now() - begun).as_picoseconds(), self.round_trip.as_picoseconds());
+        Ok((done, self.asked.lock().unwrap().len() - asked, (waited + round_trip / 2) / round_trip))
+    }
+}
+
+/// Runs a program on all ranks and returns what it returns on rank 1.
+fn on_one<T>(program: impl Fn(&Counting<'_>) -> Result<T>) -> T {
+    let found = RefCell::new(None);
+    let outcome = simulate(&settings(RANKS, 1, Faults::default()), |parts: Box<Parts>| -> Result<()> {
+        let Parts { reach, clock, park, bootstrap, transport } = *parts;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let transport = Box::new(Notes::of(transport, clock.clone(), asked.clone()));
+        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+        let ended = program(&Counting::new(&world, asked)?)?;
+        if world.rank() == Rank::new(1) {
+            found.replace(Some(ended));
+        }
+        world.finish()
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    outcome.results.into_iter().for_each(|ended| ended.unwrap().unwrap());
+    found.into_inner().expect("rank 1 has ended")
+}
+
+/// Free, and its data here: one round trip to acquire it, and none to release it.
+#[test]
+fn who_releases_does_not_wait() {
+    let costs = on_one(|rank| {
+        let mut variable = Shared::<u64>::new(rank.world, HOME, 0)?;
+        let mut costs = Vec::new();
+        if rank.world.rank() == Rank::new(1) {
+            *variable.write()? += 1;
+            for _ in 0..5 {
+                let (mut guard, asked, trips) = rank.count(|| variable.write())?;
+                *guard += 1;
+                let ((), asked_to_release, trips_to_release) = rank.count(|| guard.release())?;
+                costs.push([(asked, trips), (asked_to_release, trips_to_release)]);
+            }
+        }
+        rank.world.barrier()?;
+        assert_eq!(*variable.read()?, 6);
+        Ok(costs)
+    });
+    assert_eq!(costs, [[(2, 1), (2, 0)]; 5]);
+}
+
+/// A release and the next acquiring of the same rank are one round trip, too, however close together.
+#[test]
+fn who_comes_back_at_once_waits_once() {
+    let (ended, asked, trips) = on_one(|rank| {
+        let mut variable = Shared::<u64>::new(rank.world, HOME, 0)?;
+        let mut cost = ((), 0, 0);
+        if rank.world.rank() == Rank::new(1) {
+            *variable.write()? += 1;
+            cost = rank.count(|| {
+                (0..100).try_for_each(|_| {
+                    *variable.write()? += 1;
+                    Ok(())
+                })
+            })?;
+        }
+        rank.world.barrier()?;
+        assert_eq!(*variable.read()?, 101);
+        Ok(cost)
+    });
+    assert_eq!((ended, asked), ((), 400));
+    assert!((95..=125).contains(&trips), "{trips} round trips for 100 sections");
+}
+
+/// Free, and its data elsewhere: the data is one more round trip.
+#[test]
+fn data_of_others_is_one_more_round_trip() {
+    let cost = on_one(|rank| {
+        let mut variable = Shared::<[u64; 8]>::new(rank.world, HOME, Box::new([0; 8]))?;
+        if rank.world.rank() == Rank::new(2) {
+            variable.write()?[0] = 7;
+        }
+        rank.world.barrier()?;
+        let mut cost = (0, 0);
+        if rank.world.rank() == Rank::new(1) {
+            let (guard, asked, trips) = rank.count(|| variable.write())?;
+            assert_eq!(guard[0], 7);
+            cost = (asked, trips);
+        }
+        rank.world.barrier()?;
+        Ok(cost)
+    });
+    assert_eq!(cost, (3, 2));
+}
+
+/// Whoever comes when the release has yet to arrive finds the token where it was left.
+#[test]
+fn what_is_released_can_be_acquired_before_the_home_knows() {
+    on_one(|rank| {
+        let mut variables = [HOME, Rank::new(2)].map(|home| Shared::<u64>::new(rank.world, home, 0));
+        for turn in 1..20 {
+            for variable in &mut variables {
+                let Ok(variable) = variable else { panic!("it was made") };
+                loop {
+                    let mut guard = variable.write()?;
+                    if *guard % u64::from(RANKS) == u64::from(rank.world.rank().number()) {
+                        *guard += 1;
+                        break;
+                    }
+                    if *guard >= turn * u64::from(RANKS) {
+                        break;
+                    }
+                }
+            }
+        }
+        rank.world.barrier()?;
+        let [one, other] = variables.each_mut().map(|variable| *variable.as_mut().expect("as above").read().expect("it lives"));
+        assert_eq!((one, other), (19 * u64::from(RANKS), 19 * u64::from(RANKS)));
+        Ok(())
+    });
+}
+
+/// A rank that releases and goes, without a word to anybody, has released.
+#[test]
+fn who_goes_has_released() {
+    on_one(|rank| {
+        let mut variable = Shared::<u64>::new(rank.world, HOME, 0)?;
+        match rank.world.rank().number() {
+            1 => {
+                rank.world.compute(LONG);
+                variable.write()?.clone_from(&9);
+            }
+            2 => {
+                while *variable.read()? != 9 {
+                    rank.world.compute(LONG);
+                }
+            }
+            _ => {}
+        }
+        drop(variable);
+        Ok(())
+    });
+}

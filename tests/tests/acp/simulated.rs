@@ -1,0 +1,189 @@
+//! Programs in C on simulated machines: what is a rank's own, how ranks end, and what is refused.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::build::{LIBRARY_PATH, SIMULATED, TRANSPORTS, bindings, libraries, program, run_with};
+
+/// Links only what the program calls.
+const AS_NEEDED: [&str; 1] = ["-Wl,--as-needed"];
+
+/// The lines of an output, sorted: ranks end in any order.
+fn lines(output: &Output) -> Vec<String> {
+    let mut lines: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Compiles a program of `tests/c` with options of the compiler's.
+fn built_with(options: &[&str], source: &str, name: &str) -> PathBuf {
+    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Command::new("cc");
+    command.args(options).arg("-I").arg(bindings().join("include")).arg(bindings().join("tests/c").join(source));
+    command
+        .arg("-o")
+        .arg(&output)
+        .arg("-L")
+        .arg(libraries())
+        .arg(if options == AS_NEEDED { AS_NEEDED[0] } else { "-Wl,--no-as-needed" })
+        .arg("-lacp");
+    let built = command.output().expect("cc");
+    assert!(built.status.success(), "{source}: {}", String::from_utf8_lossy(&built.stderr));
+    output
+}
+
+fn sim(program: &Path, arguments: &[&str]) -> Output {
+    run_with(3, SIMULATED, program, arguments)
+}
+
+/// The one line that a program is refused with.
+fn refusal(program: &Path, arguments: &[&str]) -> String {
+    let ended = sim(program, arguments);
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.code() == Some(2) && ended.stdout.is_empty() && said.lines().count() == 1, "{ended:?}");
+    said
+}
+
+#[test]
+fn every_rank_has_its_own_variables_and_its_own_end() {
+    let built = program("ranks.c", "ranks");
+    let own = |rank: u32| [format!("end of {}", 41 + 100 * rank), format!("last of {}, {}", 41 + 100 * rank, 7 + rank)];
+    let mut all: Vec<_> = (0..3).flat_map(own).collect();
+    all.sort();
+    for transport in TRANSPORTS {
+        for how in ["return", "exit"] {
+            let ended = run_with(3, transport, &built, &["-n", "12", how]);
+            assert_eq!(ended.status.code(), Some(0), "{how}, {transport}: {}", String::from_utf8_lossy(&ended.stderr));
+            assert_eq!(lines(&ended), all, "{how}, {transport}");
+        }
+        // Who does not say that it leaves is lost.
+        let ended = run_with(3, transport, &built, &["-n", "12", "quiet"]);
+        assert_eq!((ended.status.code(), &ended.stdout[..]), (Some(3), &b""[..]), "{transport}");
+    }
+}
+
+#[test]
+fn programs_are_simulated_however_they_were_linked() {
+    for (name, options) in [
+        ("ranks-fixed", &["-no-pie", "-fno-pie"][..]),
+        ("ranks-lazy", &["-Wl,-z,lazy", "-Wl,-z,norelro"]),
+        ("ranks-now", &["-Wl,-z,now", "-fPIE", "-fno-plt"]),
+    ] {
+        let ended = sim(&built_with(options, "ranks.c", name), &["-n", "12", "return"]);
+        assert_eq!(ended.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&ended.stderr));
+        let last = lines(&ended).iter().filter(|line| line.starts_with("last of")).count();
+        assert_eq!(last, 3, "{name}: {}", String::from_utf8_lossy(&ended.stdout));
+    }
+    let ended = sim(&built_with(&["-shared", "-fPIC"], "memory.c", "memory.so"), &["3"]);
+    assert_eq!((ended.status.code(), &ended.stdout[..]), (Some(0), &b"good\ngood\ngood\n"[..]));
+}
+
+#[test]
+fn programs_in_cpp_have_their_streams_and_objects() {
+    let built = program("streams.cpp", "streams");
+    for transport in TRANSPORTS {
+        let ended = run_with(3, transport, &built, &[]);
+        assert_eq!(ended.status.code(), Some(0), "{transport}: {}", String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(lines(&ended), ["grown to 1", "grown to 2", "grown to 3", "thrown", "thrown", "thrown"], "{transport}");
+    }
+}
+
+#[test]
+fn a_rank_that_ends_badly_ends_the_job_with_one_line() {
+    let built = program("ranks.c", "ranks-ends");
+    let ended = sim(&built, &["-n", "12", "code"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), &*said), (Some(1), "pelago: rank 1 failed with exit code 7; the job was ended\n"));
+    let ended = sim(&built, &["-n", "12", "assert"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.starts_with("acp: rank 1: ") && said.contains("assertion how == NULL failed"), "{said}");
+    assert!(ended.status.code() == Some(3) && said.ends_with("rank 1 was killed by signal 6 (SIGABRT); the job was ended\n"));
+}
+
+#[test]
+fn the_same_job_is_the_same_twice() {
+    let built = program("ranks.c", "ranks-twice");
+    let report = |number: u32| {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ranks-{number}.json"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(LIBRARY_PATH, libraries());
+        command.args(["sim", "-n", "5", "--machine", "tofu2", "--report"]).arg(&path).arg(&built);
+        assert!(command.args(["-n", "12", "return"]).output().unwrap().status.success());
+        std::fs::read(&path).unwrap()
+    };
+    let [one, other] = [1, 2].map(report);
+    assert!(!one.is_empty() && one == other);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_said_in_one_line() {
+    let file = |name: &str, bytes: &[u8]| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let whole = std::fs::read(program("ranks.c", "ranks-whole")).unwrap();
+    for (path, says) in [
+        (file("no-elf", b"int main(void) { return 0; }"), "is not an ELF program"),
+        (file("half-elf", &whole[..whole.len() / 8]), "is a broken ELF program"),
+        (built_with(&AS_NEEDED, "empty.c", "no-acp"), "is linked neither with libacp.so nor with Pelago"),
+        (built_with(&["-shared", "-fPIC", "-Dmain=other"], "memory.c", "no-main.so"), "has no main that others may call"),
+        (libraries().join("libacp.so"), "is a shared object that is not linked with libacp.so"),
+    ] {
+        let said = refusal(&path, &[]);
+        assert!(said.starts_with("pelago: ") && said.contains(says), "{said}");
+    }
+}
+
+#[test]
+fn ranks_that_never_join_are_told_of() {
+    let stranger = sim(&built_with(&[], "empty.c", "acp-without-init"), &[]);
+    let said = String::from_utf8_lossy(&stranger.stderr);
+    assert!(
+        stranger.status.code() == Some(1) && said.contains("ended without joining the job: is it a Pelago program?"),
+        "{said}"
+    );
+}
+
+/// Table 3 of paper E: a remote atomic with each step of tuning, on the simulated machine.
+#[test]
+fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("basic-layer");
+    let source = bindings().join("../../docs/evaluation/basic-layer.c");
+    let mut command = Command::new("cc");
+    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(bindings().join("include")).arg(source).arg("-o").arg(&built);
+    let compiled = command.arg("-L").arg(libraries()).arg("-lacp").output().expect("cc");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let measured = |ranks: &str, steps: &[&str]| -> Vec<f64> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", ranks, "--machine", "tofu2", "--quiet"]);
+        command.args(steps.iter().map(|step| format!("--set=node.software.{step}")));
+        let ended = command.arg(&built).arg("100").output().unwrap();
+        assert!(ended.status.success(), "{steps:?}: {}", String::from_utf8_lossy(&ended.stderr));
+        let lines = String::from_utf8(ended.stdout).unwrap();
+        let number = |line: &str| line.split([':', ',', '}']).nth(1).unwrap().parse().unwrap();
+        lines.lines().map(number).collect()
+    };
+    let (agent, bypass, software) = ("way=agent", "way=bypass", "atomics=agent");
+    let (built_each, many) = ("descriptors=built", "threads=many");
+    for (paper_us, steps) in [
+        (2.26, &["way=direct"][..]),
+        (8.57, &[agent, software, built_each]),
+        (8.61, &[agent, software, built_each, many]),
+        (3.91, &[agent, built_each]),
+        (3.68, &[agent]),
+        (4.44, &[agent, built_each, many]),
+        (4.31, &[agent, many]),
+        (4.39, &[bypass, built_each, many]),
+        (4.26, &[bypass, many]),
+    ] {
+        let took_us = measured("2", steps)[0];
+        assert!((took_us / paper_us - 1.0).abs() < 0.05, "{steps:?}: {took_us} us, {paper_us} us in the paper");
+    }
+    // An agent that serves beside the one that orders keeps its rank from being disturbed.
+    let together = measured("4", &[agent, software, "serving=together"]);
+    let apart = measured("4", &[agent, software, "serving=apart"]);
+    assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
+}

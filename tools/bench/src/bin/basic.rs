@@ -1,0 +1,51 @@
+//! One atomic of four bytes after another, each waited for, by a context for one thread and by one that other threads may use beside it.
+//!
+//! What `docs/evaluation/basic-layer.md` says of shared memory and UDP; started by `pelago run`, with `one` or `many` for which of the two. Rank 0
+//! prints a line of JSON.
+
+use std::time::Instant;
+
+use pelago::{Context, GlobalPtr, Result};
+
+/// Atomics of a sample, and samples of which the median is printed.
+const COUNT: u32 = 1000;
+const SAMPLES: usize = 31;
+
+fn main() -> Result<()> {
+    let many = std::env::args().nth(1).is_some_and(|word| word == "many");
+    pelago::run(|world| {
+        let memory = world.alloc::<u32>(16)?;
+        if world.rank().number() == 0 {
+            let [there, here] = [world.rank().next(world.size()), world.rank()].map(|rank| memory.at(rank, 0));
+            match many {
+                // From here on, contexts meet at a lock where they use a transport.
+                true => tell(&world.share().context()?, "many", there, here)?,
+                false => tell(world, "one", there, here)?,
+            }
+        }
+        // The others wait in the library.
+        world.barrier()
+    })
+}
+
+fn tell(context: &Context, threads: &str, there: GlobalPtr<u32>, here: GlobalPtr<u32>) -> Result<()> {
+    let [remote, local] = [median_us(context, there)?, median_us(context, here)?];
+    println!("{{\"threads\":\"{threads}\",\"remote_us\":{remote:.4},\"local_us\":{local:.4}}}");
+    Ok(())
+}
+
+/// The median of what one atomic takes.
+fn median_us(context: &Context, word: GlobalPtr<u32>) -> Result<f64> {
+    let mut times = Vec::with_capacity(SAMPLES);
+    for _ in 0..=SAMPLES {
+        let start = Instant::now();
+        for _ in 0..COUNT {
+            context.fetch_add(word, 1)?.wait()?;
+        }
+        times.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(COUNT));
+    }
+    // The first is for what is met for the first time.
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    Ok(times[SAMPLES / 2])
+}
