@@ -23,6 +23,7 @@ for ranks in ${*:-1024 65536}; do
         model=$(run "$machine" 1024 --operation barrier --algorithm model | sed 's/.*"model":\[\([^]]*\)\].*/\1/')
         run "$machine" "$ranks" --model "$model" --operation broadcast --bytes 8,4K --algorithm model,hierarchical,binomial,flat
         run "$machine" "$ranks" --model "$model" --operation allreduce --bytes 8,4K --algorithm model,hierarchical,recursive-doubling,binomial
+        run "$machine" "$ranks" --model "$model" --operation reduce --bytes 8 --algorithm binomial
         run "$machine" "$ranks" --model "$model" --operation barrier --algorithm model,hierarchical,recursive-doubling
     done
 done

@@ -62,7 +62,7 @@ pub(crate) struct Borders {
     /// How edges and corners come, direct or forwarded; by default, as a trial finds best
     #[arg(long, value_name = "NAME", value_parser = route)]
     route: Option<Route>,
-    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open; by default, as trials find best
+    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open, and all is by all rails in parts; by default, as trials find best
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
     /// How long trials may take together, half a second by default; what has not been tried by then is not taken
@@ -99,7 +99,8 @@ pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
     }
     let rails = world.rails();
     let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
-    let found = rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    let of_name = || rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
+    let found = if name == "all" { world.all_rails() } else { of_name() };
     found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 

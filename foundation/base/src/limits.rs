@@ -52,6 +52,9 @@ pub const CAPTURED_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a write that a transport captures.
 pub const WRITE_BYTES_MAX: usize = 4096;
 
+/// Bytes of a transfer that goes by several rails in parts: of a shorter one a part takes less time than a message more.
+pub const PARTED_BYTES_MIN: u64 = 4096;
+
 /// Requests to another rank's agent that one rank has under way: one reply slot of 64 bytes each.
 pub const AGENT_REPLIES_MAX: usize = 32;
 

@@ -23,6 +23,9 @@ const DIRECT_REMOTE_BYTES_MIN: u64 = 16 << 10;
 /// a microsecond for each (paper B), so that a plane of some hundred rows is worth a trial.
 const DIRECT_REMOTE_BLOCKS_MAX: u64 = 512;
 
+/// A border of fewer bytes gains nothing that a trial would see by going over several rails in parts: each part takes a message more.
+pub(crate) const PARTED_BYTES_MIN: u64 = 32 << 10;
+
 /// Whether a way is worth a trial. The neighbour says the same: both ways count, whichever is there and back.
 pub(crate) fn is_possible<const D: usize>(link: &Link<'_, D>, means: Means) -> bool {
     let is_mapped = link.is_mapped && means.rail == link.best;

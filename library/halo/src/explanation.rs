@@ -68,7 +68,8 @@ pub enum Verdict {
     Excluded,
     /// Lost: its rail does not lead there.
     NoRail,
-    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for.
+    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for, or it is too short to go by
+    /// all rails in parts.
     NotTried,
     /// Lost without a trial: the time for trials was over.
     NoTime,

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use pelago_base::{Duration, Instant};
 use pelago_rma::{Pod, Rail, Result, World};
 
-use crate::candidate::{Means, is_possible, proposal};
+use crate::candidate::{Means, PARTED_BYTES_MIN, is_possible, proposal};
 use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Choice, Verdict};
 use crate::field::Field;
@@ -34,6 +34,9 @@ const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
 /// Sets that are tried at most, of a way for each dimension; where there would be more, of a rail for each, or of one for all.
 const SETS_MAX: usize = 16;
+
+/// What all rails at once are called.
+const ALL_RAILS: &str = "all";
 
 /// What stands for the cost of a way that was not tried.
 const NEVER: u64 = u64::MAX;
@@ -164,18 +167,20 @@ struct Ground<'w> {
     world: &'w World,
     settings: &'w Settings,
     cell_bytes: usize,
-    /// The names of the rails.
+    /// The names of the rails; the last of all of them at once, if there are several.
     names: Vec<&'static str>,
+    all: Option<Rail>,
     /// Every method by every rail, rail by rail.
     ways: Vec<Means>,
 }
 
 impl<'w> Ground<'w> {
     fn new(world: &'w World, settings: &'w Settings, cell_bytes: usize) -> Self {
-        let names: Vec<_> = world.rails().iter().map(|rail| rail.name).collect();
+        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.all_rails());
+        names.extend(all.map(|_| ALL_RAILS));
         let rails = (0..names.len()).filter_map(Rail::new);
         let ways = rails.flat_map(|rail| Method::ALL.map(|method| Means { method, rail })).collect();
-        Self { world, settings, cell_bytes, names, ways }
+        Self { world, settings, cell_bytes, names, all, ways }
     }
 
     /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
@@ -194,6 +199,13 @@ impl<'w> Ground<'w> {
                 Some(method) => method == means.method,
                 None => is_possible(link, means),
             }
+            && (Some(means.rail) != self.all || self.goes_in_parts(link))
+    }
+
+    /// Whether a link is to go by all rails at once, or may well.
+    fn goes_in_parts<const D: usize>(&self, link: &Link<'_, D>) -> bool {
+        let bytes = link.cells().into_iter().max().unwrap_or(0) * self.cell_bytes;
+        self.settings.rails[leading(link.way.step)] == self.all || bytes as u64 >= PARTED_BYTES_MIN
     }
 
     /// The method that was asked for.
@@ -206,10 +218,12 @@ impl<'w> Ground<'w> {
         self.asked(link).is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
     }
 
-    /// What is taken, by one rail or by any, unless another way is clearly cheaper.
+    /// What is taken, by one rail or by any, unless another way is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
+    /// what each takes by itself to the other may be two.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> Means {
         let allowed = || self.ways.iter().map(|means| means.rail).filter(|&rail| self.allows(link, rail));
-        let rail = rail.or_else(|| allowed().find(|&rail| rail == link.best)).or_else(|| allowed().next()).unwrap_or(link.best);
+        let is_mapped = |rail: &Rail| link.is_mapped && *rail == link.best;
+        let rail = rail.or_else(|| allowed().find(is_mapped)).or_else(|| allowed().next()).unwrap_or(link.best);
         Means { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
@@ -255,7 +269,7 @@ impl<'w> Ground<'w> {
             _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, means.rail) => Verdict::Excluded,
             _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
-            None if !is_possible(link, means) => Verdict::NotTried,
+            None if !self.considers(link, means) => Verdict::NotTried,
             None => Verdict::NoTime,
             cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
             cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,
@@ -279,8 +293,8 @@ impl<'w> Ground<'w> {
         }
     }
 
-    /// The sets that are tried: a way for each dimension in which there are neighbours, of those that some link considers there. Where there would
-    /// be too many, a rail for each, or one rail for all.
+    /// The sets that are tried: a way by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
+    /// there would be too many, a rail for each, or one rail for all. Besides, by each method, what may go by all rails at once.
     fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<Set<D>>> {
         let mut open = [0_u64; D];
         for link in &exchange.links {
@@ -291,10 +305,17 @@ impl<'w> Ground<'w> {
         if self.names.len() == 1 || open.iter().all(|open| open.count_ones() <= 1) {
             return Ok(Vec::new());
         }
-        let ways: [Vec<Wish>; D] = open.map(|open| {
+        let wishes: [Vec<Wish>; D] = open.map(|open| {
             let ways = self.ways.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
             ways.map(|(_, &Means { method, rail })| Wish { rail, method: Some(method) }).collect()
         });
+        let by_all = |method| {
+            let wish = Wish { rail: self.all?, method: Some(method) };
+            let set = wishes.each_ref().map(|wishes| wishes.contains(&wish).then_some(wish));
+            (set != [None; D]).then_some(set)
+        };
+        let by_all: Vec<Set<D>> = Method::ALL.into_iter().filter_map(by_all).collect();
+        let ways = wishes.map(|wishes| wishes.into_iter().filter(|wish| Some(wish.rail) != self.all).collect::<Vec<_>>());
         let rails = ways.clone().map(|mut ways| {
             ways.iter_mut().for_each(|wish| wish.method = None);
             ways.dedup();
@@ -302,17 +323,19 @@ impl<'w> Ground<'w> {
         });
         let count = |choices: &[Vec<Wish>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
         if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
-            return Ok(choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
+            let sets = choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
                 let with = |set: Set<D>| {
                     let open =
                         choices.iter().map(move |&wish| std::array::from_fn(|at| if at == d { Some(wish) } else { set[at] }));
                     open.chain(choices.is_empty().then_some(set))
                 };
-                sets.into_iter().flat_map(with).collect()
-            }));
+                sets.into_iter().flat_map(with).collect::<Vec<_>>()
+            });
+            return Ok([sets, by_all].concat());
         }
-        let all = (0..self.names.len()).filter_map(Rail::new);
-        Ok(all.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|wish| wish.rail == rail))).collect())
+        let each = (0..self.names.len()).filter_map(Rail::new).filter(|&rail| Some(rail) != self.all);
+        let sets = each.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|wish| wish.rail == rail)));
+        Ok(sets.chain(by_all).collect())
     }
 
     /// What a set is called.

@@ -4,23 +4,26 @@
 #[allow(dead_code)]
 mod support;
 
-use pelago_halo::{Field, Method, Nodes, Plan, Settings, Template};
+use pelago_halo::{Choice, Field, Method, Nodes, Plan, Settings, Template};
 use pelago_netsim::Machine;
-use pelago_rma::{Result, World};
+use pelago_rma::{Rail, Result, World};
 
-/// Picoseconds of an exchange on the slowest rank, by a plan as the settings have it; and the sum of the numbers of the methods that it has taken.
-fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], method: Option<Method>) -> Result<[u64; 2]> {
+/// Picoseconds of an exchange on the slowest rank, by a plan as the settings have it; and a number for the ways that this rank has taken.
+fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], settings: &Settings) -> Result<[u64; 2]> {
     const EXCHANGES: u64 = 6;
-    let mut plan = Plan::build(world, field, &Settings { methods: [method; 4], ..Settings::default() })?;
+    let mut plan = Plan::build(world, field, settings)?;
     plan.reflect(field)?;
     world.barrier()?;
     let start = world.now();
     (0..EXCHANGES).try_for_each(|_| plan.reflect(field))?;
     let mut slowest = [(world.now() - start).as_picoseconds() / EXCHANGES];
     world.allreduce(&mut slowest, u64::max)?;
-    let number = |name: &str| Method::ALL.iter().position(|method| method.to_string() == name).unwrap() as u64;
-    let taken = plan.explain().links.iter().map(|link| number(&link.taken().unwrap().name)).sum();
-    Ok([slowest[0], taken])
+    Ok([slowest[0], plan.explain().links.iter().map(number_of_taken).sum()])
+}
+
+/// Which of its candidates a link has taken.
+fn number_of_taken(link: &Choice) -> u64 {
+    link.candidates.iter().position(|candidate| candidate.verdict.is_taken()).unwrap() as u64
 }
 
 #[test]
@@ -39,9 +42,9 @@ fn the_choice_is_within_a_tenth_of_the_best_method() {
                 let mut field = [Field::new(world, &array)?];
                 let mut best = u64::MAX;
                 for method in Method::ALL {
-                    best = best.min(time(world, &mut field, Some(method))?[0]);
+                    best = best.min(time(world, &mut field, &Settings::default().with_method(method))?[0]);
                 }
-                let [took, taken] = time(world, &mut field, None)?;
+                let [took, taken] = time(world, &mut field, &Settings::default())?;
                 assert!(took * 10 <= best * 11, "{cells:?}, {copy}: {took} instead of {best} ps");
                 let mut both = [taken, !taken];
                 world.allreduce(&mut both, u64::min)?;
@@ -50,5 +53,98 @@ fn the_choice_is_within_a_tenth_of_the_best_method() {
             });
             outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
         }
+    }
+}
+
+/// Two networks, and what is known of them beforehand, which is what they say of themselves: it may be true or not.
+const PROFILES: [(&str, [&str; 2]); 7] = [
+    ("equal", ["overhead_ns = 1000.0", "overhead_ns = 1000.0"]),
+    ("true", ["read_gb_per_s = 1.0", "read_gb_per_s = 3.0"]),
+    // The one that seems ten times as fast is a fifth as fast, as each message is staged.
+    ("inverted", ["read_gb_per_s = 10.0\ngb_per_s = 10.0\nstages = [[1000000000, 0.0, 0.2]]", "read_gb_per_s = 1.0"]),
+    ("constant", ["overhead_ns = 1000.0", "stages = [[1000000000, 50000.0, 0.1]]"]),
+    (
+        "garbage",
+        ["read_gb_per_s = 1e6\nwrite_gb_per_s = inf\ngb_per_s = inf\nstages = [[1000000000, 0.0, 0.3]]", "read_gb_per_s = 1e-3"],
+    ),
+    // The other rail is there, and leads to some only, or to nobody.
+    ("a rail missing for some", ["overhead_ns = 1000.0", "group = 2\nread_gb_per_s = 2.0"]),
+    ("a rail missing", ["overhead_ns = 1000.0", "group = 1"]),
+];
+
+#[test]
+fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails() {
+    // Borders of 160 KB in one block, of 38 KB in one and in many, and of 4 KB.
+    for (ranks, parts, cells, width) in [(2, [2, 1], [16, 20_000], 1), (4, [2, 2], [1200, 1200], 8), (4, [4, 1], [16, 500], 1)] {
+        for (profile, rails) in PROFILES {
+            let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings_by(ranks, &rails) };
+            let outcome = support::run(&settings, |world| {
+                let nodes = Nodes::new(parts, [false; 2]).unwrap();
+                let widths = parts.map(|parts| if parts > 1 { [width; 2] } else { [0; 2] });
+                let array = Template::new(cells, nodes).unwrap().array().shadow(widths).unwrap();
+                let mut field = [Field::new(world, &array)?];
+                let all = world.all_rails().unwrap();
+                let (mut best, mut best_alone) = (u64::MAX, u64::MAX);
+                for method in [Method::Direct, Method::Packed] {
+                    for rail in [0, 1].into_iter().filter_map(Rail::new).chain([all]) {
+                        let took = time(world, &mut field, &Settings::default().with_method(method).with_rail(rail))?[0];
+                        best = best.min(took);
+                        best_alone = best_alone.min(if rail == all { u64::MAX } else { took });
+                    }
+                }
+                let [took, _] = time(world, &mut field, &Settings::default())?;
+                let plan = Plan::build(world, &mut field, &Settings::default())?;
+                let explained = plan.explain();
+                assert!(took * 10 <= best * 11, "{cells:?}, {profile}: {took} instead of {best} ps\n{explained}");
+                // Both ends choose alike: what a link has taken is what the opposite one has.
+                let told = world.alloc::<u64>(2 * 9)?;
+                let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
+                for link in &explained.links {
+                    world.put(told.at(link.neighbour, number(&link.step, -1)), &[number_of_taken(link)])?;
+                }
+                world.barrier()?;
+                for link in &explained.links {
+                    assert_eq!(told.local().load(number(&link.step, 1)), number_of_taken(link), "{profile}: {link:?}");
+                    let by_all = link.candidates.iter().filter(|candidate| candidate.name.ends_with("by all"));
+                    assert_eq!(by_all.clone().count(), Method::ALL.len());
+                    let is_tried = by_all.clone().any(|candidate| candidate.here.is_some());
+                    assert_eq!(
+                        is_tried,
+                        link.bytes >= 32 << 10 && !profile.ends_with("missing") && {
+                            !profile.ends_with("for some") || world.rank().number() / 2 == link.neighbour.number() / 2
+                        }
+                    );
+                }
+                world.barrier()?;
+                let is_parted = explained.links.iter().any(|link| link.taken().unwrap().name.ends_with("by all"));
+                Ok((is_parted, best_alone as f64 / took as f64))
+            });
+            for result in outcome.results {
+                let (is_parted, gain) = result.unwrap().unwrap();
+                match profile {
+                    "equal" if ranks == 2 => assert!(is_parted && gain > 1.7, "{profile}: {gain}"),
+                    "inverted" | "constant" | "garbage" | "a rail missing" => assert!(!is_parted, "{profile}: {gain}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Where ranks take rails by turns, the two ends of a link differ in which is best; within a node too.
+#[test]
+fn both_ends_choose_alike_though_each_prefers_another_rail() {
+    for (per_node, second) in
+        [1, 2, 3].into_iter().flat_map(|per_node| ["read_gb_per_s = 2.7", "group = 2"].map(|rail| (per_node, rail)))
+    {
+        let rails = ["overhead_ns = 1000.0", second];
+        let settings = pelago_simulator::Settings { per_node, ..support::settings_of(6, &rails, "entity") };
+        let outcome = support::run(&settings, |world| {
+            let nodes = Nodes::new([3, 2], [true, false]).unwrap();
+            let array = Template::new([30, 200], nodes).unwrap().array().shadow([[2, 2]; 2]).unwrap();
+            let mut field = [Field::new(world, &array)?];
+            time(world, &mut field, &Settings::default()).map(drop)
+        });
+        outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
     }
 }

@@ -218,7 +218,7 @@ fn cases() -> impl Strategy<Value = Case<3>> {
     let halo = prop_oneof![Just(Halo::Faces), Just(Halo::Edges), Just(Halo::Corners)];
     let method = prop_oneof![Just(None), prop::sample::select(&Method::ALL[..]).prop_map(Some)];
     let route = prop_oneof![Just(None), Just(Some(Route::Direct)), Just(Some(Route::Forwarded))];
-    let rail = prop_oneof![2 => Just(None), 1 => (0usize..2).prop_map(Rail::new)];
+    let rail = prop_oneof![2 => Just(None), 1 => (0usize..3).prop_map(Rail::new)];
     let rails = prop::array::uniform4(rail);
     let methods = prop_oneof![method.clone().prop_map(|method| [method; 4]), prop::array::uniform4(method)];
     (extents, widths, halo, (methods, route, rails)).prop_map(
@@ -235,8 +235,8 @@ fn cases() -> impl Strategy<Value = Case<3>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
     #[test]
-    fn any_plan(case in cases(), platform in 0usize..4) {
-        run(PLATFORMS[platform], case.ranks(), |world| case.examine(world));
+    fn any_plan(case in cases(), platform in 0usize..5) {
+        run(*PLATFORMS.get(platform).unwrap_or(&Platform::Networks), case.ranks(), |world| case.examine(world));
     }
 }
 
@@ -374,7 +374,7 @@ fn ranks_that_disagree_are_told() {
 
 #[test]
 fn both_ends_choose_alike_and_say_why() {
-    for platform in PLATFORMS {
+    for platform in PLATFORMS.into_iter().chain([Platform::Networks]) {
         run(platform, 4, |world| {
             let case = plain([2, 2], [true, false], [40, 40], [[1, 1]; 2]);
             let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
@@ -393,7 +393,10 @@ fn both_ends_choose_alike_and_say_why() {
             world.barrier().unwrap();
             for link in links {
                 assert_eq!(told.local().load(number(&link.step, 1)), taken(&link.step, links), "{link:?}");
-                assert_eq!(link.candidates.len(), Method::ALL.len() * world.rails().len());
+                assert_eq!(
+                    link.candidates.len(),
+                    Method::ALL.len() * (world.rails().len() + usize::from(world.all_rails().is_some()))
+                );
                 assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
                 for candidate in &link.candidates {
                     let is_measured = candidate.here.is_some() && candidate.there.is_some();

@@ -84,9 +84,31 @@ impl Context {
         self.engine.borrow_mut().port().with(|transport| transport.rail_to(rank))
     }
 
-    /// Whether operations on `rank` may go by `rail`.
+    /// Whether operations on `rank` may go by `rail`; by [all of them](Self::all_rails), if two lead there.
     pub fn reaches(&self, rail: Rail, rank: Rank) -> bool {
-        rank.number() < self.size() && self.engine.borrow_mut().port().with(|transport| transport.leads(rail, rank))
+        rank.number() < self.size() && self.engine.borrow_mut().leads(rail, rank)
+    }
+
+    /// All rails at once, under a number of their own, after that of the last; `None` where there is one rail.
+    ///
+    /// By it a put, get or copy of 4096 bytes or more goes by all rails that lead there, in parts as the bytes per second that
+    /// [`rails`](Self::rails) has of each: one block is cut, several are dealt out. It is one operation with one handle: it has ended when all parts
+    /// have, and what comes [`after`](Self::after) it, or after a [`fence`](Self::fence), comes after all of them. Whatever is shorter, and
+    /// atomics, go by the rail that is best.
+    ///
+    /// Cost: an operation of the transport for each part. Nothing follows a parted operation before it has ended.
+    ///
+    /// ```
+    /// # use pelago_base::Rank;
+    /// # use pelago_rma::{Context, GlobalPtr, Result};
+    /// # fn example(context: &Context, data: GlobalPtr<u64>, flag: GlobalPtr<u64>, values: &[u64], rank: Rank) -> Result<()> {
+    /// let all = context.all_rails().filter(|&all| context.reaches(all, rank));
+    /// let put = context.on(all.unwrap_or(context.rail_to(rank))).put(data, values)?;
+    /// context.after(&put).put(flag, &[1])?.wait()
+    /// # }
+    /// ```
+    pub fn all_rails(&self) -> Option<Rail> {
+        self.engine.borrow().joint()
     }
 
     /// Whether `rail` is the memory that an address lies in.
@@ -198,7 +220,8 @@ impl Context {
         self.engine.borrow_mut().port().with(|transport| transport.hold(now, held));
     }
 
-    /// Orders operations per target and rail: those issued before take effect there before those issued after.
+    /// Orders operations per target and rail: those issued before take effect there before those issued after. One by
+    /// [all rails](Self::all_rails) is on each.
     ///
     /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
     ///

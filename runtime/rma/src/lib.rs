@@ -23,6 +23,7 @@ mod engine;
 mod error;
 mod group;
 mod handle;
+mod joint;
 mod operations;
 mod order;
 mod peers;

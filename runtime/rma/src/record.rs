@@ -54,9 +54,14 @@ impl Record {
         self.task.as_ref().map_or(self.written as usize, Task::captured)
     }
 
-    /// Whether all that is left to post goes to one rank.
+    /// Whether all that is left to post goes to one rank by one rail.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
         self.task.as_ref().is_none_or(|task| task.has_one_target(addresses))
+    }
+
+    /// Whether it goes by several rails.
+    pub(crate) fn is_parted(&self) -> bool {
+        self.task.as_ref().is_some_and(Task::is_parted)
     }
 
     /// Whether nothing is left to post: all is posted, or a part has failed.

@@ -1,10 +1,14 @@
 //! What an operation that is not done at once has to do.
 
+use std::ops::Range;
+
+use pelago_base::limits::PARTED_BYTES_MIN;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
-use pelago_platform::{Operation, Transfer};
+use pelago_platform::{Operation, Rail, Transfer};
 
 use crate::buffer::Buffer;
+use crate::joint::{Joint, Parts};
 
 /// An operation, with everything that it needs until it is done.
 pub(crate) enum Task {
@@ -62,6 +66,8 @@ pub(crate) struct Move {
     pub(crate) to_shape: Shape,
     /// Whether only their sizes travel; a buffer is hollow then.
     pub(crate) by_size: bool,
+    /// Which of it goes by which rail.
+    pub(crate) parts: Parts,
 }
 
 /// One end of a move; one of the two is global.
@@ -78,13 +84,34 @@ impl Task {
     /// A contiguous move.
     pub(crate) fn contiguous(from: End, to: End, bytes: u64) -> Self {
         let by_size = [&from, &to].into_iter().any(|end| matches!(end, End::Buffer(buffer) if buffer.is_hollow()));
-        Move { from, to, from_shape: Shape::contiguous(bytes), to_shape: Shape::contiguous(bytes), by_size }.into()
+        let (from_shape, to_shape, parts) = (Shape::contiguous(bytes), Shape::contiguous(bytes), Parts::Whole);
+        Move { from, to, from_shape, to_shape, by_size, parts }.into()
+    }
+
+    /// The same by several rails, one at least, if it is long enough.
+    pub(crate) fn parted(self, joint: &Joint, rails: &[Rail]) -> Self {
+        match self {
+            Self::Move(mut moving) if moving.from_shape.bytes().is_ok_and(|bytes| bytes >= PARTED_BYTES_MIN) => {
+                moving.parts = joint.parts(rails, moving.from_shape);
+                Self::Move(moving)
+            }
+            Self::Put { from, to } if from.bytes() as u64 >= PARTED_BYTES_MIN => {
+                Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64).parted(joint, rails)
+            }
+            whole => whole,
+        }
+    }
+
+    /// Whether it goes by several rails.
+    pub(crate) fn is_parted(&self) -> bool {
+        matches!(self, Self::Move(moving) if !moving.parts.is_whole())
     }
 
     /// How many operations of a transport it takes.
     pub(crate) fn pieces(&self) -> u64 {
         match self {
             Self::Move(moving) if moving.from_shape.block == 0 => 0,
+            Self::Move(moving) if let Parts::Cut(parts) = &moving.parts => parts.len() as u64,
             Self::Move(moving) => moving.from_shape.blocks(),
             Self::Put { from, .. } => u64::from(from.bytes() > 0),
             Self::Atomic { .. } => 1,
@@ -104,13 +131,13 @@ impl Task {
         [Some(self.target()), self.other()].map(|end| end.map(|span| addresses.rank(span.address)))
     }
 
-    /// Whether all of it is posted to one rank: the end that decides lies in one segment.
+    /// Whether all of it is posted to one rank by one rail: the end that decides lies in one segment.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
-        self.target().is_in_segment(addresses)
+        !self.is_parted() && self.target().is_in_segment(addresses)
     }
 
     /// Whether nothing but the loss of one rank can make it fail, and what it brings is there when it has taken effect at that rank: it
-    /// touches heaps of that rank only, which are always registered, and writes to no memory of the program.
+    /// touches heaps of that rank only, which are always registered, by one rail, and writes to no memory of the program.
     pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
         let (target, other) = (self.target(), self.other());
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
@@ -118,7 +145,7 @@ impl Task {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
             Self::Move(_) | Self::Put { .. } => true,
         };
-        is_aligned && !self.brings() && target.is_in_heap(addresses) && other.is_none_or(is_there)
+        is_aligned && !self.brings() && !self.is_parted() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
     /// Whether it writes to memory of the program, where what is ordered after it may read.
@@ -155,13 +182,13 @@ impl Task {
         }
     }
 
-    /// The `index`-th operation for the transport, and the address whose owner it is posted to.
-    pub(crate) fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress) {
+    /// The `index`-th operation for the transport, the address whose owner it is posted to, and the rail if there are several.
+    pub(crate) fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress, Option<Rail>) {
         match self {
             Self::Move(moving) => moving.piece(index),
-            Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to),
+            Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to, None),
             Self::Atomic { at, width, operator, operand, .. } => {
-                (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at)
+                (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at, None)
             }
         }
     }
@@ -213,7 +240,7 @@ impl From<Move> for Task {
 impl Move {
     /// Does all of it and returns `true` if both ends are mapped.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
-        let Self { from, to, from_shape, to_shape, by_size } = self;
+        let Self { from, to, from_shape, to_shape, by_size, .. } = self;
         if *by_size {
             // One end is of another rank, which loads and stores do not reach.
             return false;
@@ -231,10 +258,17 @@ impl Move {
         true
     }
 
-    fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress) {
-        let Self { from, to, from_shape, to_shape, by_size } = self;
-        let bytes = from_shape.block;
-        let (from_offset, to_offset) = (from_shape.offset(index), to_shape.offset(index));
+    fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress, Option<Rail>) {
+        let (block, part, rail) = self.parts.part(index, self.from_shape.block);
+        let (piece, at) = self.part(block, part);
+        (piece, at, rail)
+    }
+
+    /// The operation for some bytes of a block.
+    fn part(&mut self, block: u64, part: Range<u64>) -> (Piece<'static>, GlobalAddress) {
+        let Self { from, to, from_shape, to_shape, by_size, .. } = self;
+        let bytes = part.end - part.start;
+        let (from_offset, to_offset) = (from_shape.offset(block) + part.start, to_shape.offset(block) + part.start);
         let further = |address: GlobalAddress, offset| GlobalAddress::from_bits(address.bits().wrapping_add(offset));
         let part = |buffer: &mut Buffer, offset| buffer.lend().part(offset, bytes).expect("the buffer holds the shape");
         match (from, to) {

@@ -5,7 +5,7 @@ mod support;
 use pelago_base::Rank;
 use pelago_platform::Rail;
 use pelago_rma::{Fetch, Handle, Ordered, Symmetric, World};
-use support::on_every_platform;
+use support::{Platform, on_every_platform, run};
 
 /// Runs, each from its own seed.
 const SEEDS: u64 = 30;
@@ -18,19 +18,22 @@ const WORDS: usize = 700;
 
 #[test]
 fn operations_in_order_agree_with_an_oracle() {
-    on_every_platform(&[3], |world, platform| {
-        let memory = world.alloc::<u64>(WORDS).unwrap();
-        for seed in 0..SEEDS {
-            memory.local().fill(0);
-            world.barrier().unwrap();
-            if world.rank() == Rank::new(0) {
-                let mut run = Run { world, memory: &memory, oracle: vec![vec![0; WORDS]; 3], fetched: Vec::new(), random: seed };
-                run.go();
-                run.compare(&format!("{platform:?}, seed {seed}"));
-            }
-            world.barrier().unwrap();
+    on_every_platform(&[3], agree);
+    run(Platform::Networks, 3, |world| agree(world, Platform::Networks));
+}
+
+fn agree(world: &World, platform: Platform) {
+    let memory = world.alloc::<u64>(WORDS).unwrap();
+    for seed in 0..SEEDS {
+        memory.local().fill(0);
+        world.barrier().unwrap();
+        if world.rank() == Rank::new(0) {
+            let mut run = Run { world, memory: &memory, oracle: vec![vec![0; WORDS]; 3], fetched: Vec::new(), random: seed };
+            run.go();
+            run.compare(&format!("{platform:?}, seed {seed}"));
         }
-    });
+        world.barrier().unwrap();
+    }
 }
 
 struct Run<'w> {

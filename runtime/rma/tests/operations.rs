@@ -4,7 +4,7 @@ mod support;
 
 use pelago_base::{Event, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Rail};
-use pelago_rma::{Error, GlobalPtr};
+use pelago_rma::{Error, GlobalPtr, Symmetric, World};
 use support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 #[test]
@@ -419,8 +419,9 @@ fn an_operation_goes_by_the_rail_that_is_named() {
         let memory = world.alloc::<u64>(4).unwrap();
         world.barrier().unwrap();
         let (here, other) = (world.rank(), world.rank().next(2));
-        let [near, far, none] = [0, 1, 2].map(|number| Rail::new(number).unwrap());
+        let [near, far, all, none] = [0, 1, 2, 3].map(|number| Rail::new(number).unwrap());
         assert_eq!((world.rails().len(), world.rail_to(other), world.reaches(none, other)), (2, near, false));
+        assert_eq!((world.all_rails(), world.reaches(all, other)), (Some(all), true));
         let posted = || {
             let passed = passed.lock().unwrap();
             [Event::PutPosted, Event::AtomicPosted, Event::CopyPosted].map(|event| passed.of(event))
@@ -440,9 +441,129 @@ fn an_operation_goes_by_the_rail_that_is_named() {
         assert_eq!([0, 1, 2].map(|kind| posted()[kind] - before[kind]), [1, 1, 1]);
         // One that leads nowhere.
         let refused = world.on(none).put(memory.at(other, 0), &[1]).unwrap_err();
-        assert_eq!(refused.to_string(), format!("rail 2 does not lead to {other}"));
+        assert_eq!(refused.to_string(), format!("rail 3 does not lead to {other}"));
         world.flush(other).unwrap();
         world.barrier().unwrap();
         assert_eq!([0, 1, 3].map(|index| memory.local().load(index)), [3, 7, 9]);
     });
+}
+
+/// Bytes of a transfer that goes in parts.
+const LONG_BYTES: usize = 100_000;
+
+#[test]
+fn a_long_transfer_goes_by_all_rails_in_parts() {
+    run_counted(Platform::Rails, 2, |world, passed| {
+        let memory = world.alloc::<u8>(LONG_BYTES).unwrap();
+        let (here, other) = (world.rank(), world.rank().next(2));
+        let all = world.all_rails().unwrap();
+        let values: Vec<u8> = (0..LONG_BYTES).map(|index| (index * 31 + here.index() * 7) as u8).collect();
+        world.barrier().unwrap();
+        let counted = || {
+            let passed = passed.lock().unwrap();
+            [Event::PutPosted, Event::GetPosted, Event::CopyPosted].map(|event| passed.of(event))
+        };
+        let posted = |what: &dyn Fn() -> pelago_rma::Result<()>| {
+            let before = counted();
+            what().unwrap();
+            world.flush_all().unwrap();
+            let after = counted();
+            [0, 1, 2].map(|kind| after[kind] - before[kind])
+        };
+        // One part by each rail: this counts what passes by the second.
+        assert_eq!(posted(&|| world.on(all).put(memory.at(other, 0), &values).map(|_| ())), [1, 0, 0]);
+        world.barrier().unwrap();
+        let brought = memory.local().to_vec();
+        assert!((0..LONG_BYTES).all(|index| brought[index] == (index * 31 + other.index() * 7) as u8));
+        world.barrier().unwrap();
+        // Blocks are dealt out: half of a hundred by each.
+        let blocks = |stride| Shape { block: 500, counts: [1, 1, 100], strides: [0, 0, stride] };
+        let (dense, sparse) = (blocks(500), blocks(1000));
+        memory.local().fill(0);
+        world.barrier().unwrap();
+        let strided = || world.on(all).put_strided(memory.at(other, 0), sparse, &values, dense).map(|_| ());
+        assert_eq!(posted(&strided), [50, 0, 0]);
+        world.barrier().unwrap();
+        let brought = memory.local().to_vec();
+        let expected = |index: usize| ((index / 1000 * 500 + index % 1000) * 31 + other.index() * 7) as u8;
+        assert!((0..LONG_BYTES - 500).all(|at| brought[at] == if at % 1000 < 500 { expected(at) } else { 0 }));
+        world.barrier().unwrap();
+        // From another rank's memory here, and on there.
+        let into = world.alloc::<u8>(LONG_BYTES).unwrap();
+        assert_eq!(posted(&|| world.on(all).copy(memory.at(other, 0), into.at(here, 0), LONG_BYTES).map(|_| ())), [0, 0, 1]);
+        world.barrier().unwrap();
+        assert!(into.local().to_vec() == world_copy(world, &memory, other));
+        world.barrier().unwrap();
+        // What is short goes whole, by the best.
+        assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4095]).map(|_| ())), [0; 3]);
+        assert_eq!(world.on(all).fetch_add(into.at(here, 0).cast::<u64>().unwrap(), 0).unwrap().wait().map(drop), Ok(()));
+        world.barrier().unwrap();
+    });
+}
+
+/// What the whole memory of a rank holds.
+fn world_copy(world: &World, memory: &Symmetric<'_, u8>, of: Rank) -> Vec<u8> {
+    let mut values = vec![0; LONG_BYTES];
+    world.get_into(memory.at(of, 0), &mut values).unwrap();
+    values
+}
+
+#[test]
+fn what_follows_a_parted_put_overtakes_no_part() {
+    const ROUNDS: u64 = 100;
+    const WORDS: usize = 2000;
+    let body = |world: &World| {
+        let (data, flag) = (world.alloc::<u64>(WORDS).unwrap(), world.alloc::<u64>(1).unwrap());
+        let all = world.all_rails().unwrap();
+        for round in 1..=ROUNDS {
+            if world.rank() == Rank::new(0) {
+                let to = data.at(Rank::new(1), 0);
+                let put = world.on(all).put(to, &[round; WORDS]).unwrap();
+                let flag = flag.at(Rank::new(1), 0);
+                // By a handle, after everything, by a fence, by completion.
+                match round % 4 {
+                    0 => world.after(&put).put(flag, &[round]).map(|_| ()).unwrap(),
+                    1 => world.after_all().put(flag, &[round]).map(|_| ()).unwrap(),
+                    2 => {
+                        world.fence().unwrap();
+                        world.put(flag, &[round]).unwrap();
+                    }
+                    _ => {
+                        world.flush(Rank::new(1)).unwrap();
+                        world.put(flag, &[round]).unwrap();
+                    }
+                }
+            } else {
+                world.wait_until(flag.local(), 0, |seen| seen == round).unwrap();
+                assert!(data.local().to_vec() == vec![round; WORDS], "round {round}");
+            }
+            world.barrier().unwrap();
+        }
+    };
+    [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 2, body));
+}
+
+#[test]
+fn a_parted_put_waits_for_what_it_is_ordered_after() {
+    const WORDS: usize = 2000;
+    let body = |world: &World| {
+        let data = world.alloc::<u64>(WORDS).unwrap();
+        let [near, far, all] = [0, 1, 2].map(|number| Rail::new(number).unwrap());
+        if world.rank() == Rank::new(0) {
+            for round in 0..50 {
+                let to = data.at(Rank::new(1), 0);
+                let by = if round % 2 == 0 { near } else { far };
+                let first = world.on(by).put(to, &[2 * round; WORDS]).unwrap();
+                let second = world.after(&first).on(all).put(to, &[2 * round + 1; WORDS]).unwrap();
+                // The last of a sequence of parted ones on two ranks.
+                let third = world.after(&second).on(all).copy(to, data.at(Rank::new(2), 0), WORDS).unwrap();
+                third.wait().unwrap();
+                let mut seen = vec![0; WORDS];
+                world.get_into(data.at(Rank::new(2), 0), &mut seen).unwrap();
+                assert!(seen == vec![2 * round + 1; WORDS], "round {round}");
+            }
+        }
+        world.barrier().unwrap();
+    };
+    [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 3, body));
 }

@@ -9,7 +9,7 @@ use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
 use scripted::Call::{self, Fence, Post};
-use scripted::{HEAP_BYTES, SPINS, Script, lone};
+use scripted::{ALONE, HEAP_BYTES, SPINS, Script, lone};
 
 const RANKS: u32 = 3;
 
@@ -334,4 +334,62 @@ fn the_ring_waits_for_its_words_to_arrive() {
     assert_eq!(world.flush_all(), Err(Error::Fault(Fault::Deadlock)), "but here they are");
     (0..4).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(world.flush_all(), Ok(()));
+}
+
+/// Words of a put that goes in parts.
+const LONG: usize = 512;
+
+#[test]
+fn a_put_by_all_rails_is_one_operation_of_as_many_parts() {
+    let job = Job::new();
+    let all = job.world.all_rails().unwrap();
+    let put = job.world.on(all).put(word(1), &[1; LONG]).unwrap();
+    assert_eq!(job.calls(), [Post(11), Post(21)]);
+    // A flag of one word goes whole, by the best rail, when both parts have ended.
+    let flag = job.world.after(&put).on(all).put(word(1), &[2]).unwrap();
+    job.complete(0, Ok(0));
+    assert_eq!((job.calls().len(), put.test()), (2, Ok(false)));
+    job.complete(1, Ok(0));
+    assert_eq!((&job.calls()[2..], put.test()), (&[Post(1)][..], Ok(true)));
+    // Nor is it posted behind what has been posted to the best rail.
+    let behind = job.world.after(&flag).on(all).put(word(1), &[3; LONG]).unwrap();
+    assert_eq!(job.calls().len(), 3);
+    job.complete(2, Ok(0));
+    assert_eq!((&job.calls()[3..], flag.test()), (&[Post(11), Post(21)][..], Ok(true)));
+    // What one part fails with, all fail with, when the other has ended.
+    job.complete(3, Err(Failure::PeerLost(Rank::new(1))));
+    assert_eq!(behind.has_ended(), Ok(false));
+    job.complete(4, Ok(0));
+    assert_eq!(behind.test(), Err(Error::Failed(Failure::PeerLost(Rank::new(1)))));
+}
+
+#[test]
+fn a_fence_waits_for_parts() {
+    let job = Job::new();
+    let put = job.world.on(job.world.all_rails().unwrap()).put(word(1), &[1; LONG]).unwrap();
+    assert_eq!(job.world.fence(), Err(Error::Fault(Fault::Deadlock)), "nothing else orders what is on two rails");
+    job.complete(0, Ok(0));
+    job.complete(1, Ok(0));
+    assert_eq!(put.test(), Ok(true));
+    job.put(word(1));
+    job.world.fence().unwrap();
+    assert_eq!(job.calls()[2..], [Post(1), Fence(1), Fence(11), Fence(21)], "what goes by one rail is ordered there");
+    job.complete(2, Ok(0));
+}
+
+#[test]
+fn a_part_that_finds_no_room_is_posted_later() {
+    let job = Job::new();
+    let all = job.world.all_rails().unwrap();
+    job.refuse(1);
+    let put = job.world.on(all).put(word(1), &[1; LONG]).unwrap();
+    assert_eq!(job.calls(), []);
+    job.world.progress();
+    assert_eq!(job.calls(), [Post(11), Post(21)]);
+    (0..2).for_each(|part| job.complete(part, Ok(0)));
+    assert_eq!(put.test(), Ok(true));
+    // Two rails are to lead there, be it long or short.
+    for values in [&[1; LONG][..], &[1]] {
+        assert_eq!(job.world.on(all).put(word(ALONE.number()), values).err(), Some(Error::NoRail { rail: all, rank: ALONE }));
+    }
 }

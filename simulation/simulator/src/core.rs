@@ -296,10 +296,11 @@ impl Core {
         }
     }
 
-    /// The rail that the machine chooses for short operations of `rank` on `peer`.
+    /// The rail that the machine chooses for short operations of `rank` on `peer`; within a node, where none is needed, the same there and back.
     pub(crate) fn rail_to(&self, rank: Rank, peer: Rank) -> Rail {
         let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
-        let chosen = if self.stations.is_some() { 0 } else { self.network.choice(rank.number(), from, to, 0) };
+        let entity = if from == to { rank.min(peer) } else { rank };
+        let chosen = if self.stations.is_some() { 0 } else { self.network.choice(entity.number(), from, to, 0) };
         Rail::new(usize::from(chosen)).unwrap_or(Rail::FIRST)
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use pelago_base::{Duration, Event, Instant, Rank};
+use pelago_kit::{Fault as Unruly, Faults};
 use pelago_netsim::Machine;
 use pelago_platform::{BootstrapError, Failure, Fault, Transport};
 use pelago_rma::Parts;
@@ -23,6 +24,9 @@ const MACHINE: &str = "rx200-qdr";
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
+
+/// The same where borders are long enough to go in parts.
+const LARGE_HEAP_BYTES: u64 = 4 << 20;
 
 const STACK_BYTES: usize = 256 << 10;
 
@@ -178,15 +182,19 @@ fn moment(death: &Death, peaceful: &Run<'_>) -> Instant {
 fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -> Result<Run<'s>, String> {
     static PARSED: LazyLock<Machine> =
         LazyLock::new(|| Machine::bundled(MACHINE).and_then(|text| Machine::parse(text).ok()).expect("a bundled machine"));
-    let Scenario { seed, ranks, per_node, .. } = *scenario;
+    let Scenario { seed, ranks, per_node, ref networks, .. } = *scenario;
+    let machine = match networks {
+        None => PARSED.clone(),
+        Some(networks) => networks.parsed().map_err(|error| format!("no such machine: {error}"))?,
+    };
     let settings = Settings {
-        machine: PARSED.clone(),
+        machine,
         ranks,
         per_node,
         seed,
-        heap_bytes: HEAP_BYTES,
+        heap_bytes: if networks.is_some() { LARGE_HEAP_BYTES } else { HEAP_BYTES },
         stack_bytes: STACK_BYTES,
-        protocol: Some(scenario.protocol(dies)),
+        protocol: networks.is_none().then(|| scenario.protocol(dies)),
         data: Data::Real,
         computing: Computing::Declared,
         report: None,
@@ -197,7 +205,16 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, park, bootstrap, transport } = *parts;
         let limit = Arc::new(Limit { inner: park, clock: clock.clone(), until, late: late.clone() });
-        let parts = Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport: around(transport) };
+        let transport = match networks {
+            None => around(transport),
+            Some(networks) => {
+                let faults =
+                    Faults { seed: seed ^ u64::from(bootstrap.rank()), full_per_mille: networks.refused, ..Faults::default() };
+                let fault = Unruly::new(around(transport), reach.addresses(), faults);
+                Box::new(fault.by_rail(networks.manners.clone()))
+            }
+        };
+        let parts = Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport };
         let play = || {
             let world = World::new(parts)?;
             stage.play(&world)?;

@@ -29,12 +29,14 @@
 mod crew;
 mod examine;
 mod limit;
+mod networks;
 mod programs;
 mod random;
 mod scenario;
 mod sweep;
 
 pub use examine::{Tally, Violation, examine, examine_by, examine_through};
+pub use networks::Networks;
 pub use programs::{Program, Trouble};
 pub use scenario::{Death, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use pelago_base::{Duration, Instant, Rank};
+use pelago_kit::Manner;
 use pelago_simulator::{Faults, Partition, Protocol};
 
+use crate::networks::Networks;
 use crate::programs::Program;
 use crate::random::Random;
 
@@ -32,6 +34,9 @@ const LOSS_SHORT_MAX: u32 = 100;
 /// find out by themselves as far as they can.
 const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 
+/// One of so many seeds has two networks.
+const NETWORKS_ONE_IN: u64 = 16;
+
 /// A job and what goes wrong in it; a seed determines it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -45,6 +50,8 @@ pub struct Scenario {
     pub programs: Vec<Program>,
     /// What happens to datagrams; no deaths yet.
     pub faults: Faults,
+    /// Two networks that the ranks use instead of sending datagrams.
+    pub networks: Option<Networks>,
     /// Whether datagrams are encrypted.
     pub encrypt: bool,
     /// After how long without an answer a peer is lost.
@@ -88,12 +95,22 @@ impl Scenario {
         let rests = random.one_in(12);
         let encrypt = random.one_in(4);
         let death = random.one_in(4).then(|| death(&mut random, ranks, failure_limit));
-        Self { seed, ranks, per_node, programs, faults, encrypt, failure_limit, pause_max, rests, death }
+        let networks = None;
+        let scenario =
+            Self { seed, ranks, per_node, programs, faults, networks, encrypt, failure_limit, pause_max, rests, death };
+        if seed % NETWORKS_ONE_IN == NETWORKS_ONE_IN - 1 { scenario.with(Program::Rails) } else { scenario }
     }
 
-    /// The same job with another program alone.
+    /// The same job with another program alone. That for several networks has two, on which nobody dies, and ranks that are often late.
     pub fn with(self, program: Program) -> Self {
-        Self { programs: vec![program; self.programs.len()], ..self }
+        let scenario = Self { programs: vec![program; self.programs.len()], ..self };
+        if program != Program::Rails || scenario.networks.is_some() {
+            return scenario;
+        }
+        let mut random = Random::of(scenario.seed, 3 << 33);
+        let networks = Some(Networks::new(&mut random));
+        let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
+        Self { faults: Faults::default(), networks, encrypt: false, pause_max, death: None, ..scenario }
     }
 
     /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
@@ -109,7 +126,8 @@ impl Scenario {
 
 /// Programs of one kind stand in for others by chance of their own, so that what seeds say of all else does not depend on them.
 fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Program> {
-    let (operations, messages) = Program::ALL.split_at(Program::OPERATIONS);
+    let (operations, others) = Program::ALL.split_at(Program::OPERATIONS);
+    let messages = &others[..others.len() - 1];
     let mut program = |_| {
         let first = *random.pick(operations);
         if stand_in.one_in(4) { *stand_in.pick(messages) } else { first }
@@ -162,6 +180,13 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let programs: Vec<_> = self.programs.iter().map(|program| program.name()).collect();
         write!(f, "{} on {} ranks, {} per node", programs.join(" then "), self.ranks, self.per_node)?;
+        if let Some(Networks { manners, refused, .. }) = &self.networks {
+            let late = |manner: &Manner| {
+                format!("{} % up to {} late", f64::from(manner.delay_per_mille) / 10.0, Brief(manner.delay_max))
+            };
+            let late: Vec<_> = manners.iter().map(late).collect();
+            write!(f, " by two networks ({}), {} % refused", late.join("; "), f64::from(*refused) / 10.0)?;
+        }
         let Faults { loss, duplication, delay, delay_max, partitions, slow, .. } = &self.faults;
         let percent = |chance: u32| f64::from(chance) / 10.0;
         if *loss > 0 {

@@ -36,6 +36,13 @@ fn halos_are_neither_early_nor_stale() {
 }
 
 #[test]
+fn nothing_overtakes_parts_on_two_unruly_networks() {
+    let (tally, violations) = swept(Plan { first: 0, seeds: 20, threads: 2, program: Some(Program::Rails) });
+    assert_eq!(violations, [""; 0]);
+    assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
+}
+
+#[test]
 fn what_is_found_does_not_depend_on_threads() {
     let with = |threads| swept(Plan { first: 1_000_000, seeds: 40, threads, program: None });
     let one = with(1);

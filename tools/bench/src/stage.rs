@@ -10,7 +10,7 @@ use std::io::Write;
 use std::thread::{available_parallelism, sleep};
 use std::time::Duration;
 
-use pelago::{Rank, Symmetric, World};
+use pelago::{GlobalPtr, Rank, Symmetric, World};
 
 use crate::duel::time;
 use crate::error::Result;
@@ -124,6 +124,19 @@ impl<'w> Stage<'w> {
             return time(act);
         }
         self.play(act, || Ok(()))
+    }
+
+    /// As [`send`](Self::send), but over UDP the sender asks for the word at `there` first, as often as on a line, so that both begin alike.
+    pub(crate) fn send_awaited(&self, there: GlobalPtr<u64>, act: impl FnOnce() -> Result<()>) -> Result<f64> {
+        let mut nanoseconds = 0.0;
+        self.send(|| {
+            if self.is_apart() {
+                (0..GREETINGS).try_for_each(|_| self.world.get(there).map(drop))?;
+            }
+            nanoseconds = time(act)?;
+            Ok(())
+        })?;
+        Ok(nanoseconds)
     }
 
     /// Lets the sender act while the receiver serves; returns the time that it took the sender. For both of them to call.

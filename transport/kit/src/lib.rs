@@ -18,5 +18,5 @@ mod layers;
 mod loopback;
 mod random;
 
-pub use layers::{Count, Fault, Faults, Split, Trace};
+pub use layers::{Count, Fault, Faults, Manner, Split, Trace};
 pub use loopback::Loopback;

@@ -9,12 +9,13 @@
 
 mod posting;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, PARTED_BYTES_MIN};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
 use crate::buffer::Buffer;
 use crate::chain::Terms;
+use crate::joint::Joint;
 use crate::order::{After, Order, Released};
 use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
 use crate::port::Port;
@@ -27,6 +28,10 @@ use crate::{Error, Result};
 pub(crate) struct Engine {
     port: Port,
     write_bytes_max: usize,
+    /// None where there is one rail.
+    joint: Option<Joint>,
+    /// Whether an operation by several rails may be under way.
+    may_be_parted: bool,
     peers: Peers,
     order: Order,
     /// Of live operations, each at the place of its number; made when first needed. The others are what is left of earlier ones.
@@ -54,6 +59,8 @@ impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
         Self {
             write_bytes_max: port.with(|transport| transport.capabilities().write_bytes_max),
+            joint: port.with(|transport| Joint::new(transport.rails())),
+            may_be_parted: false,
             port,
             peers: Peers::default(),
             order: Order::default(),
@@ -110,10 +117,13 @@ impl Engine {
         self.order.live() == 0
     }
 
-    /// Whether every operation is with a transport that can order what comes next.
-    pub(crate) fn all_posted(&self, shared: &Shared) -> bool {
+    /// Whether every operation is with a transport that can order what comes next, by one rail.
+    pub(crate) fn all_posted(&mut self, shared: &Shared) -> bool {
+        if self.may_be_parted {
+            self.may_be_parted = self.order.live_ids().any(|id| self.record(id).is_some_and(Record::is_parted));
+        }
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint.is_some());
-        self.is_all_begun() && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
+        self.is_all_begun() && !self.may_be_parted && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
     }
 
     /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
@@ -160,6 +170,7 @@ impl Engine {
     /// Takes over an operation. With `keep`, its word and buffer stay until `take` or `forget`.
     pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, keep: bool) -> Result<u64> {
         let after = self.still(terms.after)?;
+        let task = self.parted(shared, terms.rail, task);
         let record = self.record_of(shared, task, keep, terms.rail)?;
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
         self.make_place();
@@ -178,8 +189,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Posts a write whose bytes the transport captures, or only its size; `None` if there is no room for it in the transport, it is too long, or
-    /// it has to wait.
+    /// Posts a write whose bytes the transport captures, or only its size; `None` if there is no room for it in the transport, it is too long, it
+    /// goes in parts, or it has to wait.
     #[inline]
     pub(crate) fn submit_write(
         &mut self,
@@ -189,10 +200,10 @@ impl Engine {
         bytes: &[u8],
         by_size: bool,
     ) -> Result<Option<u64>> {
-        if bytes.len() > self.write_bytes_max {
+        let size = bytes.len() as u64;
+        if bytes.len() > self.write_bytes_max || terms.rail.is_some_and(|rail| size >= PARTED_BYTES_MIN && self.is_joint(rail)) {
             return Ok(None);
         }
-        let size = bytes.len() as u64;
         let piece =
             if by_size { Piece::Size(Transfer::Put { to, bytes: size }) } else { Piece::Bytes(Operation::Write { to, bytes }) };
         let after = self.still(terms.after)?;

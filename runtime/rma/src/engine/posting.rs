@@ -4,11 +4,12 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_platform::{Endpoint, Failure, PostError, Rail, Token};
 
 use super::Engine;
+use crate::joint::Joint;
 use crate::order::After;
 use crate::peers::{PeerNumber, Way};
 use crate::record::Record;
 use crate::shared::Shared;
-use crate::task::Piece;
+use crate::task::{Piece, Task};
 use crate::{Error, Result};
 
 /// Pieces of one operation that are with the transport at once.
@@ -17,7 +18,7 @@ const PIECES_IN_FLIGHT_MAX: u32 = 64;
 impl Engine {
     /// Begins an operation that waits for nothing any more.
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
-        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none());
+        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_parted());
         let Some(record) = self.record_mut(id) else { return };
         record.begun = true;
         if let Some(task) = &mut record.task {
@@ -89,8 +90,8 @@ impl Engine {
                 return false;
             }
             let Some(task) = &mut record.task else { return true };
-            let ((piece, at), peer) = (task.piece(record.posted), record.peers[0]);
-            let rail = self.peers.get(peer).way.rail();
+            let ((piece, at, rail), peer) = (task.piece(record.posted), record.peers[0]);
+            let rail = rail.or_else(|| self.peers.get(peer).way.rail());
             match self.post_piece(shared, piece, at, rail, Token(id)) {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
@@ -174,9 +175,56 @@ impl Engine {
         }
     }
 
-    /// The way to a rank by a rail, which is none of its own if the rail is mapped memory.
+    /// The number of all rails at once, if there are several.
+    pub(crate) fn joint(&self) -> Option<Rail> {
+        self.joint.as_ref().map(Joint::rail)
+    }
+
+    /// Whether a number stands for all rails at once.
+    pub(super) fn is_joint(&self, rail: Rail) -> bool {
+        self.joint() == Some(rail)
+    }
+
+    /// Whether a rail leads to a rank; all of them at once, if two do.
+    pub(crate) fn leads(&mut self, rail: Rail, rank: Rank) -> bool {
+        if self.is_joint(rail) {
+            return self.rails_to(rank).nth(1).is_some();
+        }
+        self.port.with(|transport| transport.leads(rail, rank))
+    }
+
+    /// The rails that lead to a rank.
+    fn rails_to(&mut self, rank: Rank) -> impl Iterator<Item = Rail> {
+        let lead = self.port.with(|transport| {
+            let rails = (0..transport.rails().len()).filter_map(Rail::new);
+            rails.filter(|&rail| transport.leads(rail, rank)).fold(0_u32, |lead, rail| lead | 1 << rail.number())
+        });
+        (0..Rail::MAX).filter(move |number| lead >> number & 1 == 1).filter_map(Rail::new)
+    }
+
+    /// The operation in parts, if it is to go by all rails at once and is long enough. What the processor itself moves comes last, when the others
+    /// are on their way.
+    pub(super) fn parted(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
+        let addresses = shared.reach.addresses();
+        let Some(rank) = task.ranks(addresses)[0].filter(|rank| rank.number() < shared.size) else { return task };
+        if !rail.is_some_and(|rail| self.is_joint(rail)) {
+            return task;
+        }
+        let mut rails: Vec<Rail> = self.rails_to(rank).collect();
+        let best = self.port.with(|transport| transport.rail_to(rank));
+        rails.sort_by_key(|&rail| shared.reach.holds(rank) && rail == best);
+        let (Some(joint), [_, _, ..]) = (&self.joint, &rails[..]) else { return task };
+        let task = task.parted(joint, &rails);
+        self.may_be_parted |= task.is_parted();
+        task
+    }
+
+    /// The way to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.
     pub(super) fn way(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Way> {
         let Some(rail) = rail else { return Ok(Way::new(rank, None)) };
+        if self.is_joint(rail) {
+            return if self.leads(rail, rank) { Ok(Way::new(rank, None)) } else { Err(Error::NoRail { rail, rank }) };
+        }
         let (leads, is_best) = self.port.with(|transport| (transport.leads(rail, rank), transport.rail_to(rank) == rail));
         let is_mapped = is_best && shared.reach.holds(rank);
         if leads { Ok(Way::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }

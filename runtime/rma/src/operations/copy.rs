@@ -6,6 +6,7 @@ use pelago_memory::Pod;
 use super::joined;
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
+use crate::joint::Parts;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -52,7 +53,8 @@ impl Context {
         let element = size_of::<T>() as u64;
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (source, target) = (from.address(), to.address());
-        let mut moving = Move { from: End::Global(source), to: End::Global(target), from_shape, to_shape, by_size: false };
+        let (from, to) = (End::Global(source), End::Global(target));
+        let mut moving = Move { from, to, from_shape, to_shape, by_size: false, parts: Parts::Whole };
         if terms == Terms::FREE && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }

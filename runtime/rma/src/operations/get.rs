@@ -7,6 +7,7 @@ use zerocopy::IntoBytes;
 use super::{joined, shape_in_slice};
 use crate::buffer::Buffer;
 use crate::chain::Terms;
+use crate::joint::Parts;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -63,7 +64,7 @@ impl Context {
         // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
         let from_shape = from_shape.canonical();
         let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
-        let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size };
+        let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size, parts: Parts::Whole };
         self.fetch_buffer(moving.into(), |mut buffer| copy_strided(buffer.cells(), into_shape.packed(), target, into_shape))
     }
 

@@ -8,6 +8,7 @@ use super::{joined, shape_in_slice};
 use crate::buffer::Buffer;
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
+use crate::joint::Parts;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -106,7 +107,7 @@ impl Context {
         // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
-        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size };
+        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, parts: Parts::Whole };
         Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
     }
 

@@ -11,6 +11,7 @@ use pelago_memory::{Cells, Word};
 
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
+use crate::joint::Parts;
 use crate::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
@@ -159,5 +160,5 @@ impl<'c> Ordered<'c> {
 /// A contiguous move.
 fn moving(from: End, to: End, bytes: u64, by_size: bool) -> Task {
     let shape = Shape::contiguous(bytes);
-    Move { from, to, from_shape: shape, to_shape: shape, by_size }.into()
+    Move { from, to, from_shape: shape, to_shape: shape, by_size, parts: Parts::Whole }.into()
 }

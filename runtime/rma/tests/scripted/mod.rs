@@ -6,7 +6,7 @@ use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
-    PostError, RegisterError, Token, Transport, Woken,
+    PostError, Rail, RegisterError, Token, Transport, Woken,
 };
 use pelago_rma::{Parts, World};
 
@@ -19,7 +19,7 @@ pub(crate) const SPINS: u32 = 1000;
 /// What a transport was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// An operation that it accepted; its endpoint is the number of the rank.
+    /// An operation that it accepted; its endpoint is the number of the rank, and ten or twenty more by the rail that was named.
     Post(u32),
     Fence(u32),
 }
@@ -63,6 +63,21 @@ pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
     (World::new(parts).unwrap(), script)
 }
 
+/// Two, of which the second is three times as fast.
+const RAILS: [Capabilities; 2] = {
+    let slow = Capabilities {
+        name: "scripted",
+        write_bytes_max: 64,
+        latency: Duration::from_nanoseconds(1),
+        bytes_per_second: 1e9,
+        atomics_by_agent: false,
+    };
+    [slow, Capabilities { bytes_per_second: 3e9, ..slow }]
+};
+
+/// No rail that is named leads to this rank.
+pub(crate) const ALONE: Rank = Rank::new(2);
+
 struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
@@ -73,14 +88,19 @@ impl Scripted {
 
 impl Transport for Scripted {
     fn capabilities(&self) -> &Capabilities {
-        const CAPABILITIES: Capabilities = Capabilities {
-            name: "scripted",
-            write_bytes_max: 64,
-            latency: Duration::from_nanoseconds(1),
-            bytes_per_second: 1e9,
-            atomics_by_agent: false,
-        };
-        const { &CAPABILITIES }
+        const { &RAILS[0] }
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &RAILS
+    }
+
+    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+        rail.number() < RAILS.len() && peer != ALONE
+    }
+
+    fn connect_by(&mut self, rail: Rail, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
+        Ok(Endpoint(10 * (rail.number() as u32 + 1) + peer.number()))
     }
 
     fn address(&self) -> Address {

@@ -1,5 +1,5 @@
 //! Jobs of several ranks in one process, a thread each, on several platforms: where every heap is mapped, where a transport leads to
-//! everything but a rank's own memory, and where there is both.
+//! everything but a rank's own memory, where there is both, and where there are two such transports.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -33,8 +33,12 @@ pub(crate) enum Platform {
     Unruly,
     /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
     Rails,
+    /// By either of two transports that refuse, delay and reorder what they may, each by itself: several times as slow.
+    #[allow(dead_code)]
+    Networks,
 }
 
+/// Those on which every test runs.
 pub(crate) const PLATFORMS: [Platform; 4] = [Platform::Mapped, Platform::Remote, Platform::Unruly, Platform::Rails];
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
@@ -75,6 +79,11 @@ pub(crate) fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &
                 Platform::Mapped | Platform::Remote => Box::new(end),
                 Platform::Unruly => Box::new(Fault::new(end, addresses, faults)),
                 Platform::Rails => Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address)),
+                Platform::Networks => {
+                    let other = Faults { seed: !seed, full_per_mille: 100, delay_per_mille: 600, lose: None };
+                    let near = Fault::new(near, addresses, other);
+                    Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address))
+                }
             };
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
             let (body, meeting) = (&body, meeting.clone());

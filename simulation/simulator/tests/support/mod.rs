@@ -26,6 +26,34 @@ pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settin
     }
 }
 
+/// So many ranks, one on each node, of the machine of paper D with a network for each of `rails`, which says in lines of `key = value` where it differs;
+/// the first is taken where none is named.
+pub(crate) fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
+    settings_of(ranks, rails, "first")
+}
+
+/// The same, where the machine chooses as is said.
+pub(crate) fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings {
+    let (head, rail) = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap();
+    let key = |line: &str| line.split_once(" = ").map_or("", |(key, _)| key).to_owned();
+    let rail = |differs: &&str| {
+        let same = rail.lines().filter(|line| key(line).is_empty() || differs.lines().all(|other| key(other) != key(line)));
+        let with = |line: &str| {
+            // Each in its section, behind the first line of that.
+            let section = |other: &str| match key(other).as_str() {
+                "group" => "count",
+                "gb_per_s" => "[rail.link]",
+                _ => "[rail.nic]",
+            };
+            let more = differs.lines().filter(|other| line.starts_with(section(other)));
+            std::iter::once(line).chain(more).collect::<Vec<_>>().join("\n")
+        };
+        format!("[[rail]]\n{}\n", same.map(with).collect::<Vec<_>>().join("\n"))
+    };
+    let rails: String = rails.iter().map(rail).collect();
+    settings_on(Machine::parse(&format!("choice = \"{choice}\"\n{head}{rails}")).unwrap(), ranks, 1)
+}
+
 /// Runs `body` as every rank of a job.
 pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
     simulate(settings, |parts| {

@@ -3,6 +3,7 @@
 
 use pelago_base::Rank;
 use pelago_halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
+use pelago_rma::Rail;
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
@@ -11,6 +12,9 @@ use crate::random::Random;
 /// A cell: the exchange above, the field, and the number of the cell in the whole array.
 const EXCHANGE_SHIFT: u32 = 48;
 const FIELD_SHIFT: u32 = 40;
+
+/// Cells of a row at most, beside those that it needs: some rows are long enough to go in parts.
+const COLUMNS_MAX: u64 = 2000;
 
 /// What a cell holds that no exchange is to write, beside the exchange.
 const POISON: u64 = 1 << 63;
@@ -47,6 +51,16 @@ impl Halos {
         let route = (!route).then(|| *random.pick(&[Route::Direct, Route::Forwarded]));
         let settings = Settings { methods: [method; DIMENSIONS_MAX], route, ..Settings::new(halo) };
         Self { seed: random.draw(), parts, periodic, cells, widths, settings, exchanges: random.within(2, 12) }
+    }
+
+    /// The same with long borders, by rails of the seed's choice.
+    pub(super) fn by_rails(random: &mut Random, size: u32) -> Self {
+        let halos = Self::new(random, size);
+        let [rows, columns] = halos.cells;
+        let more = random.below(COLUMNS_MAX);
+        let mut rail = |_| Rail::new(random.below(4) as usize).filter(|rail| rail.number() < 3);
+        let rails = std::array::from_fn(&mut rail);
+        Self { cells: [rows, columns + more as usize], settings: Settings { rails, ..halos.settings }, ..halos }
     }
 
     fn arrays(&self) -> Vec<Array<2>> {

@@ -12,6 +12,7 @@ mod copies;
 mod halos;
 mod locks;
 mod mailboxes;
+mod rails;
 mod ring;
 
 use pelago_base::{Duration, Rank, Team};
@@ -44,11 +45,13 @@ pub enum Program {
     Channels,
     /// They exchange the halos of distributed arrays.
     Halos,
+    /// They put by one network, another or both at once, each behind what it is to come behind, and exchange halos so.
+    Rails,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Ring,
         Self::Barriers,
         Self::Atomics,
@@ -59,9 +62,10 @@ impl Program {
         Self::Mailboxes,
         Self::Channels,
         Self::Halos,
+        Self::Rails,
     ];
 
-    /// How many of them, the first, use operations alone; the others use what stands on them.
+    /// How many of them, the first, use operations alone; the others use what stands on them, but for the last, which needs two networks.
     pub const OPERATIONS: usize = 7;
 
     /// What it is called.
@@ -77,6 +81,7 @@ impl Program {
             Self::Mailboxes => "mailboxes",
             Self::Channels => "channels",
             Self::Halos => "halos",
+            Self::Rails => "rails",
         }
     }
 
@@ -93,6 +98,7 @@ impl Program {
             Self::Mailboxes => Box::new(mailboxes::Mailboxes::new(random, size)),
             Self::Channels => Box::new(channels::Channels::new(random)),
             Self::Halos => Box::new(halos::Halos::new(random, size)),
+            Self::Rails => Box::new(rails::Rails::new(random, size)),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u6
             renew(&mut block, round);
         }
         let nanoseconds = match (side, &limit) {
-            (Side::Library, _) => stage.send(|| Ok(stage.world.put(to, &block)?.wait()?))?,
+            (Side::Library, _) => stage.send_awaited(to, || Ok(stage.world.put(to, &block)?.wait()?))?,
             (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
                 raw.write(&block);
                 Ok(())
@@ -62,7 +62,7 @@ pub(super) fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u6
             _ => fill(memory.local(), round),
         })?;
         let nanoseconds = match (side, &limit) {
-            (Side::Library, _) => stage.send(|| Ok(stage.world.get_into(from, &mut block)?))?,
+            (Side::Library, _) => stage.send_awaited(from, || Ok(stage.world.get_into(from, &mut block)?))?,
             (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
                 raw.read(&mut block);
                 Ok(())

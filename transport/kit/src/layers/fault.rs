@@ -1,6 +1,6 @@
 //! Making a transport behave as badly as its contract allows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transport};
@@ -27,6 +27,15 @@ pub struct Faults {
     pub lose: Option<(Rank, u64)>,
 }
 
+/// How operations by one rail are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// How many of 1000.
+    pub delay_per_mille: u32,
+    /// For how long at most.
+    pub delay_max: Duration,
+}
+
 /// A transport that refuses, delays, reorders and loses, within what the contract allows.
 ///
 /// An operation is held back before the transport inside sees it, so its effect is late as well as its completion. Fences are kept
@@ -38,6 +47,9 @@ pub struct Fault<T> {
     random: Random,
     now: Instant,
     connected: BTreeSet<Endpoint>,
+    /// Of each rail that is named, if they differ, and the endpoints there.
+    manners: Vec<Manner>,
+    by_rail: BTreeMap<Endpoint, Manner>,
     accepted: u64,
     /// In order of posting.
     held: Vec<Held>,
@@ -64,12 +76,20 @@ impl<T: Transport> Fault<T> {
             random: Random::new(faults.seed),
             now: Instant::ZERO,
             connected: BTreeSet::new(),
+            manners: Vec::new(),
+            by_rail: BTreeMap::new(),
             accepted: 0,
             held: Vec::new(),
             endangered: Vec::new(),
             failed: Vec::new(),
             refused: false,
         }
+    }
+
+    /// Holds back what goes by rails that are named as these say, by their numbers; all else as the faults say.
+    #[must_use]
+    pub fn by_rail(self, manners: Vec<Manner>) -> Self {
+        Self { manners, ..self }
     }
 
     /// The transport inside.
@@ -80,8 +100,10 @@ impl<T: Transport> Fault<T> {
     /// Takes or holds back an operation that `post` found in order.
     fn accept(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         let fenced = self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
-        if self.random.chance(self.faults.delay_per_mille) || fenced {
-            let delay = Duration::from_picoseconds(1 + self.random.below(DELAY_MAX.as_picoseconds()));
+        let all = Manner { delay_per_mille: self.faults.delay_per_mille, delay_max: DELAY_MAX };
+        let Manner { delay_per_mille, delay_max } = self.by_rail.get(&to).copied().unwrap_or(all);
+        if self.random.chance(delay_per_mille) || fenced {
+            let delay = Duration::from_picoseconds(1 + self.random.below(delay_max.as_picoseconds().max(1)));
             self.held.push(Held::Operation { to, operation: Captured::new(operation), token, due: self.now + delay });
             return Ok(());
         }
@@ -170,6 +192,9 @@ impl<T: Transport> Transport for Fault<T> {
     fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect_by(rail, peer, address)?;
         self.connected.insert(endpoint);
+        if let Some(&manner) = self.manners.get(rail.number()) {
+            self.by_rail.insert(endpoint, manner);
+        }
         Ok(endpoint)
     }
 

@@ -94,6 +94,6 @@ mod split;
 mod trace;
 
 pub use count::Count;
-pub use fault::{Fault, Faults};
+pub use fault::{Fault, Faults, Manner};
 pub use split::Split;
 pub use trace::Trace;

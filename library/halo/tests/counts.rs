@@ -1,0 +1,121 @@
+//! How often the processor copies the cells of an exchange, and how often a rank sleeps and is woken for it: in virtual time, where both are exact.
+
+#[path = "../../../simulation/simulator/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelago_base::{Duration, Instant};
+use pelago_halo::{Field, Method, Nodes, Plan, Settings, Template};
+use pelago_platform::{Fault, Park, Woken};
+use pelago_rma::{Rail, Result, World};
+use pelago_simulator::simulate;
+
+const EXCHANGES: u64 = 20;
+
+/// Waits as another does, and counts.
+struct Counting {
+    inner: Arc<dyn Park>,
+    sleeps: Arc<AtomicU64>,
+    /// Bytes gathered into one piece or scattered from it, and how often.
+    gathered: Arc<[AtomicU64; 2]>,
+}
+
+impl Park for Counting {
+    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
+        self.inner.park(until, ready)
+    }
+
+    fn gather(&self, bytes: u64) {
+        self.gathered[0].fetch_add(bytes, Ordering::Relaxed);
+        self.gathered[1].fetch_add(1, Ordering::Relaxed);
+        self.inner.gather(bytes);
+    }
+
+    fn spins(&self) -> u32 {
+        self.inner.spins()
+    }
+
+    fn yields(&self) -> u32 {
+        self.inner.yields()
+    }
+
+    fn give_way(&self) {
+        self.inner.give_way();
+    }
+
+    fn compute(&self, duration: Duration) {
+        self.inner.compute(duration);
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.inner.is_crowded()
+    }
+
+    fn join(&self) {
+        self.inner.join();
+    }
+
+    fn leave(&self) {
+        self.inner.leave();
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.inner.fault()
+    }
+}
+
+/// Of all exchanges: bytes that the processor has gathered or scattered, how often, and how often the rank has slept; on each rank of a ring of
+/// four, which has two neighbours.
+fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
+    let job = support::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);
+    let outcome = simulate(&job, |mut parts| -> Result<[u64; 3]> {
+        let (sleeps, gathered) = (Arc::new(AtomicU64::new(0)), Arc::new([const { AtomicU64::new(0) }; 2]));
+        parts.park = Arc::new(Counting { inner: parts.park, sleeps: sleeps.clone(), gathered: gathered.clone() });
+        let world = World::new(*parts)?;
+        let nodes = Nodes::new([4, 1], [true, false]).unwrap();
+        let array = Template::new([8, cells], nodes).unwrap().array().shadow([[1, 1], [0, 0]]).unwrap();
+        let counted = {
+            let mut fields: Vec<_> = (0..fields).map(|_| Field::<f64, 2>::new(&world, &array)).collect::<Result<_>>()?;
+            let mut plan = Plan::build(&world, &mut fields, settings)?;
+            plan.reflect(&mut fields)?;
+            world.barrier()?;
+            let counted = || [&gathered[0], &gathered[1], &sleeps].map(|count| count.load(Ordering::Relaxed));
+            let before = counted();
+            (0..EXCHANGES).try_for_each(|_| plan.reflect(&mut fields))?;
+            let after = counted();
+            world.barrier()?;
+            std::array::from_fn(|index| after[index] - before[index])
+        };
+        world.finish()?;
+        Ok(counted)
+    });
+    outcome.unwrap().results.into_iter().map(|result| result.unwrap().unwrap()).collect()
+}
+
+/// Packed, each border is copied once where it leaves and once where it comes, all fields in one go; else never. A rank is woken at most once for each
+/// message that comes and once for each of its own that has gone: data, a flag, and leave if it is not packed.
+#[test]
+fn an_exchange_copies_and_sleeps_as_often_as_it_must() {
+    let by = |method, number| Settings::default().with_method(method).with_rail(Rail::new(number).unwrap());
+    for (method, rail) in Method::ALL.into_iter().flat_map(|method| [0, 2].map(|rail| (method, rail))) {
+        for (fields, cells) in [(1, 100), (3, 100), (1, 5000), (3, 5000)] {
+            // By all rails at once what is long goes in two parts: a field, or all of them if they are packed.
+            let parts = if rail == 2 && cells == 5000 { 2 } else { 1 };
+            let (copies, messages) = match method {
+                Method::Packed => (2, parts + 1),
+                Method::Direct | Method::Fetched => (0, fields as u64 * parts + 2),
+            };
+            for [bytes, times, slept] in counts(&by(method, rail), fields, cells) {
+                let expected = 2 * EXCHANGES * copies;
+                let what = format!("{method} by {rail}, {fields} of {cells}");
+                assert_eq!((times, bytes), (expected, expected * (fields * cells * 8) as u64), "{what}");
+                // The last of an exchange may be seen in the next.
+                assert!(slept <= 2 * (EXCHANGES + 1) * 2 * messages, "{what}: {slept} sleeps");
+            }
+        }
+    }
+}

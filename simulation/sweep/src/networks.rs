@@ -1,0 +1,73 @@
+//! A machine with two networks, each unruly in its own way.
+
+use pelago_base::Duration;
+use pelago_kit::Manner;
+use pelago_netsim::{Machine, MachineError};
+
+use crate::random::Random;
+
+/// Packets of a thousand that a network loses at most; its adapters send them again.
+const LOSS_MAX: u64 = 20;
+
+/// Operations of a thousand that are held back at most, and for how long at most.
+const DELAY_CHANCE_MAX: u64 = 600;
+const DELAY_MAX_NS: u64 = 300_000;
+
+/// How long an adapter takes to begin at most.
+const OVERHEAD_MAX_NS: u64 = 50_000;
+
+/// After how long an adapter sends again what was lost, at least: longer than the slowest network takes for what the others have under way.
+const TIMEOUT_MIN_NS: u64 = 4_000_000;
+
+/// Megabytes per second of a network.
+const RATE_MIN: u64 = 100;
+const RATE_MAX: u64 = 8_000;
+
+/// Two networks, and what goes wrong on each.
+#[derive(Clone, Debug)]
+pub struct Networks {
+    /// The machine, as a description.
+    pub(crate) machine: String,
+    /// How operations on each are held back, so that others overtake them.
+    pub(crate) manners: Vec<Manner>,
+    /// Posts of a thousand that are refused.
+    pub(crate) refused: u32,
+}
+
+impl Networks {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        let choice = *random.pick(&["first", "entity"]);
+        let rails = [false, true].map(|is_second| rail(random, is_second));
+        let machine = format!("name = \"two-networks\"\nchoice = \"{choice}\"\n[node]\n{}", rails.concat());
+        let mut manner = |_| Manner {
+            delay_per_mille: if random.one_in(4) { 0 } else { random.below(DELAY_CHANCE_MAX + 1) as u32 },
+            delay_max: Duration::from_nanoseconds(random.spread(DELAY_MAX_NS)),
+        };
+        let manners = (0..2).map(&mut manner).collect();
+        Self { machine, manners, refused: if random.one_in(2) { 0 } else { random.below(300) as u32 } }
+    }
+
+    pub(crate) fn parsed(&self) -> Result<Machine, MachineError> {
+        Machine::parse(&self.machine)
+    }
+}
+
+/// A network; the second may lead to neighbours only.
+fn rail(random: &mut Random, is_second: bool) -> String {
+    let group = if is_second && random.one_in(4) { "group = 2\n" } else { "" };
+    let mut rate = || random.spread(RATE_MAX).max(RATE_MIN) as f64 / 1e3;
+    let [read, write, link] = [rate(), rate(), rate()];
+    let (overhead, gap) = (random.spread(OVERHEAD_MAX_NS), random.spread(1000));
+    let (packet, timeout) = (random.pick(&[256, 1024, 2048]), random.within(TIMEOUT_MIN_NS, 2 * TIMEOUT_MIN_NS));
+    let loss = if random.one_in(2) { 0.0 } else { random.below(LOSS_MAX + 1) as f64 / 1e3 };
+    format!(
+        "[[rail]]\ncount = 1\nkind = \"infiniband-rc\"\n{group}\
+         [rail.nic]\noverhead_ns = {overhead}.0\ngap_ns = {gap}.0\nread_gb_per_s = {read:?}\nwrite_gb_per_s = {write:?}\n\
+         packet_bytes = {packet}\nheader_bytes = 30\ncontrol_bytes = 30\n\
+         [rail.reliability]\ntimeout_ns = {timeout}.0\nretries = 255\n\
+         [rail.link]\ngb_per_s = {link:?}\ncable_ns = 1.0\nloss = {loss:?}\n\
+         [rail.router]\nrouting_ns = 4.0\nvc_allocation_ns = 4.0\nswitch_allocation_ns = 4.0\nswitch_ns = 128.0\n\
+         vcs = 1\nbuffer_bytes = 16384\n\
+         [rail.topology]\ntype = \"star\"\n"
+    )
+}

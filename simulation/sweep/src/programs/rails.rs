@@ -1,0 +1,122 @@
+//! Each puts to its right neighbour by one network, another or both at once, and a flag behind that by any of them; and they exchange halos so.
+//! Whoever sees the flag finds all that it is behind.
+
+use pelago_rma::{Handle, Ordered, Rail};
+
+use super::halos::Halos;
+use super::{Act, Memory, Trouble, demand};
+use crate::crew::Crew;
+use crate::random::{Random, stamp};
+
+/// Bytes that are put at most: some more than what goes in parts.
+const BYTES_MAX: usize = 20_000;
+
+/// The word by which a rank learns that all is there.
+const FLAG: usize = 0;
+
+pub(super) struct Rails {
+    seed: u64,
+    rounds: u64,
+    halos: Halos,
+}
+
+/// What a rank does in a round.
+struct Turn {
+    bytes: usize,
+    /// By which rail the data go first, then once more, and then the flag; none is as is best.
+    rails: [Option<Rail>; 3],
+    order: Order,
+}
+
+/// What has the flag come behind the data.
+#[derive(Clone, Copy)]
+enum Order {
+    After,
+    AfterAll,
+    /// By the rail of the data, unless they went by all.
+    Fence,
+    Completion,
+}
+
+impl Rails {
+    pub(super) fn new(random: &mut Random, size: u32) -> Self {
+        Self { seed: random.draw(), rounds: random.within(1, 12), halos: Halos::by_rails(random, size) }
+    }
+
+    fn turn(&self, position: u32, round: u64) -> Turn {
+        let mut random = Random::of(self.seed, u64::from(position) << 32 | round);
+        let bytes = random.spread(BYTES_MAX as u64) as usize;
+        let rails = [(); 3].map(|()| Rail::new(random.below(4) as usize).filter(|rail| rail.number() < 3));
+        let order = *random.pick(&[Order::After, Order::AfterAll, Order::Fence, Order::Completion]);
+        Turn { bytes, rails, order }
+    }
+
+    fn content(&self, position: u32, round: u64, bytes: usize) -> Vec<u8> {
+        let stamp = stamp(self.seed, [position.into(), round, 1]).to_le_bytes();
+        (0..bytes).map(|index| stamp[index % 8] ^ (index / 8) as u8).collect()
+    }
+
+    /// Puts what is wrong, then behind it what is right, then behind that the flag.
+    fn put(&self, crew: &Crew<'_>, round: u64) -> Result<(), Trouble> {
+        let (world, me, right) = (crew.world(), crew.position(), (crew.position() + 1) % crew.size());
+        let Turn { bytes, rails, order } = self.turn(me, round);
+        let (data, flag) = (crew.byte(right, 0), crew.word(right, FLAG));
+        let neighbour = world.ranks().nth(right as usize).unwrap_or(world.rank());
+        let [first, second, last] = rails.map(|rail| rail.filter(|&rail| world.reaches(rail, neighbour)));
+        let wrong = by(world.after(&Handle::done()), first).put(data, &self.content(me, round + self.rounds, bytes))?;
+        let right = by(world.after(&wrong), second).put(data, &self.content(me, round, bytes))?;
+        crew.pause();
+        let last = match order {
+            Order::Fence if second != world.all_rails() => second,
+            _ => last,
+        };
+        let ordered = match order {
+            Order::After => world.after(&right),
+            Order::AfterAll => world.after_all(),
+            Order::Fence => {
+                world.fence()?;
+                world.after(&Handle::done())
+            }
+            Order::Completion => {
+                right.wait()?;
+                world.after(&Handle::done())
+            }
+        };
+        by(ordered, last).put(flag, &[round])?;
+        Ok(())
+    }
+
+    fn check(&self, crew: &Crew<'_>, round: u64) -> Result<(), Trouble> {
+        let left = (crew.position() + crew.size() - 1) % crew.size();
+        crew.await_word(FLAG, |seen| seen == round)?;
+        let expected = self.content(left, round, self.turn(left, round).bytes);
+        let found = crew.content();
+        let wrong = expected.iter().zip(&found).position(|(expected, found)| expected != found);
+        demand!(wrong.is_none(), "byte {wrong:?} of {} came later than the flag of round {round}", expected.len());
+        Ok(())
+    }
+}
+
+/// The same by a rail, if there is one.
+fn by(ordered: Ordered<'_>, rail: Option<Rail>) -> Ordered<'_> {
+    match rail {
+        None => ordered,
+        Some(rail) => ordered.on(rail),
+    }
+}
+
+impl Act for Rails {
+    fn memory(&self) -> Memory {
+        Memory { words: FLAG + 1, bytes: BYTES_MAX }
+    }
+
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
+        for round in 1..=self.rounds {
+            self.put(crew, round)?;
+            crew.pause();
+            self.check(crew, round)?;
+            crew.meet(None)?;
+        }
+        self.halos.play(crew)
+    }
+}
