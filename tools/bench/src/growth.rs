@@ -5,10 +5,10 @@
 use pelago::{AddressLayout, GlobalPtr, Rank, SegmentId};
 
 use crate::error::{Error, Result, check};
-use crate::measure::memory::Usage;
+use crate::measure::memory::taken_bytes;
 
 /// Joins the job, writes, reads and counts up the first word of `peers` ranks from `first` on, says on standard output how much memory
-/// only this process has then, in bytes, and exits without waiting for anybody.
+/// it has taken for itself, in bytes, and exits without waiting for anybody.
 ///
 /// `heap_bytes` is the size of the job's heaps.
 ///
@@ -25,7 +25,7 @@ pub fn talk(heap_bytes: u64, first: u32, peers: u32) -> Result<()> {
             check("a word that was got", world.get(word)?, number)?;
             check("a word that was fetched", world.fetch_add(word, 1)?.wait()?, number)?;
         }
-        println!("{}", Usage::now()?.private_bytes);
+        println!("{}", taken_bytes()?);
         std::process::exit(0)
     })
 }
