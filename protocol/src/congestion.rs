@@ -18,6 +18,12 @@ const DATAGRAMS_MIN: u64 = 2;
 /// How far ahead of its pace a sender may be, besides a quarter of a round trip: what a timer cannot tell apart.
 const AHEAD: Duration = Duration::from_microseconds(50);
 
+/// A longer round trip has no slower pace.
+const ROUND_TRIP_NANOSECONDS_MAX: u64 = u32::MAX as u64;
+
+const _: () =
+    assert!(ROUND_TRIP_NANOSECONDS_MAX.checked_mul(800 << 16).is_some(), "the pace of the largest datagram is a number");
+
 /// The window and the pace of one peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Congestion {
@@ -50,8 +56,8 @@ impl Congestion {
     /// `bytes` bytes leave. While the round trip is not known, and so zero, only the window holds them up.
     pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u64, round_trip: Duration) {
         // A quarter faster than the window would leave by itself, so that the window is what limits.
-        let pace = u128::from(round_trip.as_picoseconds()) * u128::from(bytes) * 4 / (5 * u128::from(self.window));
-        self.next = self.next.max(now) + Duration::from_picoseconds(pace as u64);
+        let pace = round_trip.as_nanoseconds().min(ROUND_TRIP_NANOSECONDS_MAX) * bytes * 800 / self.window;
+        self.next = self.next.max(now) + Duration::from_picoseconds(pace);
     }
 
     /// `bytes` bytes that were sent by transmission `transmission` have arrived.

@@ -8,8 +8,8 @@ use pelago_base::{
 
 use crate::memory::{Local, Memory};
 use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
-use crate::peer::Peer;
-use crate::receiver::{Owed, Verdict};
+use crate::peer::{Peer, question_pause};
+use crate::receiver::{ACKNOWLEDGE_WITHIN, Owed, Verdict};
 use crate::seal::{Key, Seal};
 use crate::sender::{Piece, Sent, Spare};
 use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
@@ -145,6 +145,8 @@ pub struct Transmit {
     pub peer: PeerIndex,
     /// How long it is.
     pub bytes: usize,
+    /// Whether there may be more for this peer.
+    pub more: bool,
 }
 
 /// One rank's end of all its conversations. Drive it like this:
@@ -171,7 +173,10 @@ pub struct Endpoint {
     pub(crate) transmissions: u64,
     /// Datagrams to the peer at the front of the queue, one after another.
     pub(crate) burst: u32,
+    /// No later than the earliest deadline of a peer.
     due: Instant,
+    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
+    soonest: Duration,
     pub(crate) spare: Spare,
     /// Bytes of frames that are kept.
     pub(crate) kept_bytes: usize,
@@ -208,6 +213,7 @@ impl Endpoint {
             transmissions: 0,
             burst: 0,
             due: NEVER,
+            soonest: ACKNOWLEDGE_WITHIN.min(question_pause(config.failure_limit)),
             spare: Spare::default(),
             kept_bytes: 0,
             sharing: Sharing::default(),
@@ -315,7 +321,7 @@ impl Endpoint {
         while let Some(&index) = self.active.get(position) {
             self.look(now, index);
             if self.peers[index as usize].active.is_some() {
-                self.note_deadline(now, index);
+                self.due = self.due.min(self.deadline(now, index));
                 position += 1;
             } else if self.active.get(position) == Some(&index) {
                 self.active.swap_remove(position);
@@ -411,8 +417,16 @@ impl Endpoint {
     }
 
     /// Remembers when a peer wants to be looked at.
+    /// Something happened to a peer, which may want to be looked at sooner. What happened to it before has been noted.
     pub(crate) fn note_deadline(&mut self, now: Instant, index: u32) {
-        self.due = self.due.min(self.peers[index as usize].deadline(now, self.config.failure_limit));
+        let is_paced = || self.peers[index as usize].active.as_ref().is_some_and(|active| active.sender.has_new());
+        if self.due > now + self.soonest || is_paced() {
+            self.due = self.due.min(self.deadline(now, index));
+        }
+    }
+
+    fn deadline(&self, now: Instant, index: u32) -> Instant {
+        self.peers[index as usize].deadline(now, self.config.failure_limit)
     }
 
     /// How many bytes one peer may have on their way to this rank.

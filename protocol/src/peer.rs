@@ -131,9 +131,13 @@ impl Peer {
     /// When to ask whether the peer is there: while it owes an answer and nothing else passes.
     pub(crate) fn question_at(&self, failure_limit: Duration) -> Option<Instant> {
         let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
-        let pause = Duration::from_picoseconds(failure_limit.as_picoseconds() / QUESTIONS);
-        Some(self.heard.max(active.used) + pause)
+        Some(self.heard.max(active.used) + question_pause(failure_limit))
     }
+}
+
+/// Between two questions whether a peer is there.
+pub(crate) fn question_pause(failure_limit: Duration) -> Duration {
+    Duration::from_picoseconds(failure_limit.as_picoseconds() / QUESTIONS)
 }
 
 impl Active {

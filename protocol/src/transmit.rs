@@ -27,13 +27,12 @@ impl Endpoint {
                 && let Some(transmit) = self.transmit(now, index, memory, buffer, true)
             {
                 self.burst += 1;
+                if !transmit.more {
+                    self.end_turn(index);
+                }
                 return Some(transmit);
             }
-            self.queue.pop_front();
-            self.burst = 0;
-            if let Some(active) = &mut self.peers[index as usize].active {
-                active.queued = false;
-            }
+            self.end_turn(index);
             // After its turn, a peer with more to send waits behind the others; without room for more, for an acknowledgement or its pace.
             if self.may_send(now, index) {
                 self.enqueue(index);
@@ -50,6 +49,15 @@ impl Endpoint {
             }
         }
         None
+    }
+
+    /// The peer at the front of the queue makes room for the others.
+    fn end_turn(&mut self, index: u32) {
+        self.queue.pop_front();
+        self.burst = 0;
+        if let Some(active) = &mut self.peers[index as usize].active {
+            active.queued = false;
+        }
     }
 
     /// Whether there may be something to send or to tell.
@@ -101,7 +109,9 @@ impl Endpoint {
     }
 
     fn transmitted(&self, index: u32, bytes: usize) -> Transmit {
-        Transmit { to: self.peers[index as usize].rank, peer: PeerIndex(index), bytes }
+        let peer = &self.peers[index as usize];
+        let more = peer.active.as_ref().is_some_and(|active| active.sender.has_work());
+        Transmit { to: peer.rank, peer: PeerIndex(index), bytes, more }
     }
 
     /// A new datagram with what waits; `None` if nothing does after all.

@@ -78,7 +78,9 @@ impl Record {
 /// What operations brought that have ended.
 #[derive(Default)]
 pub(crate) struct Outcomes {
-    /// Those that somebody will come for. It is never walked through, so that its order does not matter.
+    /// Those that somebody will come for: the last, for which somebody often comes at once, and those before. These are never walked
+    /// through, so that their order does not matter.
+    last: Option<(u64, Outcome)>,
     kept: HashMap<u64, Outcome, BuildHasherDefault<Spread>>,
     failures: VecDeque<Failed>,
 }
@@ -120,12 +122,17 @@ struct Failed {
 impl Outcomes {
     /// Keeps an outcome until `take`.
     pub(crate) fn keep(&mut self, id: u64, outcome: Outcome) {
-        self.kept.insert(id, outcome);
+        if let Some((id, outcome)) = self.last.replace((id, outcome)) {
+            self.kept.insert(id, outcome);
+        }
     }
 
     /// The outcome of an operation that was kept.
     pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
-        self.kept.remove(&id)
+        match self.last.take_if(|(last, _)| *last == id) {
+            Some((_, outcome)) => Some(outcome),
+            None => self.kept.remove(&id),
+        }
     }
 
     /// Remembers how an operation failed that nobody will come for; the oldest failure is forgotten.
@@ -138,7 +145,8 @@ impl Outcomes {
 
     /// How an operation ended, which counts as told from now on.
     pub(crate) fn tell(&mut self, id: u64) -> Result<(), Failure> {
-        if let Some(outcome) = self.kept.get(&id) {
+        let last = self.last.as_ref().filter(|(last, _)| *last == id).map(|(_, outcome)| outcome);
+        if let Some(outcome) = last.or_else(|| self.kept.get(&id)) {
             return outcome.failure.map_or(Ok(()), Err);
         }
         self.failures.iter_mut().find(|failed| failed.id == id).map_or(Ok(()), |failed| {

@@ -21,6 +21,13 @@ pub(crate) enum Task {
         /// To where.
         to: GlobalAddress,
     },
+    /// Fetch bytes.
+    Get {
+        /// From where.
+        from: GlobalAddress,
+        /// As many as it holds.
+        into: Buffer,
+    },
     /// Work on a word.
     Atomic {
         /// Which.
@@ -98,6 +105,10 @@ impl Task {
             Self::Put { from, to } if from.bytes() as u64 >= PARTED_BYTES_MIN => {
                 Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64).parted(joint, rails)
             }
+            Self::Get { from, into } if into.bytes() as u64 >= PARTED_BYTES_MIN => {
+                let bytes = into.bytes() as u64;
+                Self::contiguous(End::Global(from), End::Buffer(into), bytes).parted(joint, rails)
+            }
             whole => whole,
         }
     }
@@ -114,6 +125,7 @@ impl Task {
             Self::Move(moving) if let Parts::Cut(parts) = &moving.parts => parts.len() as u64,
             Self::Move(moving) => moving.from_shape.blocks(),
             Self::Put { from, .. } => u64::from(from.bytes() > 0),
+            Self::Get { into, .. } => u64::from(into.bytes() > 0),
             Self::Atomic { .. } => 1,
         }
     }
@@ -122,6 +134,7 @@ impl Task {
     pub(crate) fn captured(&self) -> usize {
         match self {
             Self::Move(moving) => moving.buffer().map_or(0, Buffer::bytes),
+            Self::Get { into, .. } => into.bytes(),
             Self::Put { .. } | Self::Atomic { .. } => 0,
         }
     }
@@ -143,7 +156,7 @@ impl Task {
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
         let is_aligned = match self {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
-            Self::Move(_) | Self::Put { .. } => true,
+            Self::Move(_) | Self::Put { .. } | Self::Get { .. } => true,
         };
         is_aligned && !self.brings() && !self.is_parted() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
@@ -152,7 +165,7 @@ impl Task {
     fn brings(&self) -> bool {
         match self {
             Self::Move(moving) => matches!(moving.to, End::Own(_)),
-            Self::Put { .. } => false,
+            Self::Put { .. } | Self::Get { .. } => false,
             Self::Atomic { into, .. } => into.is_some(),
         }
     }
@@ -173,6 +186,11 @@ impl Task {
                 ring(reach, *to);
                 Some(0)
             }
+            Self::Get { from, into } => {
+                let source = reach.cells(*from, into.bytes() as u64)?;
+                into.cells().copy_from(source);
+                Some(0)
+            }
             Self::Atomic { at, width, operator, operand, .. } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
                 ring(reach, *at);
@@ -187,6 +205,7 @@ impl Task {
         match self {
             Self::Move(moving) => moving.piece(index),
             Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to, None),
+            Self::Get { from, into } => (Piece::Bytes(Operation::Get { from: *from, to: into.lend() }), *from, None),
             Self::Atomic { at, width, operator, operand, .. } => {
                 (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at, None)
             }
@@ -195,22 +214,28 @@ impl Task {
 
     /// Makes the buffer ready for `piece`: from now on it is the transport's.
     pub(crate) fn lend(&mut self) {
-        if let Self::Move(moving) = self
-            && !moving.by_size
-            && let Some(buffer) = moving.buffer_mut()
-        {
+        let buffer = match self {
+            Self::Move(moving) if !moving.by_size => moving.buffer_mut(),
+            Self::Get { into, .. } => Some(into),
+            _ => None,
+        };
+        if let Some(buffer) = buffer {
             let _for_the_transport = buffer.lend();
         }
     }
 
     /// The buffer, when the transport has completed everything that it was given it for.
     pub(crate) fn into_buffer(self) -> Option<Buffer> {
-        let Self::Move(mut moving) = self else { return None };
-        if let Some(buffer) = moving.buffer_mut() {
-            buffer.reclaim();
-        }
-        let Move { from, to, .. } = *moving;
-        [from, to].into_iter().find_map(End::into_buffer)
+        let mut buffer = match self {
+            Self::Move(moving) => {
+                let Move { from, to, .. } = *moving;
+                [from, to].into_iter().find_map(End::into_buffer)?
+            }
+            Self::Get { into, .. } => into,
+            Self::Put { .. } | Self::Atomic { .. } => return None,
+        };
+        buffer.reclaim();
+        Some(buffer)
     }
 
     /// The end whose owner it is posted to.
@@ -218,6 +243,7 @@ impl Task {
         match self {
             Self::Move(moving) => moving.source().or(moving.destination()).expect("a move has a global end"),
             Self::Put { from, to } => Span { address: *to, bytes: from.bytes() as u64 },
+            Self::Get { from, into } => Span { address: *from, bytes: into.bytes() as u64 },
             Self::Atomic { at, width, .. } => Span { address: *at, bytes: width.bytes() },
         }
     }
@@ -226,7 +252,7 @@ impl Task {
     fn other(&self) -> Option<Span> {
         match self {
             Self::Move(moving) => moving.source().and(moving.destination()),
-            Self::Put { .. } | Self::Atomic { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::Atomic { .. } => None,
         }
     }
 }

@@ -139,18 +139,19 @@ impl Context {
             if let Some(found) = ready()? {
                 return Ok(Some(found));
             }
-            if self.progress_now_and_then(look, self.pace.idle.at_once) {
+            if !self.is_time_to_move(look, self.pace.idle.at_once) {
+                spin_loop();
+            } else if self.progress() {
                 look = 0;
             }
-            spin_loop();
         }
         Ok(None)
     }
 
-    /// Lets the library move at every look while something is under way, else at every so many; returns whether anything moved.
+    /// Whether the library is to move at this look: at every look while something is under way, else at every so many.
     #[inline]
-    fn progress_now_and_then(&self, look: u32, idle: u32) -> bool {
-        (self.busy.get() || look & (idle - 1) == 0) && self.progress()
+    fn is_time_to_move(&self, look: u32, idle: u32) -> bool {
+        self.busy.get() || look & (idle - 1) == 0
     }
 
     #[cold]
@@ -213,7 +214,7 @@ impl Context {
             if let Some(found) = ready()? {
                 return Ok(Some(found));
             }
-            if self.progress_now_and_then(look, self.pace.idle.giving_way) {
+            if self.is_time_to_move(look, self.pace.idle.giving_way) && self.progress() {
                 look = 0;
                 if let Some(found) = self.look_at_once(ready)? {
                     return Ok(Some(found));

@@ -187,9 +187,16 @@ impl Driver {
                 Load::Full(to) => self.station.transmit(now, Some(to), room, true),
                 Load::Given(given) => self.station.transmit_given(now, given, room),
             };
-            let Some(Transmit { peer, bytes, .. }) = transmit else { return false };
+            let Some(Transmit { peer, bytes, more, .. }) = transmit else { return false };
             if let Some(Some(address)) = self.peers.get(peer.0 as usize) {
                 self.outgoing.commit(*address, bytes);
+            }
+            let is_all = match load {
+                Load::Any { .. } => !self.station.has_work(),
+                Load::Full(_) | Load::Given(_) => !more,
+            };
+            if is_all {
+                return false;
             }
         }
         true

@@ -71,8 +71,10 @@ impl Context {
     #[cold]
     fn get_remote(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let by_size = self.shared().goes_by_size(from, into.len() as u64)?;
-        let buffer = if by_size { Buffer::hollow(into.len()) } else { Buffer::zeroed(into.len()) };
-        let task = Task::contiguous(End::Global(from), End::Buffer(buffer), into.len() as u64);
+        let task = match by_size {
+            true => Task::contiguous(End::Global(from), End::Buffer(Buffer::hollow(into.len())), into.len() as u64),
+            false => Task::Get { from, into: Buffer::zeroed(into.len()) },
+        };
         self.fetch_buffer(task, |mut buffer| buffer.cells().read(into))
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 
 use pelago_base::limits::{UDP_LENT_MESSAGE_BYTES_MIN, UDP_OUTGOING_DATAGRAMS_MAX};
 use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
 use super::kernel::{Departures, Message, Passage};
 use super::lanes::{Connected, Lanes};
@@ -87,7 +88,15 @@ impl Outgoing {
     ) -> Sent {
         let Self { queue, departures, lanes, passage } = self;
         let datagrams = queue.datagrams() as u32;
-        let lane = queue.destination().and_then(|to| lanes.take(to, datagrams, connect));
+        let mut lane = queue.destination().and_then(|to| lanes.take(to, datagrams, connect));
+        // The call with the least for the kernel to read.
+        if !lend
+            && let (Some(lane), Some(datagram)) = (&mut lane, queue.only())
+            && lane.cut_into(0).and_then(|()| send(&lane.socket, datagram, SendFlags::DONTWAIT)).is_ok()
+        {
+            queue.clear();
+            return Sent { sent: 1, ..Sent::default() };
+        }
         queue.send(segment_bytes_max, &mut Way { socket, lane, departures, passage, lend, has_lent: false })
     }
 }

@@ -91,6 +91,18 @@ impl Queue {
         self.runs.iter().all(|run| run.to == first).then_some(first)
     }
 
+    /// The only datagram; `None` if there are several or none.
+    pub(super) fn only(&self) -> Option<&[u8]> {
+        (self.datagrams == 1).then(|| &self.bytes[self.start..self.end])
+    }
+
+    /// Everything has left.
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
+        self.datagrams = 0;
+        (self.start, self.end) = (self.origin, self.origin);
+    }
+
     pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         assert!(bytes <= UDP_PAYLOAD_BYTES_MAX, "a datagram of {bytes} bytes: at most {UDP_PAYLOAD_BYTES_MAX}");
         if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
