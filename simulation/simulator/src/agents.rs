@@ -5,8 +5,9 @@
 //! agent's.
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_netsim::{Atomics, Descriptors, Machine, Serving, Software, Threads, Way};
+use pelago_netsim::{Atomics, Descriptors, Machine, Operation as Message, Serving, Software, Threads, Way};
 
+use crate::core::{Core, FOR_SERVED, FOR_TOLD, IS_ANSWER};
 use crate::work::Work;
 
 /// Bytes of a put that asks an agent for an atomic, and of its answer.
@@ -92,6 +93,52 @@ impl Agents {
         let busy = &mut self.busy[rank.index()][usize::from(serving && apart)];
         *busy = asked.max(*busy) + takes;
         *busy
+    }
+}
+
+/// What agents and NICs do with an operation.
+impl Core {
+    /// The NIC hears of an operation that calls and agents have prepared.
+    pub(crate) fn hand_over(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        let (me, rail) = (u32::from(pending.rank), pending.rail);
+        let message = self.message(me, &pending.work);
+        self.network.post_by(rail, me, message, u64::from(number));
+    }
+
+    /// Whether an operation is done by the agent of its target, not by a NIC.
+    pub(crate) fn is_asked_of_agent(&self, number: u32) -> bool {
+        self.agents.serve_others() && self.agents.perform(&self.operations.get(number).work)
+    }
+
+    /// What asks an agent has come to it.
+    pub(crate) fn ask_agent(&mut self, number: u32) {
+        let target = self.operations.get(number).work.target(&self.memory);
+        let at = self.agents.serve(self.network.now(), target);
+        self.network.wake_at(at, target.number(), FOR_SERVED | u64::from(number));
+    }
+
+    /// An agent answers whoever has asked it for an operation.
+    pub(crate) fn answer(&mut self, number: u32) {
+        let (rank, target) = self.pair(self.operations.get(number));
+        let [from, to] = [target, rank].map(|rank| rank / self.per_node);
+        self.network.post(target, Message::Put { from, to, bytes: ANSWER_BYTES }, IS_ANSWER | u64::from(number));
+    }
+
+    /// Either an agent's answer has come, or the NIC knows that what asked for it has arrived; with both, the operation is over.
+    pub(crate) fn hear_of_agent(&mut self, number: u32) {
+        if std::mem::replace(&mut self.operations.get_mut(number).heard, true) {
+            self.learn(number);
+        }
+    }
+
+    /// An operation is over: its rank knows, when its agent does not have to tell first.
+    pub(crate) fn learn(&mut self, number: u32) {
+        let rank = self.operations.get(number).rank;
+        match self.agents.notify(self.network.now(), rank) {
+            Some(at) => self.network.wake_at(at, rank.number(), FOR_TOLD | u64::from(number)),
+            None => self.end(number, None),
+        }
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_netsim::{Netsim, Notice, Operation as Message, Reason};
-use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Rail, Token, Transfer};
+use pelago_netsim::{Netsim, Notice};
+use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Rail, Token};
 use pelago_report::{Recorder, Why};
 
 use crate::Settings;
-use crate::agents::{ANSWER_BYTES, Agents, Beginning, QUESTION_BYTES};
+use crate::agents::{Agents, Beginning};
 use crate::fiber;
 use crate::memory::Memory;
-use crate::messages::{Letter, Messages, Received};
+use crate::messages::Messages;
 use crate::near::Near;
 use crate::operations::{Completions, Fetchable, Link, Operations, Pending, Stage, link};
 use crate::order::Order;
@@ -19,7 +19,7 @@ use crate::stations::{Ask, Stations};
 use crate::work::Work;
 
 /// Operations of one rank that have not completed.
-const IN_FLIGHT_MAX: u32 = 4096;
+pub(crate) const IN_FLIGHT_MAX: u32 = 4096;
 
 /// A look at the network that finds nothing, and a question for the time, in a measure of how long a rank has been at it without waiting.
 pub(crate) const LOOK: u32 = 1000;
@@ -39,18 +39,18 @@ const PASSES: Duration = Duration::from_nanoseconds(100);
 const FOR_STATION: u64 = 1 << 63;
 const FOR_DATAGRAM: u64 = 1 << 62;
 const FOR_DEATH: u64 = 1 << 61;
-const FOR_SEEN: u64 = FOR_STATION | FOR_DATAGRAM;
+pub(crate) const FOR_SEEN: u64 = FOR_STATION | FOR_DATAGRAM;
 const FOR_NIC: u64 = FOR_STATION | FOR_DEATH;
-const FOR_SERVED: u64 = FOR_DATAGRAM | FOR_DEATH;
-const FOR_TOLD: u64 = FOR_STATION | FOR_DATAGRAM | FOR_DEATH;
+pub(crate) const FOR_SERVED: u64 = FOR_DATAGRAM | FOR_DEATH;
+pub(crate) const FOR_TOLD: u64 = FOR_STATION | FOR_DATAGRAM | FOR_DEATH;
 const FOR_MASK: u64 = FOR_TOLD;
 const COUNT_MASK: u32 = (1 << 29) - 1;
 
 /// What tells the token of a two-sided message from that of an operation.
-const IS_MESSAGE: u64 = 1 << 32;
+pub(crate) const IS_MESSAGE: u64 = 1 << 32;
 
 /// What tells an agent's answer from the operation that it was asked for.
-const IS_ANSWER: u64 = 1 << 33;
+pub(crate) const IS_ANSWER: u64 = 1 << 33;
 
 pub(crate) struct Core {
     pub(crate) network: Netsim,
@@ -63,15 +63,15 @@ pub(crate) struct Core {
     pub(crate) per_node: u32,
     pub(crate) near: Near,
     /// What the library does with processors.
-    agents: Agents,
-    ranks: Vec<RankState>,
+    pub(crate) agents: Agents,
+    pub(crate) ranks: Vec<RankState>,
     /// Ranks that go on before time does, in their order.
     pub(crate) ready: VecDeque<u32>,
     pub(crate) operations: Operations,
-    completions: Completions,
-    messages: Messages,
+    pub(crate) completions: Completions,
+    pub(crate) messages: Messages,
     /// What fences hold up, for each pair that has used one and is not at rest.
-    order: BTreeMap<(u32, u32), Order>,
+    pub(crate) order: BTreeMap<(u32, u32), Order>,
     /// Ranks that stand at the meeting of the job's bootstrap, and how many meetings there have been.
     arrived: u32,
     pub(crate) meetings: u64,
@@ -87,22 +87,22 @@ pub(crate) struct Core {
 
 /// How far a rank is.
 #[derive(Default)]
-struct RankState {
-    state: State,
+pub(crate) struct RankState {
+    pub(crate) state: State,
     /// Told apart from earlier sleeps, whose time may still come.
     sleep: u32,
     /// How long it has been looking and asking.
     restless: u32,
     /// Whether something that concerns it has happened in its sleep since [`Core::attend`].
     missed: bool,
-    in_flight: u32,
+    pub(crate) in_flight: u32,
     /// The latest of its operations; each knows the one before.
-    latest: Link,
-    completed: Fetchable,
+    pub(crate) latest: Link,
+    pub(crate) completed: Fetchable,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// It runs or stands in the queue of those that do.
     #[default]
     Ready,
@@ -253,49 +253,6 @@ impl Core {
         Ok(self.network.busy(message))
     }
 
-    /// The NIC hears of an operation that calls and agents have prepared.
-    fn hand_over(&mut self, number: u32) {
-        let pending = self.operations.get(number);
-        let (me, rail) = (u32::from(pending.rank), pending.rail);
-        let message = self.message(me, &pending.work);
-        self.network.post_by(rail, me, message, u64::from(number));
-    }
-
-    /// Whether an operation is done by the agent of its target, not by a NIC.
-    fn is_asked_of_agent(&self, number: u32) -> bool {
-        self.agents.serve_others() && self.agents.perform(&self.operations.get(number).work)
-    }
-
-    /// What asks an agent has come to it.
-    fn ask_agent(&mut self, number: u32) {
-        let target = self.operations.get(number).work.target(&self.memory);
-        let at = self.agents.serve(self.network.now(), target);
-        self.network.wake_at(at, target.number(), FOR_SERVED | u64::from(number));
-    }
-
-    /// An agent answers whoever has asked it for an operation.
-    fn answer(&mut self, number: u32) {
-        let (rank, target) = self.pair(self.operations.get(number));
-        let [from, to] = [target, rank].map(|rank| rank / self.per_node);
-        self.network.post(target, Message::Put { from, to, bytes: ANSWER_BYTES }, IS_ANSWER | u64::from(number));
-    }
-
-    /// Either an agent's answer has come, or the NIC knows that what asked for it has arrived; with both, the operation is over.
-    fn hear_of_agent(&mut self, number: u32) {
-        if std::mem::replace(&mut self.operations.get_mut(number).heard, true) {
-            self.learn(number);
-        }
-    }
-
-    /// An operation is over: its rank knows, when its agent does not have to tell first.
-    fn learn(&mut self, number: u32) {
-        let rank = self.operations.get(number).rank;
-        match self.agents.notify(self.network.now(), rank) {
-            Some(at) => self.network.wake_at(at, rank.number(), FOR_TOLD | u64::from(number)),
-            None => self.end(number, None),
-        }
-    }
-
     /// The rail that the machine chooses for short operations of `rank` on `peer`; within a node, where none is needed, the same there and back.
     pub(crate) fn rail_to(&self, rank: Rank, peer: Rank) -> Rail {
         let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
@@ -309,49 +266,6 @@ impl Core {
         let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
         let is_chosen = rail == self.rail_to(rank, peer);
         is_chosen || from != to && self.network.leads(rail.number() as u8, from, to)
-    }
-
-    /// Sends a two-sided message of `rank`.
-    pub(crate) fn send(&mut self, from: Rank, to: Rank, bytes: &[u8], token: Token) -> Result<(), PostError> {
-        let state = &mut self.ranks[from.index()];
-        if state.in_flight == IN_FLIGHT_MAX {
-            return Err(PostError::Full);
-        }
-        state.in_flight += 1;
-        let number = self.messages.send(Letter { from, to, token, told: false, bytes: Some(bytes.into()) });
-        let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
-        let message = Message::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
-        self.network.post(from.number(), message, IS_MESSAGE | u64::from(number));
-        Ok(())
-    }
-
-    /// The next two-sided message that `rank` has; its network interface has room for another then.
-    pub(crate) fn take(&mut self, rank: Rank) -> Option<Received> {
-        let received = self.messages.take(rank)?;
-        let [from, here] = [received.0, rank].map(|rank| rank.number() / self.per_node);
-        if from != here {
-            self.network.consume(here);
-        }
-        Some(received)
-    }
-
-    /// A two-sided message has come.
-    fn deliver(&mut self, number: u32) {
-        if let Some(to) = self.messages.arrive(number) {
-            self.rouse(to.number(), false);
-        }
-    }
-
-    /// The sender of a two-sided message learns what became of it.
-    fn tell(&mut self, number: u32, failed: Option<Reason>) {
-        let result = match (failed, self.messages.receiver(number)) {
-            (Some(Reason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
-            (Some(_), Some(to)) => Err(Failure::PeerLost(to)),
-            _ => Ok(0),
-        };
-        if let Some((from, token)) = self.messages.tell(number, failed.is_some()) {
-            self.completed(from, Completion { token, result });
-        }
     }
 
     /// A datagram of the library's own protocol was lost.
@@ -617,7 +531,7 @@ impl Core {
     }
 
     /// Has a rank go on that has stopped; one that sleeps only if its time has come.
-    fn rouse(&mut self, number: u32, in_time: bool) {
+    pub(crate) fn rouse(&mut self, number: u32, in_time: bool) {
         let RankState { state, missed, .. } = &mut self.ranks[number as usize];
         if matches!(state, State::Parked(_)) || (in_time && *state == State::Asleep) {
             *state = State::Ready;
@@ -629,196 +543,5 @@ impl Core {
 
     fn rouse_all(&mut self) {
         (0..self.size()).for_each(|number| self.rouse(number, false));
-    }
-
-    /// The same operation, as the network sees it.
-    fn message(&self, me: u32, work: &Work) -> Message {
-        let node = |address| self.memory.addresses().rank(address).number().min(self.size() - 1) / self.per_node;
-        // What is longer than a segment fails where it arrives.
-        let most = self.memory.addresses().segment_bytes();
-        let by = me / self.per_node;
-        match work {
-            Work::Write { to, bytes } => Message::Put { from: by, to: node(*to), bytes: bytes.as_slice().len() as u64 },
-            Work::Put { from, to } => Message::Put { from: by, to: node(*to), bytes: from.bytes() as u64 },
-            Work::Get { from, to, .. } => Message::Get { by, at: node(*from), bytes: to.bytes() as u64 },
-            Work::Copy { from, to, bytes, .. } => {
-                Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
-            }
-            Work::Atomic { at, .. } if self.agents.perform(work) => {
-                Message::Put { from: by, to: node(*at), bytes: QUESTION_BYTES }
-            }
-            Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
-            Work::Sized(Transfer::Put { to, bytes }) => Message::Put { from: by, to: node(*to), bytes: *bytes },
-            Work::Sized(Transfer::Get { from, bytes }) => Message::Get { by, at: node(*from), bytes: *bytes },
-            Work::Sized(Transfer::Copy { from, to, bytes }) => {
-                Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
-            }
-        }
-    }
-
-    /// An operation has come to where it reads.
-    fn come_to_source(&mut self, number: u32) {
-        let pending = self.operations.get_mut(number);
-        if pending.stage == Stage::OnItsWay {
-            pending.stage = Stage::AtSource;
-            self.proceed_all(number);
-        }
-    }
-
-    /// An operation has come to where it takes effect.
-    fn come_to_target(&mut self, number: u32) {
-        let before = std::mem::replace(&mut self.operations.get_mut(number).stage, Stage::AtTarget);
-        if before == Stage::Ahead && self.operations.get(number).effective {
-            self.show(number);
-            return self.complete(number);
-        }
-        self.hasten_earlier(number);
-        self.proceed_all(number);
-    }
-
-    /// Does what an operation may do by now, and then what others waited for.
-    pub(crate) fn proceed_all(&mut self, number: u32) {
-        let mut due = vec![number];
-        while let Some(number) = due.pop() {
-            let pending = self.operations.get(number);
-            let (epoch, pair) = (pending.epoch, self.pair(pending));
-            if self.proceed(number, epoch, pair) {
-                due.extend(self.release(pair, epoch));
-            }
-        }
-    }
-
-    /// Does what an operation may do by now; returns whether it has taken effect.
-    fn proceed(&mut self, number: u32, epoch: u32, pair: (u32, u32)) -> bool {
-        if let Some(order) = self.order.get_mut(&pair)
-            && !order.may(epoch)
-        {
-            if !std::mem::replace(&mut self.operations.get_mut(number).postponed, true) {
-                order.postpone(epoch, number);
-            }
-            return false;
-        }
-        let pending = self.operations.get_mut(number);
-        pending.postponed = false;
-        if pending.work.needs_read() && pending.result.is_ok() {
-            pending.result = pending.work.read(&self.memory).map(|()| 0);
-        }
-        let arrived = matches!(pending.stage, Stage::Ahead | Stage::AtTarget);
-        if arrived {
-            self.take_effect(number);
-        }
-        arrived
-    }
-
-    /// An operation of `epoch` between these two is over: returns those that need wait no longer.
-    fn release(&mut self, pair: (u32, u32), epoch: u32) -> Vec<u32> {
-        let Some(order) = self.order.get_mut(&pair) else { return Vec::new() };
-        let released = order.ended(epoch);
-        if order.is_at_rest() {
-            self.order.remove(&pair);
-        }
-        released
-    }
-
-    fn take_effect(&mut self, number: u32) {
-        let pending = self.operations.get_mut(number);
-        if pending.result.is_ok() {
-            pending.result = pending.work.perform(&self.memory);
-        }
-        pending.effective = true;
-        let is_answered = self.agents.perform(&pending.work);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.effective(number, self.network.now());
-        }
-        let (done, stage) = (pending.done, pending.stage);
-        if is_answered {
-            self.answer(number);
-        }
-        if stage == Stage::AtTarget {
-            self.show(number);
-            if done {
-                self.complete(number);
-            }
-        }
-    }
-
-    /// Those whom an effect concerns see it.
-    fn show(&mut self, number: u32) {
-        let pending = self.operations.get(number);
-        // What a get brings may be waited for where it is brought to.
-        let touched = pending.work.written(&self.memory).unwrap_or(pending.rank);
-        if let Some(later) = self.seen_later(pending) {
-            return self.network.wake_at(self.network.now() + later, touched.number(), FOR_SEEN | u64::from(touched));
-        }
-        self.see(touched);
-    }
-
-    /// A rank sees an effect that concerns it.
-    fn see(&mut self, rank: Rank) {
-        if self.ranks.get(rank.index()).is_some_and(|state| !matches!(state.state, State::Parked(For::AtMost(_)))) {
-            self.rouse(rank.number(), false);
-        }
-    }
-
-    /// The initiator of an operation may know that it has ended.
-    fn end(&mut self, number: u32, failure: Option<Failure>) {
-        let pending = self.operations.get_mut(number);
-        pending.done = true;
-        let mut over = None;
-        if let Some(failure) = failure {
-            pending.result = Err(failure);
-            if !std::mem::replace(&mut pending.effective, true) {
-                over = Some(pending.epoch);
-            }
-        }
-        // What takes effect ahead of its time is kept until then.
-        let effective = pending.effective && pending.stage != Stage::Ahead;
-        let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
-        if effective {
-            self.complete(number);
-        } else {
-            self.tell_ahead(number);
-        }
-        if let Some((pair, epoch)) = over {
-            for number in self.release(pair, epoch) {
-                self.proceed_all(number);
-            }
-        }
-    }
-
-    fn complete(&mut self, number: u32) {
-        let Pending { rank, token, result, earlier, later, told, .. } = self.operations.remove(number);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.completed(number, result.is_err(), self.network.now());
-        }
-        if let Some(earlier) = earlier {
-            self.operations.get_mut(earlier.get() - 1).later = later;
-        }
-        match later {
-            Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
-            None => self.ranks[rank.index()].latest = earlier,
-        }
-        if !told {
-            self.completed(rank, Completion { token, result });
-        }
-    }
-
-    /// Something of `rank` has completed.
-    pub(crate) fn completed(&mut self, rank: Rank, completion: Completion) {
-        let state = &mut self.ranks[rank.index()];
-        state.in_flight -= 1;
-        self.completions.add(&mut state.completed, completion);
-        let concerns = match state.state {
-            State::Parked(For::Memory) => false,
-            State::Parked(For::AtMost(left)) => state.in_flight <= left,
-            _ => true,
-        };
-        if concerns {
-            self.rouse(u32::from(rank), false);
-        }
-    }
-
-    pub(crate) fn pair(&self, pending: &Pending) -> (u32, u32) {
-        (u32::from(pending.rank), pending.work.target(&self.memory).number())
     }
 }

@@ -6,7 +6,7 @@
 //! | [`simulate_processes`] | the same for ranks that take themselves for processes: each may end anywhere, and knows when it goes on |
 //! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Park`, `Bootstrap` |
 //! | `core` | ranks that wait and go on, moved by one event after another |
-//! | `operations`, `work`, `order` | what is under way, what it does, and the order that fences ask for |
+//! | `operations`, `work`, `order`, `effects` | what is under way, what it does, the order that fences ask for, and what becomes of it |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
 //! | `agents` | what the library does with processors, where the machine says so |
 //! | `computing` | what computing costs in virtual time |
@@ -22,6 +22,7 @@
 mod agents;
 mod computing;
 mod core;
+mod effects;
 mod environment;
 mod faults;
 mod fiber;

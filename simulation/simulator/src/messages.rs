@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::Rank;
-use pelago_platform::Token;
+use pelago_netsim::{Operation as Message, Reason};
+use pelago_platform::{Completion, Failure, PostError, Token};
+
+use crate::core::{Core, IN_FLIGHT_MAX, IS_MESSAGE};
 
 /// A message that its receiver has.
 pub(crate) type Received = (Rank, Box<[u8]>);
@@ -81,5 +84,50 @@ impl Messages {
             self.inboxes.remove(&rank);
         }
         received
+    }
+}
+
+impl Core {
+    /// Sends a two-sided message of `rank`.
+    pub(crate) fn send(&mut self, from: Rank, to: Rank, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let state = &mut self.ranks[from.index()];
+        if state.in_flight == IN_FLIGHT_MAX {
+            return Err(PostError::Full);
+        }
+        state.in_flight += 1;
+        let number = self.messages.send(Letter { from, to, token, told: false, bytes: Some(bytes.into()) });
+        let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
+        let message = Message::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
+        self.network.post(from.number(), message, IS_MESSAGE | u64::from(number));
+        Ok(())
+    }
+
+    /// The next two-sided message that `rank` has; its network interface has room for another then.
+    pub(crate) fn take(&mut self, rank: Rank) -> Option<Received> {
+        let received = self.messages.take(rank)?;
+        let [from, here] = [received.0, rank].map(|rank| rank.number() / self.per_node);
+        if from != here {
+            self.network.consume(here);
+        }
+        Some(received)
+    }
+
+    /// A two-sided message has come.
+    pub(crate) fn deliver(&mut self, number: u32) {
+        if let Some(to) = self.messages.arrive(number) {
+            self.rouse(to.number(), false);
+        }
+    }
+
+    /// The sender of a two-sided message learns what became of it.
+    pub(crate) fn tell(&mut self, number: u32, failed: Option<Reason>) {
+        let result = match (failed, self.messages.receiver(number)) {
+            (Some(Reason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
+            (Some(_), Some(to)) => Err(Failure::PeerLost(to)),
+            _ => Ok(0),
+        };
+        if let Some((from, token)) = self.messages.tell(number, failed.is_some()) {
+            self.completed(from, Completion { token, result });
+        }
     }
 }
