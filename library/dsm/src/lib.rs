@@ -220,9 +220,9 @@
 //! # }
 //! ```
 //!
-//! Absent on purpose: networks, threads, page faults, unsafe code.
+//! Absent on purpose: networks; and, but for the feature `page-faults`, threads, page faults, unsafe code.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "page-faults"), forbid(unsafe_code))]
 
 mod ahead;
 mod barrier;
@@ -245,6 +245,8 @@ mod words;
 pub use barrier::SyncBarrier;
 pub use bundle::{Bundle, BundleReadGuard, BundleToRead, BundleToWrite, BundleWriteGuard, PartMut, Parts};
 pub use counter::Counter;
+#[cfg(feature = "page-faults")]
+pub use region::{All, AllMut};
 pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};
 pub use shared::{ReadGuard, Shared, WriteGuard};
 pub use statistics::Statistics;
