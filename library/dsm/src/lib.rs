@@ -177,6 +177,31 @@
 //! # }
 //! ```
 //!
+//! With the feature `page-faults`, elements of a slice that outlive its guard, or are held while ranks meet:
+//!
+#![cfg_attr(feature = "page-faults", doc = "```compile_fail,E0505")]
+#![cfg_attr(not(feature = "page-faults"), doc = "```text")]
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::with_page_faults(world, 100, Default::default())?;
+//! let mut all = region.all_mut()?;
+//! let mine = &mut all[5..10];
+//! all.end()?;
+//! mine[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+#![cfg_attr(feature = "page-faults", doc = "```compile_fail,E0499")]
+#![cfg_attr(not(feature = "page-faults"), doc = "```text")]
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::with_page_faults(world, 100, Default::default())?;
+//! let mut all = region.all_mut()?;
+//! region.barrier()?;
+//! all[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Data with pointers in it:
 //!
 //! ```compile_fail,E0277

@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod support;
 
+#[allow(dead_code)]
 mod simulated;
 
 use pelago_base::Rank;
@@ -247,7 +248,9 @@ fn a_simulation_has_no_page_faults() {
 fn many_regions_are_made_and_dropped() {
     run(Platform::Remote, 2, |world| {
         for round in 0..100 {
-            let Some(mut region) = region::<u16>(world, 5000, settings(512, Homes::Cyclic, Coherence::Invalidate)) else { return };
+            let Some(mut region) = region::<u16>(world, 5000, settings(512, Homes::Cyclic, Coherence::Invalidate)) else {
+                return;
+            };
             region.all_mut().unwrap()[world.rank().index() * 2500] = round;
             region.barrier().unwrap();
             assert_eq!([0, 2500].map(|place| region.all().unwrap()[place]), [round; 2]);

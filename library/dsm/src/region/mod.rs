@@ -13,13 +13,13 @@ use pelago_base::Rank;
 use pelago_rma::{Error, Pod, Result, World};
 
 use crate::{Shared, WriteGuard};
+#[cfg(feature = "page-faults")]
+pub use faults::{All, AllMut};
 use log::Log;
 use pages::Pages;
 pub use statistics::RegionStatistics;
 use table::Private;
 pub use table::Ranges;
-#[cfg(feature = "page-faults")]
-pub use faults::{All, AllMut};
 
 /// Elements of a page, at most, so that a word tells which of them have changed.
 const PAGE_LENGTH_MAX: usize = 1 << 15;

@@ -36,12 +36,25 @@ impl RegionStatistics {
 
 impl fmt::Display for RegionStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { brought, bytes_brought, released, bytes_released, runs, twins, notes_sent, notes_seen, faults, bytes_of_whole_pages } =
-            self;
+        let Self {
+            brought,
+            bytes_brought,
+            released,
+            bytes_released,
+            runs,
+            twins,
+            notes_sent,
+            notes_seen,
+            faults,
+            bytes_of_whole_pages,
+        } = self;
         write!(
             f,
             "brought {brought} times, {bytes_brought} bytes; released {released} times, {bytes_released} bytes in {runs} runs; "
         )?;
-        write!(f, "{twins} twins; {faults} faults; {notes_sent} notes written, {notes_seen} read; whole pages: {bytes_of_whole_pages} bytes")
+        write!(
+            f,
+            "{twins} twins; {faults} faults; {notes_sent} notes written, {notes_seen} read; whole pages: {bytes_of_whole_pages} bytes"
+        )
     }
 }

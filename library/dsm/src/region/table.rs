@@ -224,7 +224,7 @@ impl<T: Pod> Table<T> {
         let elements = self.elements(number);
         let page = &mut self.pages[number];
         let (own, at) = (page.home == self.me, page.released);
-        let private = &self.private[elements];
+        let private = &self.private[elements.clone()];
         let twin = page.twin.take();
         page.written = false;
         let runs = match &twin {
@@ -249,6 +249,10 @@ impl<T: Pod> Table<T> {
             self.statistics.bytes_of_whole_pages += (self.page_length * size_of::<T>()) as u64;
         }
         self.spare.extend(twin.filter(|_| self.spare.len() < SPARE_MAX));
+        #[cfg(feature = "page-faults")]
+        if let Some(reached) = self.reached.as_mut().filter(|_| changed.is_none()) {
+            reached.unchanged(&elements);
+        }
         Ok(changed)
     }
 

@@ -90,7 +90,7 @@ pub(super) struct Fault {
     pub(super) page: usize,
     pub(super) write: bool,
     /// Whether it can be read, but is protected from being written.
-    is_protected: bool,
+    pub(super) is_protected: bool,
 }
 
 /// The elements as the library reads and writes them.
@@ -122,11 +122,19 @@ pub(super) struct Door {
 /// Ends the wait of a [`Door`].
 pub(super) struct Bell(Arc<OwnedFd>);
 
+/// A copy, and who shows it to the program.
+pub(super) struct Twofold<T> {
+    pub(super) inner: Inner<T>,
+    pub(super) outer: Outer<T>,
+    pub(super) door: Door,
+    pub(super) bell: Bell,
+}
+
 /// The copy of so many elements, all of which are zero.
 ///
 /// # Errors
 /// What the system lacks or forbids, in a line.
-pub(super) fn map<T: Pod>(length: usize) -> Result<(Inner<T>, Outer<T>, Door, Bell), &'static str> {
+pub(super) fn map<T: Pod>(length: usize) -> Result<Twofold<T>, &'static str> {
     const NO_MEMORY: &str = "the system has no memory for the copy of a region with page faults";
     let page_bytes = rustix::param::page_size();
     if align_of::<T>() > page_bytes {
@@ -145,7 +153,7 @@ pub(super) fn map<T: Pod>(length: usize) -> Result<(Inner<T>, Outer<T>, Door, Be
     order::<REGISTER, _>(&faults, &mut register).map_err(|_| "the system refuses to tell of page faults in shared memory")?;
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|_| "the system has no descriptor left")?);
     let door = Door { faults, bell: bell.clone(), start: span.start, bytes: span.bytes, page_bytes: page_bytes as u64 };
-    Ok((inner, outer, door, Bell(bell)))
+    Ok(Twofold { inner, outer, door, bell: Bell(bell) })
 }
 
 impl<T: Pod> Inner<T> {
@@ -221,9 +229,10 @@ impl Door {
         }
     }
 
-    /// Shows the page of a fault, which `inner` holds as it is to be seen.
-    pub(super) fn show<T: Pod>(&self, fault: Fault, access: Access, inner: &Inner<T>) {
-        let span = self.span(fault.page);
+    /// Shows the page of a fault, which `inner` holds as it is to be seen; or lets several be written that are in sight, of which it is the first.
+    pub(super) fn show<T: Pod>(&self, fault: Fault, pages: Range<usize>, access: Access, inner: &Inner<T>) {
+        debug_assert!(pages.start == fault.page && (pages.len() == 1 || fault.is_protected));
+        let span = self.span(&pages);
         let shown = match (fault.is_protected, access) {
             (true, Access::Write) => order::<WRITE_PROTECT, _>(&self.faults, &mut Mode { span, mode: 0 }),
             (true, _) => Err(Errno::EXIST),
@@ -243,11 +252,11 @@ impl Door {
 
     /// Has who stopped at a page look again.
     pub(super) fn wake(&self, fault: Fault) {
-        order::<WAKE, _>(&self.faults, &mut self.span(fault.page)).expect("the page is there");
+        order::<WAKE, _>(&self.faults, &mut self.span(&(fault.page..fault.page + 1))).expect("the page is there");
     }
 
-    fn span(&self, page: usize) -> Span {
-        Span { start: self.start + page as u64 * self.page_bytes, bytes: self.page_bytes }
+    fn span(&self, pages: &Range<usize>) -> Span {
+        Span { start: self.start + pages.start as u64 * self.page_bytes, bytes: pages.len() as u64 * self.page_bytes }
     }
 }
 
@@ -299,7 +308,8 @@ impl Drop for Map {
 /// A descriptor that tells of faults: also of those of the system's own accesses, where that is allowed.
 fn listen() -> Result<OwnedFd, &'static str> {
     const NONE: &str = "page faults need userfaultfd of Linux 6.4 or later, which this system lacks: use Region::new";
-    const FORBIDDEN: &str = "page faults need userfaultfd, which this system forbids (a filter of system calls?): use Region::new";
+    const FORBIDDEN: &str =
+        "page faults need userfaultfd, which this system forbids (a filter of system calls?): use Region::new";
     let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
     let user_mode = flags | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
     // SAFETY: the descriptor is used here alone, for a mapping of its own.

@@ -7,7 +7,7 @@ mod mapping;
 mod reached;
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
+use core::ops::{Deref, DerefMut, Range};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,24 +44,26 @@ impl<T: Pod> Desk<T> {
 /// The copy of so many elements, and the way to them. Collective.
 ///
 /// # Errors
-/// A rank cannot have it.
+/// A rank cannot have it, which all are told.
 pub(super) fn reach<T: Pod>(world: &World, length: usize) -> Result<(Inner<T>, Faults<T>)> {
     let made = if world.takes_threads() {
         mapping::map::<T>(length)
     } else {
         Err("a simulation has no page faults, as its ranks are coroutines of one process: use Region::new")
     };
+    let made = made.and_then(|mapping::Twofold { inner, outer, door, bell }| {
+        let desk = Arc::new(Desk(Mutex::new(None)));
+        let (laid, sharer) = (desk.clone(), world.share());
+        let serving = std::thread::Builder::new().name("pelago-faults".into()).spawn(move || serve(&door, &laid, &sharer));
+        let serving = serving.map_err(|_| "the system has no thread left to serve page faults: use Region::new")?;
+        Ok((inner, Faults { outer, desk, bell, lent: false, serving: Some(serving) }))
+    });
     let mut able = [u64::from(made.is_ok())];
     world.allreduce(&mut able, u64::min)?;
-    let (inner, outer, door, bell) = made.map_err(Error::Unsupported)?;
-    if able[0] == 0 {
-        return Err(Error::Unsupported("another rank of the job cannot have page faults: use Region::new"));
+    match made {
+        Ok(_) if able[0] == 0 => Err(Error::Unsupported("another rank of the job cannot have page faults: use Region::new")),
+        made => made.map_err(Error::Unsupported),
     }
-    let desk = Arc::new(Desk(Mutex::new(None)));
-    let (laid, sharer) = (desk.clone(), world.share());
-    let serving = std::thread::Builder::new().name("pelago-faults".into()).spawn(move || serve(&door, &laid, &sharer));
-    let serving = serving.map_err(|_| Error::Unsupported("the system has no thread left to serve page faults"))?;
-    Ok((inner, Faults { outer, desk, bell, lent: false, serving: Some(serving) }))
 }
 
 impl<T: Pod> Pages<'_, T> {
@@ -110,8 +112,8 @@ impl<T: Pod> Faults<T> {
     /// Has a program fault where something is behind, or was not noted as written.
     pub(super) fn settle(&mut self, table: &mut Table<T>) {
         let Some(mut reached) = table.reached.take() else { return };
-        reached.to_hide().for_each(|pages| self.outer.hide(pages));
-        reached.to_protect(|elements| table.is_kept(elements)).for_each(|pages| self.outer.protect(pages));
+        reached.take_hidden().for_each(|pages| self.outer.hide(pages));
+        reached.take_writable(|elements| table.is_kept(elements)).for_each(|pages| self.outer.protect(pages));
         table.reached = Some(reached);
     }
 }
@@ -136,9 +138,9 @@ fn serve<T: Pod>(door: &Door, desk: &Desk<T>, sharer: &Sharer) {
             door.wake(fault);
             continue;
         };
-        let access = table.serve(context.as_ref(), fault);
+        let (pages, access) = table.serve(context.as_ref(), fault);
         if let Private::Mapped(inner) = table.private() {
-            door.show(fault, access, inner);
+            door.show(fault, pages, access, inner);
         }
     }
 }
@@ -160,13 +162,17 @@ impl Drop for Indispensable {
 }
 
 impl<T: Pod> Table<T> {
-    /// Brings what is on a page of memory, and notes that it is written if it is to be; what a program may do with it.
-    fn serve(&mut self, context: Result<&Context, &Error>, fault: Fault) -> Access {
+    /// Brings what is on a page of memory, and notes that it is written if it is to be; what a program may do with which pages.
+    fn serve(&mut self, context: Result<&Context, &Error>, fault: Fault) -> (Range<usize>, Access) {
         self.count_fault();
-        let Some(mut reached) = self.reached.take() else { return Access::Write };
+        let mut pages = fault.page..fault.page + 1;
+        let Some(mut reached) = self.reached.take() else { return (pages, Access::Write) };
         let wanted = if fault.write { Access::Write } else { Access::Read };
-        let elements = reached.elements(fault.page);
         let access = wanted.max(reached.access(fault.page));
+        if fault.write && fault.is_protected {
+            pages = reached.ahead(fault.page);
+        }
+        let elements = reached.elements(&pages);
         // After something could not be brought, nothing counts any more.
         if reached.failed.is_none() {
             let brought = context.map_err(Clone::clone).and_then(|context| self.bring(context, &elements));
@@ -175,9 +181,9 @@ impl<T: Pod> Table<T> {
         if fault.write {
             self.write(&elements);
         }
-        reached.grant(fault.page, access);
+        pages.clone().for_each(|page| reached.grant(page, access));
         self.reached = Some(reached);
-        access
+        (pages, access)
     }
 }
 

@@ -16,6 +16,9 @@ pub(super) enum Access {
     Write,
 }
 
+/// Pages that can be written after a fault of one of them, at most, if all were written before the last release.
+const AHEAD_MAX: usize = 64;
+
 /// The pages of memory of a region.
 #[derive(Debug)]
 pub(in crate::region) struct Reached {
@@ -23,6 +26,10 @@ pub(in crate::region) struct Reached {
     page_bytes: usize,
     length: usize,
     pages: Box<[Access]>,
+    /// Whether they were changed between the two last releases, and so may be again.
+    changed: Box<[bool]>,
+    /// Those that could be written, and were not.
+    unchanged: Vec<Range<usize>>,
     /// Those that can be written.
     writable: Vec<usize>,
     /// Those that go out of sight.
@@ -37,7 +44,9 @@ impl Reached {
         let element_bytes = element_bytes.max(1);
         let count = (length * element_bytes).div_ceil(page_bytes);
         let pages = vec![Access::None; count].into_boxed_slice();
-        Self { element_bytes, page_bytes, length, pages, writable: Vec::new(), hidden: Vec::new(), failed: None }
+        let (changed, unchanged) = (vec![false; count].into_boxed_slice(), Vec::new());
+        let (writable, hidden) = (Vec::new(), Vec::new());
+        Self { element_bytes, page_bytes, length, pages, changed, unchanged, writable, hidden, failed: None }
     }
 
     pub(super) fn access(&self, page: usize) -> Access {
@@ -52,10 +61,22 @@ impl Reached {
         self.pages[page] = access;
     }
 
-    /// The elements that lie on a page, also in part.
-    pub(super) fn elements(&self, page: usize) -> Range<usize> {
+    /// A page that is in sight and is to be written, and those after it that were written before too, as it was.
+    pub(super) fn ahead(&self, page: usize) -> Range<usize> {
+        let is_alike = |&page: &usize| self.changed[page] && self.pages[page] == Access::Read;
+        let count = (page..self.pages.len().min(page + AHEAD_MAX)).take_while(is_alike).count();
+        page..page + count.max(1)
+    }
+
+    /// Elements that could be written are as they were.
+    pub(in crate::region) fn unchanged(&mut self, elements: &Range<usize>) {
+        self.unchanged.push(self.pages_of(elements));
+    }
+
+    /// The elements that lie on pages, also in part.
+    pub(super) fn elements(&self, pages: &Range<usize>) -> Range<usize> {
         let Self { element_bytes, page_bytes, length, .. } = *self;
-        (page * page_bytes / element_bytes).min(length)..((page + 1) * page_bytes).div_ceil(element_bytes).min(length)
+        (pages.start * page_bytes / element_bytes).min(length)..(pages.end * page_bytes).div_ceil(element_bytes).min(length)
     }
 
     /// The pages on which elements lie.
@@ -73,16 +94,19 @@ impl Reached {
     }
 
     /// The pages that go out of sight.
-    pub(super) fn to_hide(&mut self) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(super) fn take_hidden(&mut self) -> impl Iterator<Item = Range<usize>> + use<> {
         runs(core::mem::take(&mut self.hidden))
     }
 
     /// The pages that are no longer to be written: all that can be, but those of which that holds as ever.
-    pub(super) fn to_protect<F: Fn(Range<usize>) -> bool>(&mut self, stays: F) -> impl Iterator<Item = Range<usize>> + use<F> {
+    pub(super) fn take_writable<F: Fn(Range<usize>) -> bool>(&mut self, stays: F) -> impl Iterator<Item = Range<usize>> + use<F> {
         let mut writable = core::mem::take(&mut self.writable);
         writable.retain(|&page| self.pages[page] == Access::Write);
-        let (kept, protected): (Vec<_>, Vec<_>) = writable.into_iter().partition(|&page| stays(self.elements(page)));
-        protected.iter().for_each(|&page| self.pages[page] = Access::Read);
+        let (kept, protected): (Vec<_>, Vec<_>) = writable.into_iter().partition(|&page| stays(self.elements(&(page..page + 1))));
+        for &page in &protected {
+            (self.pages[page], self.changed[page]) = (Access::Read, true);
+        }
+        self.unchanged.drain(..).for_each(|pages| self.changed[pages].fill(false));
         self.writable = kept;
         runs(protected)
     }
@@ -116,7 +140,11 @@ mod tests {
             };
             for page in 0..reached.pages.len() {
                 let expected: Vec<usize> = (0..length).filter(|&element| overlap(element, page)).collect();
-                assert_eq!(reached.elements(page).collect::<Vec<_>>(), expected, "{length} of {element_bytes}, page {page}");
+                assert_eq!(
+                    reached.elements(&(page..page + 1)).collect::<Vec<_>>(),
+                    expected,
+                    "{length} of {element_bytes}, page {page}"
+                );
             }
             for element in 0..length {
                 let expected: Vec<usize> = (0..reached.pages.len()).filter(|&page| overlap(element, page)).collect();
@@ -128,18 +156,35 @@ mod tests {
     #[test]
     fn what_changes_goes_out_of_sight_and_what_is_released_is_protected() {
         let mut reached = Reached::new(1024, 8, 64);
-        for (page, access) in [(3, Access::Read), (4, Access::Write), (5, Access::Write), (7, Access::Write), (9, Access::Write)] {
+        for (page, access) in [(3, Access::Read), (4, Access::Write), (5, Access::Write), (7, Access::Write), (9, Access::Write)]
+        {
             reached.grant(page, access);
         }
         reached.hide(0..33);
-        assert_eq!(reached.to_hide().collect::<Vec<_>>(), [3..5]);
-        assert_eq!(reached.to_hide().count(), 0);
-        assert_eq!(reached.to_protect(|elements| elements.contains(&56)).collect::<Vec<_>>(), [5..6, 9..10]);
+        assert_eq!(reached.take_hidden().collect::<Vec<_>>(), [3..5]);
+        assert_eq!(reached.take_hidden().count(), 0);
+        assert_eq!(reached.take_writable(|elements| elements.contains(&56)).collect::<Vec<_>>(), [5..6, 9..10]);
         assert_eq!([3, 4, 5, 7, 9].map(|page| reached.access(page)), {
             use Access::{None, Read, Write};
             [None, None, Read, Write, Read]
         });
-        assert_eq!(reached.to_protect(|_| false).collect::<Vec<_>>(), [7..8]);
-        assert_eq!(reached.to_protect(|_| false).count(), 0);
+        assert_eq!([3, 5, 6].map(|page| reached.ahead(page)), [3..4, 5..6, 6..7]);
+        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [7..8]);
+        assert_eq!(reached.take_writable(|_| false).count(), 0);
+    }
+
+    #[test]
+    fn pages_that_change_by_turns_are_written_together() {
+        let mut reached = Reached::new(8 * 200, 8, 64);
+        let all = |reached: &mut Reached, pages: Range<usize>| pages.for_each(|page| reached.grant(page, Access::Write));
+        all(&mut reached, 0..150);
+        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [0..150]);
+        assert_eq!([0, 100, 149, 150].map(|page| reached.ahead(page)), [0..64, 100..150, 149..150, 150..151]);
+        all(&mut reached, 0..64);
+        reached.unchanged(&(8 * 10..8 * 64));
+        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [0..64]);
+        assert_eq!([0, 10, 64].map(|page| reached.ahead(page)), [0..10, 10..11, 64..128]);
+        reached.hide(8 * 5..8 * 6);
+        assert_eq!(reached.ahead(0), 0..5);
     }
 }
