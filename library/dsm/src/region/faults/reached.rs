@@ -161,7 +161,7 @@ mod tests {
             reached.grant(page, access);
         }
         reached.hide(0..33);
-        assert_eq!(reached.take_hidden().collect::<Vec<_>>(), [3..5]);
+        assert!(reached.take_hidden().eq(core::iter::once(3..5)));
         assert_eq!(reached.take_hidden().count(), 0);
         assert_eq!(reached.take_writable(|elements| elements.contains(&56)).collect::<Vec<_>>(), [5..6, 9..10]);
         assert_eq!([3, 4, 5, 7, 9].map(|page| reached.access(page)), {
@@ -169,7 +169,7 @@ mod tests {
             [None, None, Read, Write, Read]
         });
         assert_eq!([3, 5, 6].map(|page| reached.ahead(page)), [3..4, 5..6, 6..7]);
-        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [7..8]);
+        assert!(reached.take_writable(|_| false).eq(core::iter::once(7..8)));
         assert_eq!(reached.take_writable(|_| false).count(), 0);
     }
 
@@ -178,11 +178,11 @@ mod tests {
         let mut reached = Reached::new(8 * 200, 8, 64);
         let all = |reached: &mut Reached, pages: Range<usize>| pages.for_each(|page| reached.grant(page, Access::Write));
         all(&mut reached, 0..150);
-        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [0..150]);
+        assert!(reached.take_writable(|_| false).eq(core::iter::once(0..150)));
         assert_eq!([0, 100, 149, 150].map(|page| reached.ahead(page)), [0..64, 100..150, 149..150, 150..151]);
         all(&mut reached, 0..64);
         reached.unchanged(&(8 * 10..8 * 64));
-        assert_eq!(reached.take_writable(|_| false).collect::<Vec<_>>(), [0..64]);
+        assert!(reached.take_writable(|_| false).eq(core::iter::once(0..64)));
         assert_eq!([0, 10, 64].map(|page| reached.ahead(page)), [0..10, 10..11, 64..128]);
         reached.hide(8 * 5..8 * 6);
         assert_eq!(reached.ahead(0), 0..5);
