@@ -9,6 +9,7 @@
 //! | [`acquire`] | several variables together, in an order that all ranks keep |
 //! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition: to sleep until another has changed the data |
 //! | [`Region`], [`Section`] | an array with release consistency: twins, runs of what has changed, several writers of one page |
+//! | [`Placement`] | whether a variable that is released goes home, or stays with the rank until another asks |
 //! | [`Counter`] | a number that is counted up by all, and shares out tasks |
 //! | [`SyncBarrier`] | the barrier of Fagus: all enter, one permits |
 //! | [`Statistics`] | what a variable has cost |
@@ -273,6 +274,6 @@ pub use counter::Counter;
 #[cfg(feature = "page-faults")]
 pub use region::{All, AllMut};
 pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};
-pub use shared::{ReadGuard, Shared, WriteGuard};
+pub use shared::{Placement, ReadGuard, Shared, WriteGuard};
 pub use statistics::Statistics;
 pub use together::{ToRead, ToWrite, Wish, Wishes, acquire};
