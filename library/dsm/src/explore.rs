@@ -16,7 +16,7 @@ use pelago_base::{Instant, Rank};
 use pelago_rma::{Failure, Result};
 
 use crate::memory::{Change, KNOWN, Memory, Place, STATE, WORDS, Waited, newest, tail};
-use crate::queue::{Member, Mode, Patience};
+use crate::queue::{Member, Mode, Patience, Remembered};
 use crate::word::{Edition, Epoch, State, Tail};
 
 const HOME: u32 = 0;
@@ -107,9 +107,6 @@ enum Choice {
     /// The next of what it posted, or of what it asked for last before it died, takes effect.
     Arrive(u32),
 }
-
-/// What a rank remembers between two of its actions.
-type Remembered = (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>);
 
 /// The words, and what nobody in the model can see.
 struct Model {
@@ -764,6 +761,20 @@ mod tests {
             let job = Job { keeps: true, posts, ..job(programs, mortal, apart) };
             let states = explore(&job, STATES_MAX);
             assert!((100..STATES_MAX).contains(&states), "{states} states of {job:?}");
+        }
+    }
+
+    /// A third mends the lock while one takes again what it has kept.
+    #[test]
+    fn a_token_is_kept_while_others_mend() {
+        for apart in [false, true] {
+            for (programs, mortal) in [
+                ([&[Write, Write, Write, Write][..], &[Write], &[Write, Write]], 1),
+                ([&[Write], &[Write, Write, Write, Write], &[Write, Write]], 2),
+                ([&[Write, Write], &[Read, Write, Read, Write], &[Write, TryWrite]], 2),
+            ] {
+                wander(&Job { keeps: true, ..job(&programs, &[mortal], apart) }, COURSES, 5);
+            }
         }
     }
 

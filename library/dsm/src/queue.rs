@@ -110,6 +110,10 @@ struct Kept {
     readers: bool,
 }
 
+/// All that a rank remembers of a lock between two calls: losses, what was posted, what is kept.
+#[cfg(test)]
+pub(crate) type Remembered = (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>);
+
 /// How a release was posted of which it is not known what came of it.
 #[derive(Clone, Copy, Debug)]
 struct Posted {
@@ -228,7 +232,7 @@ impl<M: Memory> Member<M> {
 
     /// All that it remembers between two calls, besides what stands in memory.
     #[cfg(test)]
-    pub(crate) fn remembered(&self) -> (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>) {
+    pub(crate) fn remembered(&self) -> Remembered {
         let posted = self.posted.get().map(|Posted { epoch, next }| (epoch, next.map(State::word)));
         let kept = self.kept.get().map(|Kept { epoch, sequence, readers }| (epoch, sequence, readers));
         (self.attended.get(), posted, kept)

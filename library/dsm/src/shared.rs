@@ -42,6 +42,7 @@ pub enum Placement {
 ///   change once;
 /// - which wrote the last version: whoever has a copy of it inherits it, by acquiring the variable; until then others get
 ///   `PeerLost` with its number, and [`restore`](Self::restore) begins a new version;
+/// - which keeps the variable ([`Placement::Migrating`]): the others go on with the last version that another rank has acquired;
 /// - which is the home: all others get `PeerLost` with its number, for ever.
 ///
 /// If the last two ranks that had the variable to write are lost together, the one before the last version may come back. That is
@@ -133,7 +134,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 
     /// Acquires the variable to write.
     ///
-    /// Cost: free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
+    /// Cost: kept here: no message. Free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
     /// a round trip for the data. To release it: nobody waits, unless the next in the queue may lose patience.
     ///
     /// # Errors
