@@ -1,4 +1,5 @@
-//! Successive over-relaxation on a square grid, red points and black points by turns: rows in blocks, of which only the borders are shared.
+//! Successive over-relaxation on a square grid, red points and black points by turns: rows in blocks, of which only the borders are shared. By
+//! explicit ranges, or as one slice that brings what is read by page faults.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -35,11 +36,14 @@ struct Arguments {
     /// How many points a page has; by default, a row
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = page)]
     page: Option<u32>,
+    /// Reach the grid as one slice, by page faults
+    #[arg(long)]
+    page_faults: bool,
 }
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let arguments = parse::<Arguments>(&arguments);
+    let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
         Ok(arguments) => relax(world, Grid { side: arguments.size as usize + 2 }, arguments),
         Err(stop) => Ok(stop.tell("sor", world)),
@@ -52,7 +56,15 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 /// # Errors
 /// Something is.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
-    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+    checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
+    let arguments = parse::<Arguments>(arguments)?;
+    if arguments.page_faults && !cfg!(feature = "page-faults") {
+        return Err(Stop::Wrong("this build has no page faults: build with --features page-faults".into()));
+    }
+    Ok(arguments)
 }
 
 fn size(text: &str) -> Result<u32, String> {
@@ -69,7 +81,7 @@ fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<Exi
     let (side, iterations) = (grid.side, arguments.iterations);
     let page_length = arguments.page.map_or(side, |page| page as usize);
     let settings = RegionSettings { page_length: Some(page_length), ..RegionSettings::default() };
-    let mut field = Region::<f64>::new(world, side * side, settings)?;
+    let mut field = make(world, side * side, settings, arguments.page_faults)?;
     // The blocks in which pages have their homes.
     let block = side.div_ceil(world.size() as usize);
     let rows = (world.rank().index() * block).min(side)..((world.rank().index() + 1) * block).min(side);
@@ -82,6 +94,12 @@ fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<Exi
     let above = grid.points(&(rows.start.saturating_sub(1)..rows.start));
     let below = grid.points(&(rows.end..(rows.end + 1).min(side)));
     for step in 0..2 * iterations {
+        #[cfg(feature = "page-faults")]
+        if arguments.page_faults {
+            grid.sweep_slice(world, &rows, &mut field.all_mut()?, step as usize % 2);
+            field.barrier()?;
+            continue;
+        }
         let ([above, below], [own]) = field.access([above.clone(), below.clone()], [mine.clone()])?;
         grid.sweep(world, &rows, own, above, below, step as usize % 2);
         field.barrier()?;
@@ -91,9 +109,19 @@ fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<Exi
     let taken = Taken::since(world, start, after.bytes() - before.bytes(), whole)?;
     field.give(grid.points(&inner))?;
     field.barrier()?;
-    let what = format!("sor size {} iterations {iterations} page {page_length}", side - 2);
+    let faults = if arguments.page_faults { format!(" faults {}", after.faults - before.faults) } else { String::new() };
+    let what = format!("sor size {} iterations {iterations} page {page_length}{faults}", side - 2);
     let found = if world.rank().number() == 0 { field.read(0..side * side)? } else { &[] };
     judge(world, what, &taken, || grid.alone(world, iterations) == found)
+}
+
+fn make(world: &World, length: usize, settings: RegionSettings, page_faults: bool) -> pelago::Result<Region<'_, f64>> {
+    #[cfg(feature = "page-faults")]
+    if page_faults {
+        return Region::with_page_faults(world, length, settings);
+    }
+    debug_assert!(!page_faults, "refused before");
+    Region::new(world, length, settings)
 }
 
 /// A square of points, the outer of which stay as they are.
@@ -114,6 +142,15 @@ impl Grid {
                 *point = ((row * 31 + column * 17) % 97) as f64 / 97.0;
             }
         }
+    }
+
+    /// Relaxes the points of one colour in some rows of all points.
+    #[cfg(feature = "page-faults")]
+    fn sweep_slice(self, world: &World, rows: &Range<usize>, all: &mut [f64], colour: usize) {
+        let (before, rest) = all.split_at_mut(rows.start * self.side);
+        let (own, after) = rest.split_at_mut(rows.len() * self.side);
+        let above = &before[before.len().saturating_sub(self.side)..];
+        self.sweep(world, rows, own, above, &after[..self.side.min(after.len())], colour);
     }
 
     /// Relaxes the points of one colour in some rows, given the row above and the row below.

@@ -57,6 +57,11 @@ pub trait Park: Send + Sync {
         64
     }
 
+    /// Whether several threads of this rank may use the library. In virtual time ranks are coroutines of one thread, and none other may.
+    fn takes_threads(&self) -> bool {
+        true
+    }
+
     /// A thread of this rank begins to use the library.
     fn join(&self);
 

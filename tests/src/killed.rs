@@ -174,6 +174,56 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
     Ok(())
 }
 
+/// The home of all pages is killed while the others reach them as one slice: who needs what it had goes on with what was there before, is told,
+/// and loses what it has not released.
+pub(crate) fn slice(world: &World) -> pelago::Result<()> {
+    const PAGE: usize = 512;
+    const PAGES: usize = 200;
+    let victim = Rank::new(world.size() - 1);
+    world.on_peer_lost(|_| ());
+    let settings = RegionSettings { page_length: Some(PAGE), homes: Homes::At(victim), coherence: Coherence::Invalidate };
+    let mut region = match Region::<u64>::with_page_faults(world, PAGE * PAGES, settings) {
+        Err(Error::Unsupported(why)) => {
+            println!("{} cannot: {why}", world.rank());
+            return Ok(());
+        }
+        region => region?,
+    };
+    let me = world.rank().index();
+    if world.rank() == victim {
+        region.all_mut()?.fill(FIRST);
+    }
+    region.barrier()?;
+    if world.rank() == victim {
+        die_soon();
+        sleep(Duration::from_secs(1000));
+    }
+    for page in 0..PAGES {
+        let mut all = region.all_mut()?;
+        all[me] += 1;
+        let found = all[page * PAGE + PAGE - 1];
+        match all.end() {
+            Ok(()) => assert_eq!(found, FIRST),
+            Err(error) => {
+                assert_eq!(lost(&error), Some(victim), "{error}");
+                assert_eq!(region.read(0..PAGE)?, [FIRST; PAGE], "what was written since counts for nothing");
+                let all = region.all()?;
+                assert!(all[..page * PAGE].iter().all(|&value| value == FIRST), "what was brought is there");
+                all.end()?;
+                // Told by the next call, where nobody asks the guard.
+                let _never_brought = region.all()?[PAGE * PAGES - 1];
+                assert_eq!(region.publish().map_err(|error| lost(&error)), Err(Some(victim)));
+                println!("{} was told", world.rank());
+                return Ok(());
+            }
+        }
+        sleep(Duration::from_millis(5));
+    }
+    assert_eq!(region.all()?[me], FIRST + PAGES as u64);
+    println!("{} went on", world.rank());
+    Ok(())
+}
+
 /// Counts a section if a rank is known to be lost; whether there were enough.
 fn has_ended(world: &World, done: &mut u64) -> bool {
     world.progress();

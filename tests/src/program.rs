@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use pelago::dsm::{Region, RegionSettings};
 use pelago::messaging::{Channel, ChannelSettings, Mailbox, Sent, Settings};
 use pelago::prelude::*;
 use pelago::{Error, Event, Failure, Fault, GlobalAddress};
@@ -17,6 +18,12 @@ fn main() -> pelago::Result<()> {
         "registered" => registered(world),
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
+        // A thread that waits for page faults waits for nobody.
+        "stuck" => {
+            let mut region = Region::<u64>::with_page_faults(world, 1000, RegionSettings::default())?;
+            region.all_mut()?[0] = 1;
+            world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop)
+        }
         "lost" => lost(world),
         "deep" => {
             assert!(world.rank() != Rank::new(1) || deep(1000) == 0);
@@ -25,6 +32,7 @@ fn main() -> pelago::Result<()> {
         "survive" => survive(world),
         "variable" => killed::variable(world, &std::env::args().nth(2).expect("a step")),
         "region" => killed::region(world, &std::env::args().nth(2).expect("a step")),
+        "slice" => killed::slice(world),
         "mailbox" => mailbox(world),
         "channel" => channel(world),
         "late" if world.rank() == Rank::new(1) => {

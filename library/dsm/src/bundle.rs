@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::copies::Copies;
 use crate::together::{Wish, sealed};
-use crate::{ReadGuard, Shared, Statistics, WriteGuard};
+use crate::{Placement, ReadGuard, Shared, Statistics, WriteGuard};
 
 /// Where parts begin, and no value of them needs more: that of the units of a bundle.
 const PART_ALIGN: usize = align_of::<Unit>();
@@ -124,6 +124,14 @@ impl<'w, P: Parts> Bundle<'w, P> {
         let padded: Vec<_> = parts.iter().map(|part| part.len().next_multiple_of(PART_ALIGN)).collect();
         let shared = Shared::of_parts(world, home, private.into_boxed_slice(), &padded)?;
         Ok(Self { shared, layout: Layout { parts: ends, types: PhantomData } })
+    }
+
+    /// From now on, where it lies after this rank has held it; as [`Shared::place`].
+    ///
+    /// # Errors
+    /// As [`Shared::place`].
+    pub fn place(&mut self, placement: Placement) -> Result<()> {
+        self.shared.place(placement)
     }
 
     /// Acquires all parts to read; as [`Shared::read`].

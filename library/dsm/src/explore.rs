@@ -16,7 +16,7 @@ use pelago_base::{Instant, Rank};
 use pelago_rma::{Failure, Result};
 
 use crate::memory::{Change, KNOWN, Memory, Place, STATE, WORDS, Waited, newest, tail};
-use crate::queue::{Member, Mode, Patience};
+use crate::queue::{Member, Mode, Patience, Remembered};
 use crate::word::{Edition, Epoch, State, Tail};
 
 const HOME: u32 = 0;
@@ -39,6 +39,8 @@ enum Action {
     WriteInTime,
     ReadInTime,
     TryWrite,
+    /// Lays the token down, if it keeps it.
+    LayDown,
     /// Writes and tells one that waits, or all.
     WriteAndTell,
     WriteAndTellAll,
@@ -58,6 +60,8 @@ struct Job {
     apart: bool,
     /// Whether what can be posted takes effect later than the rank goes on.
     posts: bool,
+    /// Whether ranks keep the token until another comes, and lay it down when they end.
+    keeps: bool,
 }
 
 /// What a rank asks for.
@@ -104,9 +108,6 @@ enum Choice {
     Arrive(u32),
 }
 
-/// What a rank remembers between two of its actions.
-type Remembered = (usize, Option<(Epoch, Option<u64>)>);
-
 /// The words, and what nobody in the model can see.
 struct Model {
     words: Vec<u64>,
@@ -117,6 +118,8 @@ struct Model {
     posted: Vec<VecDeque<Request>>,
     /// The version with it, as long as it has not.
     posting: Vec<Option<Edition>>,
+    /// The first version that each has released and of which nobody else knows, as far as it has kept the token.
+    kept: Vec<Option<u64>>,
     /// What the compare-swap has found that each posted last; `None` if its target was out of reach.
     found: Vec<Option<u64>>,
     dead: Option<Rank>,
@@ -193,6 +196,7 @@ impl Model {
             self.wrong = Some(format!("{rank} gets {edition:?}; {} was given, {} made", self.given, self.made));
         }
         self.inside.push((rank, mode));
+        (0..).zip(&mut self.kept).filter(|&(other, _)| rank != Rank::new(other)).for_each(|(_, kept)| *kept = None);
     }
 
     fn exit(&mut self, rank: Rank) {
@@ -203,6 +207,17 @@ impl Model {
     fn doubt(&mut self, rank: Rank) {
         if let Some(edition) = self.posting[rank.index()].filter(|edition| edition.owner == rank) {
             self.given = self.given.min(edition.version - 1);
+        }
+        if let Some(version) = self.kept[rank.index()] {
+            self.given = self.given.min(version - 1);
+        }
+    }
+
+    /// A rank has released a version.
+    fn give(&mut self, rank: Rank, edition: Edition, remembered: Remembered) {
+        self.given = self.given.max(edition.version);
+        if remembered.2.is_some() {
+            self.kept[rank.index()].get_or_insert(edition.version);
         }
     }
 }
@@ -330,6 +345,10 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
         Action::WriteInTime => (Mode::Write, Patience::Until(Instant::ZERO)),
         Action::ReadInTime => (Mode::Read, Patience::Until(Instant::ZERO)),
         Action::TryWrite => (Mode::Write, Patience::None),
+        Action::LayDown => {
+            let laid = member.unless_lost(member.lay_down());
+            return laid.map(drop);
+        }
     };
     let (me, model) = (member.memory.me, member.memory.model.clone());
     let Some(taken) = member.take(mode, patience, Ok)? else { return Ok(()) };
@@ -350,7 +369,7 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     if let Action::Downgrade = action {
         member.downgrade(edition)?;
         let mut model_now = model.borrow_mut();
-        model_now.given = model_now.given.max(edition.version);
+        model_now.give(me, edition, member.remembered());
         model_now.enter(me, Mode::Read, edition);
         drop(model_now);
         member.memory.own(0);
@@ -358,8 +377,7 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
         return member.leave();
     }
     member.give(edition)?;
-    let mut model = model.borrow_mut();
-    model.given = model.given.max(edition.version);
+    model.borrow_mut().give(me, edition, member.remembered());
     Ok(())
 }
 
@@ -378,8 +396,7 @@ fn await_writes(member: &Member<Reach<'_>>, writes: u64, patience: Patience) -> 
             member.commit(edition);
             model.borrow_mut().exit(me);
             member.give(edition)?;
-            let mut model = model.borrow_mut();
-            model.given = model.given.max(edition.version);
+            model.borrow_mut().give(me, edition, member.remembered());
             return Ok(());
         }
         listed = Some(member.enlist()?);
@@ -413,6 +430,7 @@ impl Course {
             posts: job.posts,
             posted: vec![VecDeque::new(); ranks as usize],
             posting: vec![None; ranks as usize],
+            kept: vec![None; ranks as usize],
             found: vec![Some(0); ranks as usize],
             dead: None,
             noticed: vec![false; ranks as usize],
@@ -420,7 +438,7 @@ impl Course {
             given: 1,
             made: 1,
             wrong: None,
-            done: vec![(0, (0, None)); ranks as usize],
+            done: vec![(0, (0, None, None)); ranks as usize],
         };
         let home = Rank::new(HOME);
         let first = Edition { version: 1, owner: home };
@@ -429,14 +447,15 @@ impl Course {
         *model.word(Place { rank: home, word: tail(Epoch(0)) }) = Tail::free(Epoch(0), false).word();
         let model = Rc::new(RefCell::new(model));
         let fibers = job.programs.iter().enumerate().map(|(rank, program)| {
-            let (model, program, me) = (model.clone(), program.clone(), Rank::new(rank as u32));
+            let (model, program, me, keeps) = (model.clone(), program.clone(), Rank::new(rank as u32), job.keeps);
             let body = move |yielder: &Yielder<Answer, Request>, _: Answer| {
                 let member = Member::new(Reach { me, model: model.clone(), yielder });
-                program.into_iter().enumerate().try_for_each(|(number, action)| {
+                member.keep(keeps)?;
+                for (number, action) in program.into_iter().enumerate() {
                     play(&member, action)?;
                     model.borrow_mut().done[me.index()] = (number + 1, member.remembered());
-                    Ok(())
-                })
+                }
+                member.lay_down()
             };
             let coroutine = Coroutine::with_stack(DefaultStack::new(STACK_BYTES).unwrap(), body);
             Fiber { coroutine: Some(coroutine), pending: None, history: 0 }
@@ -555,7 +574,7 @@ impl Course {
         let model = self.model.borrow();
         let mut hasher = DefaultHasher::new();
         (&model.words, model.dead, &model.noticed, &model.done, &model.inside, model.given).hash(&mut hasher);
-        (&model.posted, &model.found).hash(&mut hasher);
+        (&model.posted, &model.found, &model.kept).hash(&mut hasher);
         for fiber in &self.fibers {
             (fiber.history, fiber.pending).hash(&mut hasher);
         }
@@ -641,7 +660,7 @@ mod tests {
 
     fn job(programs: &[&[Action]], mortal: &[u32], apart: bool) -> Job {
         let programs = programs.iter().map(|program| program.to_vec()).collect();
-        Job { programs, mortal: mortal.to_vec(), apart, posts: false }
+        Job { programs, mortal: mortal.to_vec(), apart, posts: false, keeps: false }
     }
 
     /// Explores jobs to the end; at least some states each, so that it is known to have happened.
@@ -715,6 +734,51 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_kept_until_another_comes() {
+        for (programs, mortal, apart, posts) in [
+            (&[&[Write, Write][..], &[Write, Write]][..], &[][..], false, false),
+            (&[&[Read, Write], &[Write, Read]], &[], false, false),
+            (&[&[Downgrade, Write], &[Write]], &[], false, false),
+            (&[&[Write, WriteInTime], &[Write]], &[], false, false),
+            (&[&[ReadInTime, Write], &[Write]], &[], false, false),
+            (&[&[Write, TryWrite], &[TryWrite, Write]], &[], false, false),
+            (&[&[Read, TryWrite], &[ReadInTime, Write]], &[], false, false),
+            (&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false, false),
+            (&[&[Write, Write], &[Write]], &[0], false, false),
+            (&[&[Write, Write], &[Write]], &[0], true, false),
+            (&[&[Write], &[Write, Write]], &[1], false, false),
+            (&[&[Write], &[Write, Write]], &[1], true, false),
+            (&[&[Write], &[Read, Write]], &[1], true, false),
+            (&[&[Read], &[Write, Write]], &[1], true, false),
+            (&[&[Write, Write], &[Write]], &[], false, true),
+            (&[&[Write, Read], &[Write]], &[], false, true),
+            (&[&[Write, LayDown, Write], &[Write]], &[], false, true),
+            (&[&[Write], &[Write, LayDown, Write]], &[], false, true),
+            (&[&[Write], &[Write, LayDown, Write]], &[1], true, true),
+            (&[&[Write], &[Write, Write]], &[1], false, true),
+            (&[&[Write], &[Write, Write]], &[1], true, true),
+        ] {
+            let job = Job { keeps: true, posts, ..job(programs, mortal, apart) };
+            let states = explore(&job, STATES_MAX);
+            assert!((100..STATES_MAX).contains(&states), "{states} states of {job:?}");
+        }
+    }
+
+    /// A third mends the lock while one takes again what it has kept.
+    #[test]
+    fn a_token_is_kept_while_others_mend() {
+        for apart in [false, true] {
+            for (programs, mortal) in [
+                ([&[Write, Write, Write, Write][..], &[Write], &[Write, Write]], 1),
+                ([&[Write], &[Write, Write, Write, Write], &[Write, Write]], 2),
+                ([&[Write, Write], &[Read, Write, Read, Write], &[Write, TryWrite]], 2),
+            ] {
+                wander(&Job { keeps: true, ..job(&programs, &[mortal], apart) }, COURSES, 5);
+            }
+        }
+    }
+
+    #[test]
     fn three_ranks_by_chance() {
         for apart in [false, true] {
             for mortal in [&[][..], &[1], &[2], &[0]] {
@@ -727,7 +791,9 @@ mod tests {
                 ] {
                     let job = job(&programs, mortal, apart);
                     wander(&job, COURSES, 1);
-                    wander(&Job { posts: true, ..job }, COURSES / 3, 2);
+                    wander(&Job { posts: true, ..job.clone() }, COURSES / 3, 2);
+                    wander(&Job { keeps: true, posts: true, ..job.clone() }, COURSES / 3, 3);
+                    wander(&Job { keeps: true, ..job }, COURSES / 3, 4);
                 }
             }
         }

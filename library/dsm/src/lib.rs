@@ -9,6 +9,7 @@
 //! | [`acquire`] | several variables together, in an order that all ranks keep |
 //! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition: to sleep until another has changed the data |
 //! | [`Region`], [`Section`] | an array with release consistency: twins, runs of what has changed, several writers of one page |
+//! | [`Placement`] | whether a variable that is released goes home, or stays with the rank until another asks |
 //! | [`Counter`] | a number that is counted up by all, and shares out tasks |
 //! | [`SyncBarrier`] | the barrier of Fagus: all enter, one permits |
 //! | [`Statistics`] | what a variable has cost |
@@ -177,6 +178,31 @@
 //! # }
 //! ```
 //!
+//! With the feature `page-faults`, elements of a slice that outlive its guard, or are held while ranks meet:
+//!
+#![cfg_attr(feature = "page-faults", doc = "```compile_fail,E0505")]
+#![cfg_attr(not(feature = "page-faults"), doc = "```text")]
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::with_page_faults(world, 100, Default::default())?;
+//! let mut all = region.all_mut()?;
+//! let mine = &mut all[5..10];
+//! all.end()?;
+//! mine[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
+#![cfg_attr(feature = "page-faults", doc = "```compile_fail,E0499")]
+#![cfg_attr(not(feature = "page-faults"), doc = "```text")]
+//! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+//! let mut region = pelago_dsm::Region::<u64>::with_page_faults(world, 100, Default::default())?;
+//! let mut all = region.all_mut()?;
+//! region.barrier()?;
+//! all[0] = 1;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Data with pointers in it:
 //!
 //! ```compile_fail,E0277
@@ -220,9 +246,9 @@
 //! # }
 //! ```
 //!
-//! Absent on purpose: networks, threads, page faults, unsafe code.
+//! Absent on purpose: networks; and, but for the feature `page-faults`, threads, page faults, unsafe code.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "page-faults"), forbid(unsafe_code))]
 
 mod ahead;
 mod barrier;
@@ -245,7 +271,9 @@ mod words;
 pub use barrier::SyncBarrier;
 pub use bundle::{Bundle, BundleReadGuard, BundleToRead, BundleToWrite, BundleWriteGuard, PartMut, Parts};
 pub use counter::Counter;
+#[cfg(feature = "page-faults")]
+pub use region::{All, AllMut};
 pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};
-pub use shared::{ReadGuard, Shared, WriteGuard};
+pub use shared::{Placement, ReadGuard, Shared, WriteGuard};
 pub use statistics::Statistics;
 pub use together::{ToRead, ToWrite, Wish, Wishes, acquire};

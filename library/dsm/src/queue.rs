@@ -19,6 +19,9 @@
 //!   along the queue, and so through whoever had to read in the node.
 //! - **Q7** What is posted may take effect late, when others have had the token. It changes the end of the queue only if that still is the
 //!   node, which the rank does not use again before, and what the home knows only to a newer version.
+//! - **Q8** A rank may leave the token in its node and not tell the home. Until somebody comes for it, it takes it again from there by a
+//!   compare-swap, as an attempt of its own and by the same node, whose place in the queue it still has. So the token is in the node once: what a rank
+//!   has laid down at the home, or posted there, it does not take from the node.
 //!
 //! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/dsm.md` has the argument; the tests of this file explore it.
 
@@ -52,8 +55,18 @@ pub(crate) enum Patience {
 pub(crate) struct Taken {
     /// The newest version.
     pub(crate) edition: Edition,
-    /// Whether it was handed on by who had it before.
-    pub(crate) handed: bool,
+    pub(crate) way: Way,
+}
+
+/// Where the token was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It lay where the last had laid it down.
+    Lay,
+    /// Who had it before has handed it on.
+    Handed,
+    /// This rank had kept it.
+    Kept,
 }
 
 /// What became of an attempt.
@@ -82,7 +95,24 @@ pub(crate) struct Member<M> {
     /// The losses after which the lock is known to have been mended.
     attended: Cell<usize>,
     posted: Cell<Option<Posted>>,
+    /// Whether it keeps the token until somebody comes for it.
+    keeps: Cell<bool>,
+    kept: Cell<Option<Kept>>,
 }
+
+/// A token that a rank has left in its node, and of which the home does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Kept {
+    epoch: Epoch,
+    /// Of the attempt that it came with.
+    sequence: u64,
+    /// Whether readers may be counted.
+    readers: bool,
+}
+
+/// All that a rank remembers of a lock between two calls: losses, what was posted, what is kept.
+#[cfg(test)]
+pub(crate) type Remembered = (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>);
 
 /// How a release was posted of which it is not known what came of it.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +125,27 @@ struct Posted {
 impl<M: Memory> Member<M> {
     pub(crate) fn new(memory: M) -> Self {
         let attended = Cell::new(memory.losses());
-        Self { memory, attended, posted: Cell::new(None) }
+        Self { memory, attended, posted: Cell::new(None), keeps: Cell::new(false), kept: Cell::new(None) }
+    }
+
+    /// From now on, whether it keeps the token until somebody comes for it. If not, the home learns where it lies.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn keep(&self, keeps: bool) -> Result<()> {
+        self.keeps.set(keeps);
+        if keeps { Ok(()) } else { self.lay_down() }
+    }
+
+    /// Lays the token down at the home, if it was kept and nobody has come for it.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub(crate) fn lay_down(&self) -> Result<()> {
+        let Some(Kept { epoch, sequence, readers }) = self.kept.take() else { return Ok(()) };
+        let edition = Edition::of_word(self.memory.own(KNOWN));
+        self.post_free((self.memory.me(), Node::of_sequence(sequence)), epoch, edition, readers)?;
+        self.settle()
     }
 
     /// Acquires the lock; `None` if that is not possible in time. With the token, `adopt` may say that this rank owns the newest version.
@@ -182,9 +232,10 @@ impl<M: Memory> Member<M> {
 
     /// All that it remembers between two calls, besides what stands in memory.
     #[cfg(test)]
-    pub(crate) fn remembered(&self) -> (usize, Option<(Epoch, Option<u64>)>) {
+    pub(crate) fn remembered(&self) -> Remembered {
         let posted = self.posted.get().map(|Posted { epoch, next }| (epoch, next.map(State::word)));
-        (self.attended.get(), posted)
+        let kept = self.kept.get().map(|Kept { epoch, sequence, readers }| (epoch, sequence, readers));
+        (self.attended.get(), posted, kept)
     }
 
     /// What this rank does.
@@ -197,6 +248,11 @@ impl<M: Memory> Member<M> {
     #[inline]
     fn attempt(&self, patience: Patience) -> Result<Attempt> {
         let state = self.open()?;
+        if let (Phase::Idle, Some(kept)) = (state.phase, self.kept.take())
+            && let Some(attempt) = self.take_again(state, kept)
+        {
+            return Ok(attempt);
+        }
         match state.phase {
             Phase::Idle if patience == Patience::None => self.attempt_at_once(state),
             Phase::Idle => self.enter(state, patience),
@@ -210,6 +266,24 @@ impl<M: Memory> Member<M> {
             // Its own state is of an attempt that has not ended, or was closed in between.
             _ => unreachable!("a rank acquires what it has not: {state:?}"),
         }
+    }
+
+    /// Takes the token from its own node; `None` if somebody has come for it, or the lock was mended since.
+    #[inline]
+    fn take_again(&self, idle: State, Kept { epoch, sequence, readers }: Kept) -> Option<Attempt> {
+        if (epoch, sequence) != (idle.epoch, idle.sequence) {
+            return None;
+        }
+        let gone = Gone { epoch, by: self.memory.me(), readers };
+        if !self.memory.change_own(link(epoch, idle.node()), gone.word(), 0) {
+            return None;
+        }
+        let holding = State { readers, ..idle.again() };
+        if !self.memory.change_own(STATE, idle.word(), holding.word()) {
+            // Whoever mends the lock makes a new one.
+            return Some(Attempt::Anew);
+        }
+        Some(Attempt::Token(Taken { edition: Edition::of_word(self.memory.own(KNOWN)), way: Way::Kept }))
     }
 
     /// Takes a token that nobody has.
@@ -304,7 +378,7 @@ impl<M: Memory> Member<M> {
         if !self.memory.change_own(STATE, waiting.word(), holding.word()) {
             return Attempt::Anew;
         }
-        Attempt::Token(Taken { edition, handed: false })
+        Attempt::Token(Taken { edition, way: Way::Lay })
     }
 
     fn await_token(&self, waiting: State, patience: Patience) -> Result<Attempt> {
@@ -314,7 +388,7 @@ impl<M: Memory> Member<M> {
                     if is_later(State::of_word(word), waiting, Phase::Holding) {
                         // Also if the lock was mended since: the token was brought in this epoch.
                         let edition = Edition::of_word(self.memory.own(brought(waiting.epoch)));
-                        return Ok(Attempt::Token(Taken { edition, handed: true }));
+                        return Ok(Attempt::Token(Taken { edition, way: Way::Handed }));
                     }
                     return Ok(Attempt::Anew);
                 }
@@ -340,7 +414,7 @@ impl<M: Memory> Member<M> {
     /// With the token, begins to read or to write.
     #[inline]
     fn begin(&self, mode: Mode, edition: Edition, patience: Patience) -> Result<Attempt> {
-        let taken = Attempt::Token(Taken { edition, handed: false });
+        let taken = Attempt::Token(Taken { edition, way: Way::Lay });
         loop {
             let state = self.open()?;
             match mode {
@@ -362,7 +436,7 @@ impl<M: Memory> Member<M> {
 
     /// Waits until the readers have left.
     fn drain(&self, holding: State, edition: Edition, patience: Patience) -> Result<Attempt> {
-        let token = Ok(Attempt::Token(Taken { edition, handed: false }));
+        let token = Ok(Attempt::Token(Taken { edition, way: Way::Lay }));
         let Some(draining) = self.change(holding, Phase::Draining) else { return token };
         let (counts, waiter) = (self.at_home(readers(draining.epoch)), Readers::waiter(self.memory.me()));
         if Readers(self.memory.add(counts, waiter)?).count() == 0 {
@@ -423,10 +497,12 @@ impl<M: Memory> Member<M> {
         let (mut rank, mut node, mut skipping) = (me, Node::of_sequence(sequence), None);
         loop {
             let Some(next) = Link::of_word(self.memory.swap(Place { rank, word: link(epoch, node) }, gone)?, epoch) else {
-                let (last, free) = (Tail::of_rank(rank, node, epoch), Tail::free(epoch, readers));
+                if self.keeps.get() && rank == me {
+                    self.kept.set(Some(Kept { epoch, sequence, readers }));
+                    return Ok(());
+                }
                 // Whoever has come meanwhile finds the token in the node.
-                let (at, change) = (self.at_home(newest(epoch)), Change::Raise(edition.word()));
-                self.post(at, change, tail(epoch), (last.word(), free.word()), Posted { epoch, next: None })?;
+                self.post_free((rank, node), epoch, edition, readers)?;
                 if rank != me {
                     // Another's node may stand in the queue anew as soon as that is forgotten.
                     self.settle()?;
@@ -442,6 +518,14 @@ impl<M: Memory> Member<M> {
                 Brought::Mended => return Ok(()),
             }
         }
+    }
+
+    /// Tells the home that nobody has the token, if that node still is the end of the queue.
+    #[inline]
+    fn post_free(&self, (rank, node): (Rank, Node), epoch: Epoch, edition: Edition, readers: bool) -> Result<()> {
+        let (last, free) = (Tail::of_rank(rank, node, epoch), Tail::free(epoch, readers));
+        let (at, change) = (self.at_home(newest(epoch)), Change::Raise(edition.word()));
+        self.post(at, change, tail(epoch), (last.word(), free.word()), Posted { epoch, next: None }).map(drop)
     }
 
     /// Brings the token to who comes next.

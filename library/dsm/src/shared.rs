@@ -11,10 +11,21 @@ use crate::Statistics;
 use crate::ahead::Ahead;
 use crate::copies::Copies;
 use crate::memory::{KNOWN, Memory, Place, newest};
-use crate::queue::{Member, Mode, Patience};
+use crate::queue::{Member, Mode, Patience, Way};
 use crate::together::{ToRead, ToWrite};
 use crate::word::{Edition, Epoch};
 use crate::words::Words;
+
+/// Where a variable lies that nobody holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// At its home: who releases it tells the home, so that whoever comes finds it in one round trip.
+    #[default]
+    Home,
+    /// With the rank that held it last: that acquires it again without a message, until another asks, who takes one round trip more. The home
+    /// does not learn of what is released meanwhile: it is lost with the rank, as if it had not been.
+    Migrating,
+}
 
 /// A variable that ranks share, with entry consistency: whoever acquires it sees what the last one to release it has written.
 ///
@@ -31,6 +42,7 @@ use crate::words::Words;
 ///   change once;
 /// - which wrote the last version: whoever has a copy of it inherits it, by acquiring the variable; until then others get
 ///   `PeerLost` with its number, and [`restore`](Self::restore) begins a new version;
+/// - which keeps the variable ([`Placement::Migrating`]): the others go on with the last version that another rank has acquired;
 /// - which is the home: all others get `PeerLost` with its number, for ever.
 ///
 /// If the last two ranks that had the variable to write are lost together, the one before the last version may come back. That is
@@ -122,7 +134,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 
     /// Acquires the variable to write.
     ///
-    /// Cost: free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
+    /// Cost: kept here: no message. Free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
     /// a round trip for the data. To release it: nobody waits, unless the next in the queue may lose patience.
     ///
     /// # Errors
@@ -208,6 +220,16 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         ToWrite(self)
     }
 
+    /// From now on, where it lies after this rank has held it. Ranks need not agree; it begins as [`Placement::Home`].
+    ///
+    /// Cost: a round trip to the home if the variable was kept here and is no longer to be; else nothing.
+    ///
+    /// # Errors
+    /// The home is lost; the job is at fault.
+    pub fn place(&mut self, placement: Placement) -> Result<()> {
+        self.core.member.keep(placement == Placement::Migrating)
+    }
+
     /// By which all ranks order variables.
     pub(crate) fn order(&self) -> u64 {
         let first = Place { rank: Rank::new(0), word: 0 };
@@ -278,7 +300,8 @@ impl Core<'_> {
             Ok(edition)
         };
         let Some(taken) = member.take(mode, patience, adopt)? else { return Ok(false) };
-        statistics.hand_overs += u64::from(taken.handed);
+        statistics.hand_overs += u64::from(taken.way == Way::Handed);
+        statistics.kept += u64::from(taken.way == Way::Kept);
         self.held = match mode {
             Mode::Read => {
                 statistics.reads += 1;
@@ -618,12 +641,15 @@ impl<T: ?Sized + FromBytes + IntoBytes + Immutable + fmt::Debug> fmt::Debug for 
 }
 
 impl<T: ?Sized> Drop for Shared<'_, T> {
-    /// Releases what a guard held that was forgotten, without what was written.
+    /// Releases what a guard held that was forgotten, without what was written, and tells the home if it was kept.
     fn drop(&mut self) {
         let Core { copies, held, .. } = &mut self.core;
         if *held != Held::Nothing && !std::thread::panicking() {
             copies.discard();
             let _whoever_acquires_it_next_is_told = self.core.release(&[]);
+        }
+        if !std::thread::panicking() {
+            let _whoever_acquires_it_next_is_told = self.core.member.lay_down();
         }
     }
 }

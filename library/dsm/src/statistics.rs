@@ -13,6 +13,8 @@ pub struct Statistics {
     pub writes: u64,
     /// How many of these were handed over by another rank that had it before, without going by the home.
     pub hand_overs: u64,
+    /// How many found what this rank had kept; see [`Placement::Migrating`](crate::Placement::Migrating).
+    pub kept: u64,
     /// How often data had to be brought.
     pub brought: u64,
     /// Bytes of that.
@@ -27,8 +29,8 @@ pub struct Statistics {
 
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, hand_overs, brought, bytes, ahead, waits, waited } = self;
-        write!(f, "acquired {reads} times to read and {writes} to write, {hand_overs} of them handed over; ")?;
+        let Self { reads, writes, hand_overs, kept, brought, bytes, ahead, waits, waited } = self;
+        write!(f, "acquired {reads} times to read and {writes} to write, {hand_overs} of them handed over and {kept} kept; ")?;
         write!(f, "data brought {brought} times, {ahead} of them ahead, {bytes} bytes; waited {waits} times, {waited:?}")
     }
 }

@@ -135,6 +135,13 @@ impl State {
         Self { phase: Phase::Waiting, readers: false, sequence, ..self }
     }
 
+    /// The first state of a rank that takes again the token that it has left in its node: an attempt of its own, by the same node.
+    #[inline]
+    pub(crate) fn again(self) -> Self {
+        let sequence = if self.sequence >= SEQUENCE_MASK - 1 { 2 + (self.sequence & 1) } else { self.sequence + 2 };
+        Self { phase: Phase::Holding, readers: false, sequence, ..self }
+    }
+
     /// By which of its two nodes the rank is in the queue.
     #[inline]
     pub(crate) fn node(self) -> Node {
@@ -427,6 +434,11 @@ mod tests {
         let last = State { sequence: SEQUENCE_MASK, ..State::default() };
         assert_eq!((last.attempt().sequence, State::default().attempt().sequence), (2, 1));
         assert!([State::default(), last].iter().all(|state| state.attempt().node() != state.node()), "nodes take turns");
+        for sequence in [1, 2, SEQUENCE_MASK - 2, SEQUENCE_MASK - 1, SEQUENCE_MASK] {
+            let (state, again) = (State { sequence, ..last }, State { sequence, ..last }.again());
+            assert!(again.node() == state.node() && again.sequence != sequence && again.sequence > 1, "{again:?}");
+            assert_eq!(State::of_word(again.word()), again);
+        }
         assert!(Epoch(0).has_come(Epoch(u16::MAX)) && !Epoch(u16::MAX).has_come(Epoch(0)) && Epoch(5).has_come(Epoch(5)));
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_dsm::Shared;
+use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
 use pelago_simulator::{Faults, simulate};
 use simulated::{Notes, TOLD_AFTER, settings};
@@ -27,7 +27,7 @@ struct Ended {
 }
 
 /// Adds 1 in each turn, by all ranks; what `dies` at a time or never.
-fn play(victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
+fn play(placement: Placement, victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
     let mut faults = Faults { loss, told_after: Some(TOLD_AFTER), ..Faults::default() };
     faults.deaths.extend(dies.map(|at| (victim, at)));
     let settings = settings(RANKS, 2, faults);
@@ -43,6 +43,7 @@ fn play(victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
         let tell = told.clone();
         world.on_peer_lost(move |rank| tell.borrow_mut().push(rank));
         let mut variable = Shared::<u64>::new(&world, HOME, 1000)?;
+        variable.place(placement)?;
         ready.set(ready.get().max(world.now()));
         let found = add(&world, &mut variable, victim, &written)?;
         assert!(told.borrow().iter().all(|&rank| rank == victim));
@@ -98,8 +99,10 @@ fn refusal(error: &Error, victim: Rank) -> u32 {
 
 #[test]
 fn nobody_dies() {
-    for loss in [0, 200] {
-        let ended = play(Rank::new(1), None, loss);
+    for (placement, loss) in
+        [(Placement::Home, 0), (Placement::Home, 200), (Placement::Migrating, 0), (Placement::Migrating, 200)]
+    {
+        let ended = play(placement, Rank::new(1), None, loss);
         let all = u64::from(RANKS * TURNS);
         assert_eq!(ended.written.iter().sum::<u64>(), all);
         let last = ended.found.iter().map(|found| found.unwrap()).max().unwrap();
@@ -110,13 +113,14 @@ fn nobody_dies() {
 /// A rank that is not the home: the others go on, or are told that the version that it wrote last is gone.
 #[test]
 fn a_rank_dies_after_each_of_its_operations() {
-    for victim in [1, 3].map(Rank::new) {
-        let whole = play(victim, None, 0);
+    let placements = [Placement::Home, Placement::Migrating];
+    for (placement, victim) in placements.into_iter().flat_map(|placement| [1, 3].map(|victim| (placement, Rank::new(victim)))) {
+        let whole = play(placement, victim, None, 0);
         assert!(whole.noted.len() > 20, "{} operations", whole.noted.len());
         let mut refused_all = 0;
         for (number, &at) in whole.noted.iter().enumerate() {
             for later in [1, 900].map(Duration::from_nanoseconds) {
-                let ended = play(victim, Some(at + later), 0);
+                let ended = play(placement, victim, Some(at + later), 0);
                 let survivors: Vec<_> = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim).collect();
                 assert!(survivors.iter().all(|(_, found)| found.is_some()), "operation {number} of {victim}: all others end");
                 let found = survivors.iter().filter_map(|(_, found)| **found);
@@ -138,10 +142,12 @@ fn a_rank_dies_after_each_of_its_operations() {
 /// The home: all others are told, and nobody waits for ever.
 #[test]
 fn the_home_dies_after_each_of_its_operations() {
-    let whole = play(HOME, None, 0);
-    for (number, &at) in whole.noted.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
-        let ended = play(HOME, Some(at + Duration::from_nanoseconds(1)), 0);
-        let others = ended.found.iter().skip(1);
-        assert!(others.clone().all(Option::is_some), "operation {number}: all others end");
+    for placement in [Placement::Home, Placement::Migrating] {
+        let whole = play(placement, HOME, None, 0);
+        for (number, &at) in whole.noted.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
+            let ended = play(placement, HOME, Some(at + Duration::from_nanoseconds(1)), 0);
+            let others = ended.found.iter().skip(1);
+            assert!(others.clone().all(Option::is_some), "operation {number}: all others end");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Rank;
-use pelago_dsm::{Bundle, Region, RegionSettings, Shared};
+use pelago_dsm::{Bundle, Placement, Region, RegionSettings, Shared};
 use pelago_rma::World;
 use proptest::prelude::*;
 use support::{PLATFORMS, run};
@@ -167,6 +167,11 @@ fn operations_under_a_lock_are_linearizable() {
             run(platform, size, |world| {
                 let home = Rank::new(world.size() - 1);
                 check(world, &clock, &all, |world| Shared::<u8>::new(world, home, 0).unwrap());
+                check(world, &clock, &all, |world| {
+                    let mut kept = Shared::<u8>::new(world, home, 0).unwrap();
+                    kept.place(Placement::Migrating).unwrap();
+                    kept
+                });
                 let parts = || (vec![0; 3], vec![0; 10_000]);
                 check(world, &clock, &all, |world| Bundle::<(u64, u8)>::new(world, home, parts()).unwrap());
                 check(world, &clock, &all, |world| Region::<u8>::new(world, 100, RegionSettings::default()).unwrap());

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_dsm::Shared;
+use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Parts, Result, World};
 use pelago_simulator::{Faults, simulate};
 use simulated::{Notes, settings};
@@ -116,6 +116,48 @@ fn who_comes_back_at_once_waits_once() {
     assert!((95..=125).contains(&trips), "{trips} round trips for 100 sections");
 }
 
+/// Kept, and nobody has come for it: nothing is asked for. Who comes asks the home, and then who keeps it.
+#[test]
+fn who_keeps_a_variable_sends_nothing() {
+    let costs = on_one(|rank| {
+        let mut variable = Shared::<u64>::new(rank.world, HOME, 0)?;
+        let mut costs = Vec::new();
+        if rank.world.rank() == Rank::new(2) {
+            variable.place(Placement::Migrating)?;
+            for _ in 0..3 {
+                *variable.write()? += 1;
+                costs.push(rank.count(|| {
+                    *variable.write()? += 1;
+                    Ok(())
+                })?);
+            }
+            assert_eq!(costs, [((), 0, 0); 3]);
+            assert_eq!(variable.statistics().kept, 5);
+        }
+        rank.world.barrier()?;
+        let mut cost = (0, 0);
+        if rank.world.rank() == Rank::new(1) {
+            let (guard, asked, trips) = rank.count(|| variable.write())?;
+            assert_eq!(*guard, 6);
+            cost = (asked, trips);
+        }
+        rank.world.barrier()?;
+        // Who has placed it elsewhere lays it down.
+        if rank.world.rank() == Rank::new(2) {
+            *variable.write()? += 1;
+            variable.place(Placement::Home)?;
+        }
+        rank.world.barrier()?;
+        if rank.world.rank() == Rank::new(1) {
+            let (guard, asked, trips) = rank.count(|| variable.write())?;
+            assert_eq!((*guard, asked, trips), (7, 3, 2));
+        }
+        rank.world.barrier()?;
+        Ok(cost)
+    });
+    assert_eq!(costs, (5, 3));
+}
+
 /// Free, and its data elsewhere: the data is one more round trip.
 #[test]
 fn data_of_others_is_one_more_round_trip() {
@@ -142,6 +184,9 @@ fn data_of_others_is_one_more_round_trip() {
 fn what_is_released_can_be_acquired_before_the_home_knows() {
     on_one(|rank| {
         let mut variables = [HOME, Rank::new(2)].map(|home| Shared::<u64>::new(rank.world, home, 0));
+        if let [_, Ok(other)] = &mut variables {
+            other.place(Placement::Migrating)?;
+        }
         for turn in 1..20 {
             for variable in &mut variables {
                 let Ok(variable) = variable else { panic!("it was made") };

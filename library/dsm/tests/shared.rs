@@ -7,7 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use pelago_base::{Duration, Rank};
-use pelago_dsm::{Bundle, Counter, Shared, acquire};
+use pelago_dsm::{Bundle, Counter, Placement, Shared, acquire};
 use pelago_rma::{Error, World};
 use support::{PLATFORMS, on_every_platform, run};
 
@@ -29,6 +29,54 @@ fn nothing_that_is_added_is_lost() {
             assert_eq!(*counter.read().unwrap(), 7 + turns(world) * u64::from(world.size()));
             let statistics = counter.statistics();
             assert_eq!((statistics.writes, statistics.reads), (turns(world), 1));
+            world.barrier().unwrap();
+        }
+    });
+}
+
+/// Ranks keep it for a while, each as it likes, read and write, try, lose patience, and go with it.
+#[test]
+fn a_variable_may_stay_where_it_was_held() {
+    on_every_platform(&[1, 2, 4], |world, _| {
+        for round in 0..2 {
+            let mut variable = Shared::<[u64]>::new(world, HOME, vec![0; 40]).unwrap();
+            let (me, mut state) = (world.rank().index(), u64::from(world.rank()) + 7 * round);
+            let mut written = 0;
+            for _ in 0..turns(world) {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                match state >> 33 & 15 {
+                    0 => variable.place(Placement::Home).unwrap(),
+                    1..6 => variable.place(Placement::Migrating).unwrap(),
+                    6 => drop(variable.read().unwrap()),
+                    7 => {
+                        if let Some(mut guard) = variable.try_write().unwrap() {
+                            guard[me] += 1;
+                            written += 1;
+                        }
+                    }
+                    8 => {
+                        if let Ok(mut guard) = variable.write_within(Duration::from_microseconds(5)) {
+                            guard[me] += 1;
+                            written += 1;
+                        }
+                    }
+                    _ => {
+                        let mut guard = variable.write().unwrap();
+                        assert_eq!(guard[me], written);
+                        guard[me] += 1;
+                        written += 1;
+                    }
+                }
+                assert_eq!(variable.read().unwrap()[me], written);
+            }
+            let statistics = variable.statistics();
+            assert!(statistics.kept > 0 || world.size() > 1, "{statistics}");
+            world.barrier().unwrap();
+            if me == 0 {
+                drop(variable);
+            } else {
+                assert!(variable.read().unwrap()[me] == written);
+            }
             world.barrier().unwrap();
         }
     });

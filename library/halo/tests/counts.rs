@@ -55,6 +55,10 @@ impl Park for Counting {
         self.inner.is_crowded()
     }
 
+    fn takes_threads(&self) -> bool {
+        self.inner.takes_threads()
+    }
+
     fn join(&self) {
         self.inner.join();
     }

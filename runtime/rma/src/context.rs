@@ -172,6 +172,19 @@ impl Context {
         Sharer::new(self.engine.borrow_mut().port().share(), self.shared.clone())
     }
 
+    /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and none other may.
+    pub fn takes_threads(&self) -> bool {
+        self.shared.park.takes_threads()
+    }
+
+    /// Waits for something that is no part of the library, for as long as `wait` does. Meanwhile this thread is none of those that use the
+    /// library: if all others wait, it is a deadlock, though this one may go on.
+    pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.shared.park.leave();
+        let _back = Back(self);
+        wait()
+    }
+
     /// Operations that take effect after the one of `handle`, whichever ranks either concerns.
     #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
@@ -470,6 +483,15 @@ impl<'c> Held<'c> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.0.hold(false);
+    }
+}
+
+/// A thread that is aside uses the library again when this is dropped.
+struct Back<'c>(&'c Context);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        self.0.shared.park.join();
     }
 }
 

@@ -74,6 +74,9 @@ pub enum Error {
     /// What was asked for is impossible.
     #[error("{0}")]
     Invalid(&'static str),
+    /// What was asked for cannot be had on this system or platform.
+    #[error("{0}")]
+    Unsupported(&'static str),
     /// Ranks called one collective operation with different arguments.
     #[error("ranks disagree in {0}: a collective operation takes the same arguments on every rank")]
     Disagreement(&'static str),

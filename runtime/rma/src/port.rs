@@ -1,10 +1,11 @@
 //! A context's way to the transport: its own, or one that it shares with the rank's other threads.
 
+use core::hint::black_box;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
 
 use crate::shared::Shared;
 use crate::task::Piece;
@@ -12,6 +13,9 @@ use crate::{Context, Error, Result};
 
 /// Where in a shared transport's tokens the context's number stands; operations are numbered below.
 const CONTEXT_SHIFT: u32 = 48;
+
+/// Bytes of a page of memory, at least.
+const PAGE_BYTES: usize = 4096;
 
 /// Contexts that share a transport, ever: what the top bits of a token number.
 const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
@@ -60,6 +64,9 @@ impl Port {
         match self {
             Self::Own(transport) => post(transport.as_mut(), now, to, piece, Token(id)),
             Self::Shared { hub, context } => {
+                if let Piece::Bytes(Operation::Write { bytes, .. }) = piece {
+                    touch(bytes);
+                }
                 post(lock(hub).transport.as_mut(), now, to, piece, Token((*context as u64) << CONTEXT_SHIFT | id))
             }
             Self::Empty => unreachable!("a port is empty only inside `share`"),
@@ -70,6 +77,7 @@ impl Port {
     pub(crate) fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], Token(id): Token) -> Option<Result<(), PostError>> {
         let context = if let Self::Shared { context, .. } = self { *context as u64 } else { 0 };
         let token = Token(context << CONTEXT_SHIFT | id);
+        touch(bytes);
         self.with(|transport| transport.two_sided().map(|network| network.send(now, to, bytes, token)))
     }
 
@@ -146,6 +154,14 @@ fn post(transport: &mut dyn Transport, now: Instant, to: Endpoint, piece: Piece<
         Piece::Bytes(operation) => transport.post(now, to, operation, token),
         Piece::Size(transfer) => transport.post_size(now, to, transfer, token),
     }
+}
+
+/// Reads of every page of a program's memory. Another thread may have to bring it by the transport, so that nobody who has locked that may be
+/// the first to read it.
+fn touch(bytes: &[u8]) {
+    bytes.chunks(PAGE_BYTES).chain(bytes.last().map(core::slice::from_ref)).for_each(|page| {
+        black_box(page[0]);
+    });
 }
 
 /// A panic of one thread inside the transport is its own: the transport's state is consistent between calls.

@@ -164,6 +164,10 @@ impl Park for Shared {
         16
     }
 
+    fn takes_threads(&self) -> bool {
+        false
+    }
+
     fn join(&self) {}
 
     fn leave(&self) {}

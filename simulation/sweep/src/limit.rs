@@ -56,6 +56,10 @@ impl Park for Limit {
         self.inner.is_crowded()
     }
 
+    fn takes_threads(&self) -> bool {
+        self.inner.takes_threads()
+    }
+
     fn join(&self) {
         self.inner.join();
     }

@@ -250,6 +250,8 @@ fn programs_that_share_memory_find_what_one_rank_finds() {
     let programs = [
         &["sor", "--size", "60", "--iterations", "4"][..],
         &["sor", "--size", "61", "--iterations", "3", "--page", "100"],
+        &["sor", "--size", "60", "--iterations", "4", "--page-faults"],
+        &["sor", "--size", "61", "--iterations", "3", "--page", "512", "--page-faults"],
         &["lu", "--blocks", "5", "--rows", "8"],
         &["kmeans", "--points", "3000", "--clusters", "7"],
         &["tsp", "--cities", "9"],
@@ -259,6 +261,11 @@ fn programs_that_share_memory_find_what_one_rank_finds() {
         .flat_map(|program| [("1", "shm"), ("2", "shm"), ("5", "shm"), ("2", "udp"), ("3", "udp")].map(|job| (program, job)))
     {
         let ended = run(&[&["run", "-n", ranks, "--transport", transport], *program].concat());
+        if ended.error.contains("page faults need userfaultfd") {
+            assert!(program.contains(&"--page-faults") && ended.error.lines().count() == 1, "{ended:?}");
+            eprintln!("not tested: {}", ended.error);
+            continue;
+        }
         ended.expect(0, "");
         let line = ended.output.lines().last().expect("a line");
         assert!(line.starts_with(program[0]) && line.ends_with(" same"), "{ended:?}");

@@ -31,10 +31,15 @@ fn sleepers_wake_when_they_are_written_to() {
 
 #[test]
 fn a_deadlock_is_found_and_named() {
-    for ranks in ["1", "3"] {
-        let (mut command, mark) = pelago(&["run", "-n", ranks, PROGRAM, "deadlock"]);
+    for (ranks, act) in [("1", "deadlock"), ("3", "deadlock"), ("2", "stuck")] {
+        let (mut command, mark) = pelago(&["run", "-n", ranks, PROGRAM, act]);
         command.env("PELAGO_DEADLOCK_SECONDS", "1");
-        end(command).expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+        let ended = end(command);
+        if ended.error.contains("page faults need userfaultfd") {
+            eprintln!("not tested: {}", ended.error);
+            continue;
+        }
+        ended.expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
         wait_until_gone(&mark);
     }
 }

@@ -72,6 +72,20 @@ fn a_region_outlives_who_is_in_a_section_waits_for_one_or_has_left_one() {
     }
 }
 
+/// Where the system has page faults to tell of.
+#[test]
+fn a_slice_goes_on_without_the_home_of_its_pages() {
+    for (options, became) in [(&[][..], "went on"), (&["--transport", "udp"], "was told")] {
+        let ended = run(&[&["run", "-n", "4"], options, &[PROGRAM, "slice"]].concat());
+        if ended.output.contains("cannot: page faults need") {
+            eprintln!("not tested: {}", ended.output);
+            continue;
+        }
+        ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
+        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} {became}")), "{options:?}");
+    }
+}
+
 #[test]
 fn a_mailbox_goes_on_without_a_sender_that_held_a_ticket() {
     for options in [&[][..], &["--transport", "udp"]] {

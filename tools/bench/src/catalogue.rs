@@ -175,7 +175,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "acquire",
-        summary: "acquire a shared variable to write, and release it; raw: a mutex that nobody else wants; udp: a datagram and its answer",
+        summary: "acquire a shared variable to write, and release it, to its home or kept; raw: a mutex that nobody wants; udp: a datagram and its answer",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,

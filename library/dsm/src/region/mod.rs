@@ -1,8 +1,11 @@
 //! Release consistency: memory that all ranks read and write between meetings, and that they bring up to date when they meet.
 
+#[cfg(feature = "page-faults")]
+mod faults;
 mod log;
 mod pages;
 mod statistics;
+mod table;
 
 use core::ops::Range;
 
@@ -10,10 +13,13 @@ use pelago_base::Rank;
 use pelago_rma::{Error, Pod, Result, World};
 
 use crate::{Shared, WriteGuard};
+#[cfg(feature = "page-faults")]
+pub use faults::{All, AllMut};
 use log::Log;
 use pages::Pages;
-pub use pages::Ranges;
 pub use statistics::RegionStatistics;
+use table::Private;
+pub use table::Ranges;
 
 /// Elements of a page, at most, so that a word tells which of them have changed.
 const PAGE_LENGTH_MAX: usize = 1 << 15;
@@ -122,6 +128,16 @@ impl<'w, T: Pod> Region<'w, T> {
     /// # Errors
     /// As [`World::alloc`]; there are no elements, or more pages than 67,108,862, or elements in a page than 32,768.
     pub fn new(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
+        Self::over(world, length, settings, || Ok(Private::Own(vec![T::new_zeroed(); length].into_boxed_slice())))
+    }
+
+    /// A region whose copy `private` makes.
+    fn over(
+        world: &'w World,
+        length: usize,
+        settings: RegionSettings,
+        private: impl FnOnce() -> Result<Private<T>>,
+    ) -> Result<Self> {
         let RegionSettings { page_length, homes, coherence } = settings;
         let page_length = page_length.unwrap_or((PAGE_BYTES / size_of::<T>().max(1)).max(1));
         if !(1..=PAGE_LENGTH_MAX).contains(&page_length) || length == 0 {
@@ -136,10 +152,32 @@ impl<'w, T: Pod> Region<'w, T> {
             return Err(Error::Invalid("the home of a region is no rank of the job"));
         }
         let lock = Shared::new(world, Rank::new(0), 0)?;
-        let pages = Pages::new(world, length, page_length, homes)?;
+        let pages = Pages::new(world, private()?, page_length, homes)?;
         let log = Log::new(world, pages.count())?;
         world.barrier()?;
         Ok(Self { lock, pages, log, coherence })
+    }
+
+    /// As [`new`](Self::new), where all elements can be reached as one slice, without saying which, by [`all`](Self::all) and
+    /// [`all_mut`](Self::all_mut): who reads a page that is not here, or writes to one for the first time, stops there until a thread of the
+    /// library has brought it, or kept its twin. Collective.
+    ///
+    /// Memory: as [`new`](Self::new); the copy lies in an own file in memory. A thread that sleeps unless somebody faults, with a context of its
+    /// own, so that from now on contexts of this rank meet at a lock when they use a transport.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on all ranks: one of them has no `userfaultfd` (Linux 6.4), may not use it, or is simulated; else as
+    /// [`new`](Self::new).
+    #[cfg(feature = "page-faults")]
+    pub fn with_page_faults(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
+        let mut serving = None;
+        let mut region = Self::over(world, length, settings, || {
+            let (inner, faults) = faults::reach(world, length)?;
+            serving = Some(faults);
+            Ok(Private::Mapped(inner))
+        })?;
+        region.pages.serve(serving.expect("made with the copy"));
+        Ok(region)
     }
 
     /// Releases, meets all ranks, and acquires: each sees all that any has written before. Collective.
@@ -150,7 +188,7 @@ impl<'w, T: Pod> Region<'w, T> {
     /// A home is lost; the job is at fault.
     pub fn barrier(&mut self) -> Result<()> {
         self.publish()?;
-        self.pages.world().barrier()?;
+        self.pages.world.barrier()?;
         self.refresh()
     }
 
@@ -312,6 +350,30 @@ macro_rules! ways {
                 let $this = self;
                 $pages.access(reads, writes)
             }
+
+            /// All elements, to read, of a region that was made [with page faults](Region::with_page_faults): those that are not here are
+            /// brought when they are read.
+            ///
+            /// Cost: a fault for each page of memory that is read for the first time since others have changed it, and what
+            /// [`read`](Self::read) costs for it.
+            ///
+            /// # Errors
+            /// The region was made without; what was needed before could not be brought.
+            #[cfg(feature = "page-faults")]
+            pub fn all(&mut self) -> Result<All<'_, 'w, T>> {
+                let $this = self;
+                All::new(&mut $pages)
+            }
+
+            /// All elements, to read and write, as [`all`](Self::all): the twin of a page is kept when it is written for the first time.
+            ///
+            /// # Errors
+            /// As [`all`](Self::all).
+            #[cfg(feature = "page-faults")]
+            pub fn all_mut(&mut self) -> Result<AllMut<'_, 'w, T>> {
+                let $this = self;
+                AllMut::new(&mut $pages)
+            }
         }
     };
 }
@@ -326,6 +388,8 @@ fn publish<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>) -> Result<()> {
 
 fn refresh<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>, coherence: Coherence) -> Result<()> {
     publish(pages, log)?;
-    log.follow(|change| pages.change(change))?;
+    let followed = log.follow(|change| pages.change(change));
+    pages.settle();
+    followed?;
     if coherence == Coherence::Update { pages.bring_used() } else { Ok(()) }
 }

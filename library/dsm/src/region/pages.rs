@@ -1,102 +1,52 @@
-//! A rank's own copy of a region, page by page, and what of it is behind or ahead of the homes.
-//!
-//! - **G1** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
-//! - **G2** A page that was written has a twin as it was before, or is kept by this rank alone. Only elements that differ from the twin go
-//!   to the home, so that they alone are overwritten there.
-//! - **G3** Nothing is brought to a page that was written and not released: what is behind is brought before, and who acquires releases first.
+//! A rank's own copy of a region, and who has it: the thread that made it, or, while a program reaches all of it, the one that serves its faults.
 
 use core::ops::Range;
 
 use pelago_base::Rank;
-use pelago_rma::{Error, GlobalPtr, Handle, Pod, Result, Symmetric, World};
-use zerocopy::IntoBytes;
+use pelago_rma::{Pod, Result, Symmetric, World};
 
+#[cfg(feature = "page-faults")]
+use super::faults::Faults;
 use super::log::Change;
+use super::table::{Private, Ranges, Table};
 use super::{Homes, RegionStatistics};
-
-/// Messages under way at once when a region is released.
-const PUTS_MAX: usize = 256;
-
-/// Twins that are kept for pages that are written later.
-const SPARE_MAX: usize = 1024;
-
-/// Bytes that are compared at once to find out that nothing has changed.
-const COMPARED_BYTES: usize = 256;
-
-/// Ranges of a region to read, and ranges to write; see [`Region::access`](super::Region::access).
-pub type Ranges<'a, T, const R: usize, const W: usize> = ([&'a [T]; R], [&'a mut [T]; W]);
-
-/// What is known of a page.
-#[derive(Default)]
-struct Page<T> {
-    /// Where the home's copy lies among its pages.
-    slot: u32,
-    home: Rank,
-    /// Elements that others have changed since they were brought.
-    behind: Range<u32>,
-    /// As it was before it was written.
-    twin: Option<Box<[T]>>,
-    /// Whether it was written since the last release.
-    written: bool,
-    /// Whether this rank alone uses it.
-    kept: bool,
-    /// Whether it was kept and written, so that all of it is to be released.
-    whole: bool,
-    /// Whether it was ever used here.
-    used: bool,
-}
 
 /// A rank's own copy of a region.
 pub(super) struct Pages<'w, T: Pod> {
-    world: &'w World,
-    /// What was released of the pages of which a rank is the home.
-    released: Symmetric<'w, T>,
-    private: Box<[T]>,
-    pages: Box<[Page<T>]>,
+    pub(super) world: &'w World,
+    length: usize,
     page_length: usize,
-    homed: usize,
-    /// Pages that were written since the last release and are not kept.
-    written: Vec<u32>,
-    /// Pages that are behind and were used, if they are brought at once.
-    behind: Vec<u32>,
-    /// Twins that are no longer in use.
-    spare: Vec<Box<[T]>>,
-    statistics: RegionStatistics,
+    homes: Homes,
+    pub(super) table: Table<T>,
+    /// Before what is released: nobody brings anything any more when that goes.
+    #[cfg(feature = "page-faults")]
+    pub(super) faults: Option<Faults<T>>,
+    _released: Symmetric<'w, T>,
 }
 
 impl<'w, T: Pod> Pages<'w, T> {
     /// Collective.
-    pub(super) fn new(world: &'w World, length: usize, page_length: usize, homes: Homes) -> Result<Self> {
-        let count = length.div_ceil(page_length);
-        let mut slots = vec![0_u32; world.size() as usize];
-        let pages: Box<[Page<T>]> = (0..count)
-            .map(|page| {
-                let home = homes.of(page, count, world.size());
-                let slot = slots[home.index()];
-                slots[home.index()] += 1;
-                let (behind, twin) = (0..0, None);
-                Page { slot, home, behind, twin, written: false, kept: false, whole: false, used: false }
-            })
-            .collect();
-        let most = slots.iter().copied().max().unwrap_or(0) as usize;
-        let released = world.alloc(most.saturating_mul(page_length))?;
-        let private = vec![T::new_zeroed(); length].into_boxed_slice();
-        let homed = slots[world.rank().index()] as usize;
-        let (written, behind, spare) = (Vec::new(), Vec::new(), Vec::new());
-        let statistics = RegionStatistics::default();
-        Ok(Self { world, released, private, pages, page_length, homed, written, behind, spare, statistics })
-    }
-
-    pub(super) fn world(&self) -> &'w World {
-        self.world
+    pub(super) fn new(world: &'w World, private: Private<T>, page_length: usize, homes: Homes) -> Result<Self> {
+        let length = private.len();
+        let (table, _released) = Table::new(world, private, page_length, homes)?;
+        Ok(Self {
+            world,
+            length,
+            page_length,
+            homes,
+            table,
+            #[cfg(feature = "page-faults")]
+            faults: None,
+            _released,
+        })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.private.len()
+        self.length
     }
 
     pub(super) fn count(&self) -> usize {
-        self.pages.len()
+        self.length.div_ceil(self.page_length)
     }
 
     pub(super) fn page_length(&self) -> usize {
@@ -105,16 +55,21 @@ impl<'w, T: Pod> Pages<'w, T> {
 
     /// Of how many pages this rank is the home.
     pub(super) fn homed(&self) -> usize {
-        self.homed
+        let (count, size) = (self.count(), self.world.size());
+        (0..count).filter(|&page| self.homes.of(page, count, size) == self.world.rank()).count()
     }
 
     pub(super) fn home(&self, element: usize) -> Rank {
-        assert!(element < self.len(), "element {element} of {}", self.len());
-        self.pages[element / self.page_length].home
+        assert!(element < self.length, "element {element} of {}", self.length);
+        self.homes.of(element / self.page_length, self.count(), self.world.size())
     }
 
     pub(super) fn statistics(&self) -> RegionStatistics {
-        self.statistics
+        #[cfg(feature = "page-faults")]
+        if let Some(lent) = self.faults.as_ref().and_then(Faults::lent_statistics) {
+            return lent;
+        }
+        self.table.statistics()
     }
 
     pub(super) fn access<const R: usize, const W: usize>(
@@ -122,336 +77,55 @@ impl<'w, T: Pod> Pages<'w, T> {
         reads: [Range<usize>; R],
         writes: [Range<usize>; W],
     ) -> Result<Ranges<'_, T, R, W>> {
-        for range in reads.iter().chain(&writes) {
-            self.check(range)?;
-        }
-        for range in &reads {
-            self.bring(range)?;
-        }
-        for range in &writes {
-            self.bring(range)?;
-        }
-        let order = disjoint(&reads, &writes)?;
-        for range in &writes {
-            self.write(range);
-        }
-        Ok(carve(&mut self.private, &order, reads, writes))
+        self.take_back()?;
+        self.table.access(self.world, reads, writes)
     }
 
-    /// This rank alone uses the pages that lie in a range as a whole.
     pub(super) fn keep(&mut self, range: Range<usize>) -> Result<()> {
-        self.check(&range)?;
-        for page in self.whole_pages(&range) {
-            self.bring(&self.elements(page))?;
-            self.pages[page].kept = true;
-        }
-        Ok(())
+        self.take_back()?;
+        self.table.keep(self.world, range)
     }
 
-    /// What was written to those pages is released with the rest.
     pub(super) fn give(&mut self, range: Range<usize>) -> Result<()> {
-        self.check(&range)?;
-        for number in self.whole_pages(&range) {
-            let page = &mut self.pages[number];
-            page.kept = false;
-            if page.whole && !page.written {
-                page.written = true;
-                self.written.push(number as u32);
-            }
-        }
-        Ok(())
+        self.take_back()?;
+        self.table.give(range)
     }
 
     /// Brings what was written to the homes; returns what has changed there.
     pub(super) fn publish(&mut self) -> Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        let mut under_way = Vec::new();
-        while let Some(number) = self.written.pop() {
-            let changed = self.publish_page(number as usize, &mut under_way)?;
-            changes.extend(changed.map(|elements| Change::Page(number as usize, elements)));
-        }
-        wait_all(&mut under_way)?;
-        Ok(changes)
+        self.take_back()?;
+        let changes = self.table.publish(self.world);
+        self.settle();
+        changes
     }
 
-    /// Brings what of a page has changed to its home; returns from where to where it has.
-    fn publish_page(&mut self, number: usize, under_way: &mut Vec<Handle<'w>>) -> Result<Option<Range<usize>>> {
-        let elements = self.elements(number);
-        let at = self.released_at(number);
-        let page = &mut self.pages[number];
-        let own = page.home == self.world.rank();
-        let private = &self.private[elements];
-        let twin = page.twin.take();
-        page.written = false;
-        let runs = match &twin {
-            Some(twin) if !page.whole => Runs { before: &twin[..private.len()], now: private, next: 0 },
-            _ => Runs { before: &[], now: private, next: 0 },
-        };
-        page.whole = false;
-        let mut changed: Option<Range<usize>> = None;
-        for run in runs {
-            changed = Some(changed.map_or(run.start, |changed| changed.start)..run.end);
-            under_way.push(self.world.put(at.add(run.start as u64), &private[run.clone()])?);
-            if under_way.len() == PUTS_MAX {
-                wait_all(under_way)?;
-            }
-            if !own {
-                self.statistics.runs += 1;
-                self.statistics.bytes_released += (run.len() * size_of::<T>()) as u64;
-            }
-        }
-        if changed.is_some() && !own {
-            self.statistics.released += 1;
-            self.statistics.bytes_of_whole_pages += (self.page_length * size_of::<T>()) as u64;
-        }
-        self.spare.extend(twin.filter(|_| self.spare.len() < SPARE_MAX));
-        Ok(changed)
-    }
-
-    /// Notes what others have changed.
+    /// Notes what others have changed. Before a program goes on, all is [settled](Self::settle).
     pub(super) fn change(&mut self, change: Change) {
-        match change {
-            Change::Page(number, elements) => self.fall_behind(number, elements),
-            Change::All => (0..self.count()).for_each(|number| self.fall_behind(number, 0..self.page_length)),
-        }
-    }
-
-    fn fall_behind(&mut self, number: usize, elements: Range<usize>) {
-        // A note that names no page, or more elements than it has, is of a rank that has another region: nothing of it is believed.
-        let length = if number < self.count() { self.elements(number).len() } else { 0 };
-        let elements = elements.start.min(length) as u32..elements.end.min(length) as u32;
-        let Some(page) = self.pages.get_mut(number).filter(|page| !page.kept && !elements.is_empty()) else { return };
-        if page.behind.is_empty() {
-            page.behind = elements;
-            if page.used {
-                self.behind.push(number as u32);
-            }
-        } else {
-            page.behind = page.behind.start.min(elements.start)..page.behind.end.max(elements.end);
-        }
+        self.table.change(change);
     }
 
     /// Brings all that is behind and was ever used.
     pub(super) fn bring_used(&mut self) -> Result<()> {
-        while let Some(number) = self.behind.pop() {
-            self.bring_page(number as usize)?;
+        self.table.bring_used(self.world)
+    }
+
+    /// Has a program fault where it has to, from now on.
+    pub(super) fn settle(&mut self) {
+        #[cfg(feature = "page-faults")]
+        if let Some(faults) = &mut self.faults {
+            faults.settle(&mut self.table);
+        }
+    }
+
+    /// Has the table here, also after a guard was forgotten.
+    ///
+    /// # Errors
+    /// What was needed could not be brought, and nobody was told.
+    fn take_back(&mut self) -> Result<()> {
+        #[cfg(feature = "page-faults")]
+        if let Some(faults) = &mut self.faults {
+            return faults.take_back(&mut self.table);
         }
         Ok(())
-    }
-
-    /// Brings what is behind of some elements.
-    fn bring(&mut self, range: &Range<usize>) -> Result<()> {
-        for number in self.pages_of(range) {
-            self.bring_page(number)?;
-        }
-        Ok(())
-    }
-
-    fn bring_page(&mut self, number: usize) -> Result<()> {
-        self.pages[number].used = true;
-        let Range { start, end } = self.pages[number].behind.clone();
-        if start == end {
-            return Ok(());
-        }
-        let first = number * self.page_length;
-        let (from, home) = (self.released_at(number).add(u64::from(start)), self.pages[number].home);
-        self.world.get_into(from, &mut self.private[first + start as usize..first + end as usize])?;
-        self.pages[number].behind = 0..0;
-        if home != self.world.rank() {
-            self.statistics.brought += 1;
-            self.statistics.bytes_brought += u64::from(end - start) * size_of::<T>() as u64;
-            self.statistics.bytes_of_whole_pages += (self.page_length * size_of::<T>()) as u64;
-        }
-        Ok(())
-    }
-
-    /// Notes that elements may be written from now on.
-    fn write(&mut self, range: &Range<usize>) {
-        for number in self.pages_of(range) {
-            let elements = self.elements(number);
-            let page = &mut self.pages[number];
-            if page.kept {
-                page.whole = true;
-                continue;
-            }
-            if page.written {
-                continue;
-            }
-            page.written = true;
-            self.written.push(number as u32);
-            if !page.whole {
-                let private = &self.private[elements];
-                let mut twin = self.spare.pop().unwrap_or_else(|| vec![T::new_zeroed(); self.page_length].into_boxed_slice());
-                twin[..private.len()].copy_from_slice(private);
-                page.twin = Some(twin);
-                self.statistics.twins += 1;
-            }
-        }
-    }
-
-    fn check(&self, range: &Range<usize>) -> Result<()> {
-        if range.start <= range.end && range.end <= self.len() {
-            return Ok(());
-        }
-        Err(Error::Invalid("a range reaches past the end of its region, or ends before it begins"))
-    }
-
-    fn pages_of(&self, range: &Range<usize>) -> Range<usize> {
-        if range.is_empty() { 0..0 } else { range.start / self.page_length..range.end.div_ceil(self.page_length) }
-    }
-
-    /// Pages of which every element is in a range.
-    fn whole_pages(&self, range: &Range<usize>) -> Range<usize> {
-        let end = if range.end == self.len() { self.count() } else { range.end / self.page_length };
-        range.start.div_ceil(self.page_length)..end
-    }
-
-    fn elements(&self, page: usize) -> Range<usize> {
-        page * self.page_length..self.len().min((page + 1) * self.page_length)
-    }
-
-    fn released_at(&self, page: usize) -> GlobalPtr<T> {
-        let Page { home, slot, .. } = self.pages[page];
-        self.released.at(home, slot as usize * self.page_length)
-    }
-}
-
-/// Waits for all, also after one has failed: else `quiet` would tell of the others.
-fn wait_all(under_way: &mut Vec<Handle<'_>>) -> Result<()> {
-    under_way.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
-}
-
-/// The runs of elements that differ from what was before; all of them, if nothing was.
-struct Runs<'a, T> {
-    before: &'a [T],
-    now: &'a [T],
-    next: usize,
-}
-
-impl<T: Pod> Iterator for Runs<'_, T> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        let Self { before, now, .. } = *self;
-        let length = now.len();
-        if before.is_empty() {
-            let all = self.next..length;
-            self.next = length;
-            return Some(all).filter(|all| !all.is_empty());
-        }
-        let differs = |element: usize| before[element].as_bytes() != now[element].as_bytes();
-        let many = (COMPARED_BYTES / size_of::<T>().max(1)).max(1);
-        let mut start = self.next;
-        while start + many <= length && before[start..start + many].as_bytes() == now[start..start + many].as_bytes() {
-            start += many;
-        }
-        while start < length && !differs(start) {
-            start += 1;
-        }
-        let mut end = start;
-        while end < length && differs(end) {
-            end += 1;
-        }
-        self.next = end;
-        (start < end).then_some(start..end)
-    }
-}
-
-/// The order of the ranges that are written, none of which overlaps another.
-fn disjoint<const R: usize, const W: usize>(reads: &[Range<usize>; R], writes: &[Range<usize>; W]) -> Result<[usize; W]> {
-    let mut order: [usize; W] = core::array::from_fn(|place| place);
-    // Empty ones first, wherever they lie: they overlap nothing.
-    order.sort_unstable_by_key(|&place| (!writes[place].is_empty(), writes[place].start));
-    let overlap = |one: &Range<usize>, other: &Range<usize>| one.start.max(other.start) < one.end.min(other.end);
-    let before = |pair: &[usize]| writes[pair[0]].is_empty() || writes[pair[0]].end <= writes[pair[1]].start;
-    let among_writes = !order.windows(2).all(before);
-    if among_writes || writes.iter().any(|write| reads.iter().any(|read| overlap(write, read))) {
-        return Err(Error::Invalid("a range that is written overlaps another"));
-    }
-    Ok(order)
-}
-
-/// Cuts a slice into ranges to write, in their order, and ranges to read between them.
-fn carve<'a, T, const R: usize, const W: usize>(
-    slice: &'a mut [T],
-    order: &[usize; W],
-    reads: [Range<usize>; R],
-    writes: [Range<usize>; W],
-) -> Ranges<'a, T, R, W> {
-    let mut written: [&mut [T]; W] = core::array::from_fn(|_| Default::default());
-    let mut between: Vec<(usize, &[T])> = Vec::with_capacity(W + 1);
-    let (mut rest, mut base) = (slice, 0);
-    for &place in order.iter().filter(|&&place| !writes[place].is_empty()) {
-        let Range { start, end } = writes[place];
-        let (before, after) = rest.split_at_mut(start - base);
-        let (write, after) = after.split_at_mut(end - start);
-        between.push((base, before));
-        written[place] = write;
-        (rest, base) = (after, end);
-    }
-    between.push((base, rest));
-    let find = |range: Range<usize>| {
-        let holds = |&&(base, part): &&(usize, &[T])| base <= range.start && range.end <= base + part.len();
-        between.iter().find(holds).map_or(&[][..], |&(base, part)| &part[range.start - base..range.end - base])
-    };
-    (reads.map(find), written)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn runs(before: &[u16], now: &[u16]) -> Vec<Range<usize>> {
-        Runs { before, now, next: 0 }.collect()
-    }
-
-    #[test]
-    fn all_has_changed_where_nothing_is_known() {
-        assert!(runs(&[], &[1, 2, 3]).iter().eq([&(0..3)]));
-    }
-
-    proptest! {
-        /// What differs is in runs, each as long as it can be, and nothing else is.
-        #[test]
-        fn runs_are_what_differs(changes in proptest::collection::vec(0..3_u16, 1..700)) {
-            let before = vec![7_u16; changes.len()];
-            let now: Vec<u16> = changes.iter().map(|&change| if change == 0 { 8 } else { 7 }).collect();
-            let found = runs(&before, &now);
-            let mut expected = vec![false; now.len()];
-            for run in &found {
-                prop_assert!(!run.is_empty());
-                run.clone().for_each(|place| expected[place] = true);
-            }
-            prop_assert!(found.windows(2).all(|pair| pair[0].end < pair[1].start));
-            prop_assert!(now.iter().zip(&expected).all(|(&value, &changed)| (value == 8) == changed));
-        }
-
-        /// Ranges are cut where they are asked for, or refused because one that is written overlaps another.
-        #[test]
-        fn ranges_are_cut_out(ends in proptest::collection::vec(0..20_usize, 8)) {
-            let range = |place: usize| ends[2 * place].min(ends[2 * place + 1])..ends[2 * place].max(ends[2 * place + 1]);
-            let (reads, writes) = ([range(0), range(1)], [range(2), range(3)]);
-            let mut slice: Vec<usize> = (0..20).collect();
-            let count = |place: usize, ranges: &[Range<usize>]| ranges.iter().filter(|range| range.contains(&place)).count();
-            let overlaps = (0..20).any(|place| {
-                let written = count(place, &writes);
-                written > 1 || written == 1 && count(place, &reads) > 0
-            });
-            match disjoint(&reads, &writes) {
-                Err(_) => prop_assert!(overlaps),
-                Ok(order) => {
-                    prop_assert!(!overlaps);
-                    let (read, written) = carve(&mut slice, &order, reads.clone(), writes.clone());
-                    for (found, range) in read.into_iter().zip(reads) {
-                        prop_assert_eq!(found.to_vec(), range.collect::<Vec<_>>());
-                    }
-                    for (found, range) in written.into_iter().zip(writes) {
-                        prop_assert_eq!(found.to_vec(), range.collect::<Vec<_>>());
-                    }
-                }
-            }
-        }
     }
 }

@@ -21,6 +21,8 @@ pub struct RegionStatistics {
     pub notes_sent: u64,
     /// See `notes_sent`.
     pub notes_seen: u64,
+    /// Accesses of the program that had to wait, because a page was not here or not written before; see `Region::with_page_faults`.
+    pub faults: u64,
     /// Bytes that would have been brought and released if whole pages travelled.
     pub bytes_of_whole_pages: u64,
 }
@@ -34,12 +36,25 @@ impl RegionStatistics {
 
 impl fmt::Display for RegionStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { brought, bytes_brought, released, bytes_released, runs, twins, notes_sent, notes_seen, bytes_of_whole_pages } =
-            self;
+        let Self {
+            brought,
+            bytes_brought,
+            released,
+            bytes_released,
+            runs,
+            twins,
+            notes_sent,
+            notes_seen,
+            faults,
+            bytes_of_whole_pages,
+        } = self;
         write!(
             f,
             "brought {brought} times, {bytes_brought} bytes; released {released} times, {bytes_released} bytes in {runs} runs; "
         )?;
-        write!(f, "{twins} twins; {notes_sent} notes written, {notes_seen} read; whole pages: {bytes_of_whole_pages} bytes")
+        write!(
+            f,
+            "{twins} twins; {faults} faults; {notes_sent} notes written, {notes_seen} read; whole pages: {bytes_of_whole_pages} bytes"
+        )
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use pelago::Rank;
-use pelago::dsm::{Region, RegionSettings, Shared};
+use pelago::dsm::{Placement, Region, RegionSettings, Shared};
 
 use super::REPETITIONS;
 use super::transfer::ROUND_TRIP;
@@ -30,6 +30,9 @@ const CACHED_BYTES: [u64; 3] = [1 << 20, 32 << 20, 1 << 30];
 const COMPUTATION: Duration = Duration::from_secs(2);
 const ACQUIRINGS_MAX: usize = 20_000;
 
+/// Datagrams and answers of a batch, at most: what is kept takes no time beside them.
+const CONVERSATION_MAX: u64 = 20_000;
+
 /// For how long all ranks want the same variable.
 const CONTEST: Duration = Duration::from_secs(1);
 
@@ -37,13 +40,22 @@ const CONTEST: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 1_000;
 
 pub(crate) fn acquire(stage: &Stage<'_>) -> Result<()> {
+    acquire_placed(stage, "acquire", Placement::Home)?;
+    acquire_placed(stage, "acquire_kept", Placement::Migrating)
+}
+
+fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
+    variable.place(placement)?;
     if stage.is_idle() {
         return Ok(());
     }
     let limit = Limit::of(stage, &memory)?;
-    let count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
+    let mut count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
+    if let Limit::Datagrams(_) = limit {
+        count = count.min(CONVERSATION_MAX);
+    }
     let duel = Duel::fight(REPETITIONS, |side| {
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| acquire_each(&mut variable, count))?,
@@ -56,7 +68,7 @@ pub(crate) fn acquire(stage: &Stage<'_>) -> Result<()> {
         };
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row("acquire").timed(&duel, limit.name("mutex", ROUND_TRIP)).sized(8))
+    stage.emit(&stage.row(name).timed(&duel, limit.name("mutex", ROUND_TRIP)).sized(8))
 }
 
 #[inline(never)]
