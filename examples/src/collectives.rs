@@ -7,7 +7,7 @@ use clap::Parser;
 use pelago::collectives::{
     Algorithm, Choice, Collectives, Explanation, Model, Operation, Rails, Settings, Sum, UnknownAlgorithm,
 };
-use pelago::{Duration, World};
+use pelago::{Duration, Instant, Rank, Team, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse, rail};
 
@@ -37,6 +37,9 @@ struct Arguments {
     /// How many operations are timed together, one after another
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
+    /// Begin each operation after a pause, in virtual time all members at the same instant, instead of right after the last one; trials too
+    #[arg(long)]
+    apart: bool,
     /// Consecutive ranks on a host, for hierarchical algorithms [default: those that reach each other's memory]
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = at_least_one)]
     per_host: Option<u32>,
@@ -44,9 +47,30 @@ struct Arguments {
     /// a trial finds best]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
+    /// Bytes of the pieces in which a long broadcast goes: multiples of 8, also with K or M
+    #[arg(long, value_name = "BYTES", default_value = "64K", value_parser = bytes)]
+    piece: usize,
+    /// The ranks in the order in which they are members; all of them, each once [default: by their numbers]
+    #[arg(long, value_name = "RANKS", value_delimiter = ',', num_args = 1)]
+    order: Vec<u32>,
+    /// What copying to other memory before an operation and back after it takes in virtual time: up to so many bytes, so many nanoseconds and
+    /// gigabytes per second, the last for all beyond
+    #[arg(long, value_name = "BYTES:NS:GBPS,...", value_delimiter = ',', num_args = 1, value_parser = stage)]
+    staging: Vec<Stage>,
     /// Megabytes of each rank's heap for all of this
     #[arg(long, value_name = "M", default_value_t = 32, allow_negative_numbers = true, value_parser = at_least_one)]
     memory: u32,
+}
+
+/// Between operations that are timed apart: longer than what the last one, and agreeing on the next, leave under way.
+const PAUSE: Duration = Duration::from_nanoseconds(1_000_000);
+
+/// What a copy between two memories of a rank takes, up to a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stage {
+    bytes_max: usize,
+    start_ns: f64,
+    gb_per_s: f64,
 }
 
 /// Which algorithms are timed.
@@ -75,8 +99,9 @@ impl std::str::FromStr for Which {
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
-        Ok(arguments) => match rails(world, &arguments.rail) {
-            Ok(rails) => measure(world, arguments, rails),
+        Ok(arguments) => match rails(world, &arguments.rail).and_then(|rails| Ok((rails, team(world.size(), &arguments.order)?)))
+        {
+            Ok((rails, team)) => measure(world, arguments, rails, &team),
             Err(stop) => Ok(stop.tell("collectives", world)),
         },
         Err(stop) => Ok(stop.tell("collectives", world)),
@@ -88,8 +113,18 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 ///
 /// # Errors
 /// Something is.
-pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
-    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).and_then(|arguments| team(ranks, &arguments.order)).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+/// All ranks in the given order, or in that of their numbers.
+fn team(ranks: u32, order: &[u32]) -> Result<Team, Stop> {
+    let wrong = || Stop::Wrong(format!("--order: give each of the {ranks} ranks once"));
+    match order {
+        [] => Ok(Team::all(ranks)),
+        _ if order.len() != ranks as usize || order.iter().any(|&rank| rank >= ranks) => Err(wrong()),
+        _ => Team::of(&order.iter().copied().map(Rank::new).collect::<Vec<_>>()).map_err(|_| wrong()),
+    }
 }
 
 /// The rails between members of a host and between others, if any are named.
@@ -103,10 +138,12 @@ fn rails(world: &World, names: &[String]) -> Result<Option<Rails>, Stop> {
     }
 }
 
-fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>) -> pelago::Result<ExitCode> {
-    let Arguments { memory, per_host, model, .. } = *arguments;
-    let settings = Settings { memory_bytes: (memory as usize) << 20, per_host, model, rails, ..Settings::default() };
-    let all = Collectives::new(world, &settings)?;
+fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>, team: &Team) -> pelago::Result<ExitCode> {
+    let Arguments { memory, per_host, model, piece, apart, .. } = *arguments;
+    let plan_bytes = Settings::default().plan_bytes.max(2 * piece);
+    let settings =
+        Settings { memory_bytes: (memory as usize) << 20, plan_bytes, piece_bytes: piece, per_host, model, apart, rails };
+    let Some(all) = Collectives::of(world, team, &settings)? else { return Ok(ExitCode::SUCCESS) };
     let operation = arguments.operation;
     let sizes = if operation == Operation::Barrier { &[0][..] } else { &arguments.bytes };
     let mut right = true;
@@ -142,11 +179,26 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
     let all_right = output.iter().enumerate().all(right);
     world.flush_all()?;
     world.barrier()?;
-    let start = world.now();
+    let mut took = 0;
+    // The root of a broadcast has the values before.
+    let copied =
+        if operation.root() == Some(position) && input.is_empty() { [output.len(), 0] } else { [input.len(), output.len()] };
+    let [before, after] = copied.map(|values| staging(&arguments.staging, values * 8));
+    let mut start = world.now();
     for _ in 0..arguments.repeat {
+        if arguments.apart {
+            took += (world.now() - start).as_picoseconds();
+            let mut last = [world.now().as_picoseconds()];
+            world.allreduce(&mut last, u64::max)?;
+            world.compute(Instant::from_picoseconds(last[0]) + PAUSE - world.now());
+            start = world.now();
+        }
+        world.compute(before);
         plan.run(&input, &mut output)?;
+        world.compute(after);
     }
-    let mut slowest = [(world.now() - start).as_picoseconds(), u64::from(!all_right)];
+    took += (world.now() - start).as_picoseconds();
+    let mut slowest = [took, u64::from(!all_right)];
     world.allreduce(&mut slowest, u64::max)?;
     if world.rank().number() == 0 {
         let took = Duration::from_picoseconds(slowest[0] / u64::from(arguments.repeat));
@@ -165,6 +217,14 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
         }
     }
     Ok(slowest[1] == 0)
+}
+
+/// What copying so many bytes takes.
+fn staging(stages: &[Stage], bytes: usize) -> Duration {
+    let stage = stages.iter().find(|stage| bytes <= stage.bytes_max).or(stages.last());
+    stage.filter(|_| bytes > 0).map_or(Duration::ZERO, |stage| {
+        Duration::from_picoseconds(((stage.start_ns + bytes as f64 / stage.gb_per_s) * 1e3).round() as u64)
+    })
 }
 
 /// A line with an operation, its time, the model and all candidates: names are words, so that nothing is to be escaped.
@@ -231,6 +291,19 @@ fn bytes(text: &str) -> Result<usize, &'static str> {
     bytes.filter(|&bytes| bytes > 0 && bytes.is_multiple_of(8)).ok_or("give multiples of 8 bytes up to 1024M, such as 8,64K")
 }
 
+/// Reads what copying up to a number of bytes takes.
+fn stage(text: &str) -> Result<Stage, &'static str> {
+    let wrong = "give bytes, nanoseconds and gigabytes per second, such as 8K:3000:6.5";
+    let mut parts = text.split(':');
+    let (Some(most), Some(start), Some(rate), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return Err(wrong);
+    };
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+    let (Some(start_ns), Some(gb_per_s)) = (number(start), number(rate)) else { return Err(wrong) };
+    let bytes_max = bytes(most).map_err(|_| wrong)?;
+    if gb_per_s > 0.0 { Ok(Stage { bytes_max, start_ns, gb_per_s }) } else { Err(wrong) }
+}
+
 /// Reads three times in nanoseconds.
 fn model(text: &str) -> Result<Model, &'static str> {
     let numbers: Option<Vec<f64>> =
@@ -258,6 +331,26 @@ mod tests {
         assert_eq!(model("1000,80,0.05"), Ok(Model { latency_ns: 1000.0, message_ns: 80.0, byte_ns: 0.05 }));
         for wrong in ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "inf,1,1", "NaN,1,1"] {
             assert!(model(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn staging_is_bytes_and_two_numbers() {
+        let stages = ["8K:750:2", "16K:5000:4"].map(|text| stage(text).unwrap());
+        let picoseconds = [0, 8000, 8200, 1 << 20].map(|bytes| staging(&stages, bytes).as_picoseconds());
+        assert_eq!(picoseconds, [0, 4_750_000, 7_050_000, 267_144_000]);
+        assert_eq!(staging(&[], 8), Duration::ZERO);
+        for wrong in ["", "8K", "8K:1", "8K:1:0", "8K:-1:1", "8K:1:nan", "8K:1:1:1", "9:1:1"] {
+            assert!(stage(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_order_has_each_rank_once() {
+        assert_eq!(team(3, &[2, 0, 1]).ok().unwrap().position(Rank::new(0)), Some(1));
+        assert_eq!(team(3, &[]).ok().unwrap(), Team::all(3));
+        for wrong in [&[0, 1][..], &[0, 1, 1], &[0, 1, 3], &[0, 1, 2, 3]] {
+            assert!(team(3, wrong).is_err(), "{wrong:?}");
         }
     }
 

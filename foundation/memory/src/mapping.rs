@@ -12,6 +12,51 @@ use crate::Cells;
 /// From here on, giving pages back is worth a system call.
 const RELEASE_BYTES_MIN: usize = 64 * 1024;
 
+/// Bytes of a large page: what a processor translates at once instead of 512 pages.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+
+/// What [`CellSlice::use_large_pages`](crate::CellSlice::use_large_pages) does.
+pub(crate) fn use_large_pages(cells: Cells<'_>) -> usize {
+    let start = cells.pointer().as_ptr();
+    let skew = start.align_offset(LARGE_PAGE_BYTES);
+    let pages = cells.bytes().saturating_sub(skew) / LARGE_PAGE_BYTES;
+    if cfg!(miri) {
+        return 0;
+    }
+    // Until the first that the system has none for: to look for more takes long.
+    let held = (0..pages).take_while(|page| {
+        // The system collapses no page of which nothing is there.
+        let first = cells.part((skew + page * LARGE_PAGE_BYTES) as u64, 1).expect("inside");
+        first.read(&mut [0]);
+        // SAFETY: M1: a whole page of memory that is mapped for as long as the cells are borrowed; the advice keeps what it holds.
+        unsafe { libc::madvise(start.add(skew + page * LARGE_PAGE_BYTES).cast(), LARGE_PAGE_BYTES, libc::MADV_COLLAPSE) == 0 }
+    });
+    held.count() * LARGE_PAGE_BYTES
+}
+
+/// Addresses for `bytes` bytes of a file from its start, such that its large pages begin at large pages. Null, as the kernel likes, if there are too
+/// few for one. What is mapped there takes their place.
+fn addresses(bytes: usize) -> rustix::io::Result<*mut c_void> {
+    if bytes < LARGE_PAGE_BYTES {
+        return Ok(core::ptr::null_mut());
+    }
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let pages = bytes.next_multiple_of(rustix::param::page_size());
+    let reserved = pages.checked_add(LARGE_PAGE_BYTES).ok_or(rustix::io::Errno::NOMEM)?;
+    // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use; what is not wanted of it was given to nobody.
+    unsafe {
+        let start = mmap_anonymous(core::ptr::null_mut(), reserved, ProtFlags::empty(), flags)?;
+        let skew = start.cast::<u8>().align_offset(LARGE_PAGE_BYTES);
+        if skew > 0 {
+            munmap(start, skew)?;
+        }
+        if skew < LARGE_PAGE_BYTES {
+            munmap(start.byte_add(skew + pages), LARGE_PAGE_BYTES - skew)?;
+        }
+        Ok(start.byte_add(skew))
+    }
+}
+
 /// Pages that belong to this value: zeros at first, unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
@@ -53,9 +98,15 @@ impl Mapping {
     /// # Errors
     /// The kernel refuses.
     pub fn shared(file: impl AsFd, bytes: usize) -> Result<Self, MappingError> {
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: as in `private`.
-        let pointer = unsafe { mmap(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0) };
+        let place = addresses(bytes).map_err(|source| MappingError { bytes, source })?;
+        let fixed = if place.is_null() { MapFlags::empty() } else { MapFlags::FIXED };
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE | fixed;
+        // SAFETY: as in `private`, or in place of addresses that were reserved for it.
+        let pointer = unsafe { mmap(place, bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0) };
+        if pointer.is_err() && !place.is_null() {
+            // SAFETY: nobody knows of the addresses.
+            let _ = unsafe { munmap(place, bytes) };
+        }
         let mapping = Self::from_kernel(pointer, bytes, Advice::LinuxRemove)?;
         for advice in [Advice::LinuxDontDump, Advice::LinuxHugepage] {
             // SAFETY: the range was just mapped; neither advice changes what the bytes hold. A kernel may refuse either.
@@ -123,6 +174,32 @@ mod tests {
         let mut seen = [0; 3];
         other.cells().part(5000, 3).unwrap().read(&mut seen);
         assert_eq!(&seen, b"abc");
+    }
+
+    #[test]
+    fn large_pages_hold_what_was_there_and_all_see_it() {
+        const BYTES: usize = 5 << 20;
+        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, BYTES as u64).unwrap();
+        let (one, other) = (Mapping::shared(&file, BYTES).unwrap(), Mapping::shared(&file, BYTES).unwrap());
+        for mapping in [&one, &other] {
+            assert_eq!(mapping.cells().pointer().as_ptr().align_offset(LARGE_PAGE_BYTES), 0, "as in the file");
+        }
+        let all = |mapping: &Mapping| mapping.cells().elements::<u8>().unwrap().to_vec();
+        let bytes: Vec<u8> = (0..BYTES).map(|at| (at / 1000 % 251) as u8).collect();
+        one.cells().write(&bytes);
+        // From the second page on: one large one.
+        let large = use_large_pages(one.cells().part(4096, (BYTES - 4096) as u64).unwrap());
+        assert!(large == 0 || large == LARGE_PAGE_BYTES, "{large}");
+        assert!(all(&one) == bytes && all(&other) == bytes);
+        other.cells().part(3 << 20, 3).unwrap().write(b"abc");
+        assert_eq!(all(&one)[3 << 20..][..3], *b"abc");
+        one.clear(0, BYTES as u64);
+        assert!(all(&other).iter().all(|&byte| byte == 0));
+        let again = use_large_pages(one.cells());
+        assert!(again == 0 || again == 2 * LARGE_PAGE_BYTES || large == 0, "what was cleared as what was written: {again}");
+        assert!(all(&other).iter().all(|&byte| byte == 0));
+        assert_eq!(use_large_pages(one.cells().part(0, 4096).unwrap()), 0, "too few");
     }
 
     #[test]

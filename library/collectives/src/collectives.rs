@@ -50,8 +50,10 @@ const TRIAL_BATCH: Duration = Duration::from_microseconds(100);
 const TRIAL_OPERATIONS: (u64, u64) = (8, 64);
 const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
 
-/// Bytes of a piece of an operation whose pieces follow one another through members: long beside the time of a message, short
-/// beside what a processor keeps near.
+/// Between operations that are tried apart, in virtual time: longer than agreeing on the next one leaves anything under way.
+const TRIAL_PAUSE: Duration = Duration::from_microseconds(1000);
+
+/// Bytes of a piece, unless a program says otherwise: long beside the time of a message, short beside what a processor keeps near.
 const FLOWING_BYTES: usize = 64 * 1024;
 
 /// Steps of the largest schedule that is considered: more would be memory for nothing.
@@ -67,17 +69,23 @@ pub struct Settings {
     pub memory_bytes: usize,
     /// Bytes of each member for one plan, at most: longer blocks go in pieces.
     pub plan_bytes: usize,
+    /// Bytes of a piece of an operation whose pieces follow one another through members, as those of a long broadcast do.
+    pub piece_bytes: usize,
     /// Consecutive members on a host; `None`: those that reach each other's memory, if there are equally many on each host.
     pub per_host: Option<u32>,
     /// What steps cost; `None`: it is measured, by some barriers and puts.
     pub model: Option<Model>,
+    /// Whether plans are for operations that come one at a time: trials then begin each after all members have met, in virtual time at the same
+    /// instant, and judge how long it takes. Else operations follow one another, and what counts is how many are done.
+    pub apart: bool,
     /// By which rails messages go; `None`: a trial tries them all, and what is not tried goes as is best for each member.
     pub rails: Option<Rails>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { memory_bytes: 64 << 20, plan_bytes: 4 << 20, per_host: None, model: None, rails: None }
+        let (memory_bytes, plan_bytes, piece_bytes) = (64 << 20, 4 << 20, FLOWING_BYTES);
+        Self { memory_bytes, plan_bytes, piece_bytes, per_host: None, model: None, apart: false, rails: None }
     }
 }
 
@@ -95,6 +103,8 @@ pub struct Collectives<'w> {
     mapped: bool,
     model: Model,
     plan_bytes: usize,
+    piece_bytes: usize,
+    apart: bool,
     rails: Option<Rails>,
     prepared: RefCell<Vec<Prepared>>,
     table: RefCell<Vec<Entry>>,
@@ -169,6 +179,8 @@ impl<'w> Collectives<'w> {
             mapped: false,
             model: settings.model.unwrap_or(unknown),
             plan_bytes: settings.plan_bytes,
+            piece_bytes: settings.piece_bytes,
+            apart: settings.apart,
             rails: settings.rails,
             prepared,
             table,
@@ -564,8 +576,12 @@ impl<'w> Collectives<'w> {
         // The first operation touches pages, and tells how many a batch has; the first batch whether to go on.
         let (mut operations, mut batch) = (1, 0);
         while times.len() < TRIAL_BATCHES_MAX {
-            let start = self.world.now();
+            let (mut start, mut lasted) = (self.world.now(), 0);
             for _ in 0..operations {
+                if self.apart {
+                    lasted += (self.world.now() - start).as_picoseconds();
+                    start = self.meet_to_begin()?;
+                }
                 state.begin()?;
                 let ends = Ends {
                     input: Some(&input[..]),
@@ -577,7 +593,7 @@ impl<'w> Collectives<'w> {
                 state.advance(self, ends, fold, true)?;
             }
             // Members do not run away from each other.
-            let mut slowest = [(self.world.now() - start).as_picoseconds()];
+            let mut slowest = [lasted + (self.world.now() - start).as_picoseconds()];
             self.agree(&mut slowest, u64::max)?;
             let time = slowest[0] / operations;
             batch += 1;
@@ -604,6 +620,14 @@ impl<'w> Collectives<'w> {
         Ok(Duration::from_picoseconds(times[times.len() / 2]))
     }
 
+    /// Waits until all members are here and nothing is under way, and returns when that is: in virtual time, the same instant for all.
+    fn meet_to_begin(&self) -> Result<Instant> {
+        let mut last = [self.world.now().as_picoseconds()];
+        self.agree(&mut last, u64::max)?;
+        self.world.compute(Instant::from_picoseconds(last[0]) + TRIAL_PAUSE - self.world.now());
+        Ok(self.world.now())
+    }
+
     /// Memory and steps for an operation by an algorithm. Collective.
     fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<State> {
         let size = self.team.size();
@@ -615,7 +639,7 @@ impl<'w> Collectives<'w> {
         let mut shape = whole;
         let flows = matches!(key.operation, Operation::Broadcast { .. } | Operation::Reduce { .. })
             || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
-        let most = if flows { FLOWING_BYTES.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
+        let most = if flows { self.piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
         let rail = |to| rail_between(self.world, &self.team, rails, self.per_host, [self.position, to]);
         let maps = |to| rail(to).is_none() && self.team.rank(to).is_some_and(|rank| self.world.maps(rank));
         let (piece, slot_values) = loop {

@@ -49,7 +49,7 @@ pub struct View<'f, T, const D: usize> {
 impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// The field of this rank's block of `array`, all zero. Collective.
     ///
-    /// Cost: one [`alloc`](World::alloc) of the largest block and its halo.
+    /// Cost: one [`alloc`](World::alloc) of the largest block and its halo, in large pages where the system has them.
     ///
     /// # Errors
     /// The job has another number of ranks than the nodes; [`World::alloc`]'s.
@@ -59,6 +59,8 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
         let layout = array.layout(array.template().nodes().place(world.rank()));
         let (memory, id) = (world.alloc(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));
+        // All of it is used, and planes of it number by number.
+        memory.local().use_large_pages();
         Ok(Self { world, array: *array, layout, memory, under_way: 0, id })
     }
 

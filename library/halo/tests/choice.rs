@@ -56,27 +56,11 @@ fn the_choice_is_within_a_tenth_of_the_best_method() {
     }
 }
 
-/// Two networks, and what is known of them beforehand, which is what they say of themselves: it may be true or not.
-const PROFILES: [(&str, [&str; 2]); 7] = [
-    ("equal", ["overhead_ns = 1000.0", "overhead_ns = 1000.0"]),
-    ("true", ["read_gb_per_s = 1.0", "read_gb_per_s = 3.0"]),
-    // The one that seems ten times as fast is a fifth as fast, as each message is staged.
-    ("inverted", ["read_gb_per_s = 10.0\ngb_per_s = 10.0\nstages = [[1000000000, 0.0, 0.2]]", "read_gb_per_s = 1.0"]),
-    ("constant", ["overhead_ns = 1000.0", "stages = [[1000000000, 50000.0, 0.1]]"]),
-    (
-        "garbage",
-        ["read_gb_per_s = 1e6\nwrite_gb_per_s = inf\ngb_per_s = inf\nstages = [[1000000000, 0.0, 0.3]]", "read_gb_per_s = 1e-3"],
-    ),
-    // The other rail is there, and leads to some only, or to nobody.
-    ("a rail missing for some", ["overhead_ns = 1000.0", "group = 2\nread_gb_per_s = 2.0"]),
-    ("a rail missing", ["overhead_ns = 1000.0", "group = 1"]),
-];
-
 #[test]
 fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails() {
     // Borders of 160 KB in one block, of 38 KB in one and in many, and of 4 KB.
     for (ranks, parts, cells, width) in [(2, [2, 1], [16, 20_000], 1), (4, [2, 2], [1200, 1200], 8), (4, [4, 1], [16, 500], 1)] {
-        for (profile, rails) in PROFILES {
+        for (profile, rails) in support::PROFILES {
             let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings_by(ranks, &rails) };
             let outcome = support::run(&settings, |world| {
                 let nodes = Nodes::new(parts, [false; 2]).unwrap();

@@ -7,12 +7,13 @@ use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 10] = [
+const BUNDLED: [(&str, &str); 11] = [
     ("dimmnet1", include_str!("../machines/dimmnet1.toml")),
     ("dragonfly-slingshot", include_str!("../machines/dragonfly-slingshot.toml")),
     ("fast-ethernet", include_str!("../machines/fast-ethernet.toml")),
     ("fat-tree-ndr", include_str!("../machines/fat-tree-ndr.toml")),
     ("gigabit-ethernet", include_str!("../machines/gigabit-ethernet.toml")),
+    ("ha-pacs-host", include_str!("../machines/ha-pacs-host.toml")),
     ("ha-pacs-tca", include_str!("../machines/ha-pacs-tca.toml")),
     ("laptop", include_str!("../machines/laptop.toml")),
     ("rx200-qdr", include_str!("../machines/rx200-qdr.toml")),

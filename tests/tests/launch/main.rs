@@ -9,6 +9,7 @@ mod kmers;
 mod network;
 mod output;
 mod programs;
+mod rails;
 mod sim;
 mod stranger;
 mod survival;

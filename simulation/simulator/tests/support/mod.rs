@@ -54,6 +54,22 @@ pub(crate) fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings 
     settings_on(Machine::parse(&format!("choice = \"{choice}\"\n{head}{rails}")).unwrap(), ranks, 1)
 }
 
+/// Two networks, and what is known of them beforehand, which is what they say of themselves: it may be true or not.
+pub(crate) const PROFILES: [(&str, [&str; 2]); 7] = [
+    ("equal", ["overhead_ns = 1000.0", "overhead_ns = 1000.0"]),
+    ("true", ["read_gb_per_s = 1.0", "read_gb_per_s = 3.0"]),
+    // The one that seems ten times as fast is a fifth as fast, as each message is staged.
+    ("inverted", ["read_gb_per_s = 10.0\ngb_per_s = 10.0\nstages = [[1000000000, 0.0, 0.2]]", "read_gb_per_s = 1.0"]),
+    ("constant", ["overhead_ns = 1000.0", "stages = [[1000000000, 50000.0, 0.1]]"]),
+    (
+        "garbage",
+        ["read_gb_per_s = 1e6\nwrite_gb_per_s = inf\ngb_per_s = inf\nstages = [[1000000000, 0.0, 0.3]]", "read_gb_per_s = 1e-3"],
+    ),
+    // The other rail is there, and leads to some only, or to nobody.
+    ("a rail missing for some", ["overhead_ns = 1000.0", "group = 2\nread_gb_per_s = 2.0"]),
+    ("a rail missing", ["overhead_ns = 1000.0", "group = 1"]),
+];
+
 /// Runs `body` as every rank of a job.
 pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
     simulate(settings, |parts| {

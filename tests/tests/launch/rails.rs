@@ -1,0 +1,98 @@
+//! Paper B's broadcast and allgather over two networks, as docs/evaluation/rails.md has them.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::run;
+
+/// Microseconds by policy, of an operation of so many ranks and bytes.
+type Times = HashMap<(String, u64, u64), HashMap<String, f64>>;
+
+fn committed() -> Times {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evaluation/rails-baseline.jsonl");
+    let mut times = Times::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let key = (row["operation"].as_str().unwrap().to_owned(), row["ranks"].as_u64().unwrap(), row["bytes"].as_u64().unwrap());
+        let policy = row["policy"].as_str().unwrap().to_owned();
+        assert!(times.entry(key).or_default().insert(policy, row["us"].as_f64().unwrap()).is_none(), "twice: {line}");
+    }
+    times
+}
+
+/// How many times faster than MVAPICH2 the hybrid is at most, the sizes at which it is slower, and at how many sizes it was measured.
+fn hybrid(times: &Times, operation: &str, ranks: u64) -> (f64, Vec<u64>, usize) {
+    let rows = times.iter().filter(|((name, size, _), _)| name == operation && *size == ranks);
+    let mut ratios: Vec<_> = rows.map(|((_, _, bytes), us)| (*bytes, us["mvapich"] / us["hybrid"])).collect();
+    ratios.sort_unstable_by_key(|&(bytes, _)| bytes);
+    let peak = ratios.iter().map(|&(_, ratio)| ratio).fold(0.0, f64::max);
+    (peak, ratios.iter().filter(|&&(_, ratio)| ratio < 1.0).map(|&(bytes, _)| bytes).collect(), ratios.len())
+}
+
+#[test]
+fn the_hybrid_gains_what_its_paper_tells_and_the_plan_never_loses() {
+    let times = committed();
+    let dips: [(&str, u64, f64, &[u64], usize); 4] = [
+        ("broadcast", 8, 1.21, &[4096, 8192, 1 << 20], 15),
+        ("broadcast", 16, 1.14, &[4096, 8192, 1 << 20], 15),
+        ("allgather", 8, 1.46, &[1024, 2048], 12),
+        ("allgather", 16, 1.40, &[512, 1024], 12),
+    ];
+    for (operation, ranks, paper, slower, sizes) in dips {
+        let (peak, found, measured) = hybrid(&times, operation, ranks);
+        assert!((peak - paper).abs() < 0.1, "{operation} of {ranks}: {peak}, published {paper}");
+        assert_eq!((found.as_slice(), measured), (slower, sizes), "{operation} of {ranks}");
+    }
+    for (key, us) in times {
+        assert!(us["auto"] <= us["mvapich"] && us["auto"] <= us["hybrid"], "{key:?}: {us:?}");
+    }
+}
+
+/// The committed rows are those of this library: a small message, the peaks, and a dip.
+#[test]
+fn what_is_committed_is_what_is_simulated() {
+    const STAGING: &str = "8K:750:6.714,524280:7600:3.55,1024M:7600:6.714";
+    let mvapich = ["--algorithm", "recursive-doubling", "--staging", STAGING];
+    let tree = ["--algorithm", "binomial", "--piece", "4M", "--staging", STAGING];
+    let halves = ["--rail", "tca,ib", "--piece", "4M", "--algorithm"];
+    let placed = |ranks| match ranks {
+        8 => ["--per-host", "4", "--order", "0,4,1,5,2,6,3,7"],
+        _ => ["--per-host", "8", "--order", "0,8,1,9,2,10,3,11,4,12,5,13,6,14,7,15"],
+    };
+    let times = committed();
+    for (operation, ranks, bytes) in [
+        ("broadcast", 8, 16),
+        ("broadcast", 16, 1 << 18),
+        ("allgather", 8, 1 << 15),
+        ("allgather", 16, 1 << 14),
+        ("allgather", 16, 512),
+    ] {
+        let broadcasts = operation == "broadcast";
+        let algorithm = if broadcasts { "hierarchical" } else { "recursive-doubling" };
+        for (policy, machine, how) in [
+            ("mvapich", "ha-pacs-host", if broadcasts { &tree[..] } else { &mvapich }.to_vec()),
+            ("hybrid", "ha-pacs-tca", [&placed(ranks)[..], &halves, &[algorithm]].concat()),
+        ] {
+            let (size, length) = (ranks.to_string(), bytes.to_string());
+            let job = [
+                "sim",
+                "-n",
+                &size,
+                "--machine",
+                machine,
+                "--quiet",
+                "collectives",
+                "--operation",
+                operation,
+                "--bytes",
+                &length,
+            ];
+            let ended = run(&[&job[..], &["--memory", "64", "--apart", "--format", "json"], &how].concat());
+            ended.expect(0, "");
+            let row: Value = serde_json::from_str(ended.output.trim()).unwrap();
+            let kept = times[&(operation.to_owned(), ranks, bytes)][policy];
+            assert_eq!(row["us"].as_f64(), Some(kept), "{policy}, {operation} of {ranks}, {bytes} bytes");
+        }
+    }
+}
