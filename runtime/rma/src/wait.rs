@@ -133,14 +133,15 @@ impl Context {
     /// longer.
     #[inline]
     fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
-        let mut look = 0;
+        let (mut look, mut idle) = (0, self.pace.idle.at_once);
         while look < self.pace.spins {
             look += 1;
             if let Some(found) = ready()? {
                 return Ok(Some(found));
             }
-            if self.progress_now_and_then(look, self.pace.idle.at_once) {
-                look = 0;
+            if self.progress_now_and_then(look, idle) {
+                // What moves by the transport, the requests of others among it, comes one after another too.
+                (look, idle) = (0, 1);
             }
             spin_loop();
         }
@@ -158,6 +159,7 @@ impl Context {
         let Wait { what, limit, on } = wait;
         let shared = self.shared();
         let _inside = shared.inside();
+        let _waiting = shared.waiting();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
         // Messages come one after another: where one was just seen, so may the next be.
