@@ -120,8 +120,9 @@ impl<'w> GlobalHeap<'w> {
 
     /// Begins to allocate `bytes` bytes on `rank`, which other questions may accompany. Cost: what is asked of one rank
     /// [together](pelago_rma::Context::together) is one round trip.
+    #[inline]
     pub(crate) fn glance(&self, rank: Rank, bytes: u64) -> Result<Glance<'w>> {
-        let class = class_of(bytes).ok_or(self.none_left(bytes))?;
+        let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
         Ok(Glance { list: self.world.fetch(self.list(rank, class))?, end: self.world.fetch(self.end(rank))? })
     }
 
@@ -135,8 +136,9 @@ impl<'w> GlobalHeap<'w> {
 
     /// Takes a block with room for `bytes` bytes; whoever does writes its header, with what comes behind it. Cost: memory that was never used: a
     /// round trip beside that of the glance.
+    #[inline]
     pub(crate) fn reserve(&self, rank: Rank, bytes: u64, glance: Glance<'w>) -> Result<Block> {
-        let class = class_of(bytes).ok_or(self.none_left(bytes))?;
+        let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
         let (list, end) = (glance.list.wait()?, glance.end.wait()?);
         if let Some(place) = self.take(rank, class, list)? {
             return Ok(Block { rank, place, class });
@@ -210,6 +212,7 @@ impl<'w> GlobalHeap<'w> {
     }
 
     /// Takes a block that was freed from a list whose word was `head`; its place in the arena.
+    #[inline]
     fn take(&self, rank: Rank, class: usize, mut head: u64) -> Result<Option<u64>> {
         let list = self.list(rank, class);
         while let Some(place) = place_in(head) {
@@ -230,6 +233,7 @@ impl<'w> GlobalHeap<'w> {
     }
 
     /// Takes a block that was never used, from where the part that was never allocated began.
+    #[inline]
     fn extend(&self, rank: Rank, class: usize, mut place: u64) -> Result<Option<u64>> {
         loop {
             if block_bytes(class) > self.bytes() - place {

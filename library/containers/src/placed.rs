@@ -63,6 +63,7 @@ pub(crate) struct Directory {
 impl Buckets for Directory {
     const IN_CHUNKS: bool = false;
 
+    #[inline]
     fn look<'w, T>(&self, heap: &GlobalHeap<'w>, hash: u64, mut beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>> {
         let (world, (row, bucket)) = (heap.world(), self.place(hash));
         let place = self.at.add(DIRECTORY_WORDS + row);

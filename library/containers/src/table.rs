@@ -18,8 +18,8 @@ use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
 use crate::GlobalHeap;
-use crate::heap::Glance;
 use crate::hash::{hash, place};
+use crate::heap::Glance;
 use crate::state::{BUSY, GONE, KIND_MASK};
 
 /// Words of an element before its key: its successor, its tag, and its state.
@@ -75,11 +75,13 @@ pub(crate) struct Asked<'w, T> {
 
 impl<'w, T> Asked<'w, T> {
     /// Asks what is in a bucket, and what `beside` asks its rank for.
+    #[inline]
     pub(crate) fn of(world: &'w World, bucket: GlobalPtr<u64>, beside: &mut impl FnMut(Rank) -> Result<T>) -> Result<Self> {
         let rank = world.reach().addresses().rank(bucket.address());
         Ok(Self { rank, bucket, head: world.fetch(bucket)?, beside: beside(rank)? })
     }
 
+    #[inline]
     pub(crate) fn wait(self) -> Result<Looked<T>> {
         Ok(Looked { rank: self.rank, bucket: self.bucket, head: self.head.wait()?, beside: self.beside })
     }
@@ -280,17 +282,22 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             };
             room = Some(Room { at, header });
             own.words.clear();
-            own.words.extend(header.iter().flat_map(|(_, words)| words));
-            own.words.extend([head, tag(hash, key), state]);
+            own.words.reserve(header.map_or(0, |(_, words)| words.len()) + (bytes / 8) as usize);
+            if let Some((_, header)) = header {
+                own.words.extend_from_slice(&header);
+            }
+            own.words.extend_from_slice(&[head, tag(hash, key), state]);
             own.words.extend(words_of(key));
-            own.words.extend(value);
+            own.words.extend_from_slice(value);
             let link = || {
                 let written = world.put(header.map_or(at, |(start, _)| start), &own.words)?;
                 world.after(&written).compare_swap(bucket, head, at.address().bits())
             };
             let found = together(world, rank, link)?.wait()?;
             if found == head {
-                own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                if B::IN_CHUNKS {
+                    own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                }
                 return Ok(Element { at, state, is_new: true });
             }
             (head, seen) = (found, head);
@@ -392,6 +399,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
     }
 
     /// Where the next element on `rank` will lie, when the words that an allocation begins with have been asked for.
+    #[inline]
     fn room(&self, own: &mut Own, rank: Rank, bytes: u64, glance: Option<Glance<'w>>) -> Result<Room> {
         if let Some(wanted) = own.wanted::<B>(rank, bytes) {
             let glance = glance.map_or_else(|| self.heap.glance(rank, wanted), Ok)?;
