@@ -48,6 +48,13 @@ pub trait Park: Send + Sync {
     /// The library returns from what [`called`](Self::called) has announced.
     fn returned(&self) {}
 
+    /// A thread of this rank begins to wait: until it has [waited](Self::waited) it looks, or sleeps in [`park`](Self::park), and so may serve
+    /// others meanwhile.
+    fn waits(&self) {}
+
+    /// What [`waits`](Self::waits) has announced is over.
+    fn waited(&self) {}
+
     /// Whether ranks of this host share processors.
     fn is_crowded(&self) -> bool;
 

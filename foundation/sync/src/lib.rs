@@ -1,14 +1,15 @@
-//! Doorbells, rings and gates in memory that several processes share.
+//! Doorbells, rings, gates and watches in memory that several processes share.
 //!
 //! | item | meaning |
 //! |---|---|
 //! | [`Doorbell`], [`Slept`] | where threads of any process sleep until another rings; ringing costs a load and a branch |
 //! | [`Ring`], [`Full`] | a bounded queue of fixed-size messages, from many producers to one consumer |
 //! | [`Gate`], [`Pass`] | memory of one owner that peers enter, and that the owner can take back |
+//! | [`Watch`] | whether somebody watches anyhow, so that a stand-in need not be woken |
 //! | [`asymmetric`] | a pair of fences of which one costs nothing and the other a system call |
 //! | [`primitive`] | the atomics and the futex below, which a model checker can replace |
 //!
-//! A doorbell, a ring and a gate are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a
+//! A doorbell, a ring, a gate and a watch are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a
 //! fresh shared mapping is) and are used through `&self`, from any thread of any process that maps them. The protocols and why
 //! they are right are in this crate's `README.md`; `tests/loom.rs` checks them.
 //!
@@ -18,6 +19,7 @@
 mod doorbell;
 mod gate;
 mod ring;
+mod watch;
 
 pub mod asymmetric;
 pub mod primitive;
@@ -25,3 +27,4 @@ pub mod primitive;
 pub use doorbell::{Doorbell, Slept};
 pub use gate::{Gate, Pass};
 pub use ring::{Full, Ring};
+pub use watch::Watch;

@@ -1,4 +1,4 @@
-//! All interleavings, within loom's bounds, of doorbell, ring and gate.
+//! All interleavings, within loom's bounds, of doorbell, ring, gate and watch.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-sync --release --test loom`. A lost wake-up shows as loom's deadlock.
 #![cfg(loom)]
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use loom::{model::Builder, sync::Arc, thread};
 use pelago_sync::primitive::{AtomicU32, AtomicU64, Ordering, futex_wake_all};
-use pelago_sync::{Doorbell, Full, Gate, Ring};
+use pelago_sync::{Doorbell, Full, Gate, Ring, Watch};
 
 /// Explores all interleavings of two threads, and those of three with at most `PREEMPTIONS` preemptions: seconds in total.
 ///
@@ -253,4 +253,47 @@ fn gate_that_is_closed_and_empty_leaves_the_owner_alone() {
         let seen = [0, 1].map(|peer| memory[peer].load(Ordering::Relaxed));
         assert_eq!(seen, peers.map(|peer| peer.join().unwrap()));
     });
+}
+
+/// Two threads watch and end their watches; a request comes meanwhile. Somebody sees to it, or the stand-in is woken.
+#[test]
+fn watch_leaves_nothing_lying() {
+    explore(3, || {
+        let (ring, watch, woken) = (shared::<Small>(), shared::<Watch>(), shared::<AtomicU64>());
+        watch.begin();
+        let other = thread::spawn({
+            let (ring, watch, woken) = (ring.clone(), watch.clone(), woken.clone());
+            move || watch_once(&ring, &watch, &woken)
+        });
+        let asker = thread::spawn({
+            let (ring, watch, woken) = (ring.clone(), watch.clone(), woken.clone());
+            move || {
+                ring.push([1, !1]).unwrap();
+                if !watch.is_kept() {
+                    woken.store(1, Ordering::Relaxed);
+                }
+            }
+        });
+        let mine = ring.pop();
+        watch.end();
+        wake_if_left(&ring, &woken);
+        asker.join().unwrap();
+        let served = other.join().unwrap() || mine.is_some();
+        assert!(served || woken.load(Ordering::Relaxed) == 1, "a request is left lying");
+    });
+}
+
+/// A watch with one look; returns whether that found something.
+fn watch_once(ring: &Small, watch: &Watch, woken: &AtomicU64) -> bool {
+    watch.begin();
+    let served = ring.pop().is_some();
+    watch.end();
+    wake_if_left(ring, woken);
+    served
+}
+
+fn wake_if_left(ring: &Small, woken: &AtomicU64) {
+    if !ring.is_empty() {
+        woken.store(1, Ordering::Relaxed);
+    }
 }

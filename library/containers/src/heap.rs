@@ -6,8 +6,11 @@
 //! A word of a list holds the block's place and a count of changes: whoever read a block's successor and is overtaken by another who takes
 //! and gives back the same block finds another count, until it has changed 2²⁴ times in between.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use pelago_base::{GlobalAddress, Rank};
-use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
 /// Bytes of a block before those that its user has: its mark, and where the next one in its list lies.
 const HEADER_BYTES: u64 = 16;
@@ -25,6 +28,9 @@ const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize)
 const PLACE_BITS: u32 = 40;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
+/// Hints that are kept.
+const HINTS_MAX: usize = 1024;
+
 /// The mark of a block that is in use; its class is added.
 const USED: u64 = 0x7065_6c61_676f_0100;
 
@@ -36,6 +42,28 @@ pub struct GlobalHeap<'w> {
     world: &'w World,
     /// The words, then the arena.
     memory: Symmetric<'w, u64>,
+    /// What words of other ranks' memory were when this rank last read them, by their addresses.
+    hints: RefCell<HashMap<GlobalAddress, u64>>,
+}
+
+/// The words that an allocation begins with: asked for, not waited for.
+pub(crate) struct Glance<'w> {
+    list: Fetch<'w, u64>,
+    end: Fetch<'w, u64>,
+}
+
+/// A block that is this rank's alone, and whose header has yet to be written before anybody can free it.
+pub(crate) struct Block {
+    rank: Rank,
+    place: u64,
+    class: usize,
+}
+
+impl Block {
+    /// What its header has to be.
+    pub(crate) fn header(&self) -> [u64; (HEADER_BYTES / 8) as usize] {
+        [USED + self.class as u64, 0]
+    }
 }
 
 impl<'w> GlobalHeap<'w> {
@@ -45,7 +73,7 @@ impl<'w> GlobalHeap<'w> {
     /// As [`World::alloc`].
     pub fn new(world: &'w World, bytes: u64) -> Result<Self> {
         let words = usize::try_from(bytes.next_multiple_of(HEADER_BYTES) / 8).unwrap_or(usize::MAX);
-        Ok(Self { world, memory: world.alloc(words.saturating_add(WORDS))? })
+        Ok(Self { world, memory: world.alloc(words.saturating_add(WORDS))?, hints: RefCell::default() })
     }
 
     /// As [`new`](Self::new), for memory that nobody waits for, as [`Symmetric::quiet`] has it: containers that ranks ask, and that no rank
@@ -55,8 +83,8 @@ impl<'w> GlobalHeap<'w> {
     /// # Errors
     /// As [`World::alloc`].
     pub fn quiet(world: &'w World, bytes: u64) -> Result<Self> {
-        let Self { world, memory } = Self::new(world, bytes)?;
-        Ok(Self { world, memory: memory.quiet() })
+        let heap = Self::new(world, bytes)?;
+        Ok(Self { memory: heap.memory.quiet(), ..heap })
     }
 
     /// The world that it is part of.
@@ -79,7 +107,7 @@ impl<'w> GlobalHeap<'w> {
 
     /// Allocates `bytes` bytes on `rank`, at a multiple of 16. They are not cleared.
     ///
-    /// Cost: memory that was never used: two round trips. Memory that was freed: four. More if others allocate on the same rank meanwhile.
+    /// Cost: memory that was never used: three round trips. Memory that was freed: four. More if others allocate on the same rank meanwhile.
     ///
     /// # Errors
     /// No memory is left there; the rank was lost, or the job is at fault.
@@ -87,20 +115,68 @@ impl<'w> GlobalHeap<'w> {
     /// # Panics
     /// The job has no such rank.
     pub fn allocate(&self, rank: Rank, bytes: u64) -> Result<GlobalAddress> {
-        let none_left = Error::NoMemory { bytes, heap_bytes: self.bytes() };
-        let class = class_of(bytes).ok_or(none_left.clone())?;
-        let mut found = self.take(rank, class)?;
-        if found.is_none() {
-            found = self.extend(rank, class)?;
+        self.allocate_after(rank, bytes, self.glance(rank, bytes)?)
+    }
+
+    /// Begins to allocate `bytes` bytes on `rank`, which other questions may accompany. Cost: what is asked of one rank
+    /// [together](pelago_rma::Context::together) is one round trip.
+    #[inline]
+    pub(crate) fn glance(&self, rank: Rank, bytes: u64) -> Result<Glance<'w>> {
+        let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
+        Ok(Glance { list: self.world.fetch(self.list(rank, class))?, end: self.world.fetch(self.end(rank))? })
+    }
+
+    /// As [`allocate`](Self::allocate), when the words that it begins with have been asked for.
+    pub(crate) fn allocate_after(&self, rank: Rank, bytes: u64, glance: Glance<'w>) -> Result<GlobalAddress> {
+        let block = self.reserve(rank, bytes, glance)?;
+        // Waited for, as another rank may be the one that frees it.
+        self.world.put(self.start_of_block(&block), &block.header())?.wait()?;
+        Ok(self.at(rank, block.place + HEADER_BYTES).address())
+    }
+
+    /// Takes a block with room for `bytes` bytes; whoever does writes its header, with what comes behind it. Cost: memory that was never used: a
+    /// round trip beside that of the glance.
+    #[inline]
+    pub(crate) fn reserve(&self, rank: Rank, bytes: u64, glance: Glance<'w>) -> Result<Block> {
+        let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
+        let (list, end) = (glance.list.wait()?, glance.end.wait()?);
+        if let Some(place) = self.take(rank, class, list)? {
+            return Ok(Block { rank, place, class });
         }
-        for larger in class + 1..CLASSES {
-            if found.is_some() || block_bytes(larger) > self.bytes() {
-                break;
+        if let Some(place) = self.extend(rank, class, end)? {
+            return Ok(Block { rank, place, class });
+        }
+        // Something may have been freed since the glance.
+        for class in (class..CLASSES).take_while(|&class| block_bytes(class) <= self.bytes()) {
+            let list = self.world.get(self.list(rank, class))?;
+            if let Some(place) = self.take(rank, class, list)? {
+                return Ok(Block { rank, place, class });
             }
-            found = self.take(rank, larger)?;
         }
-        let place = found.ok_or(none_left)?;
-        Ok(self.at(rank, place + HEADER_BYTES).address())
+        Err(self.none_left(bytes))
+    }
+
+    /// Where the header of a block lies; what its user has comes next.
+    pub(crate) fn start_of_block(&self, block: &Block) -> GlobalPtr<u64> {
+        self.at(block.rank, block.place)
+    }
+
+    /// What this rank has last read at an address: a hint where to look while it is asked again.
+    pub(crate) fn hint(&self, at: GlobalAddress) -> Option<u64> {
+        self.hints.borrow().get(&at).copied()
+    }
+
+    /// Keeps what was read at an address.
+    pub(crate) fn keep_hint(&self, at: GlobalAddress, word: u64) {
+        let mut hints = self.hints.borrow_mut();
+        if hints.len() >= HINTS_MAX {
+            hints.clear();
+        }
+        hints.insert(at, word);
+    }
+
+    fn none_left(&self, bytes: u64) -> Error {
+        Error::NoMemory { bytes, heap_bytes: self.bytes() }
     }
 
     /// Gives back what [`allocate`](Self::allocate) returned, wherever it lies.
@@ -135,16 +211,15 @@ impl<'w> GlobalHeap<'w> {
         self.bytes() - (address.bits() - self.at(rank, 0).address().bits())
     }
 
-    /// Takes a block that was freed; its place in the arena.
-    fn take(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
+    /// Takes a block that was freed from a list whose word was `head`; its place in the arena.
+    #[inline]
+    fn take(&self, rank: Rank, class: usize, mut head: u64) -> Result<Option<u64>> {
         let list = self.list(rank, class);
-        let mut head = self.world.get(list)?;
         while let Some(place) = place_in(head) {
             // Of a block that another takes meanwhile this may be anything; the count in the list is another then.
             let next = self.world.get(self.at(rank, place + 8))?;
             let found = self.unlink(list, head, next)?;
             if found == head {
-                self.mark(rank, place, class)?;
                 return Ok(Some(place));
             }
             head = found;
@@ -157,26 +232,24 @@ impl<'w> GlobalHeap<'w> {
         self.world.compare_swap(list, head, next_count(head) | (next & PLACE_MASK))?.wait()
     }
 
-    /// Takes a block that was never used.
-    fn extend(&self, rank: Rank, class: usize) -> Result<Option<u64>> {
-        let end = self.memory.at(rank, 0);
-        let mut place = self.world.get(end)?;
+    /// Takes a block that was never used, from where the part that was never allocated began.
+    #[inline]
+    fn extend(&self, rank: Rank, class: usize, mut place: u64) -> Result<Option<u64>> {
         loop {
             if block_bytes(class) > self.bytes() - place {
                 return Ok(None);
             }
-            let found = self.world.compare_swap(end, place, place + block_bytes(class))?.wait()?;
+            let found = self.world.compare_swap(self.end(rank), place, place + block_bytes(class))?.wait()?;
             if found == place {
-                self.mark(rank, place, class)?;
                 return Ok(Some(place));
             }
             place = found;
         }
     }
 
-    /// Marks a block as used. Waited for, as another rank may be the one that frees it.
-    fn mark(&self, rank: Rank, place: u64, class: usize) -> Result<()> {
-        self.world.put(self.at(rank, place), &[USED + class as u64])?.wait()
+    /// The word that says where the part begins that was never allocated.
+    fn end(&self, rank: Rank) -> GlobalPtr<u64> {
+        self.memory.at(rank, 0)
     }
 
     fn list(&self, rank: Rank, class: usize) -> GlobalPtr<u64> {

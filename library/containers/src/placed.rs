@@ -15,8 +15,8 @@ use zerocopy::IntoBytes;
 use crate::GlobalHeap;
 use crate::hash::{hash, place};
 use crate::source::{bytes_at, words_at};
-use crate::state::{BUSY, GONE, KIND_MASK, THERE, next_number};
-use crate::table::{Buckets, DEAD, Element, HEADER_BYTES, Table};
+use crate::state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
+use crate::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, together};
 
 /// The first word of a directory, by what it is a directory of.
 const MULTISET: u64 = 0x7065_6c61_676f_0400;
@@ -27,6 +27,9 @@ const DIRECTORY_WORDS: u64 = 1;
 
 /// Words of a value before its bytes: for how many there is room, and how many there are.
 const VALUE_WORDS: usize = 2;
+
+/// Words of a value that are read with its element.
+const VALUE_WORDS_MAX: usize = 32;
 
 /// Buckets that are read at once.
 const LOOKED_AT_ONCE: u64 = 64;
@@ -60,10 +63,25 @@ pub(crate) struct Directory {
 impl Buckets for Directory {
     const IN_CHUNKS: bool = false;
 
-    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)> {
-        let (row, bucket) = self.place(hash);
-        let bucket = words_at(world.get(self.at.add(DIRECTORY_WORDS + row))?)?.add(bucket);
-        Ok((world.reach().addresses().rank(bucket.address()), bucket))
+    #[inline]
+    fn look<'w, T>(&self, heap: &GlobalHeap<'w>, hash: u64, mut beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>> {
+        let (world, (row, bucket)) = (heap.world(), self.place(hash));
+        let place = self.at.add(DIRECTORY_WORDS + row);
+        let rank_of = |at| world.reach().addresses().rank(at);
+        let mut ask = |row: u64| Asked::of(world, words_at(row)?.add(bucket), &mut beside);
+        if world.maps(rank_of(place.address())) {
+            let row = world.get(place)?;
+            return together(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait();
+        }
+        // Rows seldom move: the bucket is looked into where it was before, while the directory is asked whether it is there.
+        let hint = heap.hint(place.address());
+        let asked = world.together(|| Ok::<_, Error>((world.fetch(place)?, hint.map(&mut ask).transpose()?)))?;
+        let row = asked.0.wait()?;
+        if let (Some(early), true) = (asked.1, hint == Some(row)) {
+            return early.wait();
+        }
+        heap.keep_hint(place.address(), row);
+        together(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait()
     }
 }
 
@@ -514,16 +532,22 @@ impl PlacedMap<'_, '_> {
     pub fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<u64>> {
         let (table, world) = (&self.0.table, self.0.world());
         loop {
-            let mut words = [0; VALUE_WORDS];
-            let Some(element) = table.find(key, &mut words)? else { return Ok(None) };
+            // A short value comes with its element.
+            let mut words = [0; VALUE_WORDS + VALUE_WORDS_MAX];
+            let wanted = VALUE_WORDS + into.len().div_ceil(8).min(VALUE_WORDS_MAX);
+            let found = table.find_with(key, VALUE_WORDS, &mut words[..wanted])?;
+            let Some((element, read)) = found else { return Ok(None) };
             match element.state & KIND_MASK {
                 GONE => return Ok(None),
                 BUSY => table.pause()?,
                 _ => {
                     let at = element.value_at(key.len()).add(VALUE_WORDS as u64);
-                    let [room, bytes] = words;
+                    let ([room, bytes], value) = ([words[0], words[1]], words[VALUE_WORDS..read].as_bytes());
                     let count = bytes.min(room).min(into.len() as u64) as usize;
-                    if count > 0 {
+                    // What was written again may have changed between the reads of the state and the value.
+                    if count <= value.len() && element.state >> KIND_BITS == 0 {
+                        into[..count].copy_from_slice(&value[..count]);
+                    } else if count > 0 {
                         world.get_into(bytes_at(at.address().bits())?, &mut into[..count])?;
                     }
                     // The state is read after the value.

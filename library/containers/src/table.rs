@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use pelago_base::{Duration, GlobalAddress, Rank};
-use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
 use crate::GlobalHeap;
 use crate::hash::{hash, place};
+use crate::heap::Glance;
 use crate::state::{BUSY, GONE, KIND_MASK};
 
 /// Words of an element before its key: its successor, its tag, and its state.
@@ -49,8 +50,41 @@ pub(crate) trait Buckets {
     /// Whether ranks take memory for many elements at once, which the table gives back as a whole.
     const IN_CHUNKS: bool;
 
-    /// The rank and the bucket of a hash.
-    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)>;
+    /// Looks into the bucket of a hash; `beside` is called with its rank, to ask for more there in the same round trip, and again if that was
+    /// the wrong one.
+    fn look<'w, T>(&self, heap: &GlobalHeap<'w>, hash: u64, beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>>;
+}
+
+/// A bucket and what was found there.
+pub(crate) struct Looked<T> {
+    /// The rank that it lies on.
+    pub(crate) rank: Rank,
+    pub(crate) bucket: GlobalPtr<u64>,
+    /// What it leads to.
+    pub(crate) head: u64,
+    pub(crate) beside: T,
+}
+
+/// A bucket that is being looked into.
+pub(crate) struct Asked<'w, T> {
+    rank: Rank,
+    bucket: GlobalPtr<u64>,
+    head: Fetch<'w, u64>,
+    beside: T,
+}
+
+impl<'w, T> Asked<'w, T> {
+    /// Asks what is in a bucket, and what `beside` asks its rank for.
+    #[inline]
+    pub(crate) fn of(world: &'w World, bucket: GlobalPtr<u64>, beside: &mut impl FnMut(Rank) -> Result<T>) -> Result<Self> {
+        let rank = world.reach().addresses().rank(bucket.address());
+        Ok(Self { rank, bucket, head: world.fetch(bucket)?, beside: beside(rank)? })
+    }
+
+    #[inline]
+    pub(crate) fn wait(self) -> Result<Looked<T>> {
+        Ok(Looked { rank: self.rank, bucket: self.bucket, head: self.head.wait()?, beside: self.beside })
+    }
 }
 
 /// As many buckets on every rank of the job, made by all together.
@@ -60,11 +94,19 @@ impl Buckets for Everywhere<'_> {
     const IN_CHUNKS: bool = true;
 
     #[inline]
-    fn find(&self, world: &World, hash: u64) -> Result<(Rank, GlobalPtr<u64>)> {
+    fn look<'h, T>(&self, heap: &GlobalHeap<'h>, hash: u64, mut beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>> {
+        let (rank, bucket) = self.find(heap.world(), hash);
+        together(heap.world(), rank, || Asked::of(heap.world(), bucket, &mut beside))?.wait()
+    }
+}
+
+impl Everywhere<'_> {
+    /// The rank and the bucket of a hash.
+    fn find(&self, world: &World, hash: u64) -> (Rank, GlobalPtr<u64>) {
         let buckets = self.0.len() as u64;
         let place = place(hash, buckets * u64::from(world.size()));
         let rank = Rank::new((place / buckets) as u32);
-        Ok((rank, self.0.at(rank, (place % buckets) as usize)))
+        (rank, self.0.at(rank, (place % buckets) as usize))
     }
 }
 
@@ -91,6 +133,27 @@ struct Chunk {
     start: GlobalAddress,
     used: u64,
     bytes: u64,
+}
+
+impl Own {
+    /// How many bytes have to be allocated on `rank` before an element of `bytes` bytes can be added there.
+    fn wanted<B: Buckets>(&self, rank: Rank, bytes: u64) -> Option<u64> {
+        if !B::IN_CHUNKS {
+            return Some(bytes);
+        }
+        match self.chunks.get(&rank.number()) {
+            Some(chunk) if bytes <= chunk.bytes - chunk.used => None,
+            before => Some(before.map_or(CHUNK_BYTES.0, |chunk| (2 * chunk.bytes).min(CHUNK_BYTES.1)).max(bytes)),
+        }
+    }
+}
+
+/// Where an element is going to lie.
+#[derive(Clone, Copy)]
+struct Room {
+    at: GlobalPtr<u64>,
+    /// The header of its block, which is written with it.
+    header: Option<(GlobalPtr<u64>, [u64; 2])>,
 }
 
 /// An element that was found or added.
@@ -130,7 +193,7 @@ impl<'h, 'w> Table<'h, 'w> {
 
     /// The rank that a key lies on.
     pub(crate) fn owner(&self, key: &[u8]) -> Rank {
-        self.buckets.find(self.world(), hash(key)).expect("found by arithmetic").0
+        self.buckets.find(self.world(), hash(key)).0
     }
 
     /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that others add meanwhile
@@ -180,11 +243,15 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
 
     /// Finds a key; reads so many words of its value, which it has.
     pub(crate) fn find(&self, key: &[u8], value: &mut [u64]) -> Result<Option<Element>> {
+        Ok(self.find_with(key, value.len(), value)?.map(|(element, _)| element))
+    }
+
+    /// Finds a key; reads up to so many words from its value on, of which it has `has`. Returns how many were read as well.
+    pub(crate) fn find_with(&self, key: &[u8], has: usize, value: &mut [u64]) -> Result<Option<(Element, usize)>> {
         let hash = hash(key);
-        let (_, bucket) = self.buckets.find(self.world(), hash)?;
-        let head = self.world().get(bucket)?;
+        let head = self.buckets.look(self.heap, hash, |_| Ok(()))?.head;
         let own = &mut *self.state.borrow_mut();
-        self.walk(head, 0, hash, key, &mut own.words, value)
+        self.walk([head, 0], hash, key, &mut own.words, has, value)
     }
 
     /// Finds a key, or adds it with a value and a state.
@@ -192,35 +259,45 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::TooLong { what: "key", bytes: key.len(), limit: KEY_BYTES_MAX });
         }
-        let hash = hash(key);
-        let (rank, bucket) = self.buckets.find(self.world(), hash)?;
+        let (hash, world) = (hash(key), self.world());
         let own = &mut *self.state.borrow_mut();
         let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
-        let (mut head, mut seen) = (self.world().get(bucket)?, 0);
-        let mut room = None;
+        let glance = |rank| {
+            let wanted = own.wanted::<B>(rank, bytes).filter(|_| !world.maps(rank));
+            wanted.map(|bytes| self.heap.glance(rank, bytes)).transpose()
+        };
+        let Looked { rank, bucket, mut head, beside: mut glance } = self.buckets.look(self.heap, hash, glance)?;
+        let (mut seen, mut room) = (0, None);
         loop {
-            if let Some(element) = self.walk(head, seen, hash, key, &mut own.words, &mut [])? {
+            if let Some((element, _)) = self.walk([head, seen], hash, key, &mut own.words, 0, &mut [])? {
                 // Memory of a chunk is used for the next one.
-                if let Some(unused) = room.filter(|_| !B::IN_CHUNKS) {
-                    let unused: GlobalPtr<u64> = unused;
+                if let Some(Room { at: unused, header: Some(_) }) = room {
                     self.heap.free(unused.address())?;
                 }
                 return Ok(element);
             }
-            let at = match room {
-                Some(at) => at,
-                None if B::IN_CHUNKS => self.room(own, rank, bytes)?,
-                None => GlobalPtr::from_address(self.heap.allocate(rank, bytes)?)?,
+            let Room { at, header } = match room {
+                Some(room) => room,
+                None => self.room(own, rank, bytes, glance.take())?,
             };
-            room = Some(at);
+            room = Some(Room { at, header });
             own.words.clear();
-            own.words.extend([head, tag(hash, key), state]);
+            own.words.reserve(header.map_or(0, |(_, words)| words.len()) + (bytes / 8) as usize);
+            if let Some((_, header)) = header {
+                own.words.extend_from_slice(&header);
+            }
+            own.words.extend_from_slice(&[head, tag(hash, key), state]);
             own.words.extend(words_of(key));
-            own.words.extend(value);
-            let written = self.world().put(at, &own.words)?;
-            let found = self.world().after(&written).compare_swap(bucket, head, at.address().bits())?.wait()?;
+            own.words.extend_from_slice(value);
+            let link = || {
+                let written = world.put(header.map_or(at, |(start, _)| start), &own.words)?;
+                world.after(&written).compare_swap(bucket, head, at.address().bits())
+            };
+            let found = together(world, rank, link)?.wait()?;
             if found == head {
-                own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                if B::IN_CHUNKS {
+                    own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+                }
                 return Ok(Element { at, state, is_new: true });
             }
             (head, seen) = (found, head);
@@ -286,16 +363,16 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         }
     }
 
-    /// Looks for a key from `head` on, as far as `end`.
+    /// Looks for a key from an element on, as far as another.
     fn walk(
         &self,
-        head: u64,
-        end: u64,
+        [head, end]: [u64; 2],
         hash: u64,
         key: &[u8],
         words: &mut Vec<u64>,
+        has: usize,
         value: &mut [u64],
-    ) -> Result<Option<Element>> {
+    ) -> Result<Option<(Element, usize)>> {
         let key_words = key.len().div_ceil(8);
         let mut next = head;
         while next != end {
@@ -305,10 +382,11 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             let wanted = HEADER_WORDS + key_words + value.len();
             words.resize(wanted.min(self.words_left(at)), 0);
             self.world().get_into(at, words)?;
-            let is_it = words.len() == wanted && words[TAG] == tag(hash, key) && words[STATE] != DEAD;
+            let is_it = words.len() >= HEADER_WORDS + key_words + has && words[TAG] == tag(hash, key) && words[STATE] != DEAD;
             if is_it && words[HEADER_WORDS..].iter().copied().zip(words_of(key)).all(|(one, other)| one == other) {
-                value.copy_from_slice(&words[HEADER_WORDS + key_words..]);
-                return Ok(Some(Element { at, state: words[STATE], is_new: false }));
+                let read = &words[HEADER_WORDS + key_words..];
+                value[..read.len()].copy_from_slice(read);
+                return Ok(Some((Element { at, state: words[STATE], is_new: false }, read.len())));
             }
             next = words[NEXT];
         }
@@ -320,22 +398,28 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         (self.heap.left(at.address()) / 8) as usize
     }
 
-    /// Where the next element on `rank` will lie.
-    fn room(&self, own: &mut Own, rank: Rank, bytes: u64) -> Result<GlobalPtr<u64>> {
-        let chunk = match own.chunks.get(&rank.number()) {
-            Some(&chunk) if bytes <= chunk.bytes - chunk.used => chunk,
-            before => {
-                let doubled = before.map_or(CHUNK_BYTES.0, |chunk| (2 * chunk.bytes).min(CHUNK_BYTES.1));
-                let bytes = doubled.max(bytes);
-                let start = self.heap.allocate(rank, bytes)?;
-                own.taken.push(start);
-                let chunk = Chunk { start, used: 0, bytes };
-                own.chunks.insert(rank.number(), chunk);
-                chunk
+    /// Where the next element on `rank` will lie, when the words that an allocation begins with have been asked for.
+    #[inline]
+    fn room(&self, own: &mut Own, rank: Rank, bytes: u64, glance: Option<Glance<'w>>) -> Result<Room> {
+        if let Some(wanted) = own.wanted::<B>(rank, bytes) {
+            let glance = glance.map_or_else(|| self.heap.glance(rank, wanted), Ok)?;
+            if !B::IN_CHUNKS {
+                let block = self.heap.reserve(rank, bytes, glance)?;
+                let (start, header) = (self.heap.start_of_block(&block), block.header());
+                return Ok(Room { at: start.add(header.len() as u64), header: Some((start, header)) });
             }
-        };
-        Ok(GlobalPtr::from_address(chunk.start)?.add(chunk.used / 8))
+            let start = self.heap.allocate_after(rank, wanted, glance)?;
+            own.taken.push(start);
+            own.chunks.insert(rank.number(), Chunk { start, used: 0, bytes: wanted });
+        }
+        let Chunk { start, used, .. } = own.chunks[&rank.number()];
+        Ok(Room { at: GlobalPtr::from_address(start)?.add(used / 8), header: None })
     }
+}
+
+/// Issues operations on `rank` at once.
+pub(crate) fn together<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> T {
+    if world.maps(rank) { issue() } else { world.together(issue) }
 }
 
 /// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.

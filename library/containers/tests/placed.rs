@@ -285,3 +285,52 @@ fn what_is_not_a_table_is_not_used() {
         world.barrier().unwrap();
     });
 }
+
+/// Whoever remembers where rows were finds out that another rank has exchanged them, or has given them back.
+#[test]
+fn rows_that_have_moved_are_found_where_they_are() {
+    for platform in PLATFORMS {
+        run(platform, 3, |world| {
+            let heap = GlobalHeap::new(world, 1 << 18).unwrap();
+            let geometry = Geometry { ranks: 2, buckets: 4 };
+            let mut made = [0; 2];
+            if world.rank() == Rank::new(0) {
+                let rows = [Rank::new(1), Rank::new(2)];
+                made = made.map(|_| PlacedMap::create(&heap, &rows, 4, Rank::new(1)).unwrap().address().bits());
+            }
+            world.broadcast(Rank::new(0), &mut made).unwrap();
+            let maps = made.map(|at| PlacedMap::open(&heap, GlobalAddress::from_bits(at), geometry).unwrap());
+            let values = |key: u64| {
+                let mut value = [0; 1];
+                [0, 1].map(|map| maps[map].retrieve(&key.to_le_bytes(), &mut value).unwrap().map(|_| value[0]))
+            };
+            if world.rank() == Rank::new(0) {
+                for key in 0..20u64 {
+                    for (mark, map) in (1..).zip(&maps) {
+                        assert_eq!(map.insert(&key.to_le_bytes(), &[mark]), Ok(true));
+                    }
+                }
+            }
+            for round in 0..4 {
+                world.barrier().unwrap();
+                let expected = if round % 2 == 0 { [Some(1), Some(2)] } else { [Some(2), Some(1)] };
+                for key in 0..20 {
+                    assert_eq!(values(key), expected, "{platform:?} {round} {key}");
+                }
+                world.barrier().unwrap();
+                if world.rank() == Rank::new(1 + round % 2) {
+                    maps[0].swap(&maps[1]).unwrap();
+                }
+            }
+            world.barrier().unwrap();
+            if world.rank() == Rank::new(2) {
+                let [first, second] = made.map(|at| PlacedMap::open(&heap, GlobalAddress::from_bits(at), geometry).unwrap());
+                first.destroy().unwrap();
+                second.destroy().unwrap();
+            }
+            world.barrier().unwrap();
+            assert!(maps[0].find(&7u64.to_le_bytes()).is_err(), "{platform:?}: the directory leads nowhere");
+            world.barrier().unwrap();
+        });
+    }
+}

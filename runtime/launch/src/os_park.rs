@@ -151,6 +151,14 @@ impl Park for OsPark {
         yield_now();
     }
 
+    fn waits(&self) {
+        self.control().attend();
+    }
+
+    fn waited(&self) {
+        self.control().depart();
+    }
+
     fn is_crowded(&self) -> bool {
         self.crowded
     }

@@ -237,7 +237,7 @@ impl Context {
 
     /// Lets all ranks reach memory that the program already has, without copying it.
     ///
-    /// Cost for peers on this host: copies by one system call; atomics by this rank's agent. Memory of `alloc` is faster.
+    /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or its agent. Memory of `alloc` is faster.
     ///
     /// # Errors
     /// Too many registrations; the system refuses.

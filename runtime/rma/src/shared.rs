@@ -68,6 +68,12 @@ impl Shared {
         Inside(&*self.park)
     }
 
+    /// Tells the platform that this thread waits until the value is dropped.
+    pub(crate) fn waiting(&self) -> Waiting<'_> {
+        self.park.waits();
+        Waiting(&*self.park)
+    }
+
     #[inline]
     pub(crate) fn survives(&self) -> bool {
         self.survives.load(Ordering::Relaxed)
@@ -113,5 +119,14 @@ pub(crate) struct Inside<'s>(&'s dyn Park);
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         self.0.returned();
+    }
+}
+
+/// A thread waits; see [`Shared::waiting`].
+pub(crate) struct Waiting<'s>(&'s dyn Park);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waited();
     }
 }

@@ -133,16 +133,17 @@ impl Context {
     /// longer.
     #[inline]
     fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
-        let mut look = 0;
+        let (mut look, mut idle) = (0, self.pace.idle.at_once);
         while look < self.pace.spins {
             look += 1;
             if let Some(found) = ready()? {
                 return Ok(Some(found));
             }
-            if !self.is_time_to_move(look, self.pace.idle.at_once) {
+            if !self.is_time_to_move(look, idle) {
                 spin_loop();
             } else if self.progress() {
-                look = 0;
+                // What moves by the transport, the requests of others among it, comes one after another too.
+                (look, idle) = (0, 1);
             }
         }
         Ok(None)
@@ -159,6 +160,7 @@ impl Context {
         let Wait { what, limit, on } = wait;
         let shared = self.shared();
         let _inside = shared.inside();
+        let _waiting = shared.waiting();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
         // Messages come one after another: where one was just seen, so may the next be.

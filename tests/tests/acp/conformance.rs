@@ -33,6 +33,11 @@ fn copies_and_atomics_do_what_they_say() {
 }
 
 #[test]
+fn atomics_on_registered_memory_count_whoever_serves() {
+    conforms("storm");
+}
+
+#[test]
 fn what_is_ordered_comes_in_order() {
     conforms("order");
 }

@@ -187,3 +187,11 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
     let apart = measured("4", &[agent, software, "serving=apart"]);
     assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
 }
+
+#[test]
+fn tables_take_as_few_round_trips_as_they_say() {
+    let built = program("rounds.c", "rounds");
+    let ended = sim(&built, &[]);
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.stdout, b"good\n".repeat(3));
+}

@@ -1,6 +1,6 @@
 //! Serving what other ranks may not do to registered memory themselves: atomics, and copies where the system forbids attaching.
 //!
-//! A request waits in its target's inbox; whoever drives the target, its agent thread or a rank that waits in the library, executes it
+//! A request waits in its target's inbox; whoever drives the target, a rank that waits in the library or else its agent thread, executes it
 //! and answers into a slot of the requester. Bytes pass through the requester's staging buffer, which every rank of the host maps.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::control::REQUEST_WORDS;
 use crate::host::words;
 use crate::place::{self, Place, locate};
 
-/// The thread that serves a rank's registered memory while the rank computes. Asleep unless asked; ends when dropped.
+/// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
 pub struct Agent {
     host: Arc<Host>,
     me: Rank,
@@ -95,7 +95,8 @@ impl Status {
 
 /// Executes one request of `me`'s inbox; returns whether there was one.
 pub(crate) fn serve(host: &Host, me: Rank) -> bool {
-    let Some(words) = host.control(me).and_then(|control| control.inbox.pop()) else { return false };
+    let asked = host.control(me).filter(|control| !control.inbox.is_empty());
+    let Some(words) = asked.and_then(|control| control.inbox.pop()) else { return false };
     // A request that nobody of this version wrote is dropped: there is nobody to answer.
     if let Some(request) = Request::decode(words)
         && let Some(requester) = host.control(request.from)

@@ -7,7 +7,7 @@ use pelago_base::limits::{
 };
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::Fault;
-use pelago_sync::{Doorbell, Gate, Ring};
+use pelago_sync::{Doorbell, Gate, Ring, Watch};
 
 /// The job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
@@ -91,6 +91,8 @@ pub struct Control {
     pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
     /// Memory that its program owned before.
     pub(crate) registered: [Registered; REGISTERED_SEGMENTS_MAX],
+    /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
+    attending: Watch,
     /// Requests from other ranks.
     pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
     /// Answers to this rank's requests.
@@ -126,6 +128,35 @@ impl Control {
     /// Says how far the rank has come.
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.store(stage as u32, Ordering::Release);
+    }
+
+    /// A thread of the rank waits from now on: it serves the inbox whenever it looks, and sleeps nowhere but on the bell.
+    pub fn attend(&self) {
+        self.attending.begin();
+    }
+
+    /// It waits no longer: the agent has what it leaves behind.
+    ///
+    /// Cost: an atomic, a fence, two loads.
+    pub fn depart(&self) {
+        self.attending.end();
+        if !self.inbox.is_empty() {
+            self.agent_bell.ring();
+        }
+    }
+
+    /// Puts a request into the inbox and wakes whoever is to serve it: a thread of the rank that waits anyhow, else its agent. Returns whether
+    /// there was room.
+    pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
+        if self.inbox.push(request).is_err() {
+            return false;
+        }
+        if !self.attending.is_kept() {
+            self.agent_bell.ring();
+        }
+        // A rank without an agent may sleep here, whether it attends or not.
+        self.bell.ring();
+        true
     }
 
     /// Whether nothing that the rank has not seen yet could make it move: nobody rang since it fell asleep, nobody asked its agent.

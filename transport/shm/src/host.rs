@@ -17,7 +17,7 @@ use crate::control::{Control, Job, Stage};
 use crate::table::{self, Entry};
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0002;
+const MAGIC: u64 = 0x7065_6c61_676f_0003;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;

@@ -5,8 +5,8 @@
 //! | [`Host`] | the file behind the mapping: made by the launcher, attached by each rank, gone with the last of them |
 //! | [`Plan`], [`HostAddress`] | what it is made from, and where the ranks of other hosts are |
 //! | [`Job`], [`Control`] | what the file holds besides the heaps: the job's state, and each rank's |
-//! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner's agent |
-//! | [`Agent`] | the thread that serves a rank's registered memory while the rank computes |
+//! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner |
+//! | [`Agent`] | the thread that serves a rank's registered memory while no thread of the rank waits in the library |
 //!
 //! Peers' heaps are usually not reached through [`Shm`] at all: `rma` resolves them with a `Reach` and stores directly.
 //!

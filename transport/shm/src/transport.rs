@@ -30,8 +30,9 @@ pub enum CopyBy {
 /// The ranks of one host as a transport.
 ///
 /// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
-/// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of its agent
-/// thread, started when it first registers memory, or of the owner itself when it waits in the library (`inline`).
+/// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of a
+/// thread that waits in the library, if one has said so ([`Control::attend`](crate::Control::attend)), else of its agent thread, started when it
+/// first registers memory.
 pub struct Shm {
     host: Arc<Host>,
     me: Rank,
@@ -251,7 +252,7 @@ impl Transport for Shm {
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let mut moved = self.agent.is_none() && agent::serve(&self.host, self.me);
+        let mut moved = agent::serve(&self.host, self.me);
         while let Some((token, target, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
             self.ring(target);
             self.complete(token, result);
@@ -292,12 +293,10 @@ impl Replies {
         let target = host.control(owner)?;
         slots[free].status.store(Status::Pending as u32, Ordering::Relaxed);
         let request = Request { from: self.me, reply: free as u8, address, task };
-        if target.inbox.push(request.encode()).is_err() {
+        if !target.ask(request.encode()) {
             slots[free].status.store(Status::Free as u32, Ordering::Relaxed);
             return None;
         }
-        target.agent_bell.ring();
-        target.bell.ring();
         Some(free as u8)
     }
 

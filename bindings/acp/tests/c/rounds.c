@@ -1,0 +1,64 @@
+/* How many round trips calls of tables take, in virtual time: rank 0 calls, the keys lie on rank 1, the directory on rank 2. */
+#include "check.h"
+#include <time.h>
+
+enum { CALLS = 100 };
+
+static double now(void) {
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static int compare(const void *one, const void *other) {
+    double first = *(const double *)one, second = *(const double *)other;
+    return first < second ? -1 : first > second;
+}
+
+/* The median of CALLS calls, in round trips of so many microseconds, is no more than `most`. */
+#define AT_MOST(most, trip, call)                                                                       \
+    do {                                                                                                \
+        double samples[CALLS];                                                                          \
+        for (uint64_t i = 0; i < CALLS; i++) {                                                          \
+            *word = i;                                                                                  \
+            double start = now();                                                                       \
+            call;                                                                                       \
+            samples[i] = now() - start;                                                                 \
+        }                                                                                               \
+        qsort(samples, CALLS, sizeof samples[0], compare);                                              \
+        fprintf(stderr, "acp: %s: %.2f round trips\n", #call, samples[CALLS / 2] / (trip));              \
+        CHECK(samples[CALLS / 2] > 0 && samples[CALLS / 2] <= (most) * (trip));                          \
+    } while (0)
+
+int main(int argc, char **argv) {
+    CHECK(acp_init(&argc, &argv) == 0 && acp_procs() == 3);
+    acp_sync();
+    if (acp_rank() == 0) {
+        int there = 1;
+        acp_ga_t key = starter(0, 64), value = starter(0, 72);
+        uint64_t *word = words_at(key);
+        acp_pair_t pair = {{key, 8}, {value, 8}};
+        acp_map_t map = acp_create_map(1, &there, 100 * CALLS, 2);
+        acp_set_t set = acp_create_set(1, &there, 100 * CALLS, 2);
+        double start = now();
+        for (int i = 0; i < CALLS; i++) {
+            acp_complete(acp_add8(value, starter(1, 64), 1, ACP_HANDLE_NULL));
+        }
+        double trip = (now() - start) / CALLS;
+        *words_at(value) = 7;
+        AT_MOST(3.3, trip, CHECK(acp_insert_map(map, pair) == 1));
+        AT_MOST(2.3, trip, CHECK(acp_insert_map(map, pair) == 0));
+        AT_MOST(2.3, trip, CHECK(acp_find_map(map, pair.first).elem));
+        AT_MOST(3.3, trip, CHECK(acp_retrieve_map(map, pair) == 8 && *words_at(value) == 7));
+        AT_MOST(3.3, trip, CHECK(acp_insert_set(set, pair.first) == 1));
+        AT_MOST(2.3, trip, CHECK(acp_find_set(set, pair.first).elem));
+        /* Memory that was freed: one more, to find out what is behind it. */
+        acp_clear_map(map);
+        AT_MOST(4.4, trip, CHECK(acp_insert_map(map, pair) == 1));
+        acp_destroy_map(map);
+        acp_destroy_set(set);
+    }
+    CHECK(acp_finalize() == 0);
+    puts("good");
+    return 0;
+}
