@@ -27,6 +27,9 @@ pub(crate) const PARTS_MAX: usize = 8;
 /// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
 const WHOLE_BYTES_MAX: usize = 2 * WRITE_BYTES_MAX;
 
+/// Data up to so many bytes may come along with the token, word by word.
+const SHORT_BYTES_MAX: usize = 128;
+
 /// Sections that do without a twin after one that has changed most of the blocks.
 const SECTIONS_WITHOUT_TWIN: u32 = 16;
 
@@ -92,6 +95,16 @@ impl Copies {
     /// The bytes of all blocks.
     pub(crate) fn bytes(&self) -> usize {
         self.ends[self.ends.len() - 1]
+    }
+
+    /// Where short data lies, in words, and how many it has; `None` if it is too long to come along with the token.
+    pub(crate) fn short(&self) -> Option<(usize, usize)> {
+        (self.bytes() <= SHORT_BYTES_MAX).then(|| (self.first_word(), self.bytes().div_ceil(WORD_BYTES)))
+    }
+
+    /// Has the private copy be of an edition that has come.
+    pub(crate) fn has_come(&mut self, edition: Edition) {
+        self.version = edition.version;
     }
 
     /// The words that a variable takes in the memory of each rank.

@@ -109,6 +109,9 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         }
         let mut copies = Copies::of_parts(parts);
         let words = Words::new(world, home, copies.words())?;
+        if let Some((first, count)) = copies.short().filter(|_| world.ranks().any(|rank| !world.maps(rank))) {
+            words.guess(first, count);
+        }
         if world.rank() == home {
             copies.replace_all();
             let first = copies.publish(&words, Edition::default(), private.as_bytes())?;
@@ -299,7 +302,12 @@ impl Core<'_> {
             }
             Ok(edition)
         };
+        member.memory.forget_guess();
         let Some(taken) = member.take(mode, patience, adopt)? else { return Ok(false) };
+        if taken.way != Way::Lay {
+            // What came along was read before the token came.
+            member.memory.forget_guess();
+        }
         statistics.hand_overs += u64::from(taken.way == Way::Handed);
         statistics.kept += u64::from(taken.way == Way::Kept);
         self.held = match mode {
@@ -321,6 +329,7 @@ impl Core<'_> {
         let (Held::ToRead(edition) | Held::ToWrite(edition)) = self.held else { return Ok(()) };
         let words = &self.member.memory;
         if self.copies.version() == edition.version {
+            words.doubt_guess();
             return Ok(());
         }
         let orphaned = words.losses() > 0 && self.member.is_lost(edition.owner);
@@ -329,6 +338,11 @@ impl Core<'_> {
             false if self.is_ahead(edition) => {
                 self.take_over(edition, private)?;
                 return Ok(());
+            }
+            false if words.take_guess(edition.owner, private) => {
+                self.copies.has_come(edition);
+                self.statistics.along += 1;
+                Ok(private.len())
             }
             false => self.copies.bring(words, edition, private),
         };

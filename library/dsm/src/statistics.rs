@@ -21,6 +21,8 @@ pub struct Statistics {
     pub bytes: u64,
     /// How often data had been brought ahead by [`Shared::prefetch`](crate::Shared::prefetch), of the times that it was brought.
     pub ahead: u64,
+    /// How often short data came along with the token, of the times that it was brought.
+    pub along: u64,
     /// How often this rank had to wait, and how long altogether.
     pub waits: u64,
     /// See `waits`.
@@ -29,8 +31,11 @@ pub struct Statistics {
 
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, hand_overs, kept, brought, bytes, ahead, waits, waited } = self;
+        let Self { reads, writes, hand_overs, kept, brought, bytes, ahead, along, waits, waited } = self;
         write!(f, "acquired {reads} times to read and {writes} to write, {hand_overs} of them handed over and {kept} kept; ")?;
-        write!(f, "data brought {brought} times, {ahead} of them ahead, {bytes} bytes; waited {waits} times, {waited:?}")
+        write!(
+            f,
+            "data brought {brought} times, {ahead} of them ahead and {along} along with the token, {bytes} bytes; waited {waits} times, {waited:?}"
+        )
     }
 }

@@ -1,9 +1,11 @@
 //! The words of a lock in the memory of the job.
 
+use core::ops::Range;
 use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{Error, Fault, Fetch, GlobalPtr, Handle, Result, Symmetric, World};
+use zerocopy::IntoBytes;
 
 use crate::memory::{Change, Memory, Place, Waited};
 use crate::queue::lost_by;
@@ -20,6 +22,26 @@ pub(crate) struct Words<'w> {
     waited: Cell<Duration>,
     waits: Cell<u64>,
     posted: RefCell<Option<Posted<'w>>>,
+    guess: RefCell<Option<Guess>>,
+}
+
+/// How often data must have lain where the token did before it is asked for with it.
+const HITS_MIN: u32 = 2;
+
+/// Short data that comes along with the answer of a swap, for the case that this brings the token, and the newest version lies there.
+///
+/// **B1** It is read after the swap. If the swap has brought the token, nobody writes from then on; so what was read is the newest version, if that
+/// is the one of the rank where it was read.
+struct Guess {
+    /// Where the data lies among the words of each rank, and how many words it has.
+    first: usize,
+    words: usize,
+    /// What has come.
+    found: Vec<u64>,
+    /// How often it would have served, one time after another.
+    hits: u32,
+    /// Where the token was looked for last.
+    asked: Option<Rank>,
 }
 
 /// A change and a compare-swap that nobody has waited for yet.
@@ -35,11 +57,55 @@ impl<'w> Words<'w> {
         let words = world.alloc(count)?;
         let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
         let (gone, waited, waits) = (RefCell::default(), Cell::new(Duration::ZERO), Cell::new(0));
-        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted: RefCell::default() })
+        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted: RefCell::default(), guess: RefCell::default() })
     }
 
     pub(crate) fn world(&self) -> &'w World {
         self.world
+    }
+
+    /// Data of so many words may come along with the token; it lies from that word on.
+    pub(crate) fn guess(&self, first: usize, words: usize) {
+        self.guess.replace(Some(Guess { first, words, found: Vec::with_capacity(words), hits: 0, asked: None }));
+    }
+
+    /// Nothing has come along, or nothing that counts.
+    #[inline]
+    pub(crate) fn forget_guess(&self) {
+        if let Some(guess) = &mut *self.guess.borrow_mut() {
+            guess.asked = None;
+            guess.found.clear();
+        }
+    }
+
+    /// Data would have been of no use.
+    #[inline]
+    pub(crate) fn doubt_guess(&self) {
+        if let Some(guess) = &mut *self.guess.borrow_mut() {
+            guess.hits = 0;
+        }
+    }
+
+    /// The token is looked for at a rank: where the data lies there, if it is worth while to ask for it.
+    #[inline]
+    fn ask_guess(&self, rank: Rank) -> Range<usize> {
+        let mut guess = self.guess.borrow_mut();
+        let Some(guess) = guess.as_mut().filter(|_| !self.world.maps(rank)) else { return 0..0 };
+        guess.asked = Some(rank);
+        guess.found.clear();
+        if guess.hits >= HITS_MIN { guess.first..guess.first + guess.words } else { 0..0 }
+    }
+
+    /// Takes the data of a rank, if it has come along with the token.
+    pub(crate) fn take_guess(&self, owner: Rank, private: &mut [u8]) -> bool {
+        let mut guess = self.guess.borrow_mut();
+        let Some(guess) = &mut *guess else { return false };
+        guess.hits = if guess.asked == Some(owner) { guess.hits.saturating_add(1) } else { 0 };
+        let served = guess.hits > 0 && guess.found.len() == guess.words;
+        if served {
+            private.copy_from_slice(&guess.found.as_bytes()[..private.len()]);
+        }
+        served
     }
 
     /// How often this rank has waited, and for how long.
@@ -151,6 +217,8 @@ impl Memory for Words<'_> {
     #[inline]
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
         let then = self.at(Place { word: then, ..at });
+        let guessed = self.ask_guess(at.rank);
+        let mut along = Vec::with_capacity(guessed.len());
         let both = || {
             let swapped = match self.posted_to(at.rank) {
                 None => self.world.swap(self.at(at), word)?,
@@ -159,10 +227,21 @@ impl Memory for Words<'_> {
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
+            for word in guessed {
+                along.push(self.world.after(&before).fetch(self.at(Place { word, ..at }))?);
+            }
             Ok((swapped, loaded))
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
-        self.noting(issued.and_then(|(swapped, loaded)| Ok((swapped.wait()?, loaded.wait()?))))
+        self.noting(issued.and_then(|(swapped, loaded)| {
+            let found = (swapped.wait()?, loaded.wait()?);
+            if let (Some(guess), false) = (&mut *self.guess.borrow_mut(), along.is_empty()) {
+                for word in along {
+                    guess.found.push(word.wait()?);
+                }
+            }
+            Ok(found)
+        }))
     }
 
     /// In one round trip.

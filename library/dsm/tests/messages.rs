@@ -179,6 +179,31 @@ fn data_of_others_is_one_more_round_trip() {
     assert_eq!(cost, (3, 2));
 }
 
+/// Short data that lies where the token does comes along with it, once it has lain there twice; what is longer does not.
+#[test]
+fn short_data_comes_along_with_the_token() {
+    for (bytes, expected) in [(64, [(3, 2), (3, 2), (10, 1)]), (128, [(3, 2), (3, 2), (18, 1)]), (136, [(3, 2); 3])] {
+        let costs = on_one(|rank| {
+            let mut variable = Shared::<[u8]>::new(rank.world, HOME, vec![0; bytes])?;
+            let mut costs = Vec::new();
+            for turn in 1..4 {
+                if rank.world.rank() == HOME {
+                    variable.write()?.fill(turn);
+                }
+                rank.world.barrier()?;
+                if rank.world.rank() == Rank::new(1) {
+                    let (guard, asked, trips) = rank.count(|| variable.write())?;
+                    assert!(guard.iter().all(|&byte| byte == turn));
+                    costs.push((asked, trips));
+                }
+                rank.world.barrier()?;
+            }
+            Ok(costs)
+        });
+        assert_eq!(costs, expected, "{bytes} bytes");
+    }
+}
+
 /// Whoever comes when the release has yet to arrive finds the token where it was left.
 #[test]
 fn what_is_released_can_be_acquired_before_the_home_knows() {
