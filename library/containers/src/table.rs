@@ -96,7 +96,10 @@ impl Buckets for Everywhere<'_> {
     #[inline]
     fn look<'h, T>(&self, heap: &GlobalHeap<'h>, hash: u64, mut beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>> {
         let (rank, bucket) = self.find(heap.world(), hash);
-        together(heap.world(), rank, || Asked::of(heap.world(), bucket, &mut beside))?.wait()
+        if heap.world().maps(rank) {
+            return Ok(Looked { rank, bucket, head: heap.world().get(bucket)?, beside: beside(rank)? });
+        }
+        heap.world().together(|| Asked::of(heap.world(), bucket, &mut beside))?.wait()
     }
 }
 
@@ -263,7 +266,8 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         let own = &mut *self.state.borrow_mut();
         let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
         let glance = |rank| {
-            let wanted = own.wanted::<B>(rank, bytes).filter(|_| !world.maps(rank));
+            // Nothing is spared where nothing travels.
+            let wanted = if world.maps(rank) { None } else { own.wanted::<B>(rank, bytes) };
             wanted.map(|bytes| self.heap.glance(rank, bytes)).transpose()
         };
         let Looked { rank, bucket, mut head, beside: mut glance } = self.buckets.look(self.heap, hash, glance)?;

@@ -189,7 +189,7 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
 }
 
 #[test]
-fn tables_take_as_few_round_trips_as_they_say() {
+fn calls_take_as_few_round_trips_as_they_say() {
     let built = program("rounds.c", "rounds");
     let ended = sim(&built, &[]);
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
