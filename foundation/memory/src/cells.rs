@@ -244,8 +244,8 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// their values.
     ///
     /// For memory that is used whole and often, and not one byte after the other: to find a small page for each of many single numbers takes
-    /// longer than to copy them. Pages that were never touched become real by it. Costs up to some milliseconds for each page; has no effect
-    /// before Linux 6.1.
+    /// longer than to copy them. Pages that were never touched become real by it. Costs some milliseconds for each page, two to three
+    /// times as much as touching small ones; has no effect before Linux 6.1.
     pub fn use_large_pages(self) -> usize {
         mapping::use_large_pages(self.cells())
     }
