@@ -361,6 +361,15 @@ impl Endpoint {
         copied || self.active.iter().any(read_by)
     }
 
+    /// From which byte on a put of local memory to a peer may still be read: what lies before has arrived. `None` if it has ended.
+    pub fn unread_from(&self, to: PeerIndex, local: Local) -> Option<u64> {
+        let (number, put) = self.operations.put_of(local)?;
+        let active = self.peers[to.0 as usize].active.as_ref();
+        let pieces = active.into_iter().flat_map(|active| active.sender.puts_under_way());
+        let oldest = pieces.filter(|(operation, _)| *operation == number).map(|(_, offset)| offset).min();
+        Some(oldest.unwrap_or(put.next))
+    }
+
     /// Bytes that are on their way, if all go to one peer. Cost: a look at each active peer.
     pub fn stream_bytes(&self) -> Option<u64> {
         let bytes = |index: &u32| self.peers[*index as usize].active.as_ref().map_or(0, |active| active.sender.bytes_in_flight);

@@ -140,6 +140,14 @@ impl Operations {
         self.slots.iter().filter_map(|slot| if let Some(Operation::Put(put)) = &slot.operation { Some(put) } else { None })
     }
 
+    /// The put that reads this local memory, and its number.
+    pub(crate) fn put_of(&self, local: Local) -> Option<(u32, &Put)> {
+        self.slots.iter().find_map(|slot| match &slot.operation {
+            Some(Operation::Put(put)) if matches!(put.from, Source::Local(from) if from == local) => Some((slot.number, put)),
+            _ => None,
+        })
+    }
+
     fn slot(&mut self, number: u32) -> Option<&mut Slot> {
         self.slots.get_mut(number as usize & (OPERATIONS_MAX - 1)).filter(|slot| slot.number == number)
     }

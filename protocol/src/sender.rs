@@ -504,6 +504,16 @@ impl Sender {
         }))
     }
 
+    /// Pieces of puts that have not arrived: of which operation, and from which byte on.
+    pub(crate) fn puts_under_way(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.in_flight.iter().filter_map(|sent| match sent.piece {
+            Some(Piece::Put { operation, offset, .. }) if !matches!(sent.state, State::Arrived | State::Settled) => {
+                Some((operation, offset))
+            }
+            _ => None,
+        })
+    }
+
     fn last_epoch(&self) -> &Epoch {
         self.later.back().unwrap_or(&self.epoch)
     }

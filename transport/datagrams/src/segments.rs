@@ -27,8 +27,8 @@ pub(crate) struct Segments {
 enum Bytes {
     /// That of whoever posted it, until it has ended.
     Lent(Cells<'static>),
-    /// A copy; empty before [`Segments::capture`].
-    Kept(Box<[u8]>),
+    /// A copy of what may still be sent, and which byte it begins with; empty before [`Segments::capture`].
+    Kept { from: u64, bytes: Box<[u8]> },
 }
 
 /// What a write has been given, until it is captured.
@@ -41,6 +41,10 @@ pub(crate) struct Loan<'a> {
 impl Loan<'_> {
     pub(crate) fn local(self) -> Local {
         self.local
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        self.bytes.len() as u64
     }
 }
 
@@ -85,12 +89,20 @@ impl Segments {
 
     /// Gives bytes to an operation, to be captured before anybody else looks at its local memory.
     pub(crate) fn loan<'a>(&mut self, bytes: &'a [u8]) -> Loan<'a> {
-        Loan { local: self.place(Bytes::Kept(Box::default())), bytes }
+        Loan { local: self.place(Bytes::Kept { from: 0, bytes: Box::default() }), bytes }
     }
 
-    /// Keeps what an operation was given, until it is taken back.
-    pub(crate) fn capture(&mut self, Loan { local: Local(index), bytes }: Loan<'_>) {
-        self.locals[index as usize] = Some(Bytes::Kept(bytes.into()));
+    /// Keeps what an operation was given from the byte `from` on, until it is taken back.
+    pub(crate) fn capture(&mut self, Loan { local: Local(index), bytes }: Loan<'_>, from: u64) {
+        let bytes = bytes[from as usize..].into();
+        self.locals[index as usize] = Some(Bytes::Kept { from, bytes });
+    }
+
+    /// How many bytes are kept.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> usize {
+        let kept = |local: &Option<Bytes>| if let Some(Bytes::Kept { bytes, .. }) = local { bytes.len() } else { 0 };
+        self.locals.iter().map(kept).sum()
     }
 
     fn place(&mut self, bytes: Bytes) -> Local {
@@ -133,7 +145,9 @@ impl Readable for Segments {
         let Local(index) = from;
         match self.locals[index as usize].as_ref().expect(INSIDE) {
             Bytes::Lent(cells) => cells.part(offset, into.len() as u64).expect(INSIDE).read(into),
-            Bytes::Kept(bytes) => into.copy_from_slice(part(bytes, offset, into.len())),
+            Bytes::Kept { from, bytes } => {
+                into.copy_from_slice(part(bytes, offset.checked_sub(*from).expect(INSIDE), into.len()))
+            }
         }
     }
 }
@@ -185,7 +199,7 @@ impl Memory for Segments {
         let Local(index) = to;
         match self.locals[index as usize].as_ref().expect(INSIDE) {
             Bytes::Lent(cells) => cells.part(offset, bytes.len() as u64).expect(INSIDE).write(bytes),
-            Bytes::Kept(_) => unreachable!("what is kept is only sent"),
+            Bytes::Kept { .. } => unreachable!("what is kept is only sent"),
         }
     }
 }

@@ -19,7 +19,8 @@ pub struct Station {
     completed: VecDeque<Completion>,
 }
 
-/// A write whose bytes are not captured yet: to be [`capture`](Station::capture)d before anything else happens but sending.
+/// A write whose bytes are not captured yet: to be [`capture`](Station::capture)d before anything else happens but sending it and taking in
+/// what has come.
 #[must_use = "the bytes are captured last"]
 pub struct Given<'a> {
     to: PeerIndex,
@@ -122,9 +123,17 @@ impl Station {
         self.endpoint.poll_transmit_full(now, given.to, &Loaned(&self.segments, given.loan), buffer)
     }
 
-    /// Captures what was given.
+    /// Bytes of what was given that are not known to have arrived.
+    pub fn unread_bytes(&self, given: &Given<'_>) -> u64 {
+        let from = self.endpoint.unread_from(given.to, given.loan.local());
+        from.map_or(0, |from| given.loan.bytes() - from)
+    }
+
+    /// Captures what was given, from the first byte on that is not known to have arrived.
     pub fn capture(&mut self, given: Given<'_>) {
-        self.segments.capture(given.loan);
+        if let Some(from) = self.endpoint.unread_from(given.to, given.loan.local()) {
+            self.segments.capture(given.loan, from);
+        }
     }
 
     /// Orders what was posted to a peer before what will be.
@@ -224,5 +233,85 @@ fn failure(reason: Reason) -> Failure {
         Reason::PeerLost(rank) => Failure::PeerLost(rank),
         Reason::OutOfBounds(at) => Failure::OutOfBounds(at),
         Reason::Misaligned(at) => Failure::Misaligned(at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::{AddressLayout, Duration};
+    use pelago_protocol::Key;
+
+    const HEAP_BYTES: u64 = 1 << 20;
+    const DATAGRAM_BYTES: usize = 8000;
+
+    fn station(me: u32) -> Station {
+        let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+        let failure_limit = Duration::from_seconds(10.0);
+        let (key, room_bytes) = (Key([1; 16]), 1 << 22);
+        Station::new(Config { me: Rank::new(me), start: me, layout, key, encrypt: false, failure_limit, room_bytes })
+    }
+
+    /// Everything that `from` has to send comes to `to`; returns how many datagrams.
+    fn pass(now: Instant, from: &mut Station, to: &mut Station) -> usize {
+        let mut buffer = [0; DATAGRAM_BYTES];
+        let mut count = 0;
+        while let Some(Transmit { bytes, .. }) = from.transmit(now, None, &mut buffer, false) {
+            to.take_in(now, &mut buffer[..bytes]).unwrap();
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn only_what_may_be_sent_again_is_captured() {
+        let [mut me, mut peer] = [0, 1].map(station);
+        let [to, back] = [(&mut me, 1), (&mut peer, 0)].map(|(station, rank)| station.connect(Rank::new(rank), DATAGRAM_BYTES));
+        assert_eq!((to, back), (PeerIndex(0), PeerIndex(0)));
+        let heap: &mut [u64] = vec![0; HEAP_BYTES as usize / 8].leak();
+        let heap = Cells::from_mut(heap);
+        peer.register(SegmentId::SYMMETRIC, heap).unwrap();
+        let at = AddressLayout::new(2, HEAP_BYTES).unwrap().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+        let text: Vec<u8> = (0..600_000_u32).map(|number| (number % 251) as u8).collect();
+        let there = heap.part(0, text.len() as u64).unwrap();
+        let mut now = Instant::ZERO;
+        // How much is lost of what is sent at first, counted in datagrams from the end; all of it in the last round.
+        for lost in [0, 1, 3, usize::MAX] {
+            there.write(&vec![0; text.len()]);
+            let mut given = text.clone();
+            let what = me.give(now, to, at, &given, Token(lost as u64)).unwrap();
+            let (mut buffer, mut sent) = ([0; DATAGRAM_BYTES], Vec::new());
+            while let Some(Transmit { bytes, .. }) = me.transmit_given(now, &what, &mut buffer) {
+                sent.push(buffer[..bytes].to_vec());
+            }
+            let arriving = sent.len().saturating_sub(lost);
+            for datagram in &mut sent[..arriving] {
+                peer.take_in(now, datagram).unwrap();
+            }
+            pass(now, &mut peer, &mut me);
+            me.capture(what);
+            // What comes before a loss may not be acknowledged yet.
+            let slack = if lost == 0 { 0 } else { 10 * DATAGRAM_BYTES };
+            let arrived: usize = sent[..arriving].iter().map(|datagram| datagram.len() - 100).sum();
+            assert!(me.segments.kept_bytes() <= (text.len() + slack).saturating_sub(arrived), "{lost} lost");
+            given.fill(0xEE);
+            let mut completed = Vec::new();
+            while completed.is_empty() {
+                now = now + Duration::from_milliseconds(1);
+                for station in [&mut me, &mut peer] {
+                    station.handle_timeout(now);
+                }
+                pass(now, &mut me, &mut peer);
+                pass(now, &mut peer, &mut me);
+                assert_eq!(me.find(), None);
+                me.completed(&mut completed);
+                assert!(now < Instant::ZERO + Duration::from_seconds(5.0), "it ends");
+            }
+            assert_eq!(completed.iter().map(|completion| completion.result).collect::<Vec<_>>(), [Ok(0)]);
+            let mut arrived = vec![0; text.len()];
+            there.read(&mut arrived);
+            assert!(arrived == text, "what was given is what arrives, whatever came to its place");
+            assert_eq!(me.segments.kept_bytes(), 0);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! A rank's conversations and its socket, moved by whoever holds them: the rank or its agent.
 
+use std::hint::spin_loop;
 use std::net::SocketAddr;
 
 use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_BYTES_MAX};
-use pelago_base::{Counters, Instant, Rank, SegmentId};
+use pelago_base::{Counters, Duration, Instant, Rank, SegmentId};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
@@ -11,8 +12,11 @@ use pelago_protocol::{PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 use crate::{Incoming, Outgoing, Socket};
 
-/// Batches that are taken in one after another before what they ask for is answered.
-const BATCHES_MAX: usize = 4;
+/// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
+const LOOK_BYTES: u64 = 8 << 10;
+
+/// A byte takes no longer to send, where sending is what takes long.
+const NANOSECONDS_PER_BYTE_MAX: u64 = 1;
 
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
@@ -68,13 +72,24 @@ impl Driver {
         self.station.deregister(id)
     }
 
+    /// How long posting an operation may take; `None` if only the beginning of it is sent at once.
+    pub(crate) fn time_to_post(operation: &Operation<'_>) -> Option<Duration> {
+        let Operation::Write { bytes, .. } = operation else { return None };
+        let sent_at_once = (WRITE_BYTES_MAX + 1..=UDP_WRITE_BYTES_MAX).contains(&bytes.len());
+        sent_at_once.then(|| Duration::from_nanoseconds(bytes.len() as u64 * NANOSECONDS_PER_BYTE_MAX))
+    }
+
     /// Starts an operation. What gains nothing by waiting for company leaves at once.
     pub(crate) fn post(&mut self, now: Instant, to: PeerIndex, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         match operation {
-            Operation::Write { to: at, bytes } if (WRITE_BYTES_MAX + 1..=UDP_WRITE_BYTES_MAX).contains(&bytes.len()) => {
+            Operation::Write { to: at, bytes } if Self::time_to_post(&operation).is_some() => {
                 let given = self.station.give(now, to, at, bytes, token)?;
-                self.flush(now, Load::Given(&given));
+                let any = self.send_given(now, &given);
                 self.station.capture(given);
+                if any {
+                    self.find_out();
+                    self.flush(now, Load::Any { patient: true });
+                }
             }
             operation => {
                 self.station.post(now, to, operation, token)?;
@@ -86,6 +101,25 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Sends what was given, and looks for as long whether it has arrived as it would take to capture it; returns whether anything was
+    /// taken in.
+    fn send_given(&mut self, now: Instant, given: &Given<'_>) -> bool {
+        let begun = std::time::Instant::now();
+        self.flush(now, Load::Given(given));
+        let (mut looks, mut any) = (0, false);
+        while looks < self.station.unread_bytes(given) / LOOK_BYTES {
+            looks += 1;
+            let now = now + begun.elapsed().into();
+            if self.take_in(now) {
+                any = true;
+                self.flush(now, Load::Given(given));
+            } else {
+                spin_loop();
+            }
+        }
+        any
     }
 
     /// Lets what is posted from now on to one peer wait, or what has waited leave.
@@ -108,23 +142,23 @@ impl Driver {
             // Nothing has come along to take them.
             moved |= self.flush(now, Load::Any { patient: false });
         }
-        for _ in 0..BATCHES_MAX {
-            let messages = self.socket.receive(&mut self.incoming);
-            for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
-                // What is refused is counted; it changes nothing here.
-                let _ = self.station.take_in(now, datagram);
-            }
-            moved |= messages > 0;
-            if !self.incoming.is_stream() {
-                break;
-            }
-        }
+        moved |= self.take_in(now);
         let late = self.station.handle_timeout(now);
         if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
             return false;
         }
         self.find_out();
         moved | self.flush(now, Load::Any { patient: patient && moved })
+    }
+
+    /// Takes in what has come; returns whether anything had.
+    fn take_in(&mut self, now: Instant) -> bool {
+        let messages = self.socket.receive(&mut self.incoming);
+        for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
+            // What is refused is counted; it changes nothing here.
+            let _ = self.station.take_in(now, datagram);
+        }
+        messages > 0
     }
 
     /// Hands over what has completed.
@@ -135,11 +169,6 @@ impl Driver {
     /// Whether the rank may want to look: something has completed, or a peer has written to its memory since this was asked last.
     pub(crate) fn has_news(&mut self) -> bool {
         self.station.has_news()
-    }
-
-    /// Whether acknowledgements wait.
-    pub(crate) fn is_owing(&self) -> bool {
-        self.station.is_owing()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
@@ -162,12 +191,12 @@ impl Driver {
 
     /// Sends what is to be sent; returns whether anything left.
     fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
-        let mut any = false;
+        let (mut any, mut at, mut begun) = (false, now, None);
         if self.outgoing.has_lent() && self.station.stream_bytes() == Some(0) {
             self.outgoing.take_back();
         }
         loop {
-            let more = self.fill(now, load);
+            let more = self.fill(at, load);
             if self.outgoing.is_empty() {
                 return any;
             }
@@ -176,6 +205,8 @@ impl Driver {
             if sent.left > 0 || !more {
                 return any;
             }
+            // What one call sends takes longer than the pace can wait.
+            at = now + begun.get_or_insert_with(std::time::Instant::now).elapsed().into();
         }
     }
 

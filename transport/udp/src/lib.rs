@@ -5,6 +5,7 @@
 //! | [`Udp`] | the transport |
 //! | `driver` | a rank's conversations and its socket, moved by whoever holds them |
 //! | `agent` | the thread that holds them while the rank computes or sleeps |
+//! | `ear` | what the agent sleeps by |
 //! | [`Socket`] | a UDP socket that gives the kernel many datagrams at once, and takes many at once |
 //! | [`Outgoing`], [`Incoming`] | the memory in which datagrams are assembled and read in place; no call allocates |
 //!
@@ -12,6 +13,7 @@
 
 mod agent;
 mod driver;
+mod ear;
 mod socket;
 mod transport;
 

@@ -114,10 +114,18 @@ impl Transport for Udp {
         if to.0 >= self.connected {
             return Err(PostError::Unknown(to));
         }
+        let busy = Driver::time_to_post(&operation);
         let mut driver = self.shared.lock();
+        if let (Some(agent), Some(busy)) = (&mut self.agent, busy) {
+            agent.excuse(&mut driver, now, busy);
+        }
         let posted = driver.post(now, PeerIndex(to.0), operation, token);
-        if let (Some(agent), Some(due)) = (&self.agent, driver.next_deadline()) {
-            agent.remind(due);
+        if let Some(agent) = &self.agent {
+            agent.remind(&driver, now);
+        }
+        if busy.is_some() && driver.has_news() {
+            drop(driver);
+            self.shared.wake();
         }
         posted
     }
@@ -129,21 +137,20 @@ impl Transport for Udp {
     fn hold(&mut self, now: Instant, held: bool) {
         let mut driver = self.shared.lock();
         driver.hold(now, held);
-        if let (Some(agent), Some(due)) = (&self.agent, driver.next_deadline()) {
-            agent.remind(due);
+        if let Some(agent) = &self.agent {
+            agent.remind(&driver, now);
         }
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let mut driver = self.shared.look();
+        let mut driver = self.shared.lock();
+        if let Some(agent) = &mut self.agent {
+            agent.excuse(&mut driver, now, Duration::ZERO);
+        }
         let moved = driver.drive(now, self.agent.is_some());
-        let (news, owing) = (driver.has_news(), driver.is_owing());
+        let news = driver.has_news();
         let any = driver.completed(completed);
         drop(driver);
-        // This rank may go on to compute.
-        if let Some(agent) = self.agent.as_ref().filter(|_| owing) {
-            agent.hint();
-        }
         // Another thread of this rank may sleep until then.
         if news {
             self.shared.wake();
