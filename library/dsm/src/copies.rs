@@ -27,8 +27,8 @@ pub(crate) const PARTS_MAX: usize = 8;
 /// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
 const WHOLE_BYTES_MAX: usize = 2 * WRITE_BYTES_MAX;
 
-/// Data up to so many bytes may come along with the token, word by word.
-const SHORT_BYTES_MAX: usize = 128;
+/// Data up to so many bytes comes along with the token.
+const SHORT_BYTES_MAX: usize = 4 << 10;
 
 /// Sections that do without a twin after one that has changed most of the blocks.
 const SECTIONS_WITHOUT_TWIN: u32 = 16;

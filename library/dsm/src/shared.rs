@@ -108,9 +108,12 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
             return Err(Error::Invalid("a shared variable has at least one byte"));
         }
         let mut copies = Copies::of_parts(parts);
-        let words = Words::new(world, home, copies.words())?;
-        if let Some((first, count)) = copies.short().filter(|_| world.ranks().any(|rank| !world.maps(rank))) {
-            words.guess(first, count);
+        // What comes along with the token, from where it was laid down and from who hands it over, each has a place of its own.
+        let along = copies.short().filter(|_| world.ranks().any(|rank| !world.maps(rank)));
+        let words = Words::new(world, home, copies.words() + along.map_or(0, |(_, count)| 2 * count + 1))?;
+        if let Some((data, count)) = along {
+            words.guess(data, copies.words(), count);
+            words.parcel(data, copies.words() + count, count);
         }
         if world.rank() == home {
             copies.replace_all();
@@ -302,7 +305,9 @@ impl Core<'_> {
             }
             Ok(edition)
         };
+        member.memory.attend();
         member.memory.forget_guess();
+        member.memory.offer(Edition::default());
         let Some(taken) = member.take(mode, patience, adopt)? else { return Ok(false) };
         if taken.way != Way::Lay {
             // What came along was read before the token came.
@@ -334,6 +339,11 @@ impl Core<'_> {
         }
         let orphaned = words.losses() > 0 && self.member.is_lost(edition.owner);
         let brought = match orphaned {
+            _ if words.take_parcel(edition, private) => {
+                self.copies.has_come(edition);
+                self.statistics.along += 1;
+                Ok(private.len())
+            }
             true => Err(Failure::PeerLost(edition.owner).into()),
             false if self.is_ahead(edition) => {
                 self.take_over(edition, private)?;
@@ -432,7 +442,10 @@ impl Core<'_> {
         }
         let published = self.copies.publish(&self.member.memory, before, private);
         match &published {
-            Ok(edition) => self.member.commit(*edition),
+            Ok(edition) => {
+                self.member.commit(*edition);
+                self.member.memory.offer(*edition);
+            }
             Err(_) => self.copies.discard(),
         }
         published

@@ -1,14 +1,14 @@
 //! The words of a lock in the memory of the job.
 
-use core::ops::Range;
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{Ordering, fence};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{Error, Fault, Fetch, GlobalPtr, Handle, Result, Symmetric, World};
-use zerocopy::IntoBytes;
 
 use crate::memory::{Change, Memory, Place, Waited};
 use crate::queue::lost_by;
+use crate::word::Edition;
 
 /// The words of a lock, and what follows them.
 pub(crate) struct Words<'w> {
@@ -23,25 +23,56 @@ pub(crate) struct Words<'w> {
     waits: Cell<u64>,
     posted: RefCell<Option<Posted<'w>>>,
     guess: RefCell<Option<Guess>>,
+    parcel: RefCell<Option<Parcel<'w>>>,
+    /// Whether there are ranks that reach this one by messages.
+    is_apart: bool,
+    acquired: Cell<u32>,
 }
+
+/// How often a rank that acquires looks for messages, which takes as long as a few acquirings without one.
+const LOOK_EVERY: u32 = 64;
 
 /// How often data must have lain where the token did before it is asked for with it.
 const HITS_MIN: u32 = 2;
 
-/// Short data that comes along with the answer of a swap, for the case that this brings the token, and the newest version lies there.
+/// Data that comes along with the answer of a swap, for the case that this brings the token, and the newest version lies there.
 ///
 /// **B1** It is read after the swap. If the swap has brought the token, nobody writes from then on; so what was read is the newest version, if that
 /// is the one of the rank where it was read.
 struct Guess {
-    /// Where the data lies among the words of each rank, and how many words it has.
-    first: usize,
+    /// Where the data lies among the words of each rank, where it comes to, and how many words it has.
+    data: usize,
+    landing: usize,
     words: usize,
-    /// What has come.
-    found: Vec<u64>,
+    /// Whether it has come.
+    came: bool,
     /// How often it would have served, one time after another.
     hits: u32,
     /// Where the token was looked for last.
     asked: Option<Rank>,
+}
+
+/// Words that are put at once, few enough to travel in a datagram with others.
+const PIECE_WORDS: usize = 120;
+
+/// What a rank does to its own words.
+const OWN: &str = "a rank reaches its own words";
+
+/// Data that travels with the token to a rank that waits for it.
+///
+/// **B2** It is put after the stamp was taken away, and the stamp after it. So what lies there is the version that the stamp tells, if it
+/// tells the same before it was read and afterwards.
+struct Parcel<'w> {
+    /// Where the stamp and then the data arrive, among the words of each rank.
+    stamp: usize,
+    data: usize,
+    /// Where a rank's own version lies.
+    own: usize,
+    /// The version that goes along: this rank has written it since it got the token.
+    edition: Edition,
+    /// What is sent, and what nobody has waited for yet.
+    words: Vec<u64>,
+    sent: Vec<Handle<'w>>,
 }
 
 /// A change and a compare-swap that nobody has waited for yet.
@@ -57,24 +88,25 @@ impl<'w> Words<'w> {
         let words = world.alloc(count)?;
         let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
         let (gone, waited, waits) = (RefCell::default(), Cell::new(Duration::ZERO), Cell::new(0));
-        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted: RefCell::default(), guess: RefCell::default() })
+        let (posted, guess, parcel) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let (is_apart, acquired) = (world.ranks().any(|rank| !world.maps(rank)), Cell::new(0));
+        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted, guess, parcel, is_apart, acquired })
     }
 
     pub(crate) fn world(&self) -> &'w World {
         self.world
     }
 
-    /// Data of so many words may come along with the token; it lies from that word on.
-    pub(crate) fn guess(&self, first: usize, words: usize) {
-        self.guess.replace(Some(Guess { first, words, found: Vec::with_capacity(words), hits: 0, asked: None }));
+    /// Data of so many words may come along with the token: it lies from the word `data` on, and comes to `landing`.
+    pub(crate) fn guess(&self, data: usize, landing: usize, words: usize) {
+        self.guess.replace(Some(Guess { data, landing, words, came: false, hits: 0, asked: None }));
     }
 
     /// Nothing has come along, or nothing that counts.
     #[inline]
     pub(crate) fn forget_guess(&self) {
         if let Some(guess) = &mut *self.guess.borrow_mut() {
-            guess.asked = None;
-            guess.found.clear();
+            (guess.asked, guess.came) = (None, false);
         }
     }
 
@@ -86,14 +118,16 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// The token is looked for at a rank: where the data lies there, if it is worth while to ask for it.
-    #[inline]
-    fn ask_guess(&self, rank: Rank) -> Range<usize> {
+    /// Has data come along from a rank where the token is looked for, after `swapped`, if that is worth while.
+    fn ask_guess(&self, rank: Rank, swapped: &Handle<'w>) -> Result<Option<Handle<'w>>> {
         let mut guess = self.guess.borrow_mut();
-        let Some(guess) = guess.as_mut().filter(|_| !self.world.maps(rank)) else { return 0..0 };
-        guess.asked = Some(rank);
-        guess.found.clear();
-        if guess.hits >= HITS_MIN { guess.first..guess.first + guess.words } else { 0..0 }
+        let Some(guess) = guess.as_mut().filter(|_| !self.world.maps(rank)) else { return Ok(None) };
+        (guess.asked, guess.came) = (Some(rank), false);
+        if guess.hits < HITS_MIN {
+            return Ok(None);
+        }
+        let data = self.at(Place { rank, word: guess.data });
+        self.world.after(swapped).copy(data, self.my(guess.landing), guess.words).map(Some)
     }
 
     /// Takes the data of a rank, if it has come along with the token.
@@ -101,11 +135,72 @@ impl<'w> Words<'w> {
         let mut guess = self.guess.borrow_mut();
         let Some(guess) = &mut *guess else { return false };
         guess.hits = if guess.asked == Some(owner) { guess.hits.saturating_add(1) } else { 0 };
-        let served = guess.hits > 0 && guess.found.len() == guess.words;
+        let served = guess.hits > 0 && guess.came;
         if served {
-            private.copy_from_slice(&guess.found.as_bytes()[..private.len()]);
+            self.read_own(guess.landing, private);
         }
         served
+    }
+
+    /// Reads bytes from this rank's own words.
+    fn read_own(&self, word: usize, into: &mut [u8]) {
+        let from = self.my(word).cast().expect("bytes are aligned anywhere");
+        self.world.get_into(from, into).expect(OWN);
+    }
+
+    /// Data of so many words may travel with the token: it lies from the word `own` on, and arrives behind its stamp.
+    pub(crate) fn parcel(&self, own: usize, stamp: usize, words: usize) {
+        let (data, edition) = (stamp + 1, Edition::default());
+        self.parcel.replace(Some(Parcel { stamp, data, own, edition, words: vec![0; words], sent: Vec::new() }));
+    }
+
+    /// What this rank has published is the version that goes along with the token; none if that of no data.
+    #[inline]
+    pub(crate) fn offer(&self, edition: Edition) {
+        if let Some(parcel) = &mut *self.parcel.borrow_mut() {
+            parcel.edition = edition;
+        }
+    }
+
+    /// Takes the data of an edition, if it has come with the token.
+    pub(crate) fn take_parcel(&self, edition: Edition, private: &mut [u8]) -> bool {
+        let parcel = self.parcel.borrow();
+        let Some(parcel) = parcel.as_ref().filter(|parcel| self.own(parcel.stamp) == edition.word()) else { return false };
+        self.read_own(parcel.data, private);
+        fence(Ordering::Acquire);
+        self.own(parcel.stamp) == edition.word()
+    }
+
+    /// Sends the data that goes along with this word to a rank; the last of it, if there is any.
+    fn send_parcel(&self, rank: Rank, word: u64) -> Result<Option<Handle<'w>>> {
+        let mut parcel = self.parcel.borrow_mut();
+        let Some(Parcel { stamp, data, own, words, sent, .. }) =
+            parcel.as_mut().filter(|parcel| parcel.edition.version > 0 && parcel.edition.word() == word)
+        else {
+            return Ok(None);
+        };
+        self.world.get_into(self.my(*own), words).expect(OWN);
+        let at = |word| self.at(Place { rank, word });
+        let mut last = self.world.put(at(*stamp), &[0])?;
+        sent.push(last);
+        for (piece, words) in words.chunks(PIECE_WORDS).enumerate() {
+            last = self.world.after(&last).put(at(*data + piece * PIECE_WORDS), words)?;
+            sent.push(last);
+        }
+        last = self.world.after(&last).put(at(*stamp), &[word])?;
+        sent.push(last);
+        Ok(Some(last))
+    }
+
+    /// The rank acquires something. It may do so again and again without a message; so it looks now and then whether others ask for what
+    /// lies here.
+    #[inline]
+    pub(crate) fn attend(&self) {
+        let acquired = self.acquired.get().wrapping_add(1);
+        self.acquired.set(acquired);
+        if self.is_apart && acquired % LOOK_EVERY == 0 {
+            self.world.progress();
+        }
     }
 
     /// How often this rank has waited, and for how long.
@@ -217,8 +312,6 @@ impl Memory for Words<'_> {
     #[inline]
     fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
         let then = self.at(Place { word: then, ..at });
-        let guessed = self.ask_guess(at.rank);
-        let mut along = Vec::with_capacity(guessed.len());
         let both = || {
             let swapped = match self.posted_to(at.rank) {
                 None => self.world.swap(self.at(at), word)?,
@@ -227,18 +320,15 @@ impl Memory for Words<'_> {
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
-            for word in guessed {
-                along.push(self.world.after(&before).fetch(self.at(Place { word, ..at }))?);
-            }
-            Ok((swapped, loaded))
+            let along = self.ask_guess(at.rank, &before)?;
+            Ok((swapped, loaded, along))
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
-        self.noting(issued.and_then(|(swapped, loaded)| {
+        self.noting(issued.and_then(|(swapped, loaded, along)| {
             let found = (swapped.wait()?, loaded.wait()?);
-            if let (Some(guess), false) = (&mut *self.guess.borrow_mut(), along.is_empty()) {
-                for word in along {
-                    guess.found.push(word.wait()?);
-                }
+            if let (Some(guess), Some(along)) = (&mut *self.guess.borrow_mut(), along) {
+                along.wait()?;
+                guess.came = true;
             }
             Ok(found)
         }))
@@ -273,7 +363,12 @@ impl Memory for Words<'_> {
             return self.noting(self.world.compare_swap(then, expected, new).and_then(|found| found.wait())).map(Some);
         }
         let both = || {
-            let changed = changed()?;
+            let changed = match change {
+                Change::Store(word) if let Some(last) = self.send_parcel(rank, word)? => {
+                    self.world.after(&last).put(first, &[word])?
+                }
+                _ => changed()?,
+            };
             Ok((changed, self.world.after(&changed).compare_swap(then, expected, new)?))
         };
         let (changed, swapped) = self.noting(self.world.together(both))?;
@@ -284,24 +379,28 @@ impl Memory for Words<'_> {
     fn settle(&self) -> Result<Option<u64>> {
         let Some(Posted { changed, swapped, .. }) = self.posted.take() else { return Ok(None) };
         let found = swapped.wait();
-        // Else `quiet` would tell of its failure.
-        self.noting(changed.wait().and(found).map(Some))
+        // Else `quiet` would tell of their failure.
+        let mut parcel = self.parcel.borrow_mut();
+        let sent = parcel.iter_mut().flat_map(|parcel| parcel.sent.drain(..));
+        let ended = sent.chain([changed]).fold(Ok(()), |ended, handle| ended.and(handle.wait()));
+        drop(parcel);
+        self.noting(ended.and(found).map(Some))
     }
 
     #[inline]
     fn own(&self, word: usize) -> u64 {
-        self.world.get(self.my(word)).expect("a rank reaches its own words")
+        self.world.get(self.my(word)).expect(OWN)
     }
 
     #[inline]
     fn set_own(&self, word: usize, value: u64) {
-        self.world.put(self.my(word), &[value]).expect("a rank reaches its own words");
+        self.world.put(self.my(word), &[value]).expect(OWN);
     }
 
     #[inline]
     fn change_own(&self, word: usize, expected: u64, new: u64) -> bool {
         let found = self.world.compare_swap(self.my(word), expected, new).and_then(|found| found.wait());
-        found.expect("a rank reaches its own words") == expected
+        found.expect(OWN) == expected
     }
 
     fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited> {

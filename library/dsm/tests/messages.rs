@@ -182,7 +182,8 @@ fn data_of_others_is_one_more_round_trip() {
 /// Short data that lies where the token does comes along with it, once it has lain there twice; what is longer does not.
 #[test]
 fn short_data_comes_along_with_the_token() {
-    for (bytes, expected) in [(64, [(3, 2), (3, 2), (10, 1)]), (128, [(3, 2), (3, 2), (18, 1)]), (136, [(3, 2); 3])] {
+    // To send 4 KiB takes a round trip more.
+    for (bytes, expected) in [(64, [(3, 2), (3, 2), (3, 1)]), (4096, [(3, 3), (3, 3), (3, 2)]), (4104, [(3, 3); 3])] {
         let costs = on_one(|rank| {
             let mut variable = Shared::<[u8]>::new(rank.world, HOME, vec![0; bytes])?;
             let mut costs = Vec::new();
@@ -201,6 +202,40 @@ fn short_data_comes_along_with_the_token() {
             Ok(costs)
         });
         assert_eq!(costs, expected, "{bytes} bytes");
+    }
+}
+
+/// Handed over to a rank that waits: the data comes along with the token, up to 4 KiB of it.
+#[test]
+fn data_travels_with_a_token_that_is_handed_over() {
+    for (words, expected) in [(1, (5, 0)), (512, (9, 0)), (513, (2, 1))] {
+        let cost = on_one(|rank| {
+            let mut variable = Shared::<[u64]>::new(rank.world, HOME, vec![0; words])?;
+            let (me, mut cost) = (rank.world.rank(), (0, 0));
+            if me == Rank::new(2) {
+                let mut guard = variable.write()?;
+                guard.fill(7);
+                rank.world.compute(LONG);
+                let asked = rank.asked.lock().unwrap().len();
+                guard.release()?;
+                cost.0 = rank.asked.lock().unwrap().len() - asked;
+            }
+            if me == Rank::new(1) {
+                rank.world.compute(Duration::from_microseconds(20));
+                let guard = variable.write()?;
+                assert!(guard.iter().all(|&word| word == 7));
+                drop(guard);
+                let statistics = variable.statistics();
+                assert_eq!((statistics.hand_overs, statistics.brought), (1, 1));
+                cost.1 = 1 - statistics.along;
+            }
+            rank.world.barrier()?;
+            let costs = rank.world.alloc::<u64>(1)?;
+            rank.world.fetch_add(costs.at(Rank::new(1), 0), cost.0 as u64)?.wait()?;
+            rank.world.barrier()?;
+            Ok((costs.local().load(0), cost.1))
+        });
+        assert_eq!(cost, expected, "{words} words");
     }
 }
 
@@ -224,6 +259,9 @@ fn what_is_released_can_be_acquired_before_the_home_knows() {
                     if *guard >= turn * u64::from(RANKS) {
                         break;
                     }
+                    drop(guard);
+                    // To acquire what is kept takes no time at all.
+                    rank.world.compute(Duration::from_nanoseconds(100));
                 }
             }
         }

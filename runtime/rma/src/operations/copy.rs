@@ -63,6 +63,7 @@ impl Context {
         if let Some(task) = self.own_put(&mut moving) {
             return Ok(Handle::pending(self, self.submit(terms, task, false)?));
         }
+        self.own_get(&mut moving);
         Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
     }
 }
@@ -78,6 +79,16 @@ impl Context {
         }
         moving.from = End::Own(own);
         None
+    }
+
+    /// A move to this rank's own heap as a get to that memory: what comes need not be acknowledged to whom it is read from.
+    fn own_get(&self, moving: &mut Move) {
+        if let (End::Global(_), End::Global(to)) = (&moving.from, &moving.to)
+            && let Ok(bytes) = moving.to_shape.extent()
+            && let Some(own) = self.own_cells(*to, bytes)
+        {
+            moving.to = End::Own(own);
+        }
     }
 }
 
