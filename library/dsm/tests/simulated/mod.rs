@@ -2,12 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Instant, Rank, SegmentId};
-use pelago_memory::Cells;
+use pelago_base::{Duration, Instant};
 use pelago_netsim::Machine;
-use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
-};
+use pelago_platform::{Clock, Endpoint, Operation, PostError, Token, Transport, delegate};
 use pelago_simulator::{Computing, Data, Faults, Protocol, Settings};
 
 /// How long after a death all are told, where ranks die.
@@ -44,49 +41,11 @@ impl Notes {
 }
 
 impl Transport for Notes {
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn address(&self) -> Address {
-        self.inner.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        self.inner.connect(peer, address)
-    }
-
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.inner.register(id, memory)
-    }
-
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.inner.deregister(id)
-    }
+    delegate! { capabilities address connect register deregister fence progress next_deadline before_sleep lose }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.inner.post(now, to, operation, token)?;
         self.noted.lock().unwrap().push(self.clock.now());
         Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        self.inner.fence(to);
-    }
-
-    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        self.inner.progress(now, completed)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.inner.next_deadline()
-    }
-
-    fn before_sleep(&mut self) {
-        self.inner.before_sleep();
-    }
-
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.inner.lose(now, rank);
     }
 }
