@@ -13,6 +13,7 @@
 
 mod bootstrap;
 mod clock;
+mod delegate;
 mod park;
 mod parts;
 mod transport;
@@ -25,3 +26,9 @@ pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, RegisterError, Token,
     Transfer, Transport, TwoSided,
 };
+
+// What the signatures of `delegate!` name besides, for whoever does not.
+#[doc(hidden)]
+pub use pelago_base::{Duration, Instant, Rank, SegmentId};
+#[doc(hidden)]
+pub use pelago_memory::Cells;

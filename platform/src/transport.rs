@@ -134,80 +134,9 @@ pub trait TwoSided {
 }
 
 impl<T: Transport + ?Sized> Transport for Box<T> {
-    fn capabilities(&self) -> &Capabilities {
-        (**self).capabilities()
-    }
-
-    fn address(&self) -> Address {
-        (**self).address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        (**self).connect(peer, address)
-    }
-
-    fn rails(&self) -> &[Capabilities] {
-        (**self).rails()
-    }
-
-    fn rail_to(&self, peer: Rank) -> Rail {
-        (**self).rail_to(peer)
-    }
-
-    fn leads(&self, rail: Rail, peer: Rank) -> bool {
-        (**self).leads(rail, peer)
-    }
-
-    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        (**self).connect_by(rail, peer, address)
-    }
-
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        (**self).register(id, memory)
-    }
-
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        (**self).deregister(id)
-    }
-
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        (**self).post(now, to, operation, token)
-    }
-
-    fn data_bytes_max(&self) -> u64 {
-        (**self).data_bytes_max()
-    }
-
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        (**self).post_size(now, to, transfer, token)
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        (**self).fence(to);
-    }
-
-    fn hold(&mut self, now: Instant, held: bool) {
-        (**self).hold(now, held);
-    }
-
-    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        (**self).progress(now, completed)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        (**self).next_deadline()
-    }
-
-    fn before_sleep(&mut self) {
-        (**self).before_sleep();
-    }
-
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        (**self).lose(now, rank);
-    }
-
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        (**self).two_sided()
+    crate::delegate! { self => (**self);
+        capabilities address connect rails rail_to leads connect_by register deregister post data_bytes_max post_size fence hold progress
+        next_deadline before_sleep lose two_sided
     }
 }
 

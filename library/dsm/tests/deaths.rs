@@ -4,13 +4,12 @@ mod simulated;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Placement, Shared};
-use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
-use pelago_simulator::{Faults, simulate};
-use simulated::{Notes, TOLD_AFTER, settings};
+use pelago_rma::{Error, Failure, Fault, Result, World};
+use pelago_simulator::Faults;
+use simulated::run_with_death;
 
 const RANKS: u32 = 4;
 const TURNS: u32 = 4;
@@ -30,35 +29,21 @@ struct Ended {
 const SHORT: usize = 1;
 const LONG: usize = 600;
 
-/// Adds 1 in each turn, by all ranks, to the first of so many words; what `dies` at a time or never.
+/// Adds 1 in each turn, by all ranks, to each of so many words; what `dies` at a time or never.
 fn play(words: usize, placement: Placement, victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
-    let mut faults = Faults { loss, told_after: Some(TOLD_AFTER), ..Faults::default() };
-    faults.deaths.extend(dies.map(|at| (victim, at)));
-    let settings = settings(RANKS, 2, faults);
-    let (noted, written) = (Arc::new(Mutex::new(Vec::new())), Cell::new([0; 2]));
-    let ready = Cell::new(Instant::ZERO);
-    let outcome = simulate(&settings, |parts: Box<Parts>| -> Result<(u64, u32)> {
-        let Parts { reach, clock, park, bootstrap, mut transport } = *parts;
-        if bootstrap.rank() == victim {
-            transport = Box::new(Notes::of(transport, clock.clone(), noted.clone()));
-        }
-        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+    let written = Cell::new([0; 2]);
+    let faults = Faults { loss, ..Faults::default() };
+    let (noted, found) = run_with_death(RANKS, faults, (victim, dies), |world, begin| {
         let told = Rc::new(RefCell::new(Vec::new()));
         let tell = told.clone();
         world.on_peer_lost(move |rank| tell.borrow_mut().push(rank));
-        let mut variable = Shared::<[u64]>::new(&world, HOME, vec![1000; words])?;
+        let mut variable = Shared::<[u64]>::new(world, HOME, vec![1000; words])?;
         variable.place(placement)?;
-        ready.set(ready.get().max(world.now()));
-        let found = add(&world, &mut variable, victim, &written)?;
+        begin();
+        let found = add(world, &mut variable, victim, &written)?;
         assert!(told.borrow().iter().all(|&rank| rank == victim));
-        drop(variable);
-        world.finish()?;
         Ok(found)
     });
-    let outcome = outcome.unwrap();
-    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
-    let found = outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect();
-    let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > ready.get()).collect();
     Ended { noted, found, written: written.get() }
 }
 

@@ -1,15 +1,13 @@
 //! What acquiring and releasing cost: operations that are asked for, and round trips that are waited for, in virtual time.
 
+#[allow(dead_code)]
 mod simulated;
 
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
-
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Rank};
 use pelago_dsm::{Placement, Shared};
-use pelago_rma::{Parts, Result, World};
-use pelago_simulator::{Faults, simulate};
-use simulated::{Notes, settings};
+use pelago_rma::{Result, World};
+use pelago_simulator::Faults;
+use simulated::{Noted, run, settings};
 
 const HOME: Rank = Rank::new(0);
 
@@ -22,12 +20,12 @@ const LONG: Duration = Duration::from_microseconds(200);
 /// A rank that counts what it asks for.
 struct Counting<'w> {
     world: &'w World,
-    asked: Arc<Mutex<Vec<Instant>>>,
+    asked: Noted,
     round_trip: Duration,
 }
 
 impl<'w> Counting<'w> {
-    fn new(world: &'w World, asked: Arc<Mutex<Vec<Instant>>>) -> Result<Self> {
+    fn new(world: &'w World, asked: Noted) -> Result<Self> {
         let words = world.alloc::<u64>(1)?;
         let mut round_trip = Duration::ZERO;
         if world.rank() != HOME {
@@ -53,22 +51,10 @@ impl<'w> Counting<'w> {
 
 /// Runs a program on all ranks and returns what it returns on rank 1.
 fn on_one<T>(program: impl Fn(&Counting<'_>) -> Result<T>) -> T {
-    let found = RefCell::new(None);
-    let outcome = simulate(&settings(RANKS, 1, Faults::default()), |parts: Box<Parts>| -> Result<()> {
-        let Parts { reach, clock, park, bootstrap, transport } = *parts;
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let transport = Box::new(Notes::of(transport, clock.clone(), asked.clone()));
-        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
-        let ended = program(&Counting::new(&world, asked)?)?;
-        if world.rank() == Rank::new(1) {
-            found.replace(Some(ended));
-        }
-        world.finish()
-    });
-    let outcome = outcome.unwrap();
-    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
-    outcome.results.into_iter().for_each(|ended| ended.unwrap().unwrap());
-    found.into_inner().expect("rank 1 has ended")
+    let settings = settings(RANKS, 1, Faults::default());
+    let mut ended = run(&settings, |_| true, |world, asked| program(&Counting::new(world, asked.clone())?));
+    assert!(ended.iter().all(Option::is_some));
+    ended.swap_remove(1).unwrap()
 }
 
 /// Free, and its data here: one round trip to acquire it, and none to release it.

@@ -3,13 +3,12 @@
 mod simulated;
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
-use pelago_rma::{Error, Failure, Fault, Parts, Result, World};
-use pelago_simulator::{Faults, simulate};
-use simulated::{Notes, TOLD_AFTER, settings};
+use pelago_rma::{Error, Failure, Fault, Result, World};
+use pelago_simulator::Faults;
+use simulated::run_with_death;
 
 const RANKS: u32 = 4;
 const TURNS: u64 = 4;
@@ -30,29 +29,14 @@ struct Ended {
 
 /// All ranks count up the common element and their own in each turn; the victim dies at a time or never.
 fn play(victim: Rank, homes: Homes, dies: Option<Instant>) -> Ended {
-    let mut faults = Faults { told_after: Some(TOLD_AFTER), ..Faults::default() };
-    faults.deaths.extend(dies.map(|at| (victim, at)));
-    let (noted, left) = (Arc::new(Mutex::new(Vec::new())), Cell::new([0; 2]));
-    let ready = Cell::new(Instant::ZERO);
-    let outcome = simulate(&settings(RANKS, 2, faults), |parts: Box<Parts>| -> Result<(u64, u64)> {
-        let Parts { reach, clock, park, bootstrap, mut transport } = *parts;
-        if bootstrap.rank() == victim {
-            transport = Box::new(Notes::of(transport, clock.clone(), noted.clone()));
-        }
-        let world = World::new(Parts { reach, clock, park, bootstrap, transport })?;
+    let left = Cell::new([0; 2]);
+    let (noted, found) = run_with_death(RANKS, Faults::default(), (victim, dies), |world, begin| {
         world.on_peer_lost(|_| ());
         let settings = RegionSettings { page_length: Some(PAGE), homes, coherence: Coherence::Invalidate };
-        let mut region = Region::<u64>::new(&world, LENGTH, settings)?;
-        ready.set(ready.get().max(world.now()));
-        let found = count(&world, &mut region, victim, &left)?;
-        drop(region);
-        world.finish()?;
-        Ok(found)
+        let mut region = Region::<u64>::new(world, LENGTH, settings)?;
+        begin();
+        count(world, &mut region, victim, &left)
     });
-    let outcome = outcome.unwrap();
-    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
-    let found = outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect();
-    let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > ready.get()).collect();
     Ended { noted, found, left: left.get() }
 }
 

@@ -7,9 +7,9 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::{Duration, Instant};
+use pelago_base::Instant;
 use pelago_halo::{Field, Method, Nodes, Plan, Settings, Template};
-use pelago_platform::{Fault, Park, Woken};
+use pelago_platform::{Park, Woken, delegate};
 use pelago_rma::{Rail, Result, World};
 use pelago_simulator::simulate;
 
@@ -24,6 +24,8 @@ struct Counting {
 }
 
 impl Park for Counting {
+    delegate! { spins yields give_way compute is_crowded takes_threads join leave fault }
+
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.inner.park(until, ready)
@@ -33,42 +35,6 @@ impl Park for Counting {
         self.gathered[0].fetch_add(bytes, Ordering::Relaxed);
         self.gathered[1].fetch_add(1, Ordering::Relaxed);
         self.inner.gather(bytes);
-    }
-
-    fn spins(&self) -> u32 {
-        self.inner.spins()
-    }
-
-    fn yields(&self) -> u32 {
-        self.inner.yields()
-    }
-
-    fn give_way(&self) {
-        self.inner.give_way();
-    }
-
-    fn compute(&self, duration: Duration) {
-        self.inner.compute(duration);
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.inner.is_crowded()
-    }
-
-    fn takes_threads(&self) -> bool {
-        self.inner.takes_threads()
-    }
-
-    fn join(&self) {
-        self.inner.join();
-    }
-
-    fn leave(&self) {
-        self.inner.leave();
-    }
-
-    fn fault(&self) -> Option<Fault> {
-        self.inner.fault()
     }
 }
 

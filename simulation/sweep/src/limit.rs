@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pelago_base::{Duration, Instant, Rank};
-use pelago_platform::{Clock, Fault, Park, Woken};
+use pelago_base::Instant;
+use pelago_platform::{Clock, Fault, Park, Woken, delegate};
 
 /// Waits as another does, until the time has come: then the job is aborted, and `late` says so.
 pub(crate) struct Limit {
@@ -25,6 +25,8 @@ impl Limit {
 }
 
 impl Park for Limit {
+    delegate! { spins yields give_way compute is_crowded takes_threads join leave survive lost }
+
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if self.is_over() {
             return Woken::Fault(Fault::Aborted);
@@ -36,47 +38,7 @@ impl Park for Limit {
         }
     }
 
-    fn spins(&self) -> u32 {
-        self.inner.spins()
-    }
-
-    fn yields(&self) -> u32 {
-        self.inner.yields()
-    }
-
-    fn give_way(&self) {
-        self.inner.give_way();
-    }
-
-    fn compute(&self, duration: Duration) {
-        self.inner.compute(duration);
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.inner.is_crowded()
-    }
-
-    fn takes_threads(&self) -> bool {
-        self.inner.takes_threads()
-    }
-
-    fn join(&self) {
-        self.inner.join();
-    }
-
-    fn leave(&self) {
-        self.inner.leave();
-    }
-
     fn fault(&self) -> Option<Fault> {
         if self.is_over() { Some(Fault::Aborted) } else { self.inner.fault() }
-    }
-
-    fn survive(&self) {
-        self.inner.survive();
-    }
-
-    fn lost(&self, known: usize) -> Option<Rank> {
-        self.inner.lost(known)
     }
 }

@@ -2,11 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::{Instant, Rank, SegmentId};
-use pelago_memory::Cells;
-use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
-};
+use pelago_base::Instant;
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
 use pelago_sweep::{Plan, Program, Progress, Tally, examine, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
@@ -105,25 +102,7 @@ struct Saboteur {
 const OWN: Token = Token(u64::MAX);
 
 impl Transport for Saboteur {
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn address(&self) -> Address {
-        self.inner.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        self.inner.connect(peer, address)
-    }
-
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.inner.register(id, memory)
-    }
-
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.inner.deregister(id)
-    }
+    delegate! { capabilities address connect register deregister next_deadline before_sleep lose }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.posted += 1;
@@ -157,18 +136,6 @@ impl Transport for Saboteur {
         let any = !self.early.is_empty();
         completed.append(&mut self.early);
         moved || any
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.inner.next_deadline()
-    }
-
-    fn before_sleep(&mut self) {
-        self.inner.before_sleep();
-    }
-
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.inner.lose(now, rank);
     }
 }
 

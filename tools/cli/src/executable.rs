@@ -2,11 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use object::LittleEndian;
+use object::elf::{
+    DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, EM_AARCH64, EM_NONE, EM_X86_64, ET_DYN, FileHeader64, Machine, PT_DYNAMIC,
+    PT_INTERP, PT_LOAD, ProgramHeader64,
+};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use pelago_simulator::VARIABLE;
 
 use crate::Refused;
@@ -30,32 +35,22 @@ enum Unfit {
 }
 
 /// What of an ELF file matters here.
-#[derive(Debug, PartialEq, Eq)]
-struct Elf {
+struct Elf<'a> {
     is_object: bool,
     /// Whether it names the library of the C interface as one that it needs.
     needs_acp: bool,
     /// What of the file the system maps.
-    loaded: Vec<Range<usize>>,
+    loaded: Vec<&'a [u8]>,
 }
 
-/// What every file of the format begins with; of 64 bits, least significant byte first.
-const MAGIC: [u8; 6] = *b"\x7fELF\x02\x01";
-
-const HEADER_BYTES: usize = 64;
-const SHARED: u16 = 3;
-const DYNAMIC: u32 = 2;
-const INTERPRETER: u32 = 3;
-const LOADED: u32 = 1;
-const NEEDED: u64 = 1;
-const STRINGS: u64 = 5;
-
-#[cfg(target_arch = "x86_64")]
-const MACHINE: u16 = 62;
-#[cfg(target_arch = "aarch64")]
-const MACHINE: u16 = 183;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const MACHINE: u16 = 0;
+/// The processor of this machine.
+const MACHINE: Machine = if cfg!(target_arch = "x86_64") {
+    EM_X86_64
+} else if cfg!(target_arch = "aarch64") {
+    EM_AARCH64
+} else {
+    EM_NONE
+};
 
 /// Looks at a program, of this path or in `PATH`. What cannot be found or read is left to the system, and so is what may start another
 /// program: scripts, and programs with arguments, as `env`.
@@ -95,7 +90,7 @@ fn judge(bytes: &[u8]) -> Result<Kind, Unfit> {
             Err(Unfit::Broken("is a shared object that is not linked with libacp.so (acpcc -shared does that)"))
         }
         // A library of this project in the file itself asks for the simulation by this name.
-        Elf { ref loaded, .. } if loaded.iter().any(|part| names_variable(&bytes[part.clone()])) => Ok(Kind::Program),
+        Elf { ref loaded, .. } if loaded.iter().any(|part| names_variable(part)) => Ok(Kind::Program),
         _ => Err(Unfit::Stranger("is linked neither with libacp.so nor with Pelago (acpcc links a program in C)")),
     }
 }
@@ -112,107 +107,116 @@ fn names_variable(bytes: &[u8]) -> bool {
     false
 }
 
-impl Elf {
-    fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
-        if !bytes.starts_with(&MAGIC) || bytes.len() < HEADER_BYTES {
-            return Err(Unfit::Broken("is not an ELF program of 64 bits"));
-        }
-        let broken = || Unfit::Broken("is a broken ELF program");
-        let kind = half(bytes, 16).ok_or_else(broken)?;
-        if half(bytes, 18) != Some(MACHINE) {
+impl<'a> Elf<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, Unfit> {
+        let header = FileHeader64::<LittleEndian>::parse(bytes).and_then(|header| header.endian().map(|_| header));
+        let header = header.map_err(|_| Unfit::Broken("is not an ELF program of 64 bits"))?;
+        if header.e_machine(LittleEndian) != MACHINE {
             return Err(Unfit::Broken("is a program for another kind of processor"));
         }
-        let (start, size, count) = (|| Some((word(bytes, 32)?, half(bytes, 54)?, half(bytes, 56)?)))().ok_or_else(broken)?;
-        let mut elf = Self { is_object: kind == SHARED, needs_acp: false, loaded: Vec::new() };
-        let headers: Option<Vec<Header>> =
-            (0..count).map(|index| Header::parse(bytes, start.checked_add(u64::from(index) * u64::from(size))?)).collect();
-        let headers = headers.ok_or_else(broken)?;
-        for header in &headers {
-            match header.kind {
-                INTERPRETER => elf.is_object = false,
-                DYNAMIC => elf.needs_acp = header.needs_acp(bytes, &headers).ok_or_else(broken)?,
-                LOADED => elf.loaded.push(header.part_of(bytes).ok_or_else(broken)?),
+        Self::of(header, bytes).ok_or(Unfit::Broken("is a broken ELF program"))
+    }
+
+    /// `None` if the file is broken.
+    fn of(header: &FileHeader64<LittleEndian>, bytes: &'a [u8]) -> Option<Self> {
+        let mut elf = Self { is_object: header.e_type(LittleEndian) == ET_DYN, needs_acp: false, loaded: Vec::new() };
+        let parts = header.program_headers(LittleEndian, bytes).ok()?;
+        for part in parts {
+            match part.p_type(LittleEndian) {
+                PT_INTERP => elf.is_object = false,
+                PT_DYNAMIC => elf.needs_acp = needs_acp(part.dynamic(LittleEndian, bytes).ok()??, parts, bytes)?,
+                PT_LOAD => elf.loaded.push(part.data(LittleEndian, bytes).ok()?),
                 _ => {}
             }
         }
-        Ok(elf)
+        Some(elf)
     }
 }
 
-/// A part of an ELF file.
-struct Header {
-    kind: u32,
-    offset: u64,
-    address: u64,
-    bytes: u64,
-}
-
-impl Header {
-    fn parse(file: &[u8], at: u64) -> Option<Self> {
-        let at = usize::try_from(at).ok()?;
-        let kind = u32::from_le_bytes(file.get(at..at.checked_add(4)?)?.try_into().ok()?);
-        let field = |offset: usize| word(file, at.checked_add(offset)?);
-        Some(Self { kind, offset: field(8)?, address: field(16)?, bytes: field(32)? })
-    }
-
-    /// Where it lies in the file; `None` if that is past its end.
-    fn part_of(&self, file: &[u8]) -> Option<Range<usize>> {
-        let start = usize::try_from(self.offset).ok()?;
-        let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;
-        (end <= file.len()).then_some(start..end)
-    }
-
-    /// Whether this dynamic section names the library; `None` if it is broken.
-    fn needs_acp(&self, file: &[u8], headers: &[Self]) -> Option<bool> {
-        let section = &file[self.part_of(file)?];
-        let entries = || section.chunks_exact(16).filter_map(|entry| Some((word(entry, 0)?, word(entry, 8)?)));
-        let Some((_, strings)) = entries().find(|&(tag, _)| tag == STRINGS) else { return Some(false) };
-        let holds = |part: &&Self| part.kind == LOADED && strings >= part.address && strings - part.address < part.bytes;
-        let part = headers.iter().find(holds)?;
-        let strings = (strings - part.address).checked_add(part.offset)?;
-        let mut names = entries().take_while(|&(tag, _)| tag != 0).filter(|&(tag, _)| tag == NEEDED);
-        Some(names.any(|(_, name)| {
-            let at = strings.checked_add(name).and_then(|at| usize::try_from(at).ok());
-            at.and_then(|at| file.get(at..)).is_some_and(|text| text.starts_with(b"libacp"))
-        }))
-    }
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+/// Whether a dynamic section names the library; `None` if it is broken.
+fn needs_acp(section: &[Dyn64<LittleEndian>], parts: &[ProgramHeader64<LittleEndian>], file: &[u8]) -> Option<bool> {
+    let entries =
+        || section.iter().map(|entry| (entry.tag(LittleEndian), entry.val(LittleEndian))).take_while(|entry| entry.0 != DT_NULL);
+    let value = |wanted| entries().find(|&(tag, _)| tag == wanted).map(|(_, value)| value);
+    let Some(address) = value(DT_STRTAB) else { return Some(false) };
+    let size = value(DT_STRSZ)?;
+    let mut loaded = parts.iter().filter(|part| part.p_type(LittleEndian) == PT_LOAD);
+    let names = loaded.find_map(|part| part.data_range(LittleEndian, file, address, size).ok()?)?;
+    let mut needed = entries().filter(|&(tag, _)| tag == DT_NEEDED);
+    Some(needed.any(|(_, at)| names.get(at as usize..).is_some_and(|name| name.starts_with(b"libacp"))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const HEADER_BYTES: usize = size_of::<FileHeader64<LittleEndian>>();
+
+    fn this() -> Vec<u8> {
+        fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    fn parts(bytes: &[u8]) -> &[ProgramHeader64<LittleEndian>] {
+        let header = FileHeader64::<LittleEndian>::parse(bytes).unwrap();
+        header.program_headers(LittleEndian, bytes).unwrap()
+    }
+
     /// This test is linked with Pelago, as it names the variable.
     #[test]
     fn programs_are_told_from_what_is_none() {
-        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let this = this();
         assert_eq!(judge(&this), Ok(Kind::Program));
+        let with = |at: usize, byte| [&this[..at], &[byte], &this[at + 1..]].concat();
         for (bytes, why) in [
-            (&b"text"[..], "not an ELF program"),
-            (&this[..40], "not an ELF program"),
-            (&this[..HEADER_BYTES], "broken"),
-            (&this[..HEADER_BYTES + 100], "broken"),
+            (b"text".to_vec(), "not an ELF program"),
+            (with(4, 1), "not an ELF program of 64 bits"),
+            (with(5, 2), "not an ELF program"),
+            (with(18, this[18] ^ 1), "another kind of processor"),
         ] {
-            let Err(Unfit::Broken(said)) = judge(bytes) else { panic!("{why}") };
+            let Err(Unfit::Broken(said)) = judge(&bytes) else { panic!("{why}") };
             assert!(said.contains(why), "{said}");
         }
-        let mut other = this[..4096].to_vec();
-        other[18] ^= 1;
-        assert_eq!(judge(&other), Err(Unfit::Broken("is a program for another kind of processor")));
+    }
+
+    /// Wherever what is loaded is cut.
+    #[test]
+    fn truncated_files_are_refused() {
+        let this = this();
+        let loaded = parts(&this).iter().filter(|part| part.p_type(LittleEndian) == PT_LOAD);
+        let ends = loaded.map(|part| part.file_range(LittleEndian)).map(|(start, bytes)| (start + bytes) as usize);
+        let end = ends.max().unwrap();
+        assert_eq!(judge(&this[..end]), Ok(Kind::Program));
+        for (bytes, why) in [
+            (0, "not an ELF program"),
+            (HEADER_BYTES - 1, "not an ELF program"),
+            (HEADER_BYTES, "a broken ELF program"),
+            (HEADER_BYTES + 100, "a broken ELF program"),
+            (4096, "a broken ELF program"),
+            (end / 2, "a broken ELF program"),
+            (end - 1, "a broken ELF program"),
+        ] {
+            let Err(Unfit::Broken(said)) = judge(&this[..bytes]) else { panic!("{bytes}") };
+            assert!(said.contains(why), "{bytes}: {said}");
+        }
+    }
+
+    /// This test is linked with `libc.so.6`, a name as long as that of the library, and a program because it names an interpreter.
+    #[test]
+    fn shared_objects_are_those_that_need_the_library() {
+        let mut bytes = this();
+        let interpreter = parts(&bytes).iter().position(|part| part.p_type(LittleEndian) == PT_INTERP).unwrap();
+        bytes[HEADER_BYTES + interpreter * size_of::<ProgramHeader64<LittleEndian>>()] = 0;
+        assert!(matches!(judge(&bytes), Err(Unfit::Broken(why)) if why.contains("not linked with libacp.so")));
+        let (name, other) = (b"libc.so.6\0", b"libacp.so\0");
+        let places: Vec<_> = (0..bytes.len() - name.len()).filter(|&at| bytes[at..].starts_with(name)).collect();
+        places.into_iter().for_each(|at| bytes[at..at + name.len()].copy_from_slice(other));
+        assert_eq!(judge(&bytes), Ok(Kind::Object));
     }
 
     /// Whatever bytes of the headers are wrong, the answer is one line.
     #[test]
     fn broken_files_are_refused() {
-        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let this = this();
         for at in 16..1024 {
             for value in [0, 0xff] {
                 let mut bytes = this[..4096.min(this.len())].to_vec();

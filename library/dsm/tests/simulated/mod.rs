@@ -1,18 +1,16 @@
 //! Jobs in virtual time, on the library's own protocol.
 
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Instant, Rank, SegmentId};
-use pelago_memory::Cells;
+use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
-};
-use pelago_simulator::{Computing, Data, Faults, Protocol, Settings};
+use pelago_platform::{Clock, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_rma::{Result, World};
+use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
 
-/// How long after a death all are told, where ranks die.
-#[allow(dead_code)]
-pub(crate) const TOLD_AFTER: Duration = Duration::from_microseconds(200);
+/// How long after a death all are told.
+const TOLD_AFTER: Duration = Duration::from_microseconds(200);
 
 pub(crate) fn settings(ranks: u32, per_node: u32, faults: Faults) -> Settings {
     Settings {
@@ -30,63 +28,69 @@ pub(crate) fn settings(ranks: u32, per_node: u32, faults: Faults) -> Settings {
     }
 }
 
-/// Notes when its rank asks for something.
-pub(crate) struct Notes {
-    inner: Box<dyn Transport>,
-    clock: Arc<dyn Clock>,
-    noted: Arc<Mutex<Vec<Instant>>>,
+/// When a rank has asked for something.
+pub(crate) type Noted = Arc<Mutex<Vec<Instant>>>;
+
+/// Runs a program on all ranks, and notes when those that are noted ask for something. What it returned, by rank; `None` for those that died.
+pub(crate) fn run<T>(
+    settings: &Settings,
+    is_noted: impl Fn(Rank) -> bool,
+    program: impl Fn(&World, &Noted) -> Result<T>,
+) -> Vec<Option<T>> {
+    let outcome = simulate(settings, |parts| -> Result<T> {
+        let (mut parts, noted) = (*parts, Noted::default());
+        if is_noted(parts.bootstrap.rank()) {
+            parts.transport = Box::new(Notes { inner: parts.transport, clock: parts.clock.clone(), noted: noted.clone() });
+        }
+        let world = World::new(parts)?;
+        let ended = program(&world, &noted)?;
+        world.finish()?;
+        Ok(ended)
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect()
 }
 
-impl Notes {
-    pub(crate) fn of(inner: Box<dyn Transport>, clock: Arc<dyn Clock>, noted: Arc<Mutex<Vec<Instant>>>) -> Self {
-        Self { inner, clock, noted }
-    }
+/// As [`run`], with two ranks on each node, of which `victim` dies at a time or never. Returns as well when the victim asked for something after
+/// all had called what the program gets as its second argument.
+pub(crate) fn run_with_death<T>(
+    ranks: u32,
+    mut faults: Faults,
+    (victim, dies): (Rank, Option<Instant>),
+    program: impl Fn(&World, &dyn Fn()) -> Result<T>,
+) -> (Vec<Instant>, Vec<Option<T>>) {
+    faults.told_after = Some(TOLD_AFTER);
+    faults.deaths.extend(dies.map(|at| (victim, at)));
+    let (of_victim, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
+    let found = run(
+        &settings(ranks, 2, faults),
+        |rank| rank == victim,
+        |world, noted| {
+            if world.rank() == victim {
+                of_victim.replace(noted.clone());
+            }
+            program(world, &|| begun.set(begun.get().max(world.now())))
+        },
+    );
+    let noted = of_victim.into_inner();
+    let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > begun.get()).collect();
+    (noted, found)
+}
+
+/// Notes when its rank asks for something.
+struct Notes {
+    inner: Box<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    noted: Noted,
 }
 
 impl Transport for Notes {
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn address(&self) -> Address {
-        self.inner.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        self.inner.connect(peer, address)
-    }
-
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.inner.register(id, memory)
-    }
-
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.inner.deregister(id)
-    }
+    delegate! { capabilities address connect register deregister fence progress next_deadline before_sleep lose }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.inner.post(now, to, operation, token)?;
         self.noted.lock().unwrap().push(self.clock.now());
         Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        self.inner.fence(to);
-    }
-
-    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        self.inner.progress(now, completed)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        self.inner.next_deadline()
-    }
-
-    fn before_sleep(&mut self) {
-        self.inner.before_sleep();
-    }
-
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.inner.lose(now, rank);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{Counters, Event, Instant};
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
 
 /// Counts operations accepted by kind, posts refused with `Full`, and completions.
 ///
@@ -32,7 +32,9 @@ impl<T> Count<T> {
 }
 
 impl<T: Transport> Transport for Count<T> {
-    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep hold lose }
+    delegate! {
+        capabilities address rails rail_to leads connect connect_by register deregister fence next_deadline before_sleep hold lose
+    }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         let posted = self.inner.post(now, to, operation, token);
@@ -46,10 +48,6 @@ impl<T: Transport> Transport for Count<T> {
         };
         count(&self.counters, [event]);
         posted
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        self.inner.fence(to);
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
-use pelago_platform::{Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transport};
+use pelago_platform::{
+    Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transport, delegate,
+};
 
 use crate::captured::{Captured, ends};
 use crate::random::Random;
@@ -181,7 +183,7 @@ impl Held {
 }
 
 impl<T: Transport> Transport for Fault<T> {
-    delegate! { capabilities address rails register deregister before_sleep lose }
+    delegate! { capabilities address rails rail_to leads register deregister before_sleep lose }
 
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect(peer, address)?;

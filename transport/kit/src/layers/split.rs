@@ -296,6 +296,7 @@ mod tests {
     use crate::{Count, Fault, Faults, Loopback, Trace};
     use pelago_base::GlobalAddress;
     use pelago_memory::CellSlice;
+    use pelago_platform::delegate;
 
     const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
 
@@ -317,18 +318,10 @@ mod tests {
     }
 
     impl Transport for Reluctant {
-        delegate! { capabilities address connect register next_deadline }
+        delegate! { capabilities address connect register post fence next_deadline }
 
         fn deregister(&mut self, id: SegmentId) -> bool {
             !std::mem::take(&mut self.is_inside) && self.inner.deregister(id)
-        }
-
-        fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-            self.inner.post(now, to, operation, token)
-        }
-
-        fn fence(&mut self, to: Endpoint) {
-            self.inner.fence(to);
         }
 
         fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {

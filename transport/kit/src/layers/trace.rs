@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
 
 /// Hands a line to a sink for every post, fence and completion, in the order in which they happen.
 ///
@@ -35,7 +35,9 @@ impl<T, S: FnMut(&str) + Send> Trace<T, S> {
 }
 
 impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
-    delegate! { capabilities address rails connect connect_by register deregister next_deadline before_sleep hold lose }
+    delegate! {
+        capabilities address rails rail_to leads connect connect_by register deregister next_deadline before_sleep hold lose
+    }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.now = now;

@@ -1,0 +1,142 @@
+//! Wrappers of [`Transport`](crate::Transport) and [`Park`](crate::Park) without a line for each method that they leave as it is.
+
+/// Writes the named methods of [`Transport`] or [`Park`] as calls of the same methods of `self.inner`, or of another place:
+/// `delegate! { self => (PLACE); METHODS }`. Every method of both traits can be named.
+///
+/// A method that is neither named nor written keeps the body that its trait gives it, if any, and does not reach what is inside.
+///
+/// ```
+/// use pelago_base::Duration;
+/// use pelago_platform::{Park, delegate};
+///
+/// /// Computes half as fast as another.
+/// struct Slow<P> {
+///     inner: P,
+/// }
+///
+/// impl<P: Park> Park for Slow<P> {
+///     delegate! {
+///         park park_for spins yields give_way gather called returned waits waited is_crowded line_bytes takes_threads
+///         join leave fault survive lost
+///     }
+///
+///     fn compute(&self, duration: Duration) {
+///         self.inner.compute(duration + duration);
+///     }
+/// }
+/// ```
+///
+/// [`Transport`]: crate::Transport
+/// [`Park`]: crate::Park
+#[macro_export]
+macro_rules! delegate {
+    ($self:ident => $inner:tt; $($method:ident)+) => { $($crate::delegate! { @ $self $inner $method })+ };
+    ($($method:ident)+) => { $crate::delegate! { self => (self.inner); $($method)+ } };
+
+    // The methods of `Transport`.
+    (@ $self:ident $inner:tt capabilities) => { fn capabilities(&$self) -> &$crate::Capabilities { $inner.capabilities() } };
+    (@ $self:ident $inner:tt address) => { fn address(&$self) -> $crate::Address { $inner.address() } };
+    (@ $self:ident $inner:tt connect) => {
+        fn connect(&mut $self, peer: $crate::Rank, address: &$crate::Address) -> Result<$crate::Endpoint, $crate::ConnectError> {
+            $inner.connect(peer, address)
+        }
+    };
+    (@ $self:ident $inner:tt rails) => { fn rails(&$self) -> &[$crate::Capabilities] { $inner.rails() } };
+    (@ $self:ident $inner:tt rail_to) => { fn rail_to(&$self, peer: $crate::Rank) -> $crate::Rail { $inner.rail_to(peer) } };
+    (@ $self:ident $inner:tt leads) => {
+        fn leads(&$self, rail: $crate::Rail, peer: $crate::Rank) -> bool {
+            $inner.leads(rail, peer)
+        }
+    };
+    (@ $self:ident $inner:tt connect_by) => {
+        fn connect_by(
+            &mut $self,
+            rail: $crate::Rail,
+            peer: $crate::Rank,
+            address: &$crate::Address,
+        ) -> Result<$crate::Endpoint, $crate::ConnectError> {
+            $inner.connect_by(rail, peer, address)
+        }
+    };
+    (@ $self:ident $inner:tt register) => {
+        fn register(&mut $self, id: $crate::SegmentId, memory: $crate::Cells<'static>) -> Result<(), $crate::RegisterError> {
+            $inner.register(id, memory)
+        }
+    };
+    (@ $self:ident $inner:tt deregister) => {
+        fn deregister(&mut $self, id: $crate::SegmentId) -> bool {
+            $inner.deregister(id)
+        }
+    };
+    (@ $self:ident $inner:tt post) => {
+        fn post(
+            &mut $self,
+            now: $crate::Instant,
+            to: $crate::Endpoint,
+            operation: $crate::Operation<'_>,
+            token: $crate::Token,
+        ) -> Result<(), $crate::PostError> {
+            $inner.post(now, to, operation, token)
+        }
+    };
+    (@ $self:ident $inner:tt data_bytes_max) => { fn data_bytes_max(&$self) -> u64 { $inner.data_bytes_max() } };
+    (@ $self:ident $inner:tt post_size) => {
+        fn post_size(
+            &mut $self,
+            now: $crate::Instant,
+            to: $crate::Endpoint,
+            transfer: $crate::Transfer,
+            token: $crate::Token,
+        ) -> Result<(), $crate::PostError> {
+            $inner.post_size(now, to, transfer, token)
+        }
+    };
+    (@ $self:ident $inner:tt fence) => { fn fence(&mut $self, to: $crate::Endpoint) { $inner.fence(to); } };
+    (@ $self:ident $inner:tt hold) => { fn hold(&mut $self, now: $crate::Instant, held: bool) { $inner.hold(now, held); } };
+    (@ $self:ident $inner:tt progress) => {
+        fn progress(&mut $self, now: $crate::Instant, completed: &mut Vec<$crate::Completion>) -> bool {
+            $inner.progress(now, completed)
+        }
+    };
+    (@ $self:ident $inner:tt next_deadline) => { fn next_deadline(&$self) -> Option<$crate::Instant> { $inner.next_deadline() } };
+    (@ $self:ident $inner:tt before_sleep) => { fn before_sleep(&mut $self) { $inner.before_sleep(); } };
+    (@ $self:ident $inner:tt lose) => {
+        fn lose(&mut $self, now: $crate::Instant, rank: $crate::Rank) {
+            $inner.lose(now, rank);
+        }
+    };
+    (@ $self:ident $inner:tt two_sided) => {
+        fn two_sided(&mut $self) -> Option<&mut dyn $crate::TwoSided> {
+            $inner.two_sided()
+        }
+    };
+
+    // The methods of `Park`.
+    (@ $self:ident $inner:tt park) => {
+        fn park(&$self, until: Option<$crate::Instant>, ready: &mut dyn FnMut() -> bool) -> $crate::Woken {
+            $inner.park(until, ready)
+        }
+    };
+    (@ $self:ident $inner:tt park_for) => {
+        fn park_for(&$self, what: $crate::For, until: Option<$crate::Instant>, ready: &mut dyn FnMut() -> bool) -> $crate::Woken {
+            $inner.park_for(what, until, ready)
+        }
+    };
+    (@ $self:ident $inner:tt spins) => { fn spins(&$self) -> u32 { $inner.spins() } };
+    (@ $self:ident $inner:tt yields) => { fn yields(&$self) -> u32 { $inner.yields() } };
+    (@ $self:ident $inner:tt give_way) => { fn give_way(&$self) { $inner.give_way(); } };
+    (@ $self:ident $inner:tt compute) => { fn compute(&$self, duration: $crate::Duration) { $inner.compute(duration); } };
+    (@ $self:ident $inner:tt gather) => { fn gather(&$self, bytes: u64) { $inner.gather(bytes); } };
+    (@ $self:ident $inner:tt called) => { fn called(&$self) { $inner.called(); } };
+    (@ $self:ident $inner:tt returned) => { fn returned(&$self) { $inner.returned(); } };
+    (@ $self:ident $inner:tt waits) => { fn waits(&$self) { $inner.waits(); } };
+    (@ $self:ident $inner:tt waited) => { fn waited(&$self) { $inner.waited(); } };
+    (@ $self:ident $inner:tt is_crowded) => { fn is_crowded(&$self) -> bool { $inner.is_crowded() } };
+    (@ $self:ident $inner:tt line_bytes) => { fn line_bytes(&$self) -> u64 { $inner.line_bytes() } };
+    (@ $self:ident $inner:tt takes_threads) => { fn takes_threads(&$self) -> bool { $inner.takes_threads() } };
+    (@ $self:ident $inner:tt join) => { fn join(&$self) { $inner.join(); } };
+    (@ $self:ident $inner:tt leave) => { fn leave(&$self) { $inner.leave(); } };
+    (@ $self:ident $inner:tt fault) => { fn fault(&$self) -> Option<$crate::Fault> { $inner.fault() } };
+    (@ $self:ident $inner:tt survive) => { fn survive(&$self) { $inner.survive(); } };
+    (@ $self:ident $inner:tt lost) => { fn lost(&$self, known: usize) -> Option<$crate::Rank> { $inner.lost(known) } };
+}
