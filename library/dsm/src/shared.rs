@@ -89,7 +89,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
     /// A variable that begins as the home's `initial`. Collective; `home` and the length of `initial` are the same everywhere.
     ///
     /// The home holds the words by which the lock goes round; it need not take part in anything. Cost: that of [`World::alloc`], and a
-    /// barrier; in the memory of each rank, 448 bytes and the data.
+    /// barrier; in the memory of each rank, 448 bytes and the data, or three times the data where it has at most 4 KiB and travels by messages.
     ///
     /// # Errors
     /// As [`World::alloc`]; there is no such rank; the variable has no bytes.
@@ -140,8 +140,9 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 
     /// Acquires the variable to write.
     ///
-    /// Cost: kept here: no message. Free and its data here: a round trip to the home. Free and its data elsewhere: two. Handed over: one message to this rank, and
-    /// a round trip for the data. To release it: nobody waits, unless the next in the queue may lose patience.
+    /// Cost: kept here: no message. Free and its data here: a round trip to the home. Free and its data elsewhere: two, or one if up to 4 KiB of
+    /// data have lain at the home, or with who had it last, twice before. Handed over: one message to this rank, up to 4 KiB of data with it; for
+    /// more, a round trip. To release it: nobody waits, unless the next in the queue may lose patience.
     ///
     /// # Errors
     /// The home, or who wrote the last version, is lost; the job is at fault.

@@ -198,7 +198,7 @@ impl<'w> Words<'w> {
     pub(crate) fn attend(&self) {
         let acquired = self.acquired.get().wrapping_add(1);
         self.acquired.set(acquired);
-        if self.is_apart && acquired % LOOK_EVERY == 0 {
+        if self.is_apart && acquired.is_multiple_of(LOOK_EVERY) {
             self.world.progress();
         }
     }
@@ -381,8 +381,10 @@ impl Memory for Words<'_> {
         let found = swapped.wait();
         // Else `quiet` would tell of their failure.
         let mut parcel = self.parcel.borrow_mut();
-        let sent = parcel.iter_mut().flat_map(|parcel| parcel.sent.drain(..));
-        let ended = sent.chain([changed]).fold(Ok(()), |ended, handle| ended.and(handle.wait()));
+        let mut ended = changed.wait();
+        for handle in parcel.iter_mut().flat_map(|parcel| parcel.sent.drain(..)) {
+            ended = ended.and(handle.wait());
+        }
         drop(parcel);
         self.noting(ended.and(found).map(Some))
     }
