@@ -39,8 +39,8 @@ pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 /// - **A1** Whether the agent listens changes only with the lock of the driver, and its alarm with it; but that the agent may set it to ring
 ///   earlier. So an agent that sleeps listens, or has an alarm that rings soon.
 /// - **A2** While the agent does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
-/// - **A3** The ear is on the socket only while `until` says so. An agent that is awake otherwise would be woken again and again by
-///   datagrams that are not for it.
+/// - **A3** The ear is on the socket only while `until` says that the agent listens: otherwise datagrams would wake it again and again
+///   without its reading them.
 pub(crate) struct Shared {
     driver: Mutex<Driver>,
     wake: Wake,
@@ -69,7 +69,7 @@ impl Shared {
             Ok(driver) => driver,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) if is_excused() => {
-                // The alarm that the rank has set since is not to be lost.
+                // An agent whose alarm has not rung listened when it was woken; the rank has set the alarm since.
                 if rung {
                     ear.set_alarm(Some(ABSENCE_MIN));
                 }
@@ -77,7 +77,7 @@ impl Shared {
             }
             Err(TryLockError::WouldBlock) => self.lock(),
         };
-        // Without an alarm the agent came because it listened; the rank may have begun to drive since.
+        // Neither does it take over from a rank that has begun to drive while it waited for the lock.
         (rung || !is_excused()).then_some(driver)
     }
 
