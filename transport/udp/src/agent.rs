@@ -109,6 +109,8 @@ pub(crate) struct Agent {
     thread: Option<JoinHandle<()>>,
     /// How long a rank that drives may be away before the agent takes over.
     absence: Duration,
+    /// When the rank looked last without excusing an agent that listened.
+    looked: Instant,
     /// When the alarm rings at the earliest, and from when on a rank that drives puts it off; while the agent does not listen.
     rings: Instant,
     put_off: Instant,
@@ -121,19 +123,31 @@ impl Agent {
             let (shared, clock, ear) = (shared.clone(), clock.clone(), ear.clone());
             move || Attendance { shared: &shared, clock: clock.as_ref(), ear: &ear }.run()
         })?;
-        let (absence, rings, put_off) = (ABSENCE_MIN, Instant::ZERO, Instant::ZERO);
-        Ok(Self { shared, clock, ear, thread: Some(thread), absence, rings, put_off })
+        let (absence, never) = (ABSENCE_MIN, Instant::ZERO);
+        Ok(Self { shared, clock, ear, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
     }
 
-    /// The rank drives.
+    /// The rank looks; returns whether the agent is excused. One look is not to drive: it would cost more than it spares.
     #[inline]
-    pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) {
+    pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) -> bool {
         let listens = self.listens();
-        if listens || now >= self.put_off {
-            let doubled = Duration::from_picoseconds(2 * self.absence.as_picoseconds()).min(ABSENCE_MAX);
-            self.absence = if listens { ABSENCE_MIN } else { doubled };
-            self.put_alarm_off(now, self.absence, listens);
+        if !listens && now < self.put_off {
+            return true;
         }
+        self.excuse_longer(now, listens)
+    }
+
+    #[cold]
+    fn excuse_longer(&mut self, now: Instant, listens: bool) -> bool {
+        if listens && now >= self.looked + ABSENCE_MIN {
+            self.looked = now;
+            self.shared.sleeping.store(false, Ordering::Relaxed);
+            return false;
+        }
+        let doubled = Duration::from_picoseconds(2 * self.absence.as_picoseconds()).min(ABSENCE_MAX);
+        self.absence = if listens { ABSENCE_MIN } else { doubled };
+        self.put_alarm_off(now, self.absence, listens);
+        true
     }
 
     /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the agent takes over between.

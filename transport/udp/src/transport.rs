@@ -144,10 +144,12 @@ impl Transport for Udp {
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.lock();
-        if let Some(agent) = &mut self.agent {
-            agent.excuse(&mut driver, now);
+        let excused = self.agent.as_mut().is_some_and(|agent| agent.excuse(&mut driver, now));
+        // An agent that listens would not know that acknowledgements wait.
+        let moved = driver.drive(now, excused);
+        if let Some(agent) = self.agent.as_mut().filter(|_| !excused) {
+            agent.remind(&driver, now);
         }
-        let moved = driver.drive(now, self.agent.is_some());
         let news = driver.has_news();
         let any = driver.completed(completed);
         drop(driver);

@@ -166,11 +166,28 @@ fn a_rank_that_drives_puts_the_alarm_off_ever_less_often() {
 }
 
 #[test]
+fn a_rank_that_looks_once_in_a_while_has_its_agent_listen() {
+    let mut two = Two::new(true);
+    let (begun, sleeps) = (two.clock.now(), two.sleeps());
+    for look in 0..1000 {
+        two.me.progress(begun + Duration::from_microseconds(300 * look), &mut Vec::new());
+        assert!(two.listens() && two.sleeps() == sleeps);
+    }
+    // What it takes in then it acknowledges at once, if its agent does not.
+    let now = begun + Duration::from_milliseconds(1000);
+    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.me.progress(now, &mut Vec::new());
+    assert!(two.listens() && !two.me.shared.lock().is_owing());
+    two.until("it is acknowledged", || two.me.counters()().of(Event::DatagramSent) > 0);
+}
+
+#[test]
 fn a_rank_that_stops_looking_is_served() {
     let mut two = Two::new(true);
     for _ in 0..3 {
         // One thread of the rank sleeps, another drives, and computes then.
         two.me.before_sleep();
+        two.drive();
         two.drive();
         let wakes = two.wakes.load(Ordering::Relaxed);
         two.is_served();
@@ -213,6 +230,7 @@ fn an_acknowledgement_that_a_thread_holds_back_is_sent_when_another_falls_asleep
 fn a_rank_that_posts_and_does_not_look_is_served() {
     let mut two = Two::new(true);
     let (to, bytes) = (two.at(1), [1; 2000]);
+    two.drive();
     two.drive();
     two.ask();
     let begun = std::time::Instant::now();
