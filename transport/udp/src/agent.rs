@@ -36,8 +36,11 @@ pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 
 /// What the rank and its agent share.
 ///
-/// **A1** Whether the agent listens changes only with the lock of the driver, and its alarm with it; but that the agent may set it to ring
-/// earlier. So an agent that sleeps listens, or has an alarm that rings soon.
+/// - **A1** Whether the agent listens changes only with the lock of the driver, and its alarm with it; but that the agent may set it to ring
+///   earlier. So an agent that sleeps listens, or has an alarm that rings soon.
+/// - **A2** While the agent does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
+/// - **A3** The ear is on the socket only while `until` says that the agent listens: otherwise datagrams would wake it again and again
+///   without its reading them.
 pub(crate) struct Shared {
     driver: Mutex<Driver>,
     wake: Wake,
@@ -59,20 +62,32 @@ impl Shared {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the agent: none while the rank drives.
-    fn lock_unless_excused(&self) -> Option<MutexGuard<'_, Driver>> {
-        match self.driver.try_lock() {
-            Ok(driver) => Some(driver),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => (self.until.load(Ordering::Relaxed) != EXCUSED).then(|| self.lock()),
-        }
+    /// For the agent, whose alarm has rung or not: none while the rank drives.
+    fn lock_unless_excused(&self, rung: bool, ear: &Ear) -> Option<MutexGuard<'_, Driver>> {
+        let is_excused = || self.until.load(Ordering::Relaxed) == EXCUSED;
+        let driver = match self.driver.try_lock() {
+            Ok(driver) => driver,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if is_excused() => {
+                // An agent whose alarm has not rung listened when it was woken; the rank has set the alarm since.
+                if rung {
+                    ear.set_alarm(Some(ABSENCE_MIN));
+                }
+                return None;
+            }
+            Err(TryLockError::WouldBlock) => self.lock(),
+        };
+        // Neither does it take over from a rank that has begun to drive while it waited for the lock.
+        (rung || !is_excused()).then_some(driver)
     }
 
     /// The agent listens from now on, until something is due.
     fn listen(&self, locked: &Driver, ear: &Ear, now: Instant) {
-        self.set_alarm(locked.next_deadline(), ear, now);
+        // Acknowledgements that a thread has held back until it looks again have no other deadline.
+        let due = if locked.is_owing() { Some(now) } else { locked.next_deadline() };
+        self.set_alarm(due, ear, now);
         if !ear.listen() {
-            ear.set_alarm(Some(ABSENCE_MIN));
+            self.set_alarm(Some(now + ABSENCE_MIN), ear, now);
         }
     }
 
@@ -92,8 +107,12 @@ pub(crate) struct Agent {
     clock: Arc<dyn Clock>,
     ear: Arc<Ear>,
     thread: Option<JoinHandle<()>>,
-    /// How long the agent waits from now on before it takes over, and when the rank puts its alarm off next.
+    /// How long a rank that drives may be away before the agent takes over.
     absence: Duration,
+    /// When the rank looked last without excusing an agent that listened.
+    looked: Instant,
+    /// When the alarm rings at the earliest, and from when on a rank that drives puts it off; while the agent does not listen.
+    rings: Instant,
     put_off: Instant,
 }
 
@@ -104,30 +123,54 @@ impl Agent {
             let (shared, clock, ear) = (shared.clone(), clock.clone(), ear.clone());
             move || Attendance { shared: &shared, clock: clock.as_ref(), ear: &ear }.run()
         })?;
-        Ok(Self { shared, clock, ear, thread: Some(thread), absence: ABSENCE_MIN, put_off: Instant::ZERO })
+        let (absence, never) = (ABSENCE_MIN, Instant::ZERO);
+        Ok(Self { shared, clock, ear, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
     }
 
-    /// The rank drives, and will not look again before `busy` has passed.
+    /// The rank looks; returns whether the agent is excused. One look is not to drive: it would cost more than it spares.
     #[inline]
-    pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
-        let listens = self.shared.until.load(Ordering::Relaxed) != EXCUSED;
-        if listens || now >= self.put_off || busy > Duration::ZERO {
-            self.put_alarm_off(now, busy, listens);
+    pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) -> bool {
+        let listens = self.listens();
+        if !listens && now < self.put_off {
+            return true;
         }
+        self.excuse_longer(now, listens)
     }
 
     #[cold]
-    fn put_alarm_off(&mut self, now: Instant, busy: Duration, listens: bool) {
-        if self.shared.sleeping.load(Ordering::Relaxed) {
+    fn excuse_longer(&mut self, now: Instant, listens: bool) -> bool {
+        if listens && now >= self.looked + ABSENCE_MIN {
+            self.looked = now;
             self.shared.sleeping.store(false, Ordering::Relaxed);
+            return false;
         }
         let doubled = Duration::from_picoseconds(2 * self.absence.as_picoseconds()).min(ABSENCE_MAX);
         self.absence = if listens { ABSENCE_MIN } else { doubled };
-        self.ear.set_alarm(Some(self.absence + busy));
-        self.put_off = now + Duration::from_picoseconds(self.absence.as_picoseconds() / 2);
+        self.put_alarm_off(now, self.absence, listens);
+        true
+    }
+
+    /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the agent takes over between.
+    pub(crate) fn excuse_for(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
+        let listens = self.listens();
+        if listens || now + busy >= self.rings {
+            self.absence = if listens { ABSENCE_MIN } else { self.absence };
+            self.put_alarm_off(now, busy + ABSENCE_MIN, listens);
+        }
+    }
+
+    fn listens(&self) -> bool {
+        self.shared.until.load(Ordering::Relaxed) != EXCUSED
+    }
+
+    #[cold]
+    fn put_alarm_off(&mut self, now: Instant, pause: Duration, listens: bool) {
+        self.ear.set_alarm(Some(pause));
+        (self.rings, self.put_off) = (now + pause, now + Duration::from_picoseconds(pause.as_picoseconds() / 2));
         if listens {
-            self.shared.until.store(EXCUSED, Ordering::Relaxed);
             self.ear.turn_away();
+            self.shared.sleeping.store(false, Ordering::Relaxed);
+            self.shared.until.store(EXCUSED, Ordering::Relaxed);
         }
     }
 
@@ -142,9 +185,13 @@ impl Agent {
 
     /// Something may be due before an agent that listens knows.
     #[inline]
-    pub(crate) fn remind(&self, locked: &Driver, now: Instant) {
+    pub(crate) fn remind(&mut self, locked: &Driver, now: Instant) {
         let until = self.shared.until.load(Ordering::Relaxed);
         if until == EXCUSED {
+            if self.rings > now + ABSENCE_MAX {
+                // What the rank was busy with has ended.
+                self.put_alarm_off(self.clock.now(), ABSENCE_MIN, false);
+            }
             return;
         }
         if let Some(due) = locked.next_deadline().filter(|&due| until > (due + LATE).as_picoseconds()) {
@@ -172,23 +219,25 @@ struct Attendance<'a> {
 
 impl Attendance<'_> {
     fn run(&self) {
-        self.serve();
+        self.serve(true);
         loop {
             self.ear.sleep();
             if self.shared.stop.load(Ordering::SeqCst) {
                 return;
             }
-            if self.shared.until.load(Ordering::Relaxed) != EXCUSED || self.ear.has_rung() {
-                self.serve();
+            let rung = self.shared.until.load(Ordering::Relaxed) == EXCUSED;
+            if !rung || self.ear.has_rung() {
+                self.serve(rung);
             }
         }
     }
 
-    /// Moves what can be moved, and listens from then on; unless the rank is driving.
-    fn serve(&self) {
+    /// Moves what can be moved, and listens from then on; unless the rank is driving. An agent that did not listen comes because its alarm
+    /// has rung.
+    fn serve(&self, mut rung: bool) {
         let mut looks = 0;
         loop {
-            let Some(mut driver) = self.shared.lock_unless_excused() else { return self.ear.set_alarm(Some(ABSENCE_MIN)) };
+            let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.ear) else { return };
             let (moved, news) = (driver.drive(self.clock.now(), false), driver.has_news());
             looks = if moved { LOOKS } else { looks.saturating_sub(1) };
             // A rank that computes needs its processor; one that was woken looks by itself.
@@ -207,3 +256,6 @@ impl Attendance<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,9 +84,9 @@ impl Driver {
         match operation {
             Operation::Write { to: at, bytes } if Self::time_to_post(&operation).is_some() => {
                 let given = self.station.give(now, to, at, bytes, token)?;
-                let any = self.send_given(now, &given);
+                let taken_in = self.send_given(now, &given);
                 self.station.capture(given);
-                if any {
+                if let Some(now) = taken_in {
                     self.find_out();
                     self.flush(now, Load::Any { patient: true });
                 }
@@ -103,23 +103,24 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends what was given, and looks for as long whether it has arrived as it would take to capture it; returns whether anything was
-    /// taken in.
-    fn send_given(&mut self, now: Instant, given: &Given<'_>) -> bool {
+    /// Sends what was given, and looks for as long whether it has arrived as it would take to capture it; returns when anything was
+    /// taken in last.
+    fn send_given(&mut self, now: Instant, given: &Given<'_>) -> Option<Instant> {
         let begun = std::time::Instant::now();
         self.flush(now, Load::Given(given));
-        let (mut looks, mut any) = (0, false);
-        while looks < self.station.unread_bytes(given) / LOOK_BYTES {
+        let (mut looks, mut unread, mut taken_in) = (0, self.station.unread_bytes(given), None);
+        while looks < unread / LOOK_BYTES {
             looks += 1;
             let now = now + begun.elapsed().into();
             if self.take_in(now) {
-                any = true;
+                taken_in = Some(now);
                 self.flush(now, Load::Given(given));
+                unread = self.station.unread_bytes(given);
             } else {
                 spin_loop();
             }
         }
-        any
+        taken_in
     }
 
     /// Lets what is posted from now on to one peer wait, or what has waited leave.
@@ -169,6 +170,11 @@ impl Driver {
     /// Whether the rank may want to look: something has completed, or a peer has written to its memory since this was asked last.
     pub(crate) fn has_news(&mut self) -> bool {
         self.station.has_news()
+    }
+
+    /// Whether acknowledgements wait.
+    pub(crate) fn is_owing(&self) -> bool {
+        self.station.is_owing()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

@@ -16,6 +16,8 @@ pub(crate) struct Ear {
     socket: OwnedFd,
     alarm: OwnedFd,
     call: OwnedFd,
+    #[cfg(test)]
+    sleeps: std::sync::atomic::AtomicU64,
 }
 
 impl Ear {
@@ -26,6 +28,8 @@ impl Ear {
             socket: socket.try_clone_to_owned()?,
             alarm: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?,
             call: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            #[cfg(test)]
+            sleeps: Default::default(),
         };
         for source in [&ear.alarm, &ear.call] {
             epoll::add(&ear.epoll, source, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
@@ -60,13 +64,84 @@ impl Ear {
         rustix::io::read(&self.alarm, &mut [0; 8]).is_ok()
     }
 
-    /// Ends the sleep now, or the next.
+    /// Ends the sleep now, and all that follow.
     pub(crate) fn call(&self) {
         let _ = rustix::io::write(&self.call, &1u64.to_ne_bytes());
     }
 
     /// Sleeps. Whatever ends the sleep, whoever slept finds out itself.
     pub(crate) fn sleep(&self) {
+        #[cfg(test)]
+        self.sleeps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let _ = epoll::wait(&self.epoll, &mut [MaybeUninit::uninit(); 1], None);
+    }
+
+    /// How many sleeps have begun.
+    #[cfg(test)]
+    pub(crate) fn sleeps(&self) -> u64 {
+        self.sleeps.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::os::fd::AsFd;
+
+    /// Longer than anything here takes, so that a sleep that nothing ends is told by its alarm.
+    const FAR: Duration = Duration::from_milliseconds(20_000);
+
+    /// A socket that a datagram lies in.
+    fn socket() -> UdpSocket {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.send_to(&[1], socket.local_addr().unwrap()).unwrap();
+        socket
+    }
+
+    /// Whether the alarm is what ends a sleep, when it rings after so long.
+    fn sleeps_until_alarm(ear: &Ear, pause: Duration) -> bool {
+        ear.set_alarm(Some(pause));
+        ear.sleep();
+        ear.has_rung()
+    }
+
+    #[test]
+    fn datagrams_end_a_sleep_only_while_it_listens() {
+        let socket = socket();
+        let ear = Ear::new(socket.as_fd()).unwrap();
+        let soon = Duration::from_milliseconds(10);
+        assert!(sleeps_until_alarm(&ear, soon), "it does not listen yet");
+        for _ in 0..2 {
+            assert!(ear.listen() && ear.listen());
+            assert!(!sleeps_until_alarm(&ear, FAR), "it listens");
+            ear.turn_away();
+            ear.turn_away();
+            assert!(sleeps_until_alarm(&ear, soon), "it was turned away");
+        }
+    }
+
+    #[test]
+    fn an_alarm_rings_once_and_not_if_it_is_put_off() {
+        let socket = socket();
+        let ear = Ear::new(socket.as_fd()).unwrap();
+        assert!(!ear.has_rung());
+        assert!(sleeps_until_alarm(&ear, Duration::ZERO), "at once");
+        assert!(!ear.has_rung(), "once");
+        for put_off in [None, Some(FAR)] {
+            ear.set_alarm(Some(Duration::ZERO));
+            // It rings, and is put off before anybody hears it.
+            ear.sleep();
+            ear.set_alarm(put_off);
+            assert!(!ear.has_rung());
+        }
+    }
+
+    #[test]
+    fn a_call_ends_every_sleep() {
+        let socket = socket();
+        let ear = Ear::new(socket.as_fd()).unwrap();
+        ear.call();
+        assert!(!sleeps_until_alarm(&ear, FAR) && !sleeps_until_alarm(&ear, FAR));
     }
 }

@@ -45,8 +45,8 @@ pub struct Setup {
 /// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its agent.
 pub struct Udp {
     /// First: it ends before what it shares.
-    agent: Option<Agent>,
-    shared: Arc<Shared>,
+    pub(crate) agent: Option<Agent>,
+    pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
     address: SocketAddr,
     connected: u32,
@@ -117,10 +117,10 @@ impl Transport for Udp {
         let busy = Driver::time_to_post(&operation);
         let mut driver = self.shared.lock();
         if let (Some(agent), Some(busy)) = (&mut self.agent, busy) {
-            agent.excuse(&mut driver, now, busy);
+            agent.excuse_for(&mut driver, now, busy);
         }
         let posted = driver.post(now, PeerIndex(to.0), operation, token);
-        if let Some(agent) = &self.agent {
+        if let Some(agent) = &mut self.agent {
             agent.remind(&driver, now);
         }
         if busy.is_some() && driver.has_news() {
@@ -137,17 +137,19 @@ impl Transport for Udp {
     fn hold(&mut self, now: Instant, held: bool) {
         let mut driver = self.shared.lock();
         driver.hold(now, held);
-        if let Some(agent) = &self.agent {
+        if let Some(agent) = &mut self.agent {
             agent.remind(&driver, now);
         }
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.lock();
-        if let Some(agent) = &mut self.agent {
-            agent.excuse(&mut driver, now, Duration::ZERO);
+        let excused = self.agent.as_mut().is_some_and(|agent| agent.excuse(&mut driver, now));
+        // An agent that listens would not know that acknowledgements wait.
+        let moved = driver.drive(now, excused);
+        if let Some(agent) = self.agent.as_mut().filter(|_| !excused) {
+            agent.remind(&driver, now);
         }
-        let moved = driver.drive(now, self.agent.is_some());
         let news = driver.has_news();
         let any = driver.completed(completed);
         drop(driver);

@@ -1,0 +1,298 @@
+//! Who drives, between a rank with an agent and one that the test drives.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicU32;
+
+use pelago_base::{AddressLayout, AtomicOperator, Event, GlobalAddress, Rank, SegmentId, Width};
+use pelago_memory::Cells;
+use pelago_platform::{Endpoint, Operation, Token, Transport};
+
+use super::*;
+use crate::{Setup, Socket, Udp};
+
+const HEAP_BYTES: usize = 64 << 10;
+
+/// Longer than anything here takes, so that what never happens is told.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Longer than that.
+const FAR: Duration = Duration::from_milliseconds(100_000);
+
+struct Wall(std::time::Instant);
+
+impl Clock for Wall {
+    fn now(&self) -> Instant {
+        // Any moment but the first.
+        Instant::ZERO + FAR + self.0.elapsed().into()
+    }
+}
+
+/// Two ranks that know each other: the first has an agent if it is wanted, the second never.
+struct Two {
+    clock: Arc<Wall>,
+    me: Udp,
+    peer: Udp,
+    /// Where the first rank is for the second, and the other way around.
+    to: Endpoint,
+    back: Endpoint,
+    /// How often the first rank was to look.
+    wakes: Arc<AtomicU32>,
+    layout: AddressLayout,
+}
+
+impl Two {
+    fn new(agent: bool) -> Self {
+        let layout = AddressLayout::new(2, HEAP_BYTES as u64).unwrap();
+        let (clock, wakes) = (Arc::new(Wall(std::time::Instant::now())), Arc::new(AtomicU32::new(0)));
+        let sockets = [0, 1].map(|_| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
+        let addresses: [SocketAddr; 2] = std::array::from_fn(|rank| sockets[rank].local_address());
+        let mut ranks = sockets.into_iter().enumerate().map(|(rank, socket)| {
+            let wakes = wakes.clone();
+            let mut end = Udp::new(Setup {
+                me: Rank::new(rank as u32),
+                layout,
+                socket,
+                key: [7; 16],
+                encrypt: false,
+                failure_limit: FAR,
+                find: Box::new(move |rank| addresses.get(rank.index()).copied()),
+                wake: Box::new(move || {
+                    wakes.fetch_add(u32::from(rank == 0), Ordering::Relaxed);
+                }),
+                lost: Box::new(|_| {}),
+                agent: (agent && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
+            })
+            .unwrap();
+            end.register(SegmentId::SYMMETRIC, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            end
+        });
+        let (mut me, mut peer) = (ranks.next().unwrap(), ranks.next().unwrap());
+        let to = peer.connect(Rank::new(0), &me.address()).unwrap();
+        let back = me.connect(Rank::new(1), &peer.address()).unwrap();
+        drop(ranks);
+        let two = Self { clock, me, peer, to, back, wakes, layout };
+        if agent {
+            two.until("the agent has begun", || two.sleeps() > 0);
+        }
+        two
+    }
+
+    fn at(&self, rank: u32) -> GlobalAddress {
+        self.layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 0).unwrap()
+    }
+
+    fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let begun = std::time::Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < PATIENCE, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// How often the agent has gone to sleep.
+    fn sleeps(&self) -> u64 {
+        self.me.agent.as_ref().unwrap().ear.sleeps()
+    }
+
+    fn listens(&self) -> bool {
+        self.me.agent.as_ref().unwrap().listens()
+    }
+
+    /// The first rank drives, and its alarm rings after everything here.
+    fn excuse(&mut self) {
+        let shared = self.me.shared.clone();
+        let agent = self.me.agent.as_mut().unwrap();
+        agent.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
+    }
+
+    /// The second rank works on a word of the first.
+    fn ask(&mut self) {
+        let now = self.clock.now();
+        let operation = Operation::Atomic { at: self.at(0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        self.peer.post(now, self.to, operation, Token(1)).unwrap();
+    }
+
+    /// Whether it has the answer.
+    fn is_answered(&mut self) -> bool {
+        let mut completed = Vec::new();
+        self.peer.progress(self.clock.now(), &mut completed);
+        !completed.is_empty()
+    }
+
+    fn drive(&mut self) -> bool {
+        self.me.progress(self.clock.now(), &mut Vec::new())
+    }
+
+    /// Asks, and waits until the agent has answered.
+    fn is_served(&mut self) {
+        self.ask();
+        let begun = std::time::Instant::now();
+        while !self.is_answered() {
+            assert!(begun.elapsed() < PATIENCE, "the agent answers");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_drives_has_its_agent_left_alone() {
+    const ROUNDS: u64 = 2000;
+    let mut two = Two::new(true);
+    let before = two.sleeps();
+    for _ in 0..ROUNDS {
+        two.ask();
+        two.drive();
+        while !two.is_answered() {
+            two.drive();
+        }
+    }
+    // Where others take the processor for long, the agent cannot know that the rank goes on: some wake-ups are no sign of anything.
+    let sleeps = two.sleeps() - before;
+    assert!(sleeps < ROUNDS / 4, "{sleeps} for {ROUNDS} requests");
+}
+
+#[test]
+fn a_rank_that_drives_puts_the_alarm_off_ever_less_often() {
+    const LOOKS: u64 = 5000;
+    let mut two = Two::new(true);
+    let (shared, begun) = (two.me.shared.clone(), two.clock.now());
+    let agent = two.me.agent.as_mut().unwrap();
+    let (mut times, mut rings) = (0, Instant::ZERO);
+    for look in 0..LOOKS {
+        agent.excuse(&mut shared.lock(), begun + Duration::from_microseconds(10 * look));
+        times += u64::from(std::mem::replace(&mut rings, agent.rings) != agent.rings);
+    }
+    assert!((20..LOOKS / 50).contains(&times), "{times} for {LOOKS} looks");
+}
+
+#[test]
+fn a_rank_that_looks_once_in_a_while_has_its_agent_listen() {
+    let mut two = Two::new(true);
+    let (begun, sleeps) = (two.clock.now(), two.sleeps());
+    for look in 0..1000 {
+        two.me.progress(begun + Duration::from_microseconds(300 * look), &mut Vec::new());
+        assert!(two.listens() && two.sleeps() == sleeps);
+    }
+    // What it takes in then it acknowledges at once, if its agent does not.
+    let now = begun + Duration::from_milliseconds(1000);
+    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.me.progress(now, &mut Vec::new());
+    assert!(two.listens() && !two.me.shared.lock().is_owing());
+    two.until("it is acknowledged", || two.me.counters()().of(Event::DatagramSent) > 0);
+}
+
+#[test]
+fn a_rank_that_stops_looking_is_served() {
+    let mut two = Two::new(true);
+    for _ in 0..3 {
+        // One thread of the rank sleeps, another drives, and computes then.
+        two.me.before_sleep();
+        two.drive();
+        two.drive();
+        let wakes = two.wakes.load(Ordering::Relaxed);
+        two.is_served();
+        two.until("the thread that sleeps is woken", || two.wakes.load(Ordering::Relaxed) > wakes);
+    }
+}
+
+#[test]
+fn a_rank_that_falls_asleep_is_served_before_the_alarm_rings() {
+    let mut two = Two::new(true);
+    two.excuse();
+    two.ask();
+    let sleeps = two.sleeps();
+    for _ in 0..200 {
+        std::thread::yield_now();
+        assert!(!two.is_answered() && two.sleeps() == sleeps && !two.listens(), "it does not listen");
+    }
+    two.me.before_sleep();
+    assert!(two.listens());
+    let begun = std::time::Instant::now();
+    while !two.is_answered() {
+        assert!(begun.elapsed() < PATIENCE, "what came before it listened is served");
+    }
+    two.is_served();
+}
+
+#[test]
+fn an_acknowledgement_that_a_thread_holds_back_is_sent_when_another_falls_asleep() {
+    let mut two = Two::new(true);
+    two.excuse();
+    let counters = two.me.counters();
+    two.peer.post(two.clock.now(), two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    while !two.drive() {}
+    assert!(two.me.shared.lock().is_owing() && counters().of(Event::DatagramSent) == 0);
+    two.me.before_sleep();
+    two.until("it is sent", || counters().of(Event::DatagramSent) > 0);
+}
+
+#[test]
+fn a_rank_that_posts_and_does_not_look_is_served() {
+    let mut two = Two::new(true);
+    let (to, bytes) = (two.at(1), [1; 2000]);
+    two.drive();
+    two.drive();
+    two.ask();
+    let begun = std::time::Instant::now();
+    while !two.is_answered() {
+        assert!(begun.elapsed() < PATIENCE, "the agent takes over between two posts");
+        let _unless_full = two.me.post(two.clock.now(), two.back, Operation::Write { to, bytes: &bytes }, Token(2));
+    }
+}
+
+#[test]
+fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
+    const POSTS: u64 = 1000;
+    let mut two = Two::new(true);
+    let (shared, begun) = (two.me.shared.clone(), two.clock.now());
+    let agent = two.me.agent.as_mut().unwrap();
+    let (mut times, mut rings) = (0, Instant::ZERO);
+    for post in 0..POSTS {
+        let now = begun + Duration::from_microseconds(30 * post);
+        agent.excuse_for(&mut shared.lock(), now, Duration::from_microseconds(2));
+        assert!(agent.rings > now + Duration::from_microseconds(2));
+        times += u64::from(std::mem::replace(&mut rings, agent.rings) != agent.rings);
+    }
+    assert!((POSTS / 20..POSTS / 2).contains(&times), "{times} for {POSTS} posts");
+}
+
+#[test]
+fn the_alarm_of_a_long_write_is_not_left_far_away() {
+    let mut two = Two::new(true);
+    let (shared, now) = (two.me.shared.clone(), two.clock.now());
+    let agent = two.me.agent.as_mut().unwrap();
+    let mut driver = shared.lock();
+    agent.excuse_for(&mut driver, now, FAR);
+    assert!(agent.rings >= now + FAR);
+    agent.remind(&driver, now);
+    assert!(agent.rings < now + FAR);
+    drop(driver);
+    two.is_served();
+}
+
+#[test]
+fn an_agent_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives() {
+    let mut two = Two::new(true);
+    two.excuse();
+    let shared = two.me.shared.clone();
+    let driver = shared.lock();
+    let before = two.sleeps();
+    two.me.agent.as_ref().unwrap().ear.set_alarm(Some(Duration::ZERO));
+    two.until("it goes to sleep again and again", || two.sleeps() > before + 2);
+    assert!(!two.listens());
+    drop(driver);
+    two.until("it takes over", || two.listens());
+}
+
+#[test]
+fn only_an_alarm_lets_the_agent_take_over() {
+    let two = Two::new(false);
+    let shared = &two.me.shared;
+    let ear = Ear::new(shared.lock().socket().descriptor()).unwrap();
+    let attendance = Attendance { shared, clock: two.clock.as_ref(), ear: &ear };
+    // It was woken by a datagram, but the rank has begun to drive before it got the lock.
+    attendance.serve(false);
+    assert_eq!(shared.until.load(Ordering::Relaxed), EXCUSED);
+    attendance.serve(true);
+    assert_ne!(shared.until.load(Ordering::Relaxed), EXCUSED);
+}
