@@ -10,6 +10,9 @@ use super::kernel::Arrivals;
 /// Calls in a row that find as many messages as were asked for, and after which as many are asked for as there is room for.
 const STREAK_MAX: u32 = 2 * UDP_INCOMING_MESSAGES_MAX.ilog2();
 
+/// A message of more bytes is received by itself.
+const LONG_BYTES: usize = UDP_MESSAGE_BYTES_MAX / 4;
+
 const _: () = assert!(UDP_INCOMING_MESSAGES_MAX.is_power_of_two());
 
 /// Messages received, until the next call that receives.
@@ -45,7 +48,7 @@ impl Incoming {
         slots.zip(&self.lengths).map(|(slot, &bytes)| &mut slot[..bytes])
     }
 
-    /// Asks for one message, which costs least, and for more while calls find some one after another.
+    /// Asks for one message, which costs least, and for more while calls find some short ones one after another.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>) -> usize {
         self.asked = 1 << (self.streak / 2);
         let asked = self.asked;
@@ -54,6 +57,8 @@ impl Incoming {
         });
         self.streak = match self.lengths.len() {
             0 => 0,
+            // Several long ones at once go through more memory than a processor's cache has, which costs more than calls.
+            _ if self.lengths.iter().any(|&bytes| bytes > LONG_BYTES) => 0,
             found if found == asked => (self.streak + 1).min(STREAK_MAX),
             _ => self.streak,
         };
@@ -119,6 +124,7 @@ mod tests {
             counts.push(incoming.receive(receiver.as_fd()));
             arrived.extend(incoming.messages().map(|message| message[0]));
         }
+        let long = vec![0; LONG_BYTES + 1];
         assert_eq!((counts, arrived), (vec![1, 1, 2, 2, 4, 4, 8, 8, 8, 2], (0..40).collect()));
         assert_eq!((incoming.receive(receiver.as_fd()), incoming.receive(receiver.as_fd()), incoming.asked), (0, 0, 1));
         // However long it goes on.
@@ -128,6 +134,17 @@ mod tests {
             }
             let count = incoming.receive(receiver.as_fd());
             assert!(round < STREAK_MAX || count == UDP_INCOMING_MESSAGES_MAX, "round {round}: {count}");
+        }
+        // Long ones come one by one, but for those that come when more are asked for already.
+        while incoming.receive(receiver.as_fd()) > 0 {}
+        for messages in [4, UDP_INCOMING_MESSAGES_MAX] {
+            for index in 0..messages {
+                let bytes = if index < 2 { 1 } else { LONG_BYTES + 1 };
+                sender.send_to(&long[..bytes], receiver.local_addr().unwrap()).unwrap();
+            }
+            let counts: Vec<usize> =
+                (0..messages).map(|_| incoming.receive(receiver.as_fd())).take_while(|&count| count > 0).collect();
+            assert_eq!(counts, [&[1, 1, 2], &vec![1; messages - 4][..]].concat());
         }
     }
 }
