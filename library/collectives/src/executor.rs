@@ -222,8 +222,14 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             }
             let is_told = self.epoch.is_multiple_of(layout.told_every());
             for &to in layout.owes.iter().filter(|_| is_told) {
-                let word = self.place.words.at(self.rank(to), layout.region.start + self.place.position as usize);
-                self.place.world.put(word, &[self.epoch])?;
+                let (world, rank) = (self.place.world, self.rank(to));
+                let word = self.place.words.at(rank, layout.region.start + self.place.position as usize);
+                if world.maps(rank) {
+                    world.put(word, &[self.epoch])?;
+                } else {
+                    // Nothing orders it after the one before, which may come late.
+                    world.max(word, self.epoch)?;
+                }
             }
             (cursor.piece, cursor.begun) = (cursor.piece + 1, false);
         }

@@ -420,11 +420,11 @@ fn an_exchange_posts_what_it_must() {
         (Platform::Mapped, Method::Fetched, [0; 4]),
         (Platform::Remote, Method::Packed, [2, 0, 0, 0]),
         (Platform::Remote, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
-        (Platform::Remote, Method::Fetched, [2, 0, FIELDS as u64, 0]),
+        (Platform::Remote, Method::Fetched, [2, FIELDS as u64, 0, 0]),
         // By the rail that was asked for, and that alone.
         (Platform::Rails, Method::Packed, [2, 0, 0, 0]),
         (Platform::Rails, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
-        (Platform::Rails, Method::Fetched, [2, 0, FIELDS as u64, 0]),
+        (Platform::Rails, Method::Fetched, [2, FIELDS as u64, 0, 0]),
     ] {
         run_counted(platform, 4, |world, passed| {
             // Faces of one dimension only, so that each border is one block.
