@@ -192,6 +192,15 @@ impl<'w> Words<'w> {
         Ok(Some(last))
     }
 
+    /// Waits for all data that was sent.
+    fn wait_for_parcel(&self) -> Result<()> {
+        let mut ended = Ok(());
+        for handle in self.parcel.borrow_mut().iter_mut().flat_map(|parcel| parcel.sent.drain(..)) {
+            ended = ended.and(handle.wait());
+        }
+        ended
+    }
+
     /// The rank acquires something. It may do so again and again without a message; so it looks now and then whether others ask for what
     /// lies here.
     #[inline]
@@ -325,9 +334,11 @@ impl Memory for Words<'_> {
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
         self.noting(issued.and_then(|(swapped, loaded, along)| {
+            // Waited for whatever becomes of the others: else `quiet` would tell of its failure.
+            let came = along.map(Handle::wait);
             let found = (swapped.wait()?, loaded.wait()?);
-            if let (Some(guess), Some(along)) = (&mut *self.guess.borrow_mut(), along) {
-                along.wait()?;
+            if let (Some(guess), Some(came)) = (&mut *self.guess.borrow_mut(), came) {
+                came?;
                 guess.came = true;
             }
             Ok(found)
@@ -371,7 +382,13 @@ impl Memory for Words<'_> {
             };
             Ok((changed, self.world.after(&changed).compare_swap(then, expected, new)?))
         };
-        let (changed, swapped) = self.noting(self.world.together(both))?;
+        let (changed, swapped) = match self.world.together(both) {
+            Ok(issued) => issued,
+            Err(error) => {
+                let _of_what_was_issued_before = self.wait_for_parcel();
+                return self.noting(Err(error));
+            }
+        };
         self.posted.replace(Some(Posted { rank, changed, swapped }));
         Ok(None)
     }
@@ -380,13 +397,8 @@ impl Memory for Words<'_> {
         let Some(Posted { changed, swapped, .. }) = self.posted.take() else { return Ok(None) };
         let found = swapped.wait();
         // Else `quiet` would tell of their failure.
-        let mut parcel = self.parcel.borrow_mut();
-        let mut ended = changed.wait();
-        for handle in parcel.iter_mut().flat_map(|parcel| parcel.sent.drain(..)) {
-            ended = ended.and(handle.wait());
-        }
-        drop(parcel);
-        self.noting(ended.and(found).map(Some))
+        let ended = self.wait_for_parcel();
+        self.noting(changed.wait().and(ended).and(found).map(Some))
     }
 
     #[inline]
