@@ -165,13 +165,15 @@ fn channel(world: &World) -> pelago::Result<()> {
     let from_last = Channel::new(world, last, Rank::new(0), settings)?;
     let to_last = Channel::new(world, Rank::new(1), last, settings)?;
     world.barrier()?;
-    println!("{} {}", world.rank(), std::process::id());
+    let ready = || println!("{} {}", world.rank(), std::process::id());
     if world.rank() == last {
         let mut sender = from_last.sender()?;
         sender.send([1])?;
         sender.flush()?;
+        ready();
         std::thread::sleep(Duration::from_secs(1000));
     }
+    ready();
     let outcome = match world.rank().number() {
         0 => {
             let mut receiver = from_last.receiver()?;
