@@ -267,9 +267,10 @@ impl Sender {
         if needless {
             return;
         }
-        if self.later.is_empty() && self.slow_reads == 0 && self.epoch.drafts.len() == 1 && self.epoch.transfers.is_empty() {
-            // What follows may go along, if the datagram waits for those before it.
-            (self.epoch.fenced_within, self.after) = (true, self.next());
+        let drafts = self.epoch.drafts.len();
+        if self.later.is_empty() && self.slow_reads == 0 && drafts <= 1 && self.epoch.transfers.is_empty() {
+            // What follows may go along with what has not left, if the datagram waits for those before it.
+            (self.epoch.fenced_within, self.after) = (drafts == 1, self.next());
         } else {
             self.later.push_back(Epoch::default());
         }

@@ -138,11 +138,8 @@ impl Driver {
     /// Takes in what has come and sends what is to be sent; returns whether anything moved. With `patient`, acknowledgements of what
     /// has come just now wait: who looks again soon may have a datagram to take them along.
     pub(crate) fn drive(&mut self, now: Instant, patient: bool) -> bool {
-        let mut moved = false;
-        if self.station.is_owing() {
-            // Nothing has come along to take them.
-            moved |= self.flush(now, Load::Any { patient: false });
-        }
+        // What was posted and has waited for company, and acknowledgements that nothing has come along to take.
+        let mut moved = self.station.has_work() && self.flush(now, Load::Any { patient: false });
         moved |= self.take_in(now);
         let late = self.station.handle_timeout(now);
         if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
