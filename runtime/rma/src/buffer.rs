@@ -68,6 +68,37 @@ impl Buffer {
     }
 }
 
+/// Buffers that have done their work and wait for more of it: fetching again and again neither allocates nor clears memory.
+#[derive(Default)]
+pub(crate) struct Spare(Vec<Buffer>);
+
+impl Spare {
+    /// How many are kept, and of how many bytes at most.
+    pub(crate) const BUFFERS_MAX: usize = 4;
+    pub(crate) const BYTES_MAX: usize = 64 << 10;
+
+    /// `bytes` bytes with any contents.
+    #[inline]
+    pub(crate) fn take(&mut self, bytes: usize) -> Buffer {
+        match self.0.pop() {
+            Some(mut buffer) if bytes <= size_of_val(&*buffer.words) => {
+                buffer.bytes = bytes;
+                buffer
+            }
+            _ => Buffer::zeroed(bytes),
+        }
+    }
+
+    /// Keeps a buffer that is not lent, unless it is too large or there are enough.
+    #[inline]
+    pub(crate) fn give(&mut self, buffer: Buffer) {
+        assert!(!buffer.lent, "R1");
+        if self.0.len() < Self::BUFFERS_MAX && size_of_val(&*buffer.words) <= Self::BYTES_MAX {
+            self.0.push(buffer);
+        }
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         if self.lent {
@@ -88,6 +119,26 @@ mod tests {
         let mut seen = [0; 5];
         cells.read(&mut seen);
         assert_eq!(&seen, b"hello");
+    }
+
+    #[test]
+    fn spare_buffers_are_used_again_within_bounds() {
+        let mut spare = Spare::default();
+        let mut first = spare.take(100);
+        let place = first.words.as_ptr();
+        first.cells().write(&[7; 100]);
+        spare.give(first);
+        let mut again = spare.take(3);
+        assert_eq!((again.words.as_ptr(), again.bytes(), again.cells().bytes()), (place, 3, 3));
+        spare.give(again);
+        assert_eq!(spare.take(105).bytes(), 105, "more than it holds");
+        for bytes in [0, 8, Spare::BYTES_MAX, 1, Spare::BYTES_MAX, 2] {
+            spare.give(Buffer::zeroed(bytes));
+        }
+        assert_eq!(spare.0.len(), Spare::BUFFERS_MAX);
+        let mut spare = Spare::default();
+        spare.give(Buffer::zeroed(Spare::BYTES_MAX + 1));
+        assert!(spare.0.is_empty());
     }
 
     #[test]

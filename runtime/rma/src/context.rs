@@ -7,6 +7,7 @@ use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{GlobalPtr, Reach};
 use pelago_platform::{Capabilities, Fault, Rail};
 
+use crate::buffer::Spare;
 use crate::chain::{Chain, Ordered, Terms};
 use crate::engine::Engine;
 use crate::handle::Handle;
@@ -35,6 +36,7 @@ pub struct Context {
     /// Whether the engine may have something to do.
     pub(crate) busy: Cell<bool>,
     pub(crate) losses: Losses,
+    pub(crate) spare: RefCell<Spare>,
 }
 
 impl Context {
@@ -46,6 +48,7 @@ impl Context {
             shared,
             busy: Cell::new(false),
             losses: Losses::default(),
+            spare: RefCell::default(),
             engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }

@@ -27,16 +27,20 @@ fn puts_of_every_length_land_whole() {
 #[test]
 fn gets_find_what_was_stored() {
     on_every_platform(&[2], |world, _| {
-        let memory = world.alloc::<[u32; 3]>(5000).unwrap();
-        for i in 0..5000 {
+        // Long enough for more operations than are under way at once.
+        const COUNT: usize = 40_000;
+        let memory = world.alloc::<[u32; 3]>(COUNT).unwrap();
+        for i in 0..COUNT {
             memory.local().store(i, [world.rank().number(), i as u32, 7]);
         }
         world.barrier().unwrap();
         let peer = world.rank().next(world.size());
         assert_eq!(world.get(memory.at(peer, 4321)).unwrap(), [peer.number(), 4321, 7]);
-        let mut seen = vec![[0; 3]; 4990];
-        world.get_into(memory.at(peer, 10), &mut seen).unwrap();
-        assert!(seen.iter().enumerate().all(|(i, value)| *value == [peer.number(), i as u32 + 10, 7]));
+        for count in [3, 20, COUNT - 10, 3] {
+            let mut seen = vec![[0; 3]; count];
+            world.get_into(memory.at(peer, 10), &mut seen).unwrap();
+            assert!(seen.iter().enumerate().all(|(i, value)| *value == [peer.number(), i as u32 + 10, 7]), "{count} values");
+        }
         world.barrier().unwrap();
     });
 }
@@ -290,6 +294,16 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
         let peer = world.rank().next(2);
         let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | (HEAP_BYTES - 8));
         let last = GlobalPtr::<u64>::from_address(layout_end).unwrap();
+        // Of one operation, and of several of which some do lead somewhere.
+        for (bytes, before) in [(16, 0), (600_000, 300_000)] {
+            let from = GlobalAddress::from_bits(layout_end.bits() - before);
+            let mut into = vec![0_u64; bytes / 8];
+            assert!(matches!(
+                world.get_into(GlobalPtr::from_address(from).unwrap(), &mut into),
+                Err(Error::Failed(Failure::OutOfBounds(_)))
+            ));
+            world.quiet().unwrap();
+        }
         assert!(matches!(
             world.put(last, &[1, 2]).unwrap().wait(),
             Err(Error::Failed(Failure::OutOfBounds(address))) if address == layout_end

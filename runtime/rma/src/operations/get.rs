@@ -1,15 +1,23 @@
 //! From any rank to this one.
 
+use std::collections::VecDeque;
+
 use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::{Cells, Pod, copy_strided};
 use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Spare};
 use crate::chain::Terms;
 use crate::joint::Parts;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
+
+/// Bytes that are fetched by one operation: a processor's own cache holds them until they are handed on.
+const PART_BYTES: usize = Spare::BYTES_MAX;
+
+/// Operations of one get that are under way at once.
+const PARTS_MAX: usize = Spare::BUFFERS_MAX;
 
 impl Context {
     /// Reads the value at `from`.
@@ -31,10 +39,10 @@ impl Context {
 
     /// Reads values from `from` on until `into` is full.
     ///
-    /// Cost: as [`get`](Self::get); other sources: one more copy.
+    /// Cost: as [`get`](Self::get); other sources: one operation for each 128 KiB, four of them under way at once, and one more copy.
     ///
     /// # Errors
-    /// The address leads nowhere, its rank was lost, or the job is at fault.
+    /// The address leads nowhere, its rank was lost, or the job is at fault; then `into` may be partly filled.
     #[inline]
     pub fn get_into<T: Pod>(&self, from: GlobalPtr<T>, into: &mut [T]) -> Result<()> {
         if self.reach.read(from.address(), into.as_mut_bytes()) {
@@ -60,36 +68,77 @@ impl Context {
         }
         let bytes = from_shape.bytes()?;
         let by_size = self.shared().goes_by_size(from.address(), bytes)?;
-        let buffer = if by_size { Buffer::hollow(bytes as usize) } else { Buffer::zeroed(bytes as usize) };
+        let buffer = if by_size { Buffer::hollow(bytes as usize) } else { self.spare.borrow_mut().take(bytes as usize) };
         // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
         let from_shape = from_shape.canonical();
         let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
         let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size, parts: Parts::Whole };
-        self.fetch_buffer(moving.into(), |mut buffer| copy_strided(buffer.cells(), into_shape.packed(), target, into_shape))
+        self.fetched(moving.into())?.hand_on(|buffer| copy_strided(buffer, into_shape.packed(), target, into_shape))
     }
 
     #[cold]
     fn get_remote(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
-        let by_size = self.shared().goes_by_size(from, into.len() as u64)?;
-        let task = match by_size {
-            true => Task::contiguous(End::Global(from), End::Buffer(Buffer::hollow(into.len())), into.len() as u64),
-            false => Task::Get { from, into: Buffer::zeroed(into.len()) },
-        };
-        self.fetch_buffer(task, |mut buffer| buffer.cells().read(into))
+        if self.shared().goes_by_size(from, into.len() as u64)? {
+            let to = End::Buffer(Buffer::hollow(into.len()));
+            return self.fetched(Task::contiguous(End::Global(from), to, into.len() as u64))?.hand_on(|_| {});
+        }
+        if into.len() > PART_BYTES {
+            return self.get_in_parts(from, into);
+        }
+        self.fetch_part(from, into.len())?.hand_on(|buffer| buffer.read(into))
     }
 
-    /// Waits for an operation that fills a buffer, and hands it on unless it is hollow.
-    fn fetch_buffer(&self, task: Task, hand_on: impl FnOnce(Buffer)) -> Result<()> {
-        let id = self.submit(Terms::FREE, task, true)?;
-        if let Err(error) = self.wait_id(id) {
-            self.forget_word(id);
-            return Err(error);
+    /// One after another, so that what has come is copied while more comes, and no get takes more memory than some parts.
+    #[inline(never)]
+    fn get_in_parts(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
+        let mut parts = into.chunks_mut(PART_BYTES).zip((0..).step_by(PART_BYTES));
+        let mut under_way = VecDeque::with_capacity(PARTS_MAX);
+        loop {
+            while under_way.len() < PARTS_MAX
+                && let Some((part, offset)) = parts.next()
+            {
+                let at = GlobalAddress::from_bits(from.bits().wrapping_add(offset));
+                under_way.push_back((self.fetch_part(at, part.len())?, part));
+            }
+            let Some((fetched, part)) = under_way.pop_front() else { return Ok(()) };
+            fetched.hand_on(|buffer| buffer.read(part))?;
         }
-        let (_, buffer) = self.engine().borrow_mut().take(id);
-        let buffer = buffer.expect("the operation was kept");
+    }
+
+    fn fetch_part(&self, from: GlobalAddress, bytes: usize) -> Result<Fetched<'_>> {
+        let into = self.spare.borrow_mut().take(bytes);
+        self.fetched(Task::Get { from, into })
+    }
+
+    fn fetched(&self, task: Task) -> Result<Fetched<'_>> {
+        Ok(Fetched { context: self, id: self.submit(Terms::FREE, task, true)? })
+    }
+}
+
+/// An operation that fills a buffer. One that is dropped is waited for, as long as the job is not at fault.
+struct Fetched<'c> {
+    context: &'c Context,
+    id: u64,
+}
+
+impl Fetched<'_> {
+    /// Waits, and hands the bytes on, unless only their number has travelled.
+    fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
+        self.context.wait_id(self.id)?;
+        let (_, buffer) = self.context.engine().borrow_mut().take(self.id);
+        let mut buffer = buffer.expect("the operation was kept");
         if !buffer.is_hollow() {
-            hand_on(buffer);
+            hand_on(buffer.cells());
+            self.context.spare.borrow_mut().give(buffer);
         }
+        std::mem::forget(self);
         Ok(())
+    }
+}
+
+impl Drop for Fetched<'_> {
+    fn drop(&mut self) {
+        let _told_already_or_of_another_part = self.context.wait_id(self.id);
+        self.context.forget_word(self.id);
     }
 }
