@@ -11,6 +11,9 @@ use crate::wire::{Frame, frames};
 /// The index of a put's piece among the writes of its datagram.
 const PIECE: u16 = u16::MAX;
 
+/// Most gets are of so few bytes, for which room for more need not be cleared.
+const SHORT_BYTES_MAX: usize = 64;
+
 impl Endpoint {
     /// Does what the frames of a new datagram ask for, in order.
     pub(crate) fn execute(
@@ -106,8 +109,14 @@ impl Endpoint {
             }
             return;
         }
-        let mut found = [0; WRITE_BYTES_MAX];
-        let found = &mut found[..bytes as usize];
+        let (mut short, mut long);
+        let found = if bytes <= SHORT_BYTES_MAX as u64 {
+            short = [0; SHORT_BYTES_MAX];
+            &mut short[..bytes as usize]
+        } else {
+            long = [0; WRITE_BYTES_MAX];
+            &mut long[..bytes as usize]
+        };
         match memory.read(from, found) {
             Ok(()) => self.answer(index, &Frame::Data { operation, bytes: found }),
             Err(denied) => self.answer(index, &Frame::Denied { operation, denied, second: false }),
