@@ -228,8 +228,8 @@ impl Driver {
         }
     }
 
-    /// The kernel has no room for what is left, even if `any` has left just now. If it has had its time and took nothing, it is given
-    /// twice as much: not much more than it has gone without taking a message, and it holds several, so that the device does not run dry.
+    /// The kernel has no room for what is left, even if `any` has left just now. If it has had its time and took nothing, it is
+    /// given twice as much: not much more than it has gone without taking a message. It holds several, so no device runs dry.
     #[cold]
     fn put_off(&mut self, now: Instant, any: bool) {
         if any {
