@@ -191,3 +191,35 @@ pub(crate) struct Reply {
     /// The word that an atomic found.
     pub(crate) value: AtomicU64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Plan};
+
+    /// Whether `change` rings the bell.
+    fn is_rung(bell: &Doorbell, change: impl FnOnce()) -> bool {
+        // Announces a sleeper, which only a ring takes away.
+        bell.sleep(None, &mut || true);
+        change();
+        !bell.has_sleeper()
+    }
+
+    #[test]
+    fn an_agent_is_woken_only_for_what_nobody_attends_to() {
+        let host = Host::create(&Plan::local(1, Some(1 << 20))).unwrap().0;
+        let control = host.control(Rank::new(0)).unwrap();
+        let bell = &control.agent_bell;
+        let ask = || assert!(control.ask([0; REQUEST_WORDS]));
+        assert!(is_rung(bell, ask), "nobody waits");
+        control.inbox.pop().unwrap();
+        control.attend();
+        assert!(!is_rung(bell, ask), "somebody looks");
+        control.attend();
+        control.inbox.pop().unwrap();
+        assert!(!is_rung(bell, || control.depart()), "nothing was left behind");
+        ask();
+        assert!(is_rung(bell, || control.depart()), "a request was left behind");
+        assert!(is_rung(bell, ask), "all have gone");
+    }
+}

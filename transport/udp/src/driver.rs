@@ -18,6 +18,12 @@ const LOOK_BYTES: u64 = 8 << 10;
 /// A byte takes no longer to send, where sending is what takes long.
 const NANOSECONDS_PER_BYTE_MAX: u64 = 1;
 
+/// How long what the kernel has no room for waits at first: to be woken takes about as long.
+const PAUSE_MIN: Duration = Duration::from_microseconds(50);
+
+/// The same when nothing has left for long.
+const PAUSE_MAX: Duration = Duration::from_microseconds(3200);
+
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
@@ -49,12 +55,16 @@ pub(crate) struct Driver {
     /// Whether what is posted waits for company, and to whom the last goes that does.
     held: bool,
     waiting: Option<PeerIndex>,
+    /// When what the kernel has had no room for is tried again, and after how long a pause; none while it has room.
+    retry: Instant,
+    pause: Duration,
 }
 
 impl Driver {
     pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, lost: Lost) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        Self { socket, station, incoming, outgoing, lends, peers: Vec::new(), find, lost, held: false, waiting: None }
+        let (peers, held, waiting, retry, pause) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO);
+        Self { socket, station, incoming, outgoing, lends, peers, find, lost, held, waiting, retry, pause }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -169,14 +179,14 @@ impl Driver {
         self.station.has_news()
     }
 
-    /// Whether acknowledgements wait.
+    /// Whether acknowledgements wait that could leave now.
     pub(crate) fn is_owing(&self) -> bool {
-        self.station.is_owing()
+        self.outgoing.is_empty() && self.station.is_owing()
     }
 
+    /// While there is no room, whatever else is due waits until there may be.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        // What the kernel has not taken has no other deadline than soon.
-        if self.outgoing.is_empty() { self.station.next_deadline() } else { Some(Instant::ZERO) }
+        if self.outgoing.is_empty() { self.station.next_deadline() } else { Some(self.retry) }
     }
 
     pub(crate) fn lose(&mut self, now: Instant, rank: Rank) {
@@ -203,13 +213,31 @@ impl Driver {
             if self.outgoing.is_empty() {
                 return any;
             }
-            any = true;
             let sent = if self.may_lend() { self.socket.lend(&mut self.outgoing) } else { self.socket.send(&mut self.outgoing) };
-            if sent.left > 0 || !more {
+            any |= sent.sent + sent.dropped > 0;
+            if sent.left > 0 {
+                self.put_off(at, any);
+                return any;
+            }
+            self.pause = Duration::ZERO;
+            if !more {
                 return any;
             }
             // What one call sends takes longer than the pace can wait.
             at = now + begun.get_or_insert_with(std::time::Instant::now).elapsed().into();
+        }
+    }
+
+    /// The kernel has no room for what is left, even if `any` has left just now. If it has had its time and took nothing, it is
+    /// given twice as much: not much more than it has gone without taking a message. It holds several, so no device runs dry.
+    #[cold]
+    fn put_off(&mut self, now: Instant, any: bool) {
+        if any {
+            self.pause = Duration::ZERO;
+        }
+        if self.pause == Duration::ZERO || now >= self.retry {
+            self.pause = Duration::from_picoseconds(2 * self.pause.as_picoseconds()).clamp(PAUSE_MIN, PAUSE_MAX);
+            self.retry = now + self.pause;
         }
     }
 

@@ -105,6 +105,22 @@ impl Two {
         agent.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
     }
 
+    /// Whether the kernel has no room for what the first rank sends.
+    fn fill(&self, full: bool) {
+        self.me.shared.lock().socket().is_full.store(full, Ordering::Relaxed);
+    }
+
+    /// The first rank writes to the second.
+    fn write(&mut self, now: Instant) {
+        let to = self.at(1);
+        self.me.post(now, self.back, Operation::Write { to, bytes: &[1; 8] }, Token(1)).unwrap();
+    }
+
+    /// Whether what the first rank has written was taken in by the second.
+    fn has_arrived(&mut self) -> bool {
+        self.peer.progress(self.clock.now(), &mut Vec::new())
+    }
+
     /// The second rank works on a word of the first.
     fn ask(&mut self) {
         let now = self.clock.now();
@@ -282,6 +298,67 @@ fn an_agent_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives() {
     assert!(!two.listens());
     drop(driver);
     two.until("it takes over", || two.listens());
+}
+
+#[test]
+fn where_the_kernel_has_no_room_nothing_moves_and_nothing_is_due_at_once() {
+    let mut two = Two::new(false);
+    let shared = two.me.shared.clone();
+    let mut now = two.clock.now();
+    for _ in 0..2 {
+        two.fill(true);
+        two.write(now);
+        let mut pauses = Vec::new();
+        for _ in 0..10 {
+            let mut driver = shared.lock();
+            let due = driver.next_deadline().unwrap();
+            pauses.push(due.since(now).as_nanoseconds() / 1000);
+            // Whoever comes too early does not put it off.
+            for _ in 0..3 {
+                assert!(!driver.drive(now, true) && driver.next_deadline() == Some(due));
+            }
+            now = due;
+            assert!(!driver.drive(now, false));
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1600, 3200, 3200, 3200, 3200]);
+        two.fill(false);
+        assert!(shared.lock().drive(now, false));
+        two.until("it arrives", || two.peer.shared.lock().drive(now, false));
+        two.until("it is acknowledged", || two.me.shared.lock().drive(now, false));
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_cannot_leave_is_not_due_at_once() {
+    let mut two = Two::new(false);
+    let now = two.clock.now();
+    two.fill(true);
+    two.write(now);
+    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.until("it arrives", || two.me.shared.lock().drive(now, true));
+    assert!(!two.me.shared.lock().is_owing());
+}
+
+#[test]
+fn an_agent_sleeps_while_the_kernel_has_no_room() {
+    for sleeping in [false, true] {
+        let mut two = Two::new(true);
+        two.fill(true);
+        if sleeping {
+            two.me.before_sleep();
+        }
+        let (begun, before) = (two.clock.now(), two.sleeps());
+        two.write(begun);
+        two.until("it sleeps, and comes again", || two.sleeps() >= before + 20);
+        // No alarm rings early, however late it is heard.
+        assert!(two.clock.now().since(begun) > Duration::from_milliseconds(40));
+        two.fill(false);
+        let begun = std::time::Instant::now();
+        while !two.has_arrived() {
+            assert!(begun.elapsed() < PATIENCE, "the agent sends it");
+            std::thread::yield_now();
+        }
+    }
 }
 
 #[test]

@@ -42,6 +42,9 @@ pub struct Socket {
     local: SocketAddr,
     /// The longest segments that the kernel is known to cut a message into, as far as it has not refused shorter ones; 0: none.
     segment_bytes_max: AtomicUsize,
+    /// As if the kernel had no room.
+    #[cfg(test)]
+    pub(crate) is_full: std::sync::atomic::AtomicBool,
 }
 
 impl Socket {
@@ -92,13 +95,13 @@ impl Socket {
     /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
     /// way. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
-        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, false)
+        self.pass(batch, false)
     }
 
     /// As [`send`](Self::send), but the kernel may read large messages to whom most is sent when they are delivered. Until then nothing
     /// else takes their place, as long as no more than `UDP_LENT_BYTES_MAX` bytes are on their way, all of them to one address.
     pub(crate) fn lend(&self, batch: &mut Outgoing) -> Sent {
-        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, true)
+        self.pass(batch, true)
     }
 
     /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
@@ -120,7 +123,21 @@ impl Socket {
         // An older kernel would ignore the wish and send the segments as one datagram, so it must be asked.
         let segments = kernel::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         let segment_bytes_max = AtomicUsize::new(if segments { UDP_RUN_BYTES_MAX } else { 0 });
-        Ok(Self { socket, local: name::canonical(local), segment_bytes_max })
+        Ok(Self {
+            socket,
+            local: name::canonical(local),
+            segment_bytes_max,
+            #[cfg(test)]
+            is_full: false.into(),
+        })
+    }
+
+    fn pass(&self, batch: &mut Outgoing, lend: bool) -> Sent {
+        #[cfg(test)]
+        if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
+            return Sent { left: batch.len(), ..Sent::default() };
+        }
+        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, lend)
     }
 
     /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.
