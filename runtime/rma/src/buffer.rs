@@ -75,7 +75,7 @@ pub(crate) struct Spare(Vec<Buffer>);
 impl Spare {
     /// How many are kept, and of how many bytes at most.
     pub(crate) const BUFFERS_MAX: usize = 4;
-    pub(crate) const BYTES_MAX: usize = 64 << 10;
+    pub(crate) const BYTES_MAX: usize = 256 << 10;
 
     /// `bytes` bytes with any contents.
     #[inline]

@@ -28,7 +28,7 @@ fn puts_of_every_length_land_whole() {
 fn gets_find_what_was_stored() {
     on_every_platform(&[2], |world, _| {
         // Long enough for more operations than are under way at once.
-        const COUNT: usize = 40_000;
+        const COUNT: usize = 150_000;
         let memory = world.alloc::<[u32; 3]>(COUNT).unwrap();
         for i in 0..COUNT {
             memory.local().store(i, [world.rank().number(), i as u32, 7]);
@@ -295,7 +295,7 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
         let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | (HEAP_BYTES - 8));
         let last = GlobalPtr::<u64>::from_address(layout_end).unwrap();
         // Of one operation, and of several of which some do lead somewhere.
-        for (bytes, before) in [(16, 0), (600_000, 300_000)] {
+        for (bytes, before) in [(16, 0), (2_000_000, 1_000_000)] {
             let from = GlobalAddress::from_bits(layout_end.bits() - before);
             let mut into = vec![0_u64; bytes / 8];
             assert!(matches!(

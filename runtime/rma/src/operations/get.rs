@@ -39,7 +39,7 @@ impl Context {
 
     /// Reads values from `from` on until `into` is full.
     ///
-    /// Cost: as [`get`](Self::get); other sources: one operation for each 128 KiB, four of them under way at once, and one more copy.
+    /// Cost: as [`get`](Self::get); other sources: one operation for each 256 KiB, four of them under way at once, and one more copy.
     ///
     /// # Errors
     /// The address leads nowhere, its rank was lost, or the job is at fault; then `into` may be partly filled.
