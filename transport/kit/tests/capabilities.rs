@@ -293,6 +293,35 @@ fn sizes_are_overtaken_but_not_past_a_fence() {
     assert_ne!(order, (0..40).map(put).collect::<Vec<_>>(), "in another order");
 }
 
+/// Half of what is posted is held back. Behind a fence that waits for that, all is held back that it orders.
+#[test]
+fn fences_and_messages_do_not_wait_for_each_other() {
+    let faults = Faults { seed: 3, delay_per_mille: 500, ..Faults::default() };
+    let now = Instant::ZERO;
+    let arrived = |peer: &Postal| {
+        let shared = peer.shared();
+        (shared.inboxes[1].len(), shared.sizes.len())
+    };
+    let post_sizes = |end: &mut Fault<Postal>| {
+        (0..20).for_each(|token| end.post_size(now, Endpoint(1), put(token), Token(token)).unwrap());
+    };
+    let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    post_sizes(&mut end);
+    end.fence(Endpoint(1));
+    let (_, sizes) = arrived(&peer);
+    post_sizes(&mut end);
+    (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
+    let (messages, still) = arrived(&peer);
+    assert!(sizes == still && (5..15).contains(&messages), "{sizes}, {still}, {messages}");
+
+    let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
+    end.fence(Endpoint(1));
+    post_sizes(&mut end);
+    let (_, sizes) = arrived(&peer);
+    assert!((5..15).contains(&sizes), "{sizes}");
+}
+
 #[test]
 fn a_lost_rank_gets_no_message_and_has_sent_none() {
     let lost = Rank::new(1);
