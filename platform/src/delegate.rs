@@ -3,7 +3,8 @@
 /// Writes the named methods of [`Transport`] or [`Park`] as calls of the same methods of `self.inner`, or of another place:
 /// `delegate! { self => (PLACE); METHODS }`. Every method of both traits can be named.
 ///
-/// A method that is neither named nor written keeps the body that its trait gives it, if any, and does not reach what is inside.
+/// A method that is neither named nor written would keep the body that its trait gives it, and never reach what is inside: so every `impl`
+/// that delegates denies `clippy::missing_trait_methods`. What a wrapper hides it hides by a method of its own, which says why.
 ///
 /// ```
 /// use pelago_base::Duration;
@@ -14,6 +15,7 @@
 ///     inner: P,
 /// }
 ///
+/// #[deny(clippy::missing_trait_methods)]
 /// impl<P: Park> Park for Slow<P> {
 ///     delegate! {
 ///         park park_for spins yields give_way gather called returned waits waited is_crowded line_bytes takes_threads

@@ -123,7 +123,7 @@ pub trait Transport: Send {
 /// - S1 A message arrives whole, and at most once; in no order.
 /// - S2 What does not arrive is told to its sender if the network notices, and to nobody if it does not.
 pub trait TwoSided {
-    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`.
+    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`. Fences order operations, and no messages.
     ///
     /// # Errors
     /// As [`Transport::post`].
@@ -133,6 +133,7 @@ pub trait TwoSided {
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)>;
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Transport + ?Sized> Transport for Box<T> {
     crate::delegate! { self => (**self);
         capabilities address connect rails rail_to leads connect_by register deregister post data_bytes_max post_size fence hold progress

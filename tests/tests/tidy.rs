@@ -133,6 +133,22 @@ fn nothing_is_left_open() {
 }
 
 #[test]
+fn wrappers_forget_no_method() {
+    let denied = "#[deny(clippy::missing_trait_methods)]";
+    let is_use = |line: &&str| line.strip_prefix("crate::").unwrap_or(line).starts_with("delegate! {");
+    let mut wrappers = 0;
+    for (path, text) in sources() {
+        let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| is_use(line)) {
+            let start = lines[..at].iter().rposition(|line| line.starts_with("impl")).expect("methods lie in an impl");
+            assert_eq!(lines[start - 1], denied, "{path}, line {}: an impl that delegates says this before", start + 1);
+            wrappers += 1;
+        }
+    }
+    assert!(wrappers > 5, "the wrappers were found");
+}
+
+#[test]
 fn islands_of_unsafe_code_are_listed() {
     let allow = concat!("#![allow(unsafe", "_code)]");
     let islands: BTreeSet<String> =

@@ -32,11 +32,15 @@ events! {
     CopyPosted = "copies_posted",
     /// A transport accepted an atomic.
     AtomicPosted = "atomics_posted",
-    /// A transport refused an operation for lack of room.
+    /// A network accepted a two-sided message.
+    MessagePosted = "messages_posted",
+    /// A rank took a two-sided message in.
+    MessageTaken = "messages_taken",
+    /// A transport refused an operation or a message for lack of room.
     PostRefused = "posts_refused",
-    /// A transport completed an operation.
+    /// A transport completed an operation or a message.
     Completed = "completed",
-    /// A transport completed an operation with a failure.
+    /// A transport completed an operation or a message with a failure.
     Failed = "failed",
     /// An operation was put back until another completed.
     Deferred = "deferred",

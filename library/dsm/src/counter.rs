@@ -52,7 +52,8 @@ impl<'w> Counter<'w> {
         self.world.fetch_add(self.at, operand)?.wait()
     }
 
-    /// What the number is. Cost: a round trip to the home.
+    /// What the number is. Cost: a round trip to the home; a load there, so that a home that polls it in virtual time calls
+    /// [`progress`](pelago_rma::Context::progress) as well.
     ///
     /// # Errors
     /// As [`add`](Self::add).

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
 use pelago_halo::{Field, Method, Nodes, Plan, Settings, Template};
-use pelago_platform::{Park, Woken, delegate};
+use pelago_platform::{For, Park, Woken, delegate};
 use pelago_rma::{Rail, Result, World};
 use pelago_simulator::simulate;
 
@@ -23,12 +23,19 @@ struct Counting {
     gathered: Arc<[AtomicU64; 2]>,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Park for Counting {
-    delegate! { spins yields give_way compute is_crowded takes_threads join leave fault }
+    delegate! {
+        spins yields give_way compute called returned waits waited is_crowded line_bytes takes_threads join leave fault survive lost
+    }
 
     fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.park_for(For::Anything, until, ready)
+    }
+
+    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
-        self.inner.park(until, ready)
+        self.inner.park_for(what, until, ready)
     }
 
     fn gather(&self, bytes: u64) {

@@ -27,6 +27,10 @@ pub(crate) const ASK: u32 = 1;
 
 /// From so much on time passes for the rank: with each further look or question, so long.
 const PATIENCE: u32 = 64 * LOOK;
+
+/// How often in a row a rank may wait and go on at the same moment, as where operations take no time, before it counts as one that never waits.
+const TIMELESS_WAITS_MAX: u32 = 4096;
+
 /// Looks of a thread, after another of its rank has waited, until time passes with each.
 const THREAD_LOOKS: u32 = 4;
 
@@ -93,6 +97,10 @@ pub(crate) struct RankState {
     sleep: u32,
     /// How long it has been looking and asking.
     restless: u32,
+    /// Since when it waits for something.
+    parked: Option<Instant>,
+    /// How often in a row it has waited for no time.
+    timeless: u32,
     /// Whether something that concerns it has happened in its sleep since [`Core::attend`].
     missed: bool,
     pub(crate) in_flight: u32,
@@ -461,6 +469,13 @@ impl Core {
     /// A rank is about to go on.
     pub(crate) fn go_on(&mut self, rank: Rank) {
         self.running = Some(rank);
+        let (now, state) = (self.network.now(), &mut self.ranks[rank.index()]);
+        if let Some(since) = state.parked.take() {
+            state.timeless = if now > since { 0 } else { state.timeless.saturating_add(1) };
+            if state.timeless <= TIMELESS_WAITS_MAX {
+                state.restless = 0;
+            }
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.resumed(rank, self.network.now());
         }
@@ -491,7 +506,7 @@ impl Core {
             // One that waits says nothing of another that looks all the time.
             known.restless = known.restless.min(PATIENCE - THREAD_LOOKS * LOOK);
         } else if state != State::Asleep {
-            known.restless = 0;
+            known.parked = Some(self.network.now());
         }
         if let Some(until) = until {
             let token = u64::from(known.sleep & COUNT_MASK) << 32 | u64::from(number);

@@ -101,8 +101,12 @@ struct Saboteur {
 /// What it posts itself; nobody hears of its end.
 const OWN: Token = Token(u64::MAX);
 
+#[deny(clippy::missing_trait_methods)]
 impl Transport for Saboteur {
-    delegate! { capabilities address connect register deregister next_deadline before_sleep lose }
+    delegate! {
+        capabilities address connect rails rail_to leads connect_by register deregister data_bytes_max post_size hold next_deadline
+        before_sleep lose two_sided
+    }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.posted += 1;

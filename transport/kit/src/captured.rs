@@ -1,7 +1,7 @@
 //! An operation that outlives the call that posted it.
 
-use pelago_base::{AddressLayout, GlobalAddress, Rank};
-use pelago_platform::Operation;
+use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
+use pelago_platform::{Endpoint, Operation, PostError, Token, Transfer, Transport};
 
 /// An operation with its own copy of the bytes of a `Write`; all others borrow nothing.
 pub(crate) enum Captured {
@@ -28,7 +28,7 @@ impl Captured {
     }
 }
 
-/// The ranks whose memory `operation` needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
+/// The ranks whose memory an operation needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
     let (near, far) = match *operation {
         Operation::Write { to, .. } | Operation::Put { to, .. } => (to, to),
@@ -37,4 +37,42 @@ pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2
         Operation::Atomic { at, .. } => (at, at),
     };
     [layout.rank(near), layout.rank(far)]
+}
+
+/// What is posted to a transport or its network, by either of three calls.
+#[derive(Clone, Copy)]
+pub(crate) enum Work<'a> {
+    Operation(Operation<'a>),
+    Size(Transfer),
+    Message(&'a [u8]),
+}
+
+impl Work<'_> {
+    /// Whether it is a two-sided message, which no fence orders.
+    pub(crate) fn is_message(self) -> bool {
+        matches!(self, Self::Message(_))
+    }
+
+    /// As [`ends`]; a message names no memory.
+    #[inline]
+    pub(crate) fn ends(self, layout: AddressLayout) -> Option<[Rank; 2]> {
+        let (near, far) = match self {
+            Self::Operation(operation) => return Some(ends(layout, &operation)),
+            Self::Size(Transfer::Put { to, .. }) => (to, to),
+            Self::Size(Transfer::Get { from, .. }) => (from, from),
+            Self::Size(Transfer::Copy { from, to, .. }) => (from, to),
+            Self::Message(_) => return None,
+        };
+        Some([layout.rank(near), layout.rank(far)])
+    }
+
+    /// Posts it.
+    #[inline]
+    pub(crate) fn post<T: Transport>(self, by: &mut T, now: Instant, to: Endpoint, token: Token) -> Result<(), PostError> {
+        match self {
+            Self::Operation(operation) => by.post(now, to, operation, token),
+            Self::Size(transfer) => by.post_size(now, to, transfer, token),
+            Self::Message(bytes) => by.two_sided().ok_or(PostError::Unknown(to))?.send(now, to, bytes, token),
+        }
+    }
 }

@@ -1,19 +1,8 @@
 /* How many round trips calls take, in virtual time: rank 0 calls, the keys of tables lie on rank 1, their directory on rank 2. */
 #include "check.h"
-#include <time.h>
+#include "timing.h"
 
 enum { CALLS = 100 };
-
-static double now(void) {
-    struct timespec time;
-    timespec_get(&time, TIME_UTC);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-
-static int compare(const void *one, const void *other) {
-    double first = *(const double *)one, second = *(const double *)other;
-    return first < second ? -1 : first > second;
-}
 
 /* The median of CALLS calls, in round trips of so many microseconds, is no more than `most`. */
 #define AT_MOST(most, trip, call)                                                                       \
@@ -25,9 +14,9 @@ static int compare(const void *one, const void *other) {
             call;                                                                                       \
             samples[i] = now() - start;                                                                 \
         }                                                                                               \
-        qsort(samples, CALLS, sizeof samples[0], compare);                                              \
-        fprintf(stderr, "acp: %s: %.2f round trips\n", #call, samples[CALLS / 2] / (trip));              \
-        CHECK(samples[CALLS / 2] > 0 && samples[CALLS / 2] <= (most) * (trip));                          \
+        double took = median(samples, CALLS);                                                           \
+        fprintf(stderr, "acp: %s: %.2f round trips\n", #call, took / (trip));                            \
+        CHECK(took > 0 && took <= (most) * (trip));                                                      \
     } while (0)
 
 int main(int argc, char **argv) {

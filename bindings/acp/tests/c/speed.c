@@ -1,21 +1,10 @@
 /* What calls of the interface cost: rank 0 prints the median of each in microseconds. The ranks above 1 take part in what needs them. */
 #include "check.h"
-#include <time.h>
+#include "timing.h"
 
 enum { SAMPLES = 51, MAP_KEYS = 2000 };
 
 static uint64_t heap_words[64];
-
-static double now(void) {
-    struct timespec time;
-    timespec_get(&time, TIME_UTC);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-
-static int compare(const void *one, const void *other) {
-    double first = *(const double *)one, second = *(const double *)other;
-    return first < second ? -1 : first > second;
-}
 
 /* Runs `calls` calls SAMPLES times, and prints the median of one. */
 #define MEASURE(name, calls, call)                                      \
@@ -28,8 +17,7 @@ static int compare(const void *one, const void *other) {
             }                                                           \
             samples[sample] = (now() - start) / (calls);                \
         }                                                               \
-        qsort(samples, SAMPLES, sizeof samples[0], compare);            \
-        printf("%s %.4f\n", name, samples[SAMPLES / 2]);                \
+        printf("%s %.4f\n", name, median(samples, SAMPLES));            \
     } while (0)
 
 int main(int argc, char **argv) {
@@ -76,9 +64,8 @@ int main(int argc, char **argv) {
                 samples[sample] = (now() - start) / calls / 2;
             }
         }
-        qsort(samples, SAMPLES, sizeof samples[0], compare);
         if (rank == 0) {
-            printf("channel 8 half round trip %.4f\n", samples[SAMPLES / 2]);
+            printf("channel 8 half round trip %.4f\n", median(samples, SAMPLES));
         }
         acp_request_t freed = acp_nbfree_ch(to);
         acp_free_ch(from);
@@ -101,8 +88,7 @@ int main(int argc, char **argv) {
             }
             samples[sample] = (now() - start) / (count / 10);
         }
-        qsort(samples, SAMPLES, sizeof samples[0], compare);
-        printf("map insert %.4f\n", samples[SAMPLES / 2]);
+        printf("map insert %.4f\n", median(samples, SAMPLES));
         MEASURE("map find", count, *word = 1 + (uint64_t)i % 100; CHECK(acp_find_map(map, pair.first).elem));
         MEASURE("map retrieve", count, *word = 1 + (uint64_t)i % 100; CHECK(acp_retrieve_map(map, pair) == 8));
         acp_destroy_map(map);

@@ -85,8 +85,12 @@ struct Notes {
     noted: Noted,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl Transport for Notes {
-    delegate! { capabilities address connect register deregister fence progress next_deadline before_sleep lose }
+    delegate! {
+        capabilities address connect rails rail_to leads connect_by register deregister data_bytes_max post_size fence hold progress
+        next_deadline before_sleep lose two_sided
+    }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.inner.post(now, to, operation, token)?;

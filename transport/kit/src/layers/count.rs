@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pelago_base::{Counters, Event, Instant};
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_base::{Counters, Event, Instant, Rank};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transfer, Transport, TwoSided, delegate};
 
-/// Counts operations accepted by kind, posts refused with `Full`, and completions.
+/// Counts operations and two-sided messages accepted by kind, posts refused with `Full`, completions, and messages taken in.
 ///
-/// Every completion is [`Event::Completed`]; one with a failure is [`Event::Failed`] as well. So what was accepted and is not yet
+/// A transfer of which only the size travels counts as one with bytes. /// Every completion is [`Event::Completed`]; one with a failure is [`Event::Failed`] as well. So what was accepted and is not yet
 /// completed is still under way. Costs one uncontended lock per post and per progress.
 pub struct Count<T> {
     inner: T,
@@ -29,25 +29,44 @@ impl<T> Count<T> {
     pub fn inner(&self) -> &T {
         &self.inner
     }
+
+    /// Counts a post of this kind, if it was accepted, or refused for want of room.
+    fn posted(&self, event: Event, posted: Result<(), PostError>) -> Result<(), PostError> {
+        match posted {
+            Ok(()) => count(&self.counters, [event]),
+            Err(PostError::Full) => count(&self.counters, [Event::PostRefused]),
+            Err(_) => {}
+        }
+        posted
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Transport> Transport for Count<T> {
     delegate! {
-        capabilities address rails rail_to leads connect connect_by register deregister fence next_deadline before_sleep hold lose
+        capabilities address rails rail_to leads connect connect_by register deregister data_bytes_max fence hold next_deadline
+        before_sleep lose
     }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        let posted = self.inner.post(now, to, operation, token);
-        let event = match (posted, operation) {
-            (Ok(()), Operation::Write { .. } | Operation::Put { .. }) => Event::PutPosted,
-            (Ok(()), Operation::Get { .. }) => Event::GetPosted,
-            (Ok(()), Operation::Copy { .. }) => Event::CopyPosted,
-            (Ok(()), Operation::Atomic { .. }) => Event::AtomicPosted,
-            (Err(PostError::Full), _) => Event::PostRefused,
-            (Err(_), _) => return posted,
+        let event = match operation {
+            Operation::Write { .. } | Operation::Put { .. } => Event::PutPosted,
+            Operation::Get { .. } => Event::GetPosted,
+            Operation::Copy { .. } => Event::CopyPosted,
+            Operation::Atomic { .. } => Event::AtomicPosted,
         };
-        count(&self.counters, [event]);
-        posted
+        let posted = self.inner.post(now, to, operation, token);
+        self.posted(event, posted)
+    }
+
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        let event = match transfer {
+            Transfer::Put { .. } => Event::PutPosted,
+            Transfer::Get { .. } => Event::GetPosted,
+            Transfer::Copy { .. } => Event::CopyPosted,
+        };
+        let posted = self.inner.post_size(now, to, transfer, token);
+        self.posted(event, posted)
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -59,6 +78,25 @@ impl<T: Transport> Transport for Count<T> {
         });
         count(&self.counters, events);
         moved
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()?;
+        Some(self)
+    }
+}
+
+impl<T: Transport> TwoSided for Count<T> {
+    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let network = self.inner.two_sided().ok_or(PostError::Unknown(to))?;
+        let posted = network.send(now, to, bytes, token);
+        self.posted(Event::MessagePosted, posted)
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let taken = self.inner.two_sided()?.take()?;
+        count(&self.counters, [Event::MessageTaken]);
+        Some(taken)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Making a transport behave as badly as its contract allows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{
-    Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transport, delegate,
+    Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transfer, Transport, TwoSided,
+    delegate,
 };
 
-use crate::captured::{Captured, ends};
+use crate::captured::{Captured, Work};
 use crate::random::Random;
 
 /// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
@@ -42,13 +43,16 @@ pub struct Manner {
 ///
 /// An operation is held back before the transport inside sees it, so its effect is late as well as its completion. Fences are kept
 /// (T5): nothing overtakes them. Deterministic (T7). Operations under way when the rank is lost may have taken effect there.
+///
+/// A transfer of which only the size travels is an operation as any other. So is a two-sided message, but for fences, which do not order it;
+/// and what the lost rank has sent and nobody has taken in is lost too. A message that the network has accepted is not dropped otherwise.
 pub struct Fault<T> {
     inner: T,
     layout: AddressLayout,
     faults: Faults,
     random: Random,
     now: Instant,
-    connected: BTreeSet<Endpoint>,
+    connected: BTreeMap<Endpoint, Rank>,
     /// Of each rail that is named, if they differ, and the endpoints there.
     manners: Vec<Manner>,
     by_rail: BTreeMap<Endpoint, Manner>,
@@ -64,8 +68,15 @@ pub struct Fault<T> {
 }
 
 enum Held {
-    Operation { to: Endpoint, operation: Captured, token: Token, due: Instant },
+    Work { to: Endpoint, work: OwnWork, token: Token, due: Instant },
     Fence { to: Endpoint },
+}
+
+/// What was posted, with its own copy of what it borrowed.
+enum OwnWork {
+    Operation(Captured),
+    Size(Transfer),
+    Message(Box<[u8]>),
 }
 
 impl<T: Transport> Fault<T> {
@@ -77,7 +88,7 @@ impl<T: Transport> Fault<T> {
             faults,
             random: Random::new(faults.seed),
             now: Instant::ZERO,
-            connected: BTreeSet::new(),
+            connected: BTreeMap::new(),
             manners: Vec::new(),
             by_rail: BTreeMap::new(),
             accepted: 0,
@@ -99,27 +110,43 @@ impl<T: Transport> Fault<T> {
         &self.inner
     }
 
-    /// Takes or holds back an operation that `post` found in order.
-    fn accept(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        let fenced = self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
+    /// Refuses, takes or holds back what is posted, if the transport inside has no other reason to refuse it.
+    fn start(&mut self, now: Instant, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
+        self.now = now;
+        if !self.connected.contains_key(&to) {
+            return Err(PostError::Unknown(to));
+        }
+        if self.random.chance(self.faults.full_per_mille) || self.held.len() + self.failed.len() >= HELD_MAX {
+            self.refused = true;
+            return Err(PostError::Full);
+        }
+        self.accept(to, work, token)?;
+        self.accepted += 1;
+        Ok(())
+    }
+
+    /// Takes or holds back what is in order.
+    fn accept(&mut self, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
+        let fenced = !work.is_message() && self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
         let all = Manner { delay_per_mille: self.faults.delay_per_mille, delay_max: DELAY_MAX };
         let Manner { delay_per_mille, delay_max } = self.by_rail.get(&to).copied().unwrap_or(all);
         if self.random.chance(delay_per_mille) || fenced {
             let delay = Duration::from_picoseconds(1 + self.random.below(delay_max.as_picoseconds().max(1)));
-            self.held.push(Held::Operation { to, operation: Captured::new(operation), token, due: self.now + delay });
+            self.held.push(Held::Work { to, work: OwnWork::new(work), token, due: self.now + delay });
             return Ok(());
         }
-        self.pass(to, operation, token)
+        self.pass(to, work, token)
     }
 
-    /// Hands an operation to the transport inside, unless it needs the lost rank.
-    fn pass(&mut self, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        let endangered = self.faults.lose.is_some_and(|(rank, _)| ends(self.layout, &operation).contains(&rank));
+    /// Hands it to the transport inside, unless it needs the lost rank.
+    fn pass(&mut self, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
+        let needs = work.ends(self.layout).unwrap_or_else(|| [self.connected[&to]; 2]);
+        let endangered = self.faults.lose.is_some_and(|(rank, _)| needs.contains(&rank));
         if endangered && self.lost().is_some() {
             self.failed.push(token);
             return Ok(());
         }
-        self.inner.post(self.now, to, operation, token)?;
+        work.post(&mut self.inner, self.now, to, token)?;
         if endangered {
             self.endangered.push(token);
         }
@@ -132,9 +159,9 @@ impl<T: Transport> Fault<T> {
         while let Some(index) = self.next_to_release() {
             match self.held.remove(index) {
                 Held::Fence { to } => self.inner.fence(to),
-                Held::Operation { to, operation, token, due } => {
-                    if self.pass(to, operation.operation(), token).is_err() {
-                        self.held.insert(index, Held::Operation { to, operation, token, due });
+                Held::Work { to, work, token, due } => {
+                    if self.pass(to, work.borrow(), token).is_err() {
+                        self.held.insert(index, Held::Work { to, work, token, due });
                         break;
                     }
                 }
@@ -149,11 +176,13 @@ impl<T: Transport> Fault<T> {
         free.min_by_key(|&index| self.held[index].due())
     }
 
-    /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes nothing.
+    /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes no operation, and messages
+    /// have nothing to do with either.
     fn may_pass(&self, index: usize) -> bool {
         let (held, mut earlier) = (&self.held[index], self.held[..index].iter());
-        let stops = |other: &Held| other.endpoint() == held.endpoint() && (held.is_fence() || other.is_fence());
-        held.due() <= self.now && !earlier.any(stops)
+        let is_one_fence = |other: &Held| held.is_fence() || other.is_fence();
+        let stops = |other: &Held| other.is_ordered_at(held.endpoint()) && is_one_fence(other);
+        held.due() <= self.now && (held.is_message() || !earlier.any(stops))
     }
 
     /// The lost rank, once it is.
@@ -162,11 +191,38 @@ impl<T: Transport> Fault<T> {
     }
 }
 
+impl OwnWork {
+    fn new(work: Work<'_>) -> Self {
+        match work {
+            Work::Operation(operation) => Self::Operation(Captured::new(operation)),
+            Work::Size(transfer) => Self::Size(transfer),
+            Work::Message(bytes) => Self::Message(bytes.into()),
+        }
+    }
+
+    fn borrow(&self) -> Work<'_> {
+        match self {
+            Self::Operation(operation) => Work::Operation(operation.operation()),
+            Self::Size(transfer) => Work::Size(*transfer),
+            Self::Message(bytes) => Work::Message(bytes),
+        }
+    }
+}
+
 impl Held {
     fn endpoint(&self) -> Endpoint {
         match *self {
-            Self::Operation { to, .. } | Self::Fence { to } => to,
+            Self::Work { to, .. } | Self::Fence { to } => to,
         }
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self, Self::Work { work: OwnWork::Message(_), .. })
+    }
+
+    /// Whether fences of an endpoint order it.
+    fn is_ordered_at(&self, endpoint: Endpoint) -> bool {
+        self.endpoint() == endpoint && !self.is_message()
     }
 
     fn is_fence(&self) -> bool {
@@ -176,24 +232,25 @@ impl Held {
     /// A fence goes as soon as nothing stops it.
     fn due(&self) -> Instant {
         match *self {
-            Self::Operation { due, .. } => due,
+            Self::Work { due, .. } => due,
             Self::Fence { .. } => Instant::ZERO,
         }
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Transport> Transport for Fault<T> {
-    delegate! { capabilities address rails rail_to leads register deregister before_sleep lose }
+    delegate! { capabilities address rails rail_to leads register deregister data_bytes_max hold before_sleep lose }
 
     fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect(peer, address)?;
-        self.connected.insert(endpoint);
+        self.connected.insert(endpoint, peer);
         Ok(endpoint)
     }
 
     fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let endpoint = self.inner.connect_by(rail, peer, address)?;
-        self.connected.insert(endpoint);
+        self.connected.insert(endpoint, peer);
         if let Some(&manner) = self.manners.get(rail.number()) {
             self.by_rail.insert(endpoint, manner);
         }
@@ -201,29 +258,26 @@ impl<T: Transport> Transport for Fault<T> {
     }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        self.now = now;
-        // What is held back cannot be refused any more, so the reasons to refuse it are looked at here.
-        if !self.connected.contains(&to) {
-            return Err(PostError::Unknown(to));
-        }
+        // What is held back cannot be refused any more, so the reasons to refuse it are looked at here and in `start`.
         if let Operation::Write { bytes, .. } = operation
             && bytes.len() > self.capabilities().write_bytes_max
         {
             return Err(PostError::TooLong(bytes.len()));
         }
-        if self.random.chance(self.faults.full_per_mille) || self.held.len() + self.failed.len() >= HELD_MAX {
-            self.refused = true;
-            return Err(PostError::Full);
+        self.start(now, to, Work::Operation(operation), token)
+    }
+
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        if self.data_bytes_max() == u64::MAX {
+            return Err(PostError::Sizes);
         }
-        self.accept(to, operation, token)?;
-        self.accepted += 1;
-        Ok(())
+        self.start(now, to, Work::Size(transfer), token)
     }
 
     fn fence(&mut self, to: Endpoint) {
-        match self.held.iter().rfind(|held| held.endpoint() == to) {
+        match self.held.iter().rfind(|held| held.is_ordered_at(to)) {
             None => self.inner.fence(to),
-            Some(Held::Operation { .. }) => self.held.push(Held::Fence { to }),
+            Some(Held::Work { .. }) => self.held.push(Held::Fence { to }),
             Some(Held::Fence { .. }) => {}
         }
     }
@@ -251,5 +305,26 @@ impl<T: Transport> Transport for Fault<T> {
         // What is due and still held waits for a fence or for room inside; its own time says nothing any more.
         let due = self.held.iter().map(Held::due).filter(|due| *due > self.now);
         due.chain(at_once).chain(self.inner.next_deadline()).min()
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()?;
+        Some(self)
+    }
+}
+
+impl<T: Transport> TwoSided for Fault<T> {
+    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        self.start(now, to, Work::Message(bytes), token)
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let lost = self.lost();
+        loop {
+            let taken = self.inner.two_sided()?.take()?;
+            if Some(taken.0) != lost {
+                return Some(taken);
+            }
+        }
     }
 }

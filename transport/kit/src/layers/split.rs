@@ -6,12 +6,14 @@ use pelago_base::limits::SPLIT_OPERATIONS_MAX;
 use pelago_base::{AddressLayout, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, Rail, RegisterError, Token, Transport,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, Rail, RegisterError, Token, Transfer,
+    Transport, TwoSided,
 };
 
-use crate::captured::ends;
+use crate::captured::Work;
 
-/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`. Its rails are those of
+/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`. Two-sided messages go by
+/// `far`, if it has them. Bytes are moved unless both transports move sizes. Its rails are those of
 /// `near` and then those of `far`; by the latter a near rank is reached too, by whoever asks for that.
 ///
 /// `far` leads to every rank, `near` to some of them. The layer bears the name and the address of `far`; how a near rank is reached by
@@ -98,12 +100,33 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         &self.far
     }
 
-    /// Which of the two an operation takes to `peer`, and the peer's endpoint there.
-    fn way(&self, peer: &Peer, operation: &Operation<'_>) -> (Side, Endpoint) {
-        match peer.near {
-            Some(near) if ends(self.layout, operation).into_iter().all(&self.is_near) => (Side::Near, near),
+    /// Which of the two some work takes to `peer`, and the peer's endpoint there.
+    fn way(&self, peer: &Peer, work: Work<'_>) -> (Side, Endpoint) {
+        match (peer.near, work.ends(self.layout)) {
+            (Some(near), Some(ends)) if ends.into_iter().all(&self.is_near) => (Side::Near, near),
             _ => (Side::Far, peer.far),
         }
+    }
+
+    /// Posts some work to the side that it takes. A later fence waits for a message as for all that is under way there.
+    #[inline]
+    fn start(&mut self, now: Instant, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
+        let peer = self.peers.get(to.0 as usize).ok_or(PostError::Unknown(to))?;
+        let (side, inside) = self.way(peer, work);
+        if peer.before[1 - side as usize] > 0 && !work.is_message() {
+            return Err(PostError::Full);
+        }
+        let under_way = UnderWay { token, peer: to.0, fences: peer.fences };
+        let place = self.place(under_way).ok_or(PostError::Full)?;
+        let posted = match side {
+            Side::Near => work.post(&mut self.near, now, inside, Token(place.into())),
+            Side::Far => work.post(&mut self.far, now, inside, Token(place.into())),
+        };
+        match posted {
+            Ok(()) => self.peers[to.0 as usize].under_way[side as usize] += 1,
+            Err(_) => self.free.push(place),
+        }
+        posted
     }
 
     /// The number of a rail among those of the side that has it.
@@ -161,6 +184,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split<N, F, P> {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
@@ -224,27 +248,24 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
     }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        let peer = self.peers.get(to.0 as usize).ok_or(PostError::Unknown(to))?;
         if let Operation::Write { bytes, .. } = operation
             && bytes.len() > self.capabilities.write_bytes_max
         {
             return Err(PostError::TooLong(bytes.len()));
         }
-        let (side, inside) = self.way(peer, &operation);
-        if peer.before[1 - side as usize] > 0 {
-            return Err(PostError::Full);
+        self.start(now, to, Work::Operation(operation), token)
+    }
+
+    /// What either side moves by size alone.
+    fn data_bytes_max(&self) -> u64 {
+        self.near.data_bytes_max().max(self.far.data_bytes_max())
+    }
+
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        if self.data_bytes_max() == u64::MAX {
+            return Err(PostError::Sizes);
         }
-        let under_way = UnderWay { token, peer: to.0, fences: peer.fences };
-        let place = self.place(under_way).ok_or(PostError::Full)?;
-        let posted = match side {
-            Side::Near => self.near.post(now, inside, operation, Token(place.into())),
-            Side::Far => self.far.post(now, inside, operation, Token(place.into())),
-        };
-        match posted {
-            Ok(()) => self.peers[to.0 as usize].under_way[side as usize] += 1,
-            Err(_) => self.free.push(place),
-        }
-        posted
+        self.start(now, to, Work::Size(transfer), token)
     }
 
     fn fence(&mut self, to: Endpoint) {
@@ -288,6 +309,21 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         self.near.lose(now, rank);
         self.far.lose(now, rank);
     }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.far.two_sided()?;
+        Some(self)
+    }
+}
+
+impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<N, F, P> {
+    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        self.start(now, to, Work::Message(bytes), token)
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        self.far.two_sided()?.take()
+    }
 }
 
 #[cfg(test)]
@@ -317,8 +353,12 @@ mod tests {
         }
     }
 
+    #[deny(clippy::missing_trait_methods)]
     impl Transport for Reluctant {
-        delegate! { capabilities address connect register post fence next_deadline }
+        delegate! {
+            capabilities address connect rails rail_to leads connect_by register post data_bytes_max post_size fence hold next_deadline
+            two_sided
+        }
 
         fn deregister(&mut self, id: SegmentId) -> bool {
             !std::mem::take(&mut self.is_inside) && self.inner.deregister(id)

@@ -2,12 +2,12 @@
 
 use core::fmt::{self, Write};
 
-use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_base::{Instant, Rank};
+use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transfer, Transport, TwoSided, delegate};
 
-/// Hands a line to a sink for every post, fence and completion, in the order in which they happen.
+/// Hands a line to a sink for every post, fence, completion, and two-sided message sent or taken in, in the order in which they happen.
 ///
-/// A line begins with the time in picoseconds (a fence has none of its own and bears that of the call before it) and names no
+/// A line begins with the time in picoseconds (a fence and a taking have none of their own and bear that of the call before) and names no
 /// local address, so that two runs with the same inputs have the same trace. Lines have no newline and fewer than 200 bytes.
 pub struct Trace<T, S> {
     inner: T,
@@ -32,21 +32,33 @@ impl<T, S: FnMut(&str) + Send> Trace<T, S> {
         write!(self.line, "{} {text}", self.now.as_picoseconds()).expect("a string takes any text");
         (self.sink)(&self.line);
     }
+
+    fn write_posted(&mut self, posted: Result<(), PostError>, to: Endpoint, token: Token, what: impl fmt::Display) {
+        match posted {
+            Ok(()) => self.write(format_args!("post {} to {}: {what}", token.0, to.0)),
+            Err(error) => self.write(format_args!("refuse {} to {}: {what}: {error}", token.0, to.0)),
+        }
+    }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
     delegate! {
-        capabilities address rails rail_to leads connect connect_by register deregister next_deadline before_sleep hold lose
+        capabilities address rails rail_to leads connect connect_by register deregister data_bytes_max hold next_deadline before_sleep
+        lose
     }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         self.now = now;
         let posted = self.inner.post(now, to, operation, token);
-        let (what, token, to) = (Shown(operation), token.0, to.0);
-        match posted {
-            Ok(()) => self.write(format_args!("post {token} to {to}: {what}")),
-            Err(error) => self.write(format_args!("refuse {token} to {to}: {what}: {error}")),
-        }
+        self.write_posted(posted, to, token, Shown(operation));
+        posted
+    }
+
+    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        self.now = now;
+        let posted = self.inner.post_size(now, to, transfer, token);
+        self.write_posted(posted, to, token, ShownSize(transfer));
         posted
     }
 
@@ -66,6 +78,42 @@ impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
             }
         }
         moved
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()?;
+        Some(self)
+    }
+}
+
+impl<T: Transport, S: FnMut(&str) + Send> TwoSided for Trace<T, S> {
+    fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        self.now = now;
+        let network = self.inner.two_sided().ok_or(PostError::Unknown(to))?;
+        let posted = network.send(now, to, bytes, token);
+        self.write_posted(posted, to, token, format_args!("message of {} bytes", bytes.len()));
+        posted
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let (from, bytes) = self.inner.two_sided()?.take()?;
+        self.write(format_args!("take message of {} bytes from {from}", bytes.len()));
+        Some((from, bytes))
+    }
+}
+
+/// A transfer of which only the size travels.
+struct ShownSize(Transfer);
+
+impl fmt::Display for ShownSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Transfer::Put { to, bytes } => write!(f, "size of put {bytes} bytes to {:#x}", to.bits()),
+            Transfer::Get { from, bytes } => write!(f, "size of get {bytes} bytes from {:#x}", from.bits()),
+            Transfer::Copy { from, to, bytes } => {
+                write!(f, "size of copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits())
+            }
+        }
     }
 }
 

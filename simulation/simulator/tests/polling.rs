@@ -1,0 +1,54 @@
+//! A rank that asks for something again and again, and never waits for long, does not stop time.
+
+#[allow(dead_code)]
+mod support;
+
+use pelago_base::{Duration, Rank};
+
+/// When what is asked for comes.
+const LATER: Duration = Duration::from_microseconds(100);
+
+/// How long it takes at most until that is found.
+const SOON: Duration = Duration::from_microseconds(10);
+
+/// More often than it takes to let `LATER` pass.
+const POLLS_MAX: u32 = 1_000_000;
+
+/// Rank 0 asks for what rank 1 sets later; returns how long that took, and how often rank 0 asked.
+fn poll(per_node: u32) -> (Duration, u32) {
+    let settings = support::settings("rx200-qdr", 2, per_node);
+    let outcome = support::run(&settings, |world| {
+        let flag = world.alloc::<u64>(1)?;
+        let (owner, begun, mut asked) = (Rank::new(1), world.now(), 0);
+        if world.rank() == owner {
+            world.compute(LATER);
+            world.add(flag.at(owner, 0), 1)?.wait()?;
+        } else {
+            while world.fetch(flag.at(owner, 0))?.wait()? == 0 {
+                asked += 1;
+                assert!(asked < POLLS_MAX, "time passes while a rank polls");
+            }
+        }
+        let took = world.now() - begun;
+        world.barrier()?;
+        Ok((took, asked))
+    });
+    assert_eq!((outcome.fault, &outcome.stuck[..]), (None, &[][..]));
+    outcome.results.into_iter().next().unwrap().unwrap().unwrap()
+}
+
+/// Within a node of this machine operations take no time.
+#[test]
+fn asking_a_neighbour_takes_time_at_last() {
+    let (took, asked) = poll(2);
+    assert!(took >= LATER && took < LATER + SOON, "{took:?}");
+    assert!(asked > 1000, "{asked}: a program that waits for a thousand operations at once does not see it");
+}
+
+/// What takes time by itself takes no more.
+#[test]
+fn asking_over_a_network_takes_what_it_takes() {
+    let (took, asked) = poll(1);
+    assert!(took >= LATER && took < LATER + SOON, "{took:?}");
+    assert!(asked < 100, "{asked}: a microsecond and more for each");
+}

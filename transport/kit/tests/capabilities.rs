@@ -1,0 +1,345 @@
+//! What only some networks have, two-sided messages and sizes without bytes, is there through every layer, and each layer does its work on it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use pelago_base::{AddressLayout, Duration, Event, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_kit::{Count, Fault, Faults, Loopback, Split, Trace};
+use pelago_platform::{Address, Completion, Endpoint, Failure, PostError, Token, Transfer, Transport, TwoSided, delegate};
+
+const RANKS: u32 = 3;
+
+/// The longest transfer whose bytes are moved.
+const DATA_BYTES_MAX: u64 = 64;
+
+/// What the ends of a network have in common.
+#[derive(Default)]
+struct Shared {
+    /// Of each rank.
+    inboxes: [VecDeque<(Rank, Box<[u8]>)>; RANKS as usize],
+    /// In the order in which the network saw them.
+    sizes: Vec<Transfer>,
+    holds: Vec<bool>,
+}
+
+/// An end of a network that has all that a network may have. What is sent arrives at once and completes at the next progress.
+struct Postal {
+    inner: Box<dyn Transport>,
+    me: Rank,
+    shared: Arc<Mutex<Shared>>,
+    done: Vec<Token>,
+}
+
+impl Postal {
+    fn network() -> Vec<Self> {
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let ends = Loopback::network(layout(), RANKS).into_iter().zip((0..RANKS).map(Rank::new));
+        let mut ends: Vec<_> =
+            ends.map(|(inner, me)| Self { inner: Box::new(inner), me, shared: shared.clone(), done: Vec::new() }).collect();
+        ends.iter_mut().for_each(connect_all);
+        ends
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap()
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Transport for Postal {
+    delegate! {
+        capabilities address connect rails rail_to leads connect_by register deregister post fence next_deadline before_sleep lose
+    }
+
+    fn data_bytes_max(&self) -> u64 {
+        DATA_BYTES_MAX
+    }
+
+    fn post_size(&mut self, _now: Instant, _to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        self.shared().sizes.push(transfer);
+        self.done.push(token);
+        Ok(())
+    }
+
+    fn hold(&mut self, _now: Instant, held: bool) {
+        self.shared().holds.push(held);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let moved = self.inner.progress(now, completed) | !self.done.is_empty();
+        completed.extend(self.done.drain(..).map(|token| Completion { token, result: Ok(0) }));
+        moved
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        Some(self)
+    }
+}
+
+impl TwoSided for Postal {
+    fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let from = self.me;
+        self.shared().inboxes[to.0 as usize].push_back((from, bytes.into()));
+        self.done.push(token);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let me = self.me.index();
+        self.shared().inboxes[me].pop_front()
+    }
+}
+
+fn layout() -> AddressLayout {
+    AddressLayout::new(RANKS, 4096).unwrap()
+}
+
+fn at(rank: u32) -> GlobalAddress {
+    layout().encode(Rank::new(rank), SegmentId::SYMMETRIC, 0).unwrap()
+}
+
+fn connect_all(end: &mut impl Transport) {
+    for rank in (0..RANKS).map(Rank::new) {
+        assert_eq!(end.connect(rank, &Address(rank.number().to_le_bytes().into())), Ok(Endpoint(rank.number())));
+    }
+}
+
+/// The first end of a network in layers, and the second without any.
+fn wrapped<T: Transport>(wrap: impl FnOnce(Postal) -> T) -> (T, Postal) {
+    let mut ends = Postal::network();
+    let mut end = wrap(ends.remove(0));
+    connect_all(&mut end);
+    (end, ends.remove(0))
+}
+
+fn put(bytes: u64) -> Transfer {
+    Transfer::Put { to: at(1), bytes }
+}
+
+fn send(end: &mut impl Transport, now: Instant, to: u32, bytes: &[u8], token: u64) -> Result<(), PostError> {
+    end.two_sided().expect("the network has messages").send(now, Endpoint(to), bytes, Token(token))
+}
+
+fn take(end: &mut impl Transport) -> Option<(Rank, Vec<u8>)> {
+    let taken = end.two_sided().expect("the network has messages").take();
+    taken.map(|(from, bytes)| (from, bytes.into()))
+}
+
+/// Goes from deadline to deadline, until there is none.
+fn completions(end: &mut impl Transport, now: &mut Instant) -> Vec<Completion> {
+    let mut completed = Vec::new();
+    for _ in 0..10_000 {
+        let moved = end.progress(*now, &mut completed);
+        match end.next_deadline() {
+            _ if moved => *now = *now + Duration::from_nanoseconds(1),
+            Some(deadline) => *now = deadline,
+            None => return completed,
+        }
+    }
+    panic!("never idle");
+}
+
+fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
+    let mut now = Instant::ZERO;
+    assert_eq!(end.data_bytes_max(), DATA_BYTES_MAX);
+    assert_eq!(end.post_size(now, Endpoint(1), put(100), Token(7)), Ok(()));
+    send(end, now, 1, b"there", 8).unwrap();
+    let mut tokens: Vec<_> = completions(end, &mut now).iter().map(|completion| completion.token.0).collect();
+    tokens.sort_unstable();
+    assert_eq!(tokens, [7, 8]);
+    assert_eq!(peer.shared().sizes, [put(100)]);
+    assert_eq!(take(peer), Some((Rank::new(0), b"there".to_vec())));
+    send(peer, now, 0, b"and back", 1).unwrap();
+    assert_eq!(take(end), Some((Rank::new(1), b"and back".to_vec())));
+    assert_eq!(take(end), None);
+    end.hold(now, true);
+    end.hold(now, false);
+    assert_eq!(peer.shared().holds, [true, false]);
+}
+
+/// Two networks as one; the first two ranks are near.
+fn split(far: Postal) -> Split<Postal, Postal, fn(Rank) -> bool> {
+    let near = Postal::network().remove(0);
+    Split::new(near, far, layout(), |rank| rank.number() < 2, |rank| Address(rank.number().to_le_bytes().into()))
+}
+
+#[test]
+fn every_layer_has_what_is_inside() {
+    let sink = (|_: &str| ()) as fn(&str);
+    let check = |(mut end, mut peer): (Box<dyn Transport>, Postal)| all_is_there(&mut end, &mut peer);
+    check(wrapped(|end| Box::new(Count::new(end)) as _));
+    check(wrapped(|end| Box::new(Trace::new(end, sink)) as _));
+    check(wrapped(|end| Box::new(Fault::new(end, layout(), Faults::default())) as _));
+    let faults = Faults { seed: 1, delay_per_mille: 1000, ..Faults::default() };
+    check(wrapped(|end| Box::new(Count::new(Trace::new(Fault::new(end, layout(), faults), sink))) as _));
+}
+
+#[test]
+fn no_layer_has_what_is_not_inside() {
+    let end = Loopback::network(layout(), 1).remove(0);
+    let mut end = Count::new(Trace::new(Fault::new(end, layout(), Faults::default()), |_: &str| ()));
+    assert!(end.two_sided().is_none());
+    assert_eq!(end.data_bytes_max(), u64::MAX);
+    assert_eq!(end.post_size(Instant::ZERO, Endpoint(0), put(1), Token(0)), Err(PostError::Sizes));
+}
+
+#[test]
+fn two_networks_send_by_the_far_one_and_move_sizes_by_either() {
+    let (mut end, mut peer) = wrapped(split);
+    let mut now = Instant::ZERO;
+    end.fence(Endpoint(1));
+    for (token, to) in [(1, 1), (2, 2)] {
+        end.post_size(now, Endpoint(to), Transfer::Get { from: at(to), bytes: 100 }, Token(token)).unwrap();
+        send(&mut end, now, to, &[to as u8], 10 + token).unwrap();
+    }
+    assert_eq!(end.near().shared().sizes, [Transfer::Get { from: at(1), bytes: 100 }]);
+    assert_eq!(end.far().shared().sizes, [Transfer::Get { from: at(2), bytes: 100 }]);
+    assert_eq!(take(&mut peer), Some((Rank::new(0), vec![1])), "of a near rank too");
+    let tokens: Vec<_> = completions(&mut end, &mut now).iter().map(|completion| completion.token.0).collect();
+    assert_eq!(tokens, [1, 11, 2, 12], "with the tokens of the poster");
+    assert_eq!(send(&mut end, now, 9, b"", 0), Err(PostError::Unknown(Endpoint(9))));
+    send(&mut peer, now, 0, b"back", 0).unwrap();
+    assert_eq!(take(&mut end), Some((Rank::new(1), b"back".to_vec())));
+    assert_eq!(end.data_bytes_max(), DATA_BYTES_MAX);
+}
+
+#[test]
+fn messages_and_sizes_are_counted() {
+    let (mut end, mut peer) =
+        wrapped(|end| Count::new(Fault::new(end, layout(), Faults { seed: 1, full_per_mille: 500, ..Faults::default() })));
+    let mut now = Instant::ZERO;
+    let accepted = (0..100).filter(|&token| send(&mut end, now, 1, b"", token).is_ok()).count() as u64;
+    let get = Transfer::Get { from: at(1), bytes: 100 };
+    let copy = Transfer::Copy { from: at(1), to: at(2), bytes: 100 };
+    for transfer in [put(100), get, copy] {
+        while end.post_size(now, Endpoint(1), transfer, Token(0)).is_err() {}
+    }
+    (0..2).for_each(|token| send(&mut peer, now, 0, b"", token).unwrap());
+    while take(&mut end).is_some() {}
+    completions(&mut end, &mut now);
+    let counters = end.counters();
+    let counts =
+        [Event::MessagePosted, Event::MessageTaken, Event::PutPosted, Event::GetPosted, Event::CopyPosted, Event::Completed];
+    assert_eq!(counts.map(|event| counters.lock().unwrap().of(event)), [accepted, 2, 1, 1, 1, accepted + 3]);
+    assert!(counters.lock().unwrap().of(Event::PostRefused) >= 100 - accepted && accepted < 100);
+}
+
+#[test]
+fn messages_and_sizes_are_told() {
+    let mut lines = Vec::new();
+    let mut ends = Postal::network();
+    let mut end = Trace::new(ends.remove(0), |line: &str| lines.push(line.to_owned()));
+    let copy = Transfer::Copy { from: GlobalAddress::from_bits(0x1000), to: GlobalAddress::from_bits(0x2000), bytes: 9 };
+    end.post_size(Instant::from_picoseconds(5), Endpoint(1), copy, Token(3)).unwrap();
+    send(&mut end, Instant::from_picoseconds(6), 1, b"four", 4).unwrap();
+    send(&mut ends[0], Instant::ZERO, 0, b"back", 1).unwrap();
+    take(&mut end).unwrap();
+    end.progress(Instant::from_picoseconds(7), &mut Vec::new());
+    let mut mute = Trace::new(Fault::new(ends.remove(0), layout(), Faults::default()), |line: &str| lines.push(line.to_owned()));
+    send(&mut mute, Instant::from_picoseconds(8), 9, b"four", 5).unwrap_err();
+    assert_eq!(
+        lines,
+        [
+            "5 post 3 to 1: size of copy 9 bytes from 0x1000 to 0x2000",
+            "6 post 4 to 1: message of 4 bytes",
+            "6 take message of 4 bytes from rank 1",
+            "7 complete 3: 0x0",
+            "7 complete 4: 0x0",
+            "8 refuse 5 to 9: message of 4 bytes: Endpoint(9) is not connected",
+        ]
+    );
+}
+
+#[test]
+fn messages_are_refused_and_overtaken_whatever_fences_say() {
+    let faults = Faults { seed: 3, full_per_mille: 250, delay_per_mille: 500, lose: None };
+    let (mut end, mut peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    let mut now = Instant::ZERO;
+    let mut sent = Vec::new();
+    for token in 0..40 {
+        if token == 20 {
+            end.fence(Endpoint(1));
+        }
+        if send(&mut end, now, 1, &[token as u8], token).is_ok() {
+            sent.push(token as u8);
+        }
+    }
+    assert!((20..38).contains(&sent.len()), "{sent:?}");
+    assert_eq!(completions(&mut end, &mut now).len(), sent.len());
+    let mut taken: Vec<_> = std::iter::from_fn(|| take(&mut peer)).map(|(_, bytes)| bytes[0]).collect();
+    assert!(taken.iter().position(|&token| token >= 20) < taken.iter().rposition(|&token| token < 20), "{taken:?}");
+    taken.sort_unstable();
+    assert_eq!(taken, sent, "each once");
+}
+
+#[test]
+fn sizes_are_overtaken_but_not_past_a_fence() {
+    let faults = Faults { seed: 3, delay_per_mille: 500, ..Faults::default() };
+    let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    let mut now = Instant::ZERO;
+    for bytes in 0..40 {
+        if bytes == 20 {
+            end.fence(Endpoint(1));
+            // Fences do not stop a message, and a message does not stop fences.
+            send(&mut end, now, 1, b"between", 100).unwrap();
+            end.fence(Endpoint(1));
+        }
+        end.post_size(now, Endpoint(1), put(bytes), Token(bytes)).unwrap();
+    }
+    assert_eq!(completions(&mut end, &mut now).len(), 41);
+    let order = peer.shared().sizes.clone();
+    let sizes: Vec<_> = order.iter().map(|transfer| matches!(transfer, Transfer::Put { bytes, .. } if *bytes < 20)).collect();
+    assert_eq!(sizes, [[true; 20], [false; 20]].concat());
+    assert_ne!(order, (0..40).map(put).collect::<Vec<_>>(), "in another order");
+}
+
+/// Half of what is posted is held back. Behind a fence that waits for that, all is held back that it orders.
+#[test]
+fn fences_and_messages_do_not_wait_for_each_other() {
+    let faults = Faults { seed: 3, delay_per_mille: 500, ..Faults::default() };
+    let now = Instant::ZERO;
+    let arrived = |peer: &Postal| {
+        let shared = peer.shared();
+        (shared.inboxes[1].len(), shared.sizes.len())
+    };
+    let post_sizes = |end: &mut Fault<Postal>| {
+        (0..20).for_each(|token| end.post_size(now, Endpoint(1), put(token), Token(token)).unwrap());
+    };
+    let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    post_sizes(&mut end);
+    end.fence(Endpoint(1));
+    let (_, sizes) = arrived(&peer);
+    post_sizes(&mut end);
+    (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
+    let (messages, still) = arrived(&peer);
+    assert!(sizes == still && (5..15).contains(&messages), "{sizes}, {still}, {messages}");
+
+    let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
+    end.fence(Endpoint(1));
+    post_sizes(&mut end);
+    let (_, sizes) = arrived(&peer);
+    assert!((5..15).contains(&sizes), "{sizes}");
+}
+
+#[test]
+fn a_lost_rank_gets_no_message_and_has_sent_none() {
+    let lost = Rank::new(1);
+    let faults = Faults { seed: 3, delay_per_mille: 500, lose: Some((lost, 4)), ..Faults::default() };
+    let (mut end, mut peer) = wrapped(|end| Fault::new(end, layout(), faults));
+    let mut now = Instant::ZERO;
+    send(&mut peer, now, 0, b"before", 0).unwrap();
+    assert_eq!(take(&mut end), Some((lost, b"before".to_vec())));
+    for token in 0..20 {
+        send(&mut end, now, 1 + token as u32 % 2, &[token as u8], token).unwrap();
+    }
+    end.post_size(now, Endpoint(1), put(100), Token(21)).unwrap();
+    let completed = completions(&mut end, &mut now);
+    assert_eq!(completed.len(), 21);
+    for Completion { token, result } in completed {
+        let failed = token.0 % 2 == 0 || token.0 == 21;
+        assert_eq!(result.err(), failed.then_some(Failure::PeerLost(lost)), "{token:?}");
+    }
+    send(&mut peer, now, 0, b"after", 0).unwrap();
+    assert_eq!(take(&mut end), None);
+}
