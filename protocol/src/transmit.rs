@@ -65,6 +65,11 @@ impl Endpoint {
         !(self.queue.is_empty() && self.waiting.is_empty() && self.events.is_empty())
     }
 
+    /// Whether a peer waits for its turn to be sent to; if not, at most acknowledgements may be sent.
+    pub fn has_queue(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Whether acknowledgements wait for a datagram to take them along.
     pub fn is_owing(&self) -> bool {
         !self.waiting.is_empty()

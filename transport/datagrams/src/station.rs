@@ -202,6 +202,11 @@ impl Station {
         self.endpoint.has_work()
     }
 
+    /// Whether a peer waits for its turn to be sent to; if not, at most acknowledgements may be sent.
+    pub fn has_queue(&self) -> bool {
+        self.endpoint.has_queue()
+    }
+
     /// Whether acknowledgements wait for a datagram to take them along.
     pub fn is_owing(&self) -> bool {
         self.endpoint.is_owing()

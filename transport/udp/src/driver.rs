@@ -156,7 +156,11 @@ impl Driver {
             return false;
         }
         self.find_out();
-        moved | self.flush(now, Load::Any { patient: patient && moved })
+        let patient = patient && moved;
+        if patient && !self.station.has_queue() && self.outgoing.is_empty() {
+            return true;
+        }
+        moved | self.flush(now, Load::Any { patient })
     }
 
     /// Takes in what has come; returns whether anything had.

@@ -7,7 +7,8 @@ use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transfe
 
 /// Counts operations and two-sided messages accepted by kind, posts refused with `Full`, completions, and messages taken in.
 ///
-/// A transfer of which only the size travels counts as one with bytes. /// Every completion is [`Event::Completed`]; one with a failure is [`Event::Failed`] as well. So what was accepted and is not yet
+/// A transfer of which only the size travels counts as one with bytes. Every completion is [`Event::Completed`]; one with a
+/// failure is [`Event::Failed`] as well. So what was accepted and is not yet
 /// completed is still under way. Costs one uncontended lock per post and per progress.
 pub struct Count<T> {
     inner: T,
