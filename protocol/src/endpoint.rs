@@ -11,7 +11,7 @@ use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
 use crate::peer::{Peer, question_pause};
 use crate::receiver::{ACKNOWLEDGE_WITHIN, Owed, Verdict};
 use crate::seal::{Key, Seal};
-use crate::sender::{Piece, Sent, Spare};
+use crate::sender::{Piece, Settled, Spare};
 use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
 
 /// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
@@ -522,38 +522,38 @@ impl Endpoint {
         loop {
             let peer = &mut self.peers[index as usize];
             let Some(active) = &mut peer.active else { return };
-            let Some(mut sent) = active.sender.settle(peer.refusals_received) else { return };
-            self.end_writes(&sent);
-            self.kept_bytes -= sent.draft.frames.len();
-            self.spare.give(std::mem::take(&mut sent.draft));
-            if let Some(Piece::Put { operation, .. }) = sent.piece {
-                self.end_piece(now, operation, &sent);
+            let Some(settled) = active.sender.settle(peer.refusals_received) else { return };
+            self.end_writes(&settled);
+            self.kept_bytes -= settled.draft.frames.len();
+            if let Some(Piece::Put { operation, .. }) = settled.piece {
+                self.end_piece(now, operation, &settled);
             }
+            self.spare.give(settled.draft);
         }
     }
 
-    fn end_writes(&mut self, sent: &Sent) {
-        if sent.refused.is_empty() {
-            let done = sent.draft.writes.iter().map(|&token| Event::Completed { token, result: Ok(0), local: None });
+    fn end_writes(&mut self, settled: &Settled) {
+        if settled.refused.is_empty() {
+            let done = settled.draft.writes.iter().map(|&token| Event::Completed { token, result: Ok(0), local: None });
             return self.events.extend(done);
         }
-        let mut addresses = wire::frames(&sent.draft.frames).filter_map(|frame| match frame {
+        let mut addresses = wire::frames(&settled.draft.frames).filter_map(|frame| match frame {
             Some(Frame::Write { to, .. }) => Some(to),
             _ => None,
         });
-        for (position, &token) in sent.draft.writes.iter().enumerate() {
+        for (position, &token) in settled.draft.writes.iter().enumerate() {
             let to = addresses.next().unwrap_or(GlobalAddress::NULL);
-            let refusal = sent.refused.iter().find(|(refused, _)| usize::from(*refused) == position);
+            let refusal = settled.refused.iter().find(|(refused, _)| usize::from(*refused) == position);
             let result = refusal.map_or(Ok(0), |(_, denied)| Err(denied.at(to)));
             self.events.push_back(Event::Completed { token, result, local: None });
         }
     }
 
     /// A piece of a put has arrived.
-    fn end_piece(&mut self, now: Instant, operation: u32, sent: &Sent) {
+    fn end_piece(&mut self, now: Instant, operation: u32, settled: &Settled) {
         let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return };
         put.out -= 1;
-        if let Some((_, denied)) = sent.refused.iter().find(|(index, _)| *index == u16::MAX) {
+        if let Some((_, denied)) = settled.refused.iter().find(|(index, _)| *index == u16::MAX) {
             put.failure = put.failure.or(Some(denied.at(put.to)));
         }
         self.end_put(now, operation);

@@ -129,6 +129,13 @@ impl Sent {
     }
 }
 
+/// What is left of a datagram that has arrived.
+pub(crate) struct Settled {
+    pub(crate) draft: Draft,
+    pub(crate) piece: Option<Piece>,
+    pub(crate) refused: Vec<(u16, Denied)>,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -449,13 +456,15 @@ impl Sender {
 
     /// Takes the next datagram that has arrived and whose writes are known to have taken effect or not. `refusals` is how many
     /// refusals have come from the peer.
-    pub(crate) fn settle(&mut self, refusals: u32) -> Option<Sent> {
+    pub(crate) fn settle(&mut self, refusals: u32) -> Option<Settled> {
         if self.arrived.is_empty() || refusals != self.refused {
             return None;
         }
         let sequence = self.arrived.pop()?;
         let sent = self.sent_mut(sequence)?;
-        let settled = std::mem::replace(sent, Sent { state: State::Settled, ..Sent::default() });
+        sent.state = State::Settled;
+        let (draft, refused) = (std::mem::take(&mut sent.draft), std::mem::take(&mut sent.refused));
+        let settled = Settled { draft, piece: sent.piece, refused };
         while self.in_flight.front().is_some_and(|sent| sent.state == State::Settled) {
             self.in_flight.pop_front();
             self.base += 1;
