@@ -11,7 +11,7 @@ use crate::buffer::{Buffer, Spare};
 use crate::chain::Terms;
 use crate::joint::Parts;
 use crate::task::{End, Move, Task};
-use crate::{Context, GlobalPtr, Result};
+use crate::{Context, Error, GlobalPtr, Result};
 
 /// Bytes that are fetched by one operation: a processor's own cache holds them until they are handed on.
 const PART_BYTES: usize = Spare::BYTES_MAX;
@@ -93,15 +93,21 @@ impl Context {
     fn get_in_parts(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let mut parts = into.chunks_mut(PART_BYTES).zip((0..).step_by(PART_BYTES));
         let mut under_way = VecDeque::with_capacity(PARTS_MAX);
+        let mut outcome = Ok(());
         loop {
-            while under_way.len() < PARTS_MAX
+            while outcome.is_ok()
+                && under_way.len() < PARTS_MAX
                 && let Some((part, offset)) = parts.next()
             {
                 let at = GlobalAddress::from_bits(from.bits().wrapping_add(offset));
                 under_way.push_back((self.fetch_part(at, part.len())?, part));
             }
-            let Some((fetched, part)) = under_way.pop_front() else { return Ok(()) };
-            fetched.hand_on(|buffer| buffer.read(part))?;
+            let Some((fetched, part)) = under_way.pop_front() else { return outcome };
+            match fetched.hand_on(|buffer| buffer.read(part)) {
+                // The others under way end too, and nobody else is to be told how.
+                Err(error @ Error::Failed(_)) => outcome = outcome.and(Err(error)),
+                other => other?,
+            }
         }
     }
 
@@ -115,7 +121,7 @@ impl Context {
     }
 }
 
-/// An operation that fills a buffer. One that is dropped is waited for, as long as the job is not at fault.
+/// An operation that fills a buffer, which goes with it if nobody waits for it.
 struct Fetched<'c> {
     context: &'c Context,
     id: u64,
@@ -138,7 +144,6 @@ impl Fetched<'_> {
 
 impl Drop for Fetched<'_> {
     fn drop(&mut self) {
-        let _told_already_or_of_another_part = self.context.wait_id(self.id);
         self.context.forget_word(self.id);
     }
 }
