@@ -40,6 +40,7 @@ impl Context {
     /// Reads values from `from` on until `into` is full.
     ///
     /// Cost: as [`get`](Self::get); other sources: one operation for each 256 KiB, four of them under way at once, and one more copy.
+    /// The context keeps what they are fetched into, up to 1 MiB, for the next.
     ///
     /// # Errors
     /// The address leads nowhere, its rank was lost, or the job is at fault; then `into` may be partly filled.
