@@ -73,6 +73,15 @@ fn a_put_after_a_put_to_the_same_rank_does_not_wait_for_it() {
 }
 
 #[test]
+fn a_get_of_several_operations_that_fail_fails_once() {
+    let job = Job::new();
+    job.script.lock().unwrap().denies = true;
+    let got = job.world.get_into(word(1), &mut vec![0; HEAP_BYTES as usize / 8]);
+    assert!(matches!(got, Err(Error::Failed(Failure::OutOfBounds(_)))));
+    assert_eq!(job.world.quiet(), Ok(()), "all have ended, and nobody else is told");
+}
+
+#[test]
 fn every_kind_of_operation_follows_every_kind() {
     let job = Job::new();
     let (world, to) = (&job.world, word(1));

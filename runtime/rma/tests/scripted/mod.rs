@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
@@ -34,6 +34,8 @@ pub(crate) struct Script {
     pub(crate) refusals: usize,
     /// Complete every operation at the next progress.
     pub(crate) completes: bool,
+    /// Let every operation fail, one with each progress.
+    pub(crate) denies: bool,
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
     /// Whether it was told of a sleep since it last made progress.
@@ -126,7 +128,10 @@ impl Transport for Scripted {
             return Err(PostError::Full);
         }
         script.posted.push(token);
-        if script.completes {
+        if script.denies {
+            let last = script.posted.len() - 1;
+            script.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
+        } else if script.completes {
             let last = script.posted.len() - 1;
             script.complete(last, Ok(0));
             script.posted.pop();
@@ -147,7 +152,8 @@ impl Transport for Scripted {
         let mut script = self.script();
         script.progressed += 1;
         script.sleeps = false;
-        completed.append(&mut script.completions);
+        let due = if script.denies { script.completions.len().min(1) } else { script.completions.len() };
+        completed.extend(script.completions.drain(..due));
         !completed.is_empty()
     }
 
