@@ -29,9 +29,6 @@ pub const LOST_RANKS_MAX: usize = 256;
 /// Segments of program-owned memory that a rank has registered at once.
 pub const REGISTERED_SEGMENTS_MAX: usize = 12;
 
-/// Symmetric allocations alive at once: one bit each in the word set by which ranks agree what all have dropped.
-pub const SYMMETRIC_ALLOCATIONS_MAX: usize = 1024;
-
 /// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
@@ -42,8 +39,9 @@ pub const OPERATION_PLACES: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 /// Places that a context begins with: enough for a collective operation.
 pub const OPERATION_PLACES_FIRST: usize = 4;
 
-/// Failed operations that a context remembers until their handle is asked; the oldest is forgotten first.
-pub const FAILURES_REMEMBERED_MAX: usize = 256;
+/// Groups of failed operations that a context remembers: those of 64 consecutive numbers that failed alike. Twice as many as operations in
+/// flight, so that whatever fails together is known together, though each fails in its own way; about 150 KB. The oldest are forgotten first.
+pub const FAILURE_GROUPS_MAX: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 
 /// Bytes that the operations of a context keep while they wait or are on their way; past it, issuing waits for progress, unless
 /// nothing else is in flight. Sixteen megabytes keep any network of today busy for longer than a round trip.
@@ -127,7 +125,6 @@ const _: () = {
     assert!(INBOX_SLOTS.is_power_of_two());
     assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
-    assert!(SYMMETRIC_ALLOCATIONS_MAX.is_multiple_of(64), "whole words of the agreement");
     assert!(UDP_PAYLOAD_BYTES_MAX <= UDP_OUTGOING_BYTES, "an empty batch has room for every datagram");
     assert!(UDP_LENT_BYTES_MAX / 8 * 9 + 2 * UDP_OUTGOING_BYTES <= UDP_LENT_BYTES, "whole pages of each message are lent");
     assert!(UDP_RUN_BYTES_MAX <= UDP_PAYLOAD_BYTES_MAX && UDP_RUN_BYTES_MAX <= u16::MAX as usize, "a run is a message");

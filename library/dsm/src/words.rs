@@ -329,16 +329,16 @@ impl Memory for Words<'_> {
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
-            let along = self.ask_guess(at.rank, &before)?;
+            let along = self.ask_guess(at.rank, &before);
             Ok((swapped, loaded, along))
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
         self.noting(issued.and_then(|(swapped, loaded, along)| {
-            // Waited for whatever becomes of the others: else `quiet` would tell of its failure.
-            let came = along.map(Handle::wait);
-            let found = (swapped.wait()?, loaded.wait()?);
-            if let (Some(guess), Some(came)) = (&mut *self.guess.borrow_mut(), came) {
-                came?;
+            // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
+            let came = along.and_then(|along| along.map(Handle::wait).transpose());
+            let (swapped, loaded) = (swapped.wait(), loaded.wait());
+            let found = (swapped?, loaded?);
+            if let (Some(guess), Some(())) = (&mut *self.guess.borrow_mut(), came?) {
                 guess.came = true;
             }
             Ok(found)

@@ -74,7 +74,7 @@ impl<'c> Ordered<'c> {
                 if !self.may_be_followed(after) {
                     self.context.progress();
                 }
-                self.context.engine().borrow().is_idle()
+                self.context.engine().borrow_mut().has_all_ended()?
             }
         };
         Ok(if ended { After::Nothing } else { after })

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::handle::Handle;
 use crate::order::After;
 use crate::port::{Port, Sharer};
+use crate::record::Audience;
 use crate::shared::Shared;
 use crate::survival::Losses;
 use crate::task::Task;
@@ -199,6 +200,9 @@ impl Context {
     }
 
     /// Operations that take effect after all that this context issued before.
+    ///
+    /// Such an operation has no effect if one before it fails while it waits. If one has failed already that nobody was told of, the call reports
+    /// it as [`quiet`](Self::quiet) does, also if it is one that brings a word.
     pub fn after_all(&self) -> Ordered<'_> {
         Ordered::new(self, Some(After::All))
     }
@@ -239,10 +243,12 @@ impl Context {
     /// Orders operations per target and rail: those issued before take effect there before those issued after. One by
     /// [all rails](Self::all_rails) is on each.
     ///
+    /// What fails at its target does not hold back what comes behind the fence: for that, order it [`after`](Self::after) the operation.
+    ///
     /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// An operation is known to have failed that nobody was told of, as by [`quiet`](Self::quiet); the job is at fault.
     #[inline]
     pub fn fence(&self) -> Result<()> {
         if self.busy.get() { self.fence_engine() } else { Ok(()) }
@@ -250,8 +256,15 @@ impl Context {
 
     /// Waits until every operation of this context has taken effect, and orders them before every later one, loads included.
     ///
+    /// **Each failure is reported once, unless its handle reports it.** A failed operation is untold until its handle says so or a call of
+    /// this context reports it: `quiet`, [`fence`](Self::fence), [`flush`](Self::flush), [`flush_all`](Self::flush_all), a barrier, or the
+    /// issue of an operation [`after_all`](Self::after_all). Such a call returns the untold failure of the operation that was issued first,
+    /// and all that are untold at that moment count as told by it: the next such call succeeds, if nothing fails in between. A
+    /// [`Fetch`](crate::Fetch) that is still there reports its own failure, to which these calls come only when it is dropped unasked. A
+    /// [`Handle`] reports the failure of its operation each time it is asked, whoever was told before.
+    ///
     /// # Errors
-    /// An operation whose handle nobody waited for has failed (the first is told), or the job is at fault.
+    /// An operation has failed that nobody was told of (the first is named), or the job is at fault.
     #[inline]
     pub fn quiet(&self) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
@@ -261,34 +274,39 @@ impl Context {
     /// Waits until every operation of this context that concerns `rank` has taken effect.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// An operation has failed that nobody was told of, whichever rank it concerned, as by [`quiet`](Self::quiet); the job is at fault.
     pub fn flush(&self, rank: Rank) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         if !self.busy.get() {
             return Ok(());
         }
-        self.block("flush", None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))
+        self.block("flush", None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))?;
+        self.tell_all()
     }
 
     /// As [`flush`](Self::flush), for all ranks. The words by which a barrier tells others are waited for too, which [`quiet`](Self::quiet)
     /// leaves to the next barrier.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// As [`flush`](Self::flush).
     pub fn flush_all(&self) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
-        if self.busy.get() { self.drain(None) } else { Ok(()) }
+        if !self.busy.get() {
+            return Ok(());
+        }
+        self.drain(None)?;
+        self.tell_all()
     }
 
     /// Waits for all of `handles`.
     ///
     /// # Errors
-    /// The first failure among them, after all have ended; the job is at fault.
+    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job is at fault.
     pub fn wait_all(&self, handles: &[Handle<'_>]) -> Result<()> {
         let mut failure = Ok(());
         for handle in handles {
             match self.own(handle)?.map_or(Ok(()), |id| self.wait_id(id)) {
-                Err(error @ Error::Failed(_)) => failure = failure.and(Err(error)),
+                Err(error @ (Error::Failed(_) | Error::Forgotten)) => failure = failure.and(Err(error)),
                 other => other?,
             }
         }
@@ -298,7 +316,7 @@ impl Context {
     /// Waits until one of `handles` has ended and returns its index; `None` if there are none.
     ///
     /// # Errors
-    /// The operation that ended failed; the job is at fault.
+    /// The operation that ended failed, or [`Error::Forgotten`]; the job is at fault.
     pub fn wait_any(&self, handles: &[Handle<'_>]) -> Result<Option<usize>> {
         if handles.is_empty() {
             return Ok(None);
@@ -369,11 +387,11 @@ impl Context {
     }
 
     /// Hands an operation to the engine, when there is room.
-    pub(crate) fn submit(&self, terms: Terms, task: Task, keep: bool) -> Result<u64> {
+    pub(crate) fn submit(&self, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let _inside = self.shared.inside();
         self.make_room(task.captured())?;
         self.busy.set(true);
-        self.engine.borrow_mut().submit(&self.shared, terms, task, keep)
+        self.engine.borrow_mut().submit(&self.shared, terms, task, audience)
     }
 
     /// Waits until the engine can take another operation that keeps so many bytes.
@@ -410,12 +428,16 @@ impl Context {
             self.forget_word(id);
             return Err(error);
         }
-        Ok(self.engine.borrow_mut().take(id).0)
+        let (word, _) = self.engine.borrow_mut().take(id).expect("a word is kept until somebody takes it");
+        Ok(word)
     }
 
     #[cold]
     pub(crate) fn forget_word(&self, id: u64) {
-        self.engine.borrow_mut().forget(id);
+        let mut engine = self.engine.borrow_mut();
+        engine.forget(id);
+        // `quiet` is to report a failure that nobody came for.
+        self.busy.set(self.busy.get() || engine.has_failures());
     }
 
     /// The number of an operation of this context, `None` if it was done at once.
@@ -430,16 +452,18 @@ impl Context {
     #[cold]
     fn fence_engine(&self) -> Result<()> {
         let _inside = self.shared.inside();
-        let mut engine = self.engine.borrow_mut();
-        if engine.is_idle() {
-            return Ok(());
+        let is_ordered = {
+            let mut engine = self.engine.borrow_mut();
+            let orders = !engine.is_idle() && engine.all_posted(&self.shared);
+            if orders {
+                engine.fence();
+            }
+            orders || engine.is_idle()
+        };
+        if !is_ordered {
+            self.drain(None)?;
         }
-        if engine.all_posted(&self.shared) {
-            engine.fence();
-            return Ok(());
-        }
-        drop(engine);
-        self.drain(None)
+        self.tell_all()
     }
 
     #[cold]
@@ -451,10 +475,15 @@ impl Context {
         } else {
             self.drain(None)?;
         }
+        self.tell_all()
+    }
+
+    /// Reports the first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    fn tell_all(&self) -> Result<()> {
         let mut engine = self.engine.borrow_mut();
-        let failure = engine.first_failure();
+        let told = engine.tell_all();
         self.busy.set(!engine.is_idle());
-        Ok(failure?)
+        told
     }
 
     /// Waits until everything has ended.
@@ -499,10 +528,12 @@ impl Drop for Back<'_> {
 }
 
 impl Drop for Context {
-    /// Waits for what is in flight, for a bounded time: an operation that was accepted takes effect though nobody waits for it.
+    /// Waits for what is in flight, for a bounded time: an operation that was accepted takes effect though nobody waits for it. A failure that
+    /// nobody was told of is left to [`World::finish`](crate::World::finish).
     fn drop(&mut self) {
         if self.busy.get() && !std::thread::panicking() {
-            let _late_or_at_fault = self.drain(Some(DROP_LIMIT));
+            let ended = self.drain(Some(DROP_LIMIT)).and_then(|()| self.tell_all());
+            ended.unwrap_or_else(|error| self.shared.leave_behind(error));
         }
         self.engine.get_mut().port().leave();
         self.shared.park.leave();

@@ -1,5 +1,6 @@
 //! What can go wrong, and how much is lost by it.
 
+use pelago_base::limits::FAILURE_GROUPS_MAX;
 use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
 use pelago_memory::PointerError;
 use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, Rail, RegisterError};
@@ -14,6 +15,13 @@ pub enum Error {
     /// The operation failed.
     #[error(transparent)]
     Failed(#[from] Failure),
+    /// How an operation ended is no longer known: so many that are newer have failed since. It may have failed itself.
+    #[error(
+        "how this operation ended is no longer known, as too many newer ones have failed since (up to {groups} groups of failures are \
+         remembered); if it failed and nobody was told, quiet reports it: ask a handle soon after its operation has ended",
+        groups = FAILURE_GROUPS_MAX
+    )]
+    Forgotten,
     /// The job is at fault, so that what was waited for may never come.
     #[error(transparent)]
     Fault(#[from] Fault),

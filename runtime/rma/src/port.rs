@@ -17,7 +17,7 @@ const CONTEXT_SHIFT: u32 = 48;
 /// Bytes of a page of memory, at least.
 const PAGE_BYTES: usize = 4096;
 
-/// Contexts that share a transport, ever: what the top bits of a token number.
+/// Contexts that share a transport at once: what the top bits of a token number.
 const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
 
 /// A context's way to the transport.
@@ -33,9 +33,23 @@ pub(crate) enum Port {
 /// A transport that several threads use, one at a time.
 pub(crate) struct Hub {
     transport: Box<dyn Transport>,
-    /// What completed for each context and was not fetched; `None` for those that have ended.
-    completed: Vec<Option<VecDeque<Completion>>>,
+    /// The contexts by their numbers.
+    contexts: Vec<Member>,
+    /// Numbers that no context has and no operation under way bears.
+    free: Vec<usize>,
     scratch: Vec<Completion>,
+}
+
+/// A context that shares a transport, or its number.
+enum Member {
+    /// It is there, and has so many operations with the transport.
+    Present {
+        under_way: usize,
+        /// What completed and was not fetched.
+        completed: VecDeque<Completion>,
+    },
+    /// It is gone. Its number is given to another when nothing is under way that bears it, so that nobody is handed what others completed.
+    Gone { under_way: usize },
 }
 
 /// Makes contexts for other threads of this rank. Cheap to clone and to send.
@@ -67,7 +81,10 @@ impl Port {
                 if let Piece::Bytes(Operation::Write { bytes, .. }) = piece {
                     touch(bytes);
                 }
-                post(lock(hub).transport.as_mut(), now, to, piece, Token((*context as u64) << CONTEXT_SHIFT | id))
+                let mut hub = lock(hub);
+                post(hub.transport.as_mut(), now, to, piece, token_of(*context, id))?;
+                hub.begin(*context);
+                Ok(())
             }
             Self::Empty => unreachable!("a port is empty only inside `share`"),
         }
@@ -75,10 +92,16 @@ impl Port {
 
     /// As `post`, for a two-sided message; `None` if the network has none.
     pub(crate) fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], Token(id): Token) -> Option<Result<(), PostError>> {
-        let context = if let Self::Shared { context, .. } = self { *context as u64 } else { 0 };
-        let token = Token(context << CONTEXT_SHIFT | id);
         touch(bytes);
-        self.with(|transport| transport.two_sided().map(|network| network.send(now, to, bytes, token)))
+        let Self::Shared { hub, context } = self else {
+            return self.with(|transport| transport.two_sided().map(|network| network.send(now, to, bytes, Token(id))));
+        };
+        let mut hub = lock(hub);
+        let sent = hub.transport.two_sided()?.send(now, to, bytes, token_of(*context, id));
+        if sent.is_ok() {
+            hub.begin(*context);
+        }
+        Some(sent)
     }
 
     /// Moves the transport and appends what completed for this context.
@@ -94,7 +117,9 @@ impl Port {
     pub(crate) fn share(&mut self) -> Arc<Mutex<Hub>> {
         match std::mem::replace(self, Self::Empty) {
             Self::Own(transport) => {
-                let hub = Hub { transport, completed: vec![Some(VecDeque::new())], scratch: Vec::new() };
+                // What this context has under way already is not known here: its number is never given to another.
+                let first = Member::Present { under_way: usize::MAX / 2, completed: VecDeque::new() };
+                let hub = Hub { transport, contexts: vec![first], free: Vec::new(), scratch: Vec::new() };
                 *self = Self::Shared { hub: Arc::new(Mutex::new(hub)), context: 0 };
             }
             port => *self = port,
@@ -106,7 +131,7 @@ impl Port {
     /// Gives up what still completes for this context.
     pub(crate) fn leave(&mut self) {
         if let Self::Shared { hub, context } = self {
-            lock(hub).completed[*context] = None;
+            lock(hub).leave(*context);
         }
     }
 }
@@ -116,14 +141,53 @@ impl Hub {
         let moved = self.transport.progress(now, &mut self.scratch);
         for Completion { token: Token(token), result } in self.scratch.drain(..) {
             let (owner, id) = ((token >> CONTEXT_SHIFT) as usize, token & ((1 << CONTEXT_SHIFT) - 1));
-            if let Some(Some(queue)) = self.completed.get_mut(owner) {
-                queue.push_back(Completion { token: Token(id), result });
+            match self.contexts.get_mut(owner) {
+                Some(Member::Present { under_way, completed }) => {
+                    *under_way -= 1;
+                    completed.push_back(Completion { token: Token(id), result });
+                }
+                Some(Member::Gone { under_way }) => {
+                    *under_way -= 1;
+                    if *under_way == 0 {
+                        self.free.push(owner);
+                    }
+                }
+                None => {}
             }
         }
-        if let Some(mine) = &mut self.completed[context] {
+        if let Member::Present { completed: mine, .. } = &mut self.contexts[context] {
             completed.extend(mine.drain(..));
         }
         moved
+    }
+
+    /// The number of a new context.
+    fn join(&mut self) -> Result<usize> {
+        let member = Member::Present { under_way: 0, completed: VecDeque::new() };
+        if let Some(context) = self.free.pop() {
+            self.contexts[context] = member;
+            return Ok(context);
+        }
+        if self.contexts.len() == CONTEXTS_MAX {
+            return Err(Error::TooMany { what: "contexts", limit: CONTEXTS_MAX });
+        }
+        self.contexts.push(member);
+        Ok(self.contexts.len() - 1)
+    }
+
+    /// The transport has accepted an operation of a context.
+    fn begin(&mut self, context: usize) {
+        let (Member::Present { under_way, .. } | Member::Gone { under_way }) = &mut self.contexts[context];
+        *under_way += 1;
+    }
+
+    /// A context is gone. What of it is under way completes for nobody.
+    fn leave(&mut self, context: usize) {
+        let (Member::Present { under_way, .. } | Member::Gone { under_way }) = self.contexts[context];
+        self.contexts[context] = Member::Gone { under_way };
+        if under_way == 0 {
+            self.free.push(context);
+        }
     }
 }
 
@@ -135,17 +199,16 @@ impl Sharer {
     /// A context for the calling thread.
     ///
     /// # Errors
-    /// Too many contexts have been made.
+    /// There are 65,536 contexts, or so many have been dropped while operations of theirs were under way, which have not ended.
     pub fn context(&self) -> Result<Context> {
-        let mut hub = lock(&self.hub);
-        let context = hub.completed.len();
-        if context == CONTEXTS_MAX {
-            return Err(Error::TooMany { what: "contexts", limit: CONTEXTS_MAX });
-        }
-        hub.completed.push(Some(VecDeque::new()));
-        drop(hub);
+        let context = lock(&self.hub).join()?;
         Ok(Context::new(self.shared.clone(), Port::Shared { hub: self.hub.clone(), context }))
     }
+}
+
+/// The token of an operation of a context.
+const fn token_of(context: usize, id: u64) -> Token {
+    Token((context as u64) << CONTEXT_SHIFT | id)
 }
 
 #[inline]

@@ -1,13 +1,8 @@
-//! What is kept of an operation until it ends, and of its outcome until somebody comes for it.
-
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+//! What is kept of an operation until it ends.
 
 use pelago_base::AddressLayout;
-use pelago_base::limits::FAILURES_REMEMBERED_MAX;
 use pelago_platform::Failure;
 
-use crate::buffer::Buffer;
 use crate::peers::{NOBODY, PeerNumber};
 use crate::task::Task;
 
@@ -18,18 +13,8 @@ pub(crate) struct Record {
     pub(crate) task: Option<Task>,
     /// The peer that it is posted to, and the one at the other end of a copy.
     pub(crate) peers: [PeerNumber; 2],
-    /// Whether something is waited for that has not ended, though the operation may have begun behind it.
-    pub(crate) waits: bool,
-    /// Whether it was handed to the transport, as far as there was room.
-    pub(crate) begun: bool,
-    /// Whether nothing but the loss of the peer that it is posted to can make it fail.
-    pub(crate) sure: bool,
-    /// Whether it is sure and all of it is with the transport, so that a fence orders it before what is posted next.
-    pub(crate) orderly: bool,
-    /// Whether somebody will come for the word or the buffer.
-    pub(crate) keep: bool,
-    /// Whether `quiet` does not wait for it.
-    pub(crate) signal: bool,
+    pub(crate) stage: Stage,
+    pub(crate) audience: Audience,
     /// Pieces that the transport has accepted and not completed.
     pub(crate) out: u32,
     /// Bytes that the transport has captured.
@@ -41,12 +26,75 @@ pub(crate) struct Record {
     pub(crate) failure: Option<Failure>,
 }
 
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It waits for what has not ended, and nothing of it is with the transport.
+    #[default]
+    Deferred,
+    /// It was posted behind what has not ended, as far as there was room: its own end is held back until that has.
+    Behind(Posting),
+    /// It waits for nothing, and was posted as far as there was room.
+    Begun(Posting),
+}
+
+/// Whether a fence of the transport orders an operation before what is posted next to its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posting {
+    /// No: a part may have to be posted yet, or it may fail while the peer is there.
+    Open,
+    /// Yes: all of it is with the transport, and nothing but the loss of the peer can make it fail.
+    Orderly,
+}
+
+/// Who learns how an operation ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Whoever asks its handle, or else the next `quiet`.
+    #[default]
+    Anyone,
+    /// Whoever comes for the word or the buffer, which are kept until then.
+    Keeper,
+    /// The members of the next meeting, which implies its end: `quiet` neither waits for it nor reports it.
+    Meeting,
+}
+
+impl Stage {
+    /// Whether something is waited for that has not ended.
+    #[inline]
+    pub(crate) const fn waits(self) -> bool {
+        matches!(self, Self::Deferred | Self::Behind(_))
+    }
+
+    #[inline]
+    pub(crate) const fn is_orderly(self) -> bool {
+        matches!(self, Self::Behind(Posting::Orderly) | Self::Begun(Posting::Orderly))
+    }
+
+    /// The same, when nothing is waited for any more.
+    pub(crate) const fn released(self) -> Self {
+        match self {
+            Self::Deferred => Self::Begun(Posting::Open),
+            Self::Behind(posting) | Self::Begun(posting) => Self::Begun(posting),
+        }
+    }
+
+    /// The same, when a fence orders it; `None` if one did, or nothing has been posted.
+    pub(crate) const fn ordered(self) -> Option<Self> {
+        match self {
+            Self::Behind(Posting::Open) => Some(Self::Behind(Posting::Orderly)),
+            Self::Begun(Posting::Open) => Some(Self::Begun(Posting::Orderly)),
+            Self::Deferred | Self::Behind(Posting::Orderly) | Self::Begun(Posting::Orderly) => None,
+        }
+    }
+}
+
 impl Record {
     /// A write of so many bytes that the transport has captured.
     #[inline]
-    pub(crate) fn written(peer: PeerNumber, sure: bool, bytes: usize) -> Self {
+    pub(crate) fn written(peer: PeerNumber, stage: Stage, bytes: usize) -> Self {
         let (peers, written) = ([peer, NOBODY], u32::try_from(bytes).unwrap_or(u32::MAX));
-        Self { peers, begun: true, sure, orderly: sure, out: 1, written, posted: 1, pieces: 1, ..Self::default() }
+        Self { peers, stage, out: 1, written, posted: 1, pieces: 1, ..Self::default() }
     }
 
     /// How many bytes are kept for it.
@@ -57,6 +105,11 @@ impl Record {
     /// Whether all that is left to post goes to one rank by one rail.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
         self.task.as_ref().is_none_or(|task| task.has_one_target(addresses))
+    }
+
+    /// Whether nothing but the loss of the peer that it is posted to can make it fail.
+    pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
+        self.peers[0] != NOBODY && self.failure.is_none() && self.task.as_ref().is_some_and(|task| task.is_sure(addresses))
     }
 
     /// Whether it goes by several rails.
@@ -72,98 +125,5 @@ impl Record {
     /// Whether nothing is left to post, and the transport has completed what was.
     pub(crate) fn is_done(&self) -> bool {
         self.out == 0 && self.is_posted()
-    }
-}
-
-/// What operations brought that have ended.
-#[derive(Default)]
-pub(crate) struct Outcomes {
-    /// Those that somebody will come for: the last, for which somebody often comes at once, and those before. These are never walked
-    /// through, so that their order does not matter.
-    last: Option<(u64, Outcome)>,
-    kept: HashMap<u64, Outcome, BuildHasherDefault<Spread>>,
-    failures: VecDeque<Failed>,
-}
-
-/// Spreads numbers that this rank gave out itself, one after another: nobody can choose them so that they meet.
-#[derive(Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// What an operation brought.
-pub(crate) struct Outcome {
-    pub(crate) word: u64,
-    pub(crate) buffer: Option<Buffer>,
-    pub(crate) failure: Option<Failure>,
-}
-
-/// An operation that failed.
-struct Failed {
-    id: u64,
-    failure: Failure,
-    /// Whether somebody knows.
-    told: bool,
-}
-
-impl Outcomes {
-    /// Keeps an outcome until `take`.
-    pub(crate) fn keep(&mut self, id: u64, outcome: Outcome) {
-        if let Some((id, outcome)) = self.last.replace((id, outcome)) {
-            self.kept.insert(id, outcome);
-        }
-    }
-
-    /// The outcome of an operation that was kept.
-    pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
-        match self.last.take_if(|(last, _)| *last == id) {
-            Some((_, outcome)) => Some(outcome),
-            None => self.kept.remove(&id),
-        }
-    }
-
-    /// Remembers how an operation failed that nobody will come for; the oldest failure is forgotten.
-    pub(crate) fn remember(&mut self, id: u64, failure: Failure) {
-        if self.failures.len() == FAILURES_REMEMBERED_MAX {
-            self.failures.pop_front();
-        }
-        self.failures.push_back(Failed { id, failure, told: false });
-    }
-
-    /// How an operation ended, which counts as told from now on.
-    pub(crate) fn tell(&mut self, id: u64) -> Result<(), Failure> {
-        let last = self.last.as_ref().filter(|(last, _)| *last == id).map(|(_, outcome)| outcome);
-        if let Some(outcome) = last.or_else(|| self.kept.get(&id)) {
-            return outcome.failure.map_or(Ok(()), Err);
-        }
-        self.failures.iter_mut().find(|failed| failed.id == id).map_or(Ok(()), |failed| {
-            failed.told = true;
-            Err(failed.failure)
-        })
-    }
-
-    /// Whether a failure has not been told.
-    pub(crate) fn has_news(&self) -> bool {
-        self.failures.iter().any(|failed| !failed.told)
-    }
-
-    /// The first failure that nobody was told; all count as told from now on.
-    pub(crate) fn first_failure(&mut self) -> Result<(), Failure> {
-        let first = self.failures.iter().find(|failed| !failed.told).map(|failed| failed.failure);
-        self.failures.iter_mut().for_each(|failed| failed.told = true);
-        first.map_or(Ok(()), Err)
     }
 }

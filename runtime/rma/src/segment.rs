@@ -230,7 +230,10 @@ impl Context {
     pub fn alloc_individual<T: Pod>(&self, count: usize) -> Result<Individual<'_, T>> {
         let heap_bytes = self.reach.addresses().segment_bytes();
         let bytes = bytes_of::<T>(count, heap_bytes)?;
-        let allocated = self.shared().with_individual(|heap| heap.allocate(bytes, align_of_object(bytes)));
+        let allocated = self.shared().with_individual(|heap| {
+            // Whole lines, as what is left of one serves nobody.
+            heap.allocate(bytes.max(1).checked_next_multiple_of(ALIGN_BYTES)?, align_of_object(bytes))
+        });
         let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes })?;
         Ok(Individual { context: self, offset, length: count, first: core::marker::PhantomData })
     }

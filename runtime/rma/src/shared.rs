@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
     data_bytes_max: u64,
     asked_for_data: AtomicBool,
+    /// The first failure that a context left behind when it was dropped.
+    left_behind: Mutex<Option<Error>>,
 }
 
 impl Shared {
@@ -48,7 +50,18 @@ impl Shared {
             survives: AtomicBool::new(false),
             data_bytes_max,
             asked_for_data: AtomicBool::new(false),
+            left_behind: Mutex::new(None),
         }
+    }
+
+    /// A context is dropped that knows of a failure which nobody was told of.
+    pub(crate) fn leave_behind(&self, error: Error) {
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Reports the first failure that was left behind.
+    pub(crate) fn tell_left_behind(&self) -> Result<()> {
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
     /// Whether loads and stores reach the heaps of all ranks.

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
 use pelago_base::{Rank, SegmentId, Team};
-use pelago_memory::{Heap, Pod};
+use pelago_memory::Pod;
 use pelago_platform::Parts;
 
 use crate::group::{Group, Meeting, scratch_bytes};
 use crate::port::Port;
-use crate::segment::{ALIGN_BYTES, Symmetric, align_of_object, bytes_of, register_heaps};
+use crate::segment::{Symmetric, bytes_of, register_heaps};
 use crate::shared::Shared;
+use crate::symmetric::SymmetricHeap;
 use crate::{BarrierAlgorithm, Context, Error, Result};
 
 /// The key under which rank 0 publishes how all ranks meet.
@@ -30,23 +30,6 @@ pub struct World {
     meeting: Meeting,
     /// Made with the first allocation; until then only the scratch memory is in use.
     symmetric: RefCell<Option<Box<SymmetricHeap>>>,
-}
-
-/// Which symmetric memory is in use; the same on every rank, but for what this one alone has dropped.
-struct SymmetricHeap {
-    heap: Heap,
-    slots: Vec<Option<u64>>,
-    dropped: [u64; SYMMETRIC_ALLOCATIONS_MAX / 64],
-}
-
-impl SymmetricHeap {
-    /// A heap in which nothing is in use but the scratch memory.
-    fn new(heap_bytes: u64, scratch_bytes: u64) -> Self {
-        let mut heap = Heap::new(heap_bytes);
-        let scratch = heap.allocate(scratch_bytes, ALIGN_BYTES);
-        debug_assert_eq!(scratch, Some(SCRATCH_OFFSET), "the first object begins where the heap does");
-        Self { heap, slots: Vec::new(), dropped: [0; SYMMETRIC_ALLOCATIONS_MAX / 64] }
-    }
 }
 
 impl World {
@@ -80,7 +63,8 @@ impl World {
     /// Ends this rank's part of the job in good order, when every rank does. Collective.
     ///
     /// # Errors
-    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    /// An operation has failed that nobody was told of, also one of a [shared](Context::share) context that was dropped since, or the job is
+    /// at fault.
     pub fn finish(self) -> Result<()> {
         self.leave()
     }
@@ -91,16 +75,20 @@ impl World {
     /// As [`finish`](Self::finish).
     pub fn leave(&self) -> Result<()> {
         let alone = !self.shared().survives() && self.shared().is_all_mapped();
+        let untold = match self.quiet() {
+            // Others are not to wait because of it: it is reported when all have come.
+            untold @ Err(Error::Failed(_)) => untold,
+            quiet => Ok(quiet?),
+        };
         if alone {
-            self.barrier()?;
+            self.meeting.barrier(&self.context)?;
         }
-        self.quiet()?;
         self.context.drain(None)?;
         if !alone {
             self.leave_together()?;
         }
         self.context.shared().bootstrap().finish();
-        Ok(())
+        untold.and(self.shared().tell_left_behind())
     }
 
     /// Answers others until all are done: whoever left early would leave them waiting for the last acknowledgement, or count as lost.
@@ -117,11 +105,11 @@ impl World {
 
     /// Allocates `count` zeroed values on every rank, at the same place of its memory. Collective; `count` is the same everywhere.
     ///
-    /// Cost: one allreduce, and a barrier if memory was given back since the last allocation. Pages are taken from the system when
-    /// they are first touched.
+    /// Cost: one allreduce of up to 144 bytes, and a barrier if memory was given back since the last allocation; with more than 1,024
+    /// allocations alive, then a second allreduce before it. Pages are taken from the system when they are first touched.
     ///
     /// # Errors
-    /// The heap is full, too many allocations are alive, ranks asked for different sizes (all ranks get the same error), or the job is
+    /// The heap is full, ranks asked for different sizes (all ranks get the same error), or the job is
     /// at fault.
     pub fn alloc<T: Pod>(&self, count: usize) -> Result<Symmetric<'_, T>> {
         let heap_bytes = self.context.reach.addresses().segment_bytes();
@@ -129,15 +117,8 @@ impl World {
         self.agree(asked)?;
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
-        let SymmetricHeap { heap, slots, .. } =
-            &mut **symmetric.get_or_insert_with(|| Box::new(SymmetricHeap::new(heap_bytes, scratch_bytes(self.size()))));
-        let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
-        if slot == SYMMETRIC_ALLOCATIONS_MAX {
-            return Err(Error::TooMany { what: "symmetric allocations", limit: SYMMETRIC_ALLOCATIONS_MAX });
-        }
-        let offset = heap.allocate(bytes, align_of_object(bytes)).ok_or(Error::NoMemory { bytes, heap_bytes })?;
-        slots.resize(slots.len().max(slot + 1), None);
-        slots[slot] = Some(offset);
+        let symmetric = symmetric.get_or_insert_with(|| Box::new(SymmetricHeap::new(heap_bytes, scratch_bytes(self.size()))));
+        let (slot, offset) = symmetric.allocate(bytes).ok_or(Error::NoMemory { bytes, heap_bytes })?;
         Ok(Symmetric::new(self, slot, offset, count))
     }
 
@@ -205,42 +186,32 @@ impl World {
     /// Notes that this rank has dropped an allocation.
     pub(crate) fn drop_symmetric(&self, slot: usize) {
         if let Some(symmetric) = &mut *self.symmetric.borrow_mut() {
-            symmetric.dropped[slot / 64] |= 1 << (slot % 64);
+            symmetric.drop_slot(slot);
         }
     }
 
     /// Makes sure that all ranks ask for the same, and frees what all have dropped.
     fn agree(&self, bytes: u64) -> Result<()> {
-        let mut words = [0; 2 + SYMMETRIC_ALLOCATIONS_MAX / 64];
-        words[0] = !bytes;
-        words[1] = bytes;
+        let combine = |words: &mut [u64]| self.allreduce(words, |one, other| one & other);
+        let mut words = vec![!bytes, bytes];
         if let Some(symmetric) = &*self.symmetric.borrow() {
-            words[2..].copy_from_slice(&symmetric.dropped);
+            words.extend(symmetric.summary());
         }
-        let mine = words;
-        self.allreduce(&mut words, |one, other| one & other)?;
-        if words[..2] != mine[..2] || words[0] != !words[1] {
+        combine(&mut words)?;
+        if words[..2] != [!bytes, bytes] {
             return Err(Error::Disagreement("the size of an allocation"));
         }
-        self.free_dropped(&words[2..])
-    }
-
-    fn free_dropped(&self, dropped: &[u64]) -> Result<()> {
-        if dropped.iter().all(|&word| word == 0) {
+        let runs = self.symmetric.borrow().as_ref().and_then(|symmetric| symmetric.runs(&words[2..]));
+        let Some(runs) = runs else { return Ok(()) };
+        let mut detail = self.symmetric.borrow().as_ref().map_or(Vec::new(), |symmetric| symmetric.detail(&runs));
+        combine(&mut detail)?;
+        let freed = self.symmetric.borrow_mut().as_mut().map_or(Vec::new(), |symmetric| symmetric.free(&runs, &detail));
+        if freed.is_empty() {
             return Ok(());
         }
-        let mut symmetric = self.symmetric.borrow_mut();
-        let Some(SymmetricHeap { heap, slots, dropped: mine }) = symmetric.as_deref_mut() else { return Ok(()) };
-        for (slot, entry) in slots.iter_mut().enumerate() {
-            if dropped[slot / 64] & 1 << (slot % 64) == 0 {
-                continue;
-            }
-            mine[slot / 64] &= !(1 << (slot % 64));
-            if let Some((offset, bytes)) = entry.take().and_then(|offset| Some((offset, heap.free(offset)?))) {
-                self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
-            }
+        for (offset, bytes) in freed {
+            self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
         }
-        drop(symmetric);
         // No rank may write to memory that another has still to clear.
         self.barrier()
     }

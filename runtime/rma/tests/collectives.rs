@@ -5,7 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Rank, Team};
-use pelago_rma::Error;
+use pelago_rma::{Error, Failure};
 use support::{HEAP_BYTES, Platform, on_every_platform, run};
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
@@ -115,10 +115,6 @@ fn an_impossible_allocation_fails_everywhere_and_harms_nothing() {
         assert!(matches!(world.alloc::<u8>(HEAP_BYTES as usize), Err(Error::NoMemory { .. })));
         let different = world.alloc::<u64>(1 + world.rank().index());
         assert!(matches!(different, Err(Error::Disagreement(_))));
-        let limit = pelago_base::limits::SYMMETRIC_ALLOCATIONS_MAX;
-        let all: Vec<_> = (0..limit).map(|_| world.alloc::<u8>(1).unwrap()).collect();
-        assert!(matches!(world.alloc::<u8>(1), Err(Error::TooMany { .. })));
-        drop(all);
         assert!(world.alloc::<u8>(1).is_ok());
         world.barrier().unwrap();
     });
@@ -134,4 +130,19 @@ fn a_wait_with_a_limit_ends() {
         word.local().store(0, 1);
         assert_eq!(world.wait_until_within(limit, word.local(), 0, |value| value == 1), Ok(1));
     });
+}
+
+#[test]
+fn a_rank_that_has_failed_leaves_with_the_others() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 3, |world| {
+            let registered = world.register(vec![0u64; 1]).unwrap();
+            if world.rank() == Rank::new(1) {
+                world.put(registered.ptr(0).add(1), &[1]).unwrap();
+            }
+            let left = world.leave();
+            let failed = matches!(left, Err(Error::Failed(Failure::OutOfBounds(_))));
+            assert_eq!((failed, left.is_ok()), (world.rank() == Rank::new(1), world.rank() != Rank::new(1)), "{left:?}");
+        });
+    }
 }

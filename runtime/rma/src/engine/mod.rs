@@ -17,9 +17,10 @@ use crate::buffer::Buffer;
 use crate::chain::Terms;
 use crate::joint::Joint;
 use crate::order::{After, Order, Released};
+use crate::outcomes::{Outcome, Outcomes};
 use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
 use crate::port::Port;
-use crate::record::{Outcome, Outcomes, Record};
+use crate::record::{Audience, Posting, Record, Stage};
 use crate::shared::Shared;
 use crate::task::{Piece, Span, Task};
 use crate::{Error, Result};
@@ -94,9 +95,9 @@ impl Engine {
         self.parks += 1;
     }
 
-    /// Whether a failure has not been told.
+    /// Whether there is a failure that nobody was told of and nobody will come for.
     pub(crate) fn has_failures(&self) -> bool {
-        self.outcomes.has_news()
+        self.outcomes.has_untold()
     }
 
     /// Whether an operation that keeps so many bytes may be submitted.
@@ -140,7 +141,7 @@ impl Engine {
     /// Makes an operation a signal, unless it has ended.
     pub(crate) fn make_signal(&mut self, id: u64) {
         if let Some(record) = self.record_mut(id) {
-            record.signal = true;
+            record.audience = Audience::Meeting;
             self.signals += 1;
         }
     }
@@ -155,7 +156,7 @@ impl Engine {
     pub(crate) fn is_orderly(&self, after: After) -> bool {
         match after {
             After::Nothing => true,
-            After::One(id) => self.record(id).is_some_and(|record| record.orderly),
+            After::One(id) => self.record(id).is_some_and(|record| record.stage.is_orderly()),
             After::All => self.is_all_orderly_at(self.peers.latest()),
         }
     }
@@ -167,15 +168,15 @@ impl Engine {
         }
     }
 
-    /// Takes over an operation. With `keep`, its word and buffer stay until `take` or `forget`.
-    pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, keep: bool) -> Result<u64> {
+    /// Takes over an operation. For a keeper, its word and buffer stay until `take` or `forget`.
+    pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let after = self.still(terms.after)?;
         let task = self.parted(shared, terms.rail, task);
-        let record = self.record_of(shared, task, keep, terms.rail)?;
+        let record = self.record_of(shared, task, audience, terms.rail)?;
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
         self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
-        self.store(id, Record { waits: !ready, ..record });
+        self.store(id, record);
         if ready {
             self.begin(shared, id);
         } else if follows {
@@ -227,8 +228,10 @@ impl Engine {
             return Ok(None);
         }
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
-        let sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
-        self.store(id, Record { waits: !ready, ..Record::written(peer, sure, bytes.len()) });
+        let is_sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
+        let posting = if is_sure { Posting::Orderly } else { Posting::Open };
+        let stage = if ready { Stage::Begun(posting) } else { Stage::Behind(posting) };
+        self.store(id, Record::written(peer, stage, bytes.len()));
         Ok(Some(id))
     }
 
@@ -244,7 +247,7 @@ impl Engine {
             None => return Err(Error::Invalid("this network has no two-sided messages by itself")),
         }
         let (id, _) = self.order.admit(After::Nothing).map_err(|_| Error::ForeignHandle)?;
-        self.store(id, Record::written(peer, false, bytes.len()));
+        self.store(id, Record::written(peer, Stage::Begun(Posting::Open), bytes.len()));
         Ok(Some(id))
     }
 
@@ -267,30 +270,36 @@ impl Engine {
         moved
     }
 
-    /// `Some` with how the operation ended; `None` if it has not.
+    /// `Some` with how the operation ended, which counts as told; `None` if it has not.
     #[inline]
-    pub(crate) fn poll(&mut self, id: u64) -> Option<Result<(), Failure>> {
+    pub(crate) fn poll(&mut self, id: u64) -> Option<Result<()>> {
         if self.order.is_live(id) { None } else { Some(self.outcomes.tell(id)) }
     }
 
-    /// The word and the buffer of an operation that has ended and was kept.
-    pub(crate) fn take(&mut self, id: u64) -> (u64, Option<Buffer>) {
-        let Some(Outcome { word, buffer, .. }) = self.outcomes.take(id) else { return (0, None) };
+    /// The word and the buffer of an operation that has ended and was kept; `None` if it was not, or is no longer.
+    pub(crate) fn take(&mut self, id: u64) -> Option<(u64, Option<Buffer>)> {
+        let Outcome { word, buffer, .. } = self.outcomes.take(id)?;
         self.captured -= buffer.as_ref().map_or(0, Buffer::bytes);
-        (word, buffer)
+        Some((word, buffer))
     }
 
-    /// Nobody will come for the word of an operation. A failure that it has ended with counts as told.
+    /// Nobody will come for the word of an operation. A failure that nobody was told of is left to `quiet`.
     pub(crate) fn forget(&mut self, id: u64) {
         match self.record_mut(id) {
-            Some(record) => record.keep = false,
+            Some(record) => record.audience = Audience::Anyone,
             None => drop(self.take(id)),
         }
     }
 
-    /// The first failure that nobody was told; all count as told from now on.
-    pub(crate) fn first_failure(&mut self) -> Result<(), Failure> {
-        self.outcomes.first_failure()
+    /// The first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    pub(crate) fn tell_all(&mut self) -> Result<()> {
+        self.outcomes.tell_all()
+    }
+
+    /// Whether everything has ended well, as far as nobody was told otherwise.
+    pub(crate) fn has_all_ended(&mut self) -> Result<bool> {
+        self.outcomes.tell_all_and_kept()?;
+        Ok(self.is_idle())
     }
 
     /// What is still to be waited for, as of now: it may have ended, and failed, while there was no room.
@@ -299,7 +308,7 @@ impl Engine {
         let ended = match after {
             After::Nothing => true,
             After::One(id) => self.poll(id).transpose()?.is_some(),
-            After::All => self.is_idle(),
+            After::All => self.has_all_ended()?,
         };
         Ok(if ended { After::Nothing } else { after })
     }
@@ -308,7 +317,7 @@ impl Engine {
     fn may_follow(&self, after: After, peer: PeerNumber) -> bool {
         match after {
             After::Nothing => false,
-            After::One(id) => self.record(id).is_some_and(|earlier| earlier.orderly && earlier.peers[0] == peer),
+            After::One(id) => self.record(id).is_some_and(|earlier| earlier.stage.is_orderly() && earlier.peers[0] == peer),
             After::All => self.is_all_orderly_at(self.peers.get(peer)),
         }
     }
@@ -340,27 +349,25 @@ impl Engine {
     #[inline(always)]
     fn conclude(&mut self, id: u64) {
         let record = &mut self.records[self.order.place_of(id)];
-        if record.waits {
+        if record.stage.waits() {
             return;
         }
-        let Record { peers: [at, other], orderly, keep, signal, word, failure, written, .. } = *record;
-        self.signals -= usize::from(signal);
-        // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
-        let failure = failure.filter(|_| !signal);
+        let Record { peers: [at, other], stage, audience, word, failure, written, .. } = *record;
         let buffer = record.task.take().and_then(Task::into_buffer);
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
-        peer.orderly -= u32::from(orderly);
+        peer.orderly -= u32::from(stage.is_orderly());
         self.peers.get_mut(other).live -= 1;
-        if keep {
-            self.outcomes.keep(id, Outcome { word, buffer, failure });
-        } else {
-            self.captured -= buffer.map_or(written as usize, |buffer| buffer.bytes());
-            if let Some(failure) = failure {
-                self.outcomes.remember(id, failure);
-            }
+        if audience == Audience::Keeper {
+            self.outcomes.keep(id, Outcome { word, buffer, failed: failure.map(Into::into) });
+            return self.order.end(id, failure, &mut self.released);
         }
-        self.order.end(id, failure, &mut self.released);
+        self.captured -= buffer.map_or(written as usize, |buffer| buffer.bytes());
+        let is_signal = audience == Audience::Meeting;
+        self.signals -= usize::from(is_signal);
+        self.outcomes.end(id, failure, is_signal);
+        // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
+        self.order.end(id, failure.filter(|_| !is_signal), &mut self.released);
     }
 
     /// Goes on with what waited for operations that have ended: begins it, or ends what was posted behind them and is done, or what a
@@ -374,19 +381,20 @@ impl Engine {
 
     fn release_one(&mut self, shared: &Shared, id: u64, doomed: Option<Failure>) {
         let Some(record) = self.record_mut(id) else { return };
-        record.waits = false;
+        let was_deferred = record.stage == Stage::Deferred;
+        record.stage = record.stage.released();
         record.failure = record.failure.or(doomed);
-        let (begun, is_done) = (record.begun, record.is_done());
-        self.deferred -= usize::from(!begun);
+        let is_done = record.is_done();
+        self.deferred -= usize::from(was_deferred);
         if is_done {
             self.conclude(id);
-        } else if !begun {
+        } else if was_deferred {
             self.begin(shared, id);
         }
     }
 
     /// The record of an operation that is still to begin.
-    fn record_of(&mut self, shared: &Shared, task: Task, keep: bool, rail: Option<Rail>) -> Result<Record> {
+    fn record_of(&mut self, shared: &Shared, task: Task, audience: Audience, rail: Option<Rail>) -> Result<Record> {
         let addresses = shared.reach.addresses();
         let mut peers = [NOBODY; 2];
         for ((number, rank), rail) in peers.iter_mut().zip(task.ranks(addresses)).zip([rail, None]) {
@@ -395,8 +403,8 @@ impl Engine {
                 *number = self.peers.number(way);
             }
         }
-        let (sure, pieces) = (peers[0] != NOBODY && task.is_sure(addresses), task.pieces());
-        Ok(Record { task: Some(task), peers, sure, keep, pieces, ..Record::default() })
+        let pieces = task.pieces();
+        Ok(Record { task: Some(task), peers, audience, pieces, ..Record::default() })
     }
 
     /// Keeps the record of an operation that was admitted.
@@ -406,7 +414,7 @@ impl Engine {
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
-        peer.orderly += u32::from(record.orderly);
+        peer.orderly += u32::from(record.stage.is_orderly());
         self.peers.get_mut(other).live += 1;
         self.records[self.order.place_of(id)] = record;
     }

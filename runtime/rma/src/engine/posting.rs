@@ -7,7 +7,7 @@ use super::Engine;
 use crate::joint::Joint;
 use crate::order::After;
 use crate::peers::{PeerNumber, Way};
-use crate::record::Record;
+use crate::record::{Posting, Record, Stage};
 use crate::shared::Shared;
 use crate::task::{Piece, Task};
 use crate::{Error, Result};
@@ -20,7 +20,7 @@ impl Engine {
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
         let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_parted());
         let Some(record) = self.record_mut(id) else { return };
-        record.begun = true;
+        record.stage = Stage::Begun(Posting::Open);
         if let Some(task) = &mut record.task {
             if is_free && let Some(word) = task.do_mapped(&shared.reach) {
                 (record.word, record.posted) = (word, record.pieces);
@@ -34,7 +34,7 @@ impl Engine {
     /// Begins an operation behind what it waits for: what is posted of it from now on is ordered.
     pub(super) fn follow(&mut self, id: u64) {
         let Some(record) = self.record_mut(id) else { return };
-        record.begun = true;
+        record.stage = Stage::Behind(Posting::Open);
         if let Some(task) = &mut record.task {
             task.lend();
         }
@@ -48,7 +48,9 @@ impl Engine {
     fn follow_late(&mut self, shared: &Shared, id: u64, earlier: u64) {
         let addresses = shared.reach.addresses();
         let may = |record: &Record| {
-            !record.begun && self.may_follow(After::One(earlier), record.peers[0]) && record.has_one_target(addresses)
+            record.stage == Stage::Deferred
+                && self.may_follow(After::One(earlier), record.peers[0])
+                && record.has_one_target(addresses)
         };
         if self.record(id).is_some_and(may) {
             self.deferred -= 1;
@@ -126,14 +128,13 @@ impl Engine {
 
     /// Nothing is left to post of an operation: it may be done, or what waits for it may follow.
     fn settle(&mut self, shared: &Shared, id: u64) {
+        let addresses = shared.reach.addresses();
         let Some(record) = self.record_mut(id) else { return };
         if record.is_done() {
             return self.conclude(id);
         }
-        if !record.sure || record.orderly || record.failure.is_some() {
-            return;
-        }
-        record.orderly = true;
+        let Some(ordered) = record.stage.ordered().filter(|_| record.is_sure(addresses)) else { return };
+        record.stage = ordered;
         let peer = record.peers[0];
         self.peers.get_mut(peer).orderly += 1;
         let mut waiter = self.order.first_waiter(id);

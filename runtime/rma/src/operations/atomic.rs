@@ -5,6 +5,7 @@ use pelago_memory::Word;
 
 use crate::chain::{Ordered, Terms};
 use crate::handle::{Fetch, Handle};
+use crate::record::Audience;
 use crate::task::Task;
 use crate::{Context, GlobalPtr, Result};
 
@@ -104,12 +105,12 @@ impl Context {
 
     #[cold]
     fn fetch_after<T: Word>(&self, terms: Terms, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Fetch<'_, T>> {
-        Ok(Fetch::pending(self, self.submit(terms, task(at, operator, operand), true)?))
+        Ok(Fetch::pending(self, self.submit(terms, task(at, operator, operand), Audience::Keeper)?))
     }
 
     #[cold]
     fn apply_after<T: Word>(&self, terms: Terms, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
-        Ok(Handle::pending(self, self.submit(terms, task(at, operator, operand), false)?))
+        Ok(Handle::pending(self, self.submit(terms, task(at, operator, operand), Audience::Anyone)?))
     }
 }
 

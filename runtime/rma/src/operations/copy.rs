@@ -7,6 +7,7 @@ use super::joined;
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
 use crate::joint::Parts;
+use crate::record::Audience;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -61,10 +62,10 @@ impl Context {
         let bytes = moving.from_shape.bytes()?;
         moving.by_size = self.shared().goes_by_size(source, bytes)? || self.shared().goes_by_size(target, bytes)?;
         if let Some(task) = self.own_put(&mut moving) {
-            return Ok(Handle::pending(self, self.submit(terms, task, false)?));
+            return Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?));
         }
         self.own_get(&mut moving);
-        Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
+        Ok(Handle::pending(self, self.submit(terms, moving.into(), Audience::Anyone)?))
     }
 }
 

@@ -10,6 +10,7 @@ use super::{joined, shape_in_slice};
 use crate::buffer::{Buffer, Spare};
 use crate::chain::Terms;
 use crate::joint::Parts;
+use crate::record::Audience;
 use crate::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
@@ -118,7 +119,7 @@ impl Context {
     }
 
     fn fetched(&self, task: Task) -> Result<Fetched<'_>> {
-        Ok(Fetched { context: self, id: self.submit(Terms::FREE, task, true)? })
+        Ok(Fetched { context: self, id: self.submit(Terms::FREE, task, Audience::Keeper)? })
     }
 }
 
@@ -132,8 +133,8 @@ impl Fetched<'_> {
     /// Waits, and hands the bytes on, unless only their number has travelled.
     fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
         self.context.wait_id(self.id)?;
-        let (_, buffer) = self.context.engine().borrow_mut().take(self.id);
-        let mut buffer = buffer.expect("the operation was kept");
+        let taken = self.context.engine().borrow_mut().take(self.id);
+        let mut buffer = taken.and_then(|(_, buffer)| buffer).expect("the operation was kept");
         if !buffer.is_hollow() {
             hand_on(buffer.cells());
             self.context.spare.borrow_mut().give(buffer);

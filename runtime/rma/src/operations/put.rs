@@ -9,6 +9,7 @@ use crate::buffer::Buffer;
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
 use crate::joint::Parts;
+use crate::record::Audience;
 use crate::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
@@ -74,7 +75,7 @@ impl Context {
     fn put_captured(&self, terms: Terms, to: GlobalAddress, bytes: &[u8], by_size: bool) -> Result<Handle<'_>> {
         let buffer = if by_size { Buffer::hollow(bytes.len()) } else { Buffer::copy_of(bytes) };
         let task = Task::contiguous(End::Buffer(buffer), End::Global(to), bytes.len() as u64);
-        Ok(Handle::pending(self, self.submit(terms, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?))
     }
 
     fn put_strided_after<T: Pod>(
@@ -108,7 +109,7 @@ impl Context {
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
         let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, parts: Parts::Whole };
-        Ok(Handle::pending(self, self.submit(terms, moving.into(), false)?))
+        Ok(Handle::pending(self, self.submit(terms, moving.into(), Audience::Anyone)?))
     }
 
     /// Wakes the owner of an address of this host, if it sleeps.

@@ -12,6 +12,7 @@ use pelago_memory::{Cells, Word};
 use crate::chain::{Ordered, Terms};
 use crate::handle::Handle;
 use crate::joint::Parts;
+use crate::record::Audience;
 use crate::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
@@ -76,7 +77,7 @@ impl Context {
         }
         let by_size = self.shared().goes_by_size(to, bytes)?;
         let task = if by_size { moving(End::Own(from), End::Global(to), bytes, true) } else { Task::Put { from, to } };
-        Ok(Handle::pending(self, self.submit(terms, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?))
     }
 
     fn get_cells(&self, terms: Terms, from: GlobalAddress, into: Cells<'static>) -> Result<Handle<'_>> {
@@ -89,7 +90,7 @@ impl Context {
         }
         let by_size = self.shared().goes_by_size(from, bytes)?;
         let task = moving(End::Global(from), End::Own(into), bytes, by_size);
-        Ok(Handle::pending(self, self.submit(terms, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?))
     }
 
     fn fetch_cells<T: Word>(
@@ -108,7 +109,7 @@ impl Context {
         if terms == Terms::FREE && task.do_mapped(&self.reach).is_some() {
             return Ok(Handle::done());
         }
-        Ok(Handle::pending(self, self.submit(terms, task, false)?))
+        Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?))
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) enum Call {
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) calls: Vec<Call>,
-    /// The tokens of accepted operations.
-    posted: Vec<Token>,
+    /// The tokens of accepted operations, and the addresses that they were posted for.
+    posted: Vec<(Token, GlobalAddress)>,
     /// Answer `Full` so many times.
     pub(crate) refusals: usize,
     /// Complete every operation at the next progress.
@@ -45,7 +45,19 @@ pub(crate) struct Script {
 impl Script {
     /// Completes the `index`-th operation of all that were accepted.
     pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
-        self.completions.push(Completion { token: self.posted[index], result });
+        self.completions.push(Completion { token: self.posted[index].0, result });
+    }
+
+    /// The addresses of all operations that were accepted: of the target, or of the source of a get or a copy.
+    #[allow(dead_code)]
+    pub(crate) fn posted(&self) -> impl ExactSizeIterator<Item = GlobalAddress> {
+        self.posted.iter().map(|&(_, at)| at)
+    }
+
+    /// Their tokens.
+    #[allow(dead_code)]
+    pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
+        self.posted.iter().map(|&(token, _)| token)
     }
 }
 
@@ -121,13 +133,18 @@ impl Transport for Scripted {
         true
     }
 
-    fn post(&mut self, _now: Instant, to: Endpoint, _operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         let mut script = self.script();
         if let Some(left) = script.refusals.checked_sub(1) {
             script.refusals = left;
             return Err(PostError::Full);
         }
-        script.posted.push(token);
+        let (Operation::Write { to: at, .. }
+        | Operation::Put { to: at, .. }
+        | Operation::Get { from: at, .. }
+        | Operation::Copy { from: at, .. }
+        | Operation::Atomic { at, .. }) = operation;
+        script.posted.push((token, at));
         if script.denies {
             let last = script.posted.len() - 1;
             script.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));

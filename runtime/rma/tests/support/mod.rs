@@ -57,7 +57,12 @@ pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
 
 /// As `run`; each rank also sees what passes through its transport.
 pub(crate) fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed) + Sync) {
-    let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
+    run_with_heaps(platform, size, HEAP_BYTES, body);
+}
+
+/// As `run_counted`, with heaps of so many bytes.
+pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl Fn(&World, &Passed) + Sync) {
+    let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);
         let layout = ReachLayout { addresses, first, count, controls: CONTROLS, control_bytes: CONTROL_BYTES, heaps };

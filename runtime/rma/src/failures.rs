@@ -1,0 +1,354 @@
+//! Which operations failed, how, and whether somebody knows: exact for the latest, in bounded memory, and never a success for one that failed.
+//!
+//! - **Exact.** Failed operations are kept in groups of equal failure among 64 consecutive numbers, so that many failures of one peer take a
+//!   bit each. An operation that is not there has succeeded, if its number is at least `known_from`.
+//! - **Bounded.** When there is no room for another group, those of the lowest numbers are forgotten and `known_from` moves past them. How an
+//!   operation below it ended is unknown from then on, which is an error of its own.
+//! - **Late.** An operation that ends below `known_from` is kept in a list of the last of that kind, as many as may be in flight: whoever waits for
+//!   an operation that has not ended learns how it ends.
+//! - **Once.** A failure is untold until its handle or [`Failures::tell_all`] reports it. One that is forgotten before that is still reported by
+//!   the latter.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::limits::{FAILURE_GROUPS_MAX, OPERATIONS_IN_FLIGHT_MAX};
+use pelago_platform::Failure;
+
+use crate::{Error, Result};
+
+/// Numbers of a group: bits of a word.
+const GROUP: u64 = u64::BITS as u64;
+
+/// The operations that failed.
+pub(crate) struct Failures {
+    /// Each at the number of the first of its operations that was added; several for the same numbers if their failures differ.
+    groups: BTreeMap<u64, Group>,
+    known_from: u64,
+    /// Operations that ended below `known_from`, in the order of their ends.
+    late: VecDeque<Late>,
+    /// Failures in the groups and the list that nobody was told of, and a number that is not above that of any of them.
+    untold: usize,
+    untold_from: u64,
+    /// The first of those that were forgotten before anybody was told.
+    forgotten: Option<(u64, Failure)>,
+}
+
+/// Operations of equal failure whose numbers differ in the last six bits only: a bit each.
+struct Group {
+    failure: Failure,
+    failed: u64,
+    told: u64,
+}
+
+/// An operation that ended when what is known began after it.
+struct Late {
+    id: u64,
+    failure: Option<Failure>,
+    told: bool,
+}
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self { groups: BTreeMap::new(), known_from: 0, late: VecDeque::new(), untold: 0, untold_from: u64::MAX, forgotten: None }
+    }
+}
+
+impl Failures {
+    /// Whether there is a failure that nobody was told of.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        self.untold > 0 || self.forgotten.is_some()
+    }
+
+    /// An operation has ended well. Cost: a comparison.
+    #[inline]
+    pub(crate) fn add_success(&mut self, id: u64) {
+        if id < self.known_from {
+            self.add_late(Late { id, failure: None, told: true });
+        }
+    }
+
+    /// An operation has failed, of which somebody was `told` already or not. Cost: logarithmic in the number of groups.
+    #[cold]
+    pub(crate) fn add(&mut self, id: u64, failure: Failure, told: bool) {
+        if !told {
+            self.untold += 1;
+            self.untold_from = self.untold_from.min(id);
+        }
+        if self.groups.len() == FAILURE_GROUPS_MAX && self.group_of(id, failure).is_none() {
+            self.forget_lowest();
+        }
+        if id < self.known_from {
+            return self.add_late(Late { id, failure: Some(failure), told });
+        }
+        let (bit, told) = (bit_of(id), u64::from(told));
+        match self.group_of(id, failure) {
+            Some(group) => {
+                group.failed |= bit;
+                group.told |= bit * told;
+            }
+            None => drop(self.groups.insert(id, Group { failure, failed: bit, told: bit * told })),
+        }
+    }
+
+    /// How an operation ended, which counts as told from now on. It has ended, and its outcome is not kept elsewhere.
+    #[inline]
+    pub(crate) fn tell(&mut self, id: u64) -> Result<()> {
+        if id >= self.known_from && self.groups.is_empty() { Ok(()) } else { self.look_up(id) }
+    }
+
+    /// The untold failure of the lowest number; all count as told from now on. Cost: linear in the groups from that on.
+    pub(crate) fn tell_all(&mut self) -> Option<Failure> {
+        if !self.has_untold() {
+            return None;
+        }
+        let mut first = self.forgotten.take();
+        for (&key, group) in self.groups.range_mut(base_of(self.untold_from)..) {
+            note_first(&mut first, base_of(key), group);
+            group.told = group.failed;
+        }
+        for late in self.late.iter_mut().filter(|late| !late.told) {
+            late.told = true;
+            first = lower(first, late.failure.map(|failure| (late.id, failure)));
+        }
+        (self.untold, self.untold_from) = (0, u64::MAX);
+        first.map(|(_, failure)| failure)
+    }
+
+    #[cold]
+    fn look_up(&mut self, id: u64) -> Result<()> {
+        let bit = bit_of(id);
+        let (failure, is_new) = if id < self.known_from {
+            let late = self.late.iter_mut().rfind(|late| late.id == id).ok_or(Error::Forgotten)?;
+            (late.failure, !std::mem::replace(&mut late.told, true))
+        } else {
+            match self.groups_near(id).find(|group| group.failed & bit != 0) {
+                Some(group) => {
+                    let is_new = group.told & bit == 0;
+                    group.told |= bit;
+                    (Some(group.failure), is_new)
+                }
+                None => (None, false),
+            }
+        };
+        self.untold -= usize::from(is_new);
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    /// The groups that an operation of this number may belong to.
+    fn groups_near(&mut self, id: u64) -> impl Iterator<Item = &mut Group> {
+        self.groups.range_mut(base_of(id)..=base_of(id) + (GROUP - 1)).map(|(_, group)| group)
+    }
+
+    fn group_of(&mut self, id: u64, failure: Failure) -> Option<&mut Group> {
+        self.groups_near(id).find(|group| group.failure == failure)
+    }
+
+    /// Forgets the groups of the lowest numbers.
+    fn forget_lowest(&mut self) {
+        let Some((&lowest, _)) = self.groups.first_key_value() else { return };
+        let base = base_of(lowest);
+        self.known_from = base + GROUP;
+        while let Some(entry) = self.groups.first_entry().filter(|entry| *entry.key() < base + GROUP) {
+            let group = entry.remove();
+            self.untold -= (group.failed & !group.told).count_ones() as usize;
+            note_first(&mut self.forgotten, base, &group);
+        }
+    }
+
+    #[cold]
+    fn add_late(&mut self, late: Late) {
+        if self.late.len() == OPERATIONS_IN_FLIGHT_MAX
+            && let Some(Late { id, failure, told: false }) = self.late.pop_front()
+        {
+            self.untold -= 1;
+            self.forgotten = lower(self.forgotten, failure.map(|failure| (id, failure)));
+        }
+        self.late.push_back(late);
+    }
+}
+
+/// The first number of those that share groups with this.
+const fn base_of(id: u64) -> u64 {
+    id & !(GROUP - 1)
+}
+
+const fn bit_of(id: u64) -> u64 {
+    1 << (id % GROUP)
+}
+
+/// Takes the first untold operation of a group, if its number is lower than that of `first`.
+fn note_first(first: &mut Option<(u64, Failure)>, base: u64, group: &Group) {
+    let untold = group.failed & !group.told;
+    if untold != 0 {
+        *first = lower(*first, Some((base + u64::from(untold.trailing_zeros()), group.failure)));
+    }
+}
+
+/// That of the lower number.
+fn lower(one: Option<(u64, Failure)>, other: Option<(u64, Failure)>) -> Option<(u64, Failure)> {
+    [one, other].into_iter().flatten().min_by_key(|&(id, _)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::{GlobalAddress, Rank};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn lost(rank: u32) -> Failure {
+        Failure::PeerLost(Rank::new(rank))
+    }
+
+    /// A failure that no other operation shares.
+    fn own(id: u64) -> Failure {
+        Failure::OutOfBounds(GlobalAddress::from_bits(id))
+    }
+
+    fn told(failure: Failure) -> Result<()> {
+        Err(failure.into())
+    }
+
+    /// What is known of every operation that has ended, without bounds.
+    #[derive(Default)]
+    struct Oracle {
+        ended: BTreeMap<u64, Option<Failure>>,
+        untold: BTreeMap<u64, Failure>,
+        /// Numbers of those that failed, in the order of their ends.
+        failed: Vec<u64>,
+    }
+
+    impl Oracle {
+        fn end(&mut self, id: u64, failure: Option<Failure>) {
+            self.ended.insert(id, failure);
+            if let Some(failure) = failure {
+                self.untold.insert(id, failure);
+                self.failed.push(id);
+            }
+        }
+
+        /// Compares what was said of an operation, and notes that it was.
+        fn check(&mut self, id: u64, said: Result<()>) {
+            if said == Err(Error::Forgotten) {
+                let newer = self.failed.iter().filter(|&&failed| failed > id).count();
+                assert!(newer >= FAILURE_GROUPS_MAX - GROUP as usize, "{id} is forgotten after {newer} newer failures");
+                return;
+            }
+            assert_eq!(said, self.ended[&id].map_or(Ok(()), told), "operation {id}");
+            self.untold.remove(&id);
+        }
+
+        fn tell_all(&mut self) -> Option<Failure> {
+            std::mem::take(&mut self.untold).into_values().next()
+        }
+    }
+
+    /// Ends so many operations, of which a window is under way at once, in any order; asks of others now and then.
+    fn compare(operations: u64, seed: u64, fails: impl Fn(u64, &mut seeded::Random) -> Option<Failure>) {
+        let mut random = seeded::Random(seed);
+        let (mut failures, mut oracle) = (Failures::default(), Oracle::default());
+        let (mut live, mut next) = (Vec::new(), 1);
+        while next <= operations || !live.is_empty() {
+            if next <= operations && (live.is_empty() || live.len() < OPERATIONS_IN_FLIGHT_MAX && random.below(2) == 0) {
+                live.push(next);
+                next += 1;
+                continue;
+            }
+            // The first may stay for long.
+            let pick = if random.below(50) == 0 { 0 } else { live.len() - 1 - random.below(live.len().min(60) as u64) as usize };
+            let id = live.swap_remove(pick);
+            let failure = fails(id, &mut random);
+            match failure {
+                None => failures.add_success(id),
+                Some(failure) => failures.add(id, failure, false),
+            }
+            oracle.end(id, failure);
+            if random.below(2) == 0 {
+                let said = failures.tell(id);
+                assert_ne!(said, Err(Error::Forgotten), "{id} has ended just now");
+                oracle.check(id, said);
+            }
+            let other = 1 + random.below(next - 1);
+            if oracle.ended.contains_key(&other) {
+                oracle.check(other, failures.tell(other));
+            }
+            assert_eq!(failures.has_untold(), !oracle.untold.is_empty());
+            if random.below(300) == 0 {
+                assert_eq!(failures.tell_all(), oracle.tell_all());
+            }
+        }
+        assert_eq!(failures.tell_all(), oracle.tell_all());
+        assert_eq!((failures.tell_all(), failures.has_untold()), (None, false), "once");
+        assert!(failures.groups.len() <= FAILURE_GROUPS_MAX && failures.late.len() <= OPERATIONS_IN_FLIGHT_MAX);
+        for id in 1..=operations {
+            oracle.check(id, failures.tell(id));
+        }
+    }
+
+    mod seeded {
+        /// Numbers that a seed decides.
+        pub(super) struct Random(pub(super) u64);
+
+        impl Random {
+            pub(super) fn below(&mut self, bound: u64) -> u64 {
+                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (self.0 >> 33) % bound
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn what_is_said_agrees_with_an_oracle(seed: u64, kinds in 1..5_u64, often in 1..4_u64) {
+            compare(12_000, seed, |id, random| match random.below(often) {
+                0 => Some(if random.below(kinds) > 1 { own(id) } else { lost(random.below(kinds) as u32) }),
+                _ => None,
+            });
+        }
+    }
+
+    #[test]
+    fn many_equal_failures_are_all_known() {
+        const OPERATIONS: u64 = 100_000;
+        let mut failures = Failures::default();
+        // Every second one fails, so that none has a neighbour that fails.
+        (1..=OPERATIONS).for_each(|id| if id % 2 == 0 { failures.add(id, lost(1), false) } else { failures.add_success(id) });
+        for round in 0..2 {
+            let multiples = (1..=OPERATIONS).map(|index| index * 7919 % (OPERATIONS + 1));
+            multiples
+                .filter(|&id| id > 0)
+                .for_each(|id| assert_eq!(failures.tell(id), if id % 2 == 0 { told(lost(1)) } else { Ok(()) }, "{round}"));
+            assert!(!failures.has_untold());
+        }
+        assert_eq!(failures.tell_all(), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_untold_is_still_reported() {
+        let mut failures = Failures::default();
+        let last = 3 * FAILURE_GROUPS_MAX as u64;
+        (1..=last).for_each(|id| failures.add(id, own(id), false));
+        assert_eq!((failures.tell(1), failures.tell(last)), (Err(Error::Forgotten), told(own(last))));
+        assert_eq!(failures.tell_all(), Some(own(1)), "the first, though it is forgotten");
+        assert_eq!(failures.tell_all(), None);
+        assert_eq!(failures.tell(1), Err(Error::Forgotten), "never a success");
+    }
+
+    #[test]
+    fn what_ends_late_is_known_when_it_ends() {
+        let mut failures = Failures::default();
+        let last = 3 * FAILURE_GROUPS_MAX as u64;
+        let late = OPERATIONS_IN_FLIGHT_MAX as u64;
+        (late + 1..=last).for_each(|id| failures.add(id, lost(id as u32 % 1000), true));
+        (1..=late).for_each(|id| if id % 2 == 0 { failures.add(id, own(id), false) } else { failures.add_success(id) });
+        (1..=late).rev().for_each(|id| assert_eq!(failures.tell(id), if id % 2 == 0 { told(own(id)) } else { Ok(()) }));
+        assert!(!failures.has_untold());
+        failures.add(late + 1, own(0), false);
+        assert_eq!(failures.tell(1), Err(Error::Forgotten), "others came after it");
+        (0..2 * late).for_each(|_| failures.add_success(2));
+        assert_eq!(failures.tell_all(), Some(own(0)), "forgotten before anybody was told");
+    }
+}

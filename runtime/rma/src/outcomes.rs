@@ -1,0 +1,142 @@
+//! What operations brought that have ended, until somebody comes for it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use pelago_platform::Failure;
+
+use crate::Result;
+use crate::buffer::Buffer;
+use crate::failures::Failures;
+
+/// How operations ended, and what some of them brought.
+#[derive(Default)]
+pub(crate) struct Outcomes {
+    /// Those that somebody will come for: the last, for which somebody often comes at once, and those before. As many as the program keeps
+    /// handles of.
+    last: Option<(u64, Outcome)>,
+    kept: HashMap<u64, Outcome, BuildHasherDefault<Spread>>,
+    /// How many of these are failures that nobody was told of.
+    kept_untold: usize,
+    /// How those failed that nobody will come for.
+    failures: Failures,
+}
+
+/// Spreads numbers that this rank gave out itself, one after another: nobody can choose them so that they meet.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What an operation brought.
+pub(crate) struct Outcome {
+    pub(crate) word: u64,
+    pub(crate) buffer: Option<Buffer>,
+    pub(crate) failed: Option<Failed>,
+}
+
+/// How it failed.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed {
+    failure: Failure,
+    /// Whether somebody knows.
+    told: bool,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self { failure, told: false }
+    }
+}
+
+impl Outcomes {
+    /// An operation ended that nobody will come for; of a failure somebody was `told` or not.
+    #[inline]
+    pub(crate) fn end(&mut self, id: u64, failure: Option<Failure>, told: bool) {
+        match failure {
+            None => self.failures.add_success(id),
+            Some(failure) => self.failures.add(id, failure, told),
+        }
+    }
+
+    /// Keeps an outcome until `take`.
+    pub(crate) fn keep(&mut self, id: u64, outcome: Outcome) {
+        self.kept_untold += usize::from(outcome.failed.is_some());
+        if let Some((id, outcome)) = self.last.replace((id, outcome)) {
+            self.kept.insert(id, outcome);
+        }
+    }
+
+    /// The outcome of an operation that was kept. How it ended stays known to its handles; a failure that nobody was told of is from now on one
+    /// that nobody will come for.
+    pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
+        let outcome = match self.last.take_if(|(last, _)| *last == id) {
+            Some((_, outcome)) => outcome,
+            None => self.kept.remove(&id)?,
+        };
+        let Failed { failure, told } = match outcome.failed {
+            None => {
+                self.failures.add_success(id);
+                return Some(outcome);
+            }
+            Some(failed) => failed,
+        };
+        self.kept_untold -= usize::from(!told);
+        self.failures.add(id, failure, told);
+        Some(outcome)
+    }
+
+    /// How an operation ended, which counts as told from now on.
+    ///
+    /// # Errors
+    /// It failed, or that is not known any more.
+    #[inline]
+    pub(crate) fn tell(&mut self, id: u64) -> Result<()> {
+        let last = self.last.as_mut().filter(|(last, _)| *last == id).map(|(_, outcome)| outcome);
+        let Some(outcome) = last.or_else(|| self.kept.get_mut(&id)) else { return self.failures.tell(id) };
+        let Some(failed) = &mut outcome.failed else { return Ok(()) };
+        self.kept_untold -= usize::from(!std::mem::replace(&mut failed.told, true));
+        Err(failed.failure.into())
+    }
+
+    /// Whether there is a failure that nobody was told of and nobody will come for.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        self.failures.has_untold()
+    }
+
+    /// The first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    #[inline]
+    pub(crate) fn tell_all(&mut self) -> Result<()> {
+        self.failures.tell_all().map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    /// As `tell_all`, of those too that somebody will come for, who still learns of them.
+    pub(crate) fn tell_all_and_kept(&mut self) -> Result<()> {
+        let told = self.tell_all();
+        if self.kept_untold == 0 {
+            return told;
+        }
+        self.kept_untold = 0;
+        let last = self.last.as_mut().map(|(id, outcome)| (*id, outcome));
+        let kept = self.kept.iter_mut().map(|(&id, outcome)| (id, outcome)).chain(last);
+        let untold = kept.filter_map(|(id, outcome)| Some((id, outcome.failed.as_mut().filter(|failed| !failed.told)?)));
+        let first = untold
+            .map(|(id, failed)| (id, std::mem::replace(failed, Failed { told: true, ..*failed }).failure))
+            .min_by_key(|&(id, _)| id);
+        told.and(first.map_or(Ok(()), |(_, failure)| Err(failure.into())))
+    }
+}
