@@ -8,7 +8,7 @@ use pelago_base::{
 
 use crate::memory::{Local, Memory};
 use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
-use crate::peer::{Peer, question_pause};
+use crate::peer::{Peer, Standing, question_pause, unreachable_at};
 use crate::receiver::{ACKNOWLEDGE_WITHIN, Owed, Verdict};
 use crate::seal::{Key, Seal};
 use crate::sender::{Piece, Settled, Spare};
@@ -22,6 +22,10 @@ const UNDER_WAY_MAX: usize = 4096;
 
 /// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
 const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely
+/// overloaded runs every process before.
+pub const UNREACHABLE_AFTER_LIMITS: u64 = 6;
 
 /// Senders share the room of this rank with those that sent within this time.
 const SHARING: Duration = Duration::from_milliseconds(10);
@@ -39,7 +43,7 @@ pub struct Config {
     pub key: Key,
     /// Whether what travels is encrypted, besides being authenticated; the same on all ranks.
     pub encrypt: bool,
-    /// After how long without a sign of life a peer that owes one is lost.
+    /// After how long without a sign of life of a peer that owes one [`Event::Silent`] asks whether it is alive.
     pub failure_limit: Duration,
     /// How many bytes may be on their way to this rank.
     pub room_bytes: u64,
@@ -113,8 +117,24 @@ pub enum Event {
     },
     /// A rank was heard of, or is about to be written to, that nobody has connected to: how large datagrams may be is not known.
     Met(PeerIndex, Rank),
-    /// A peer has not answered for the failure limit.
+    /// A peer that owes a sign of life has given none for the failure limit: [`Endpoint::handle_liveness`] is to say what is known of it.
+    /// Until then, operations on it stay pending, and the question is asked again after each failure limit.
+    Silent(Rank),
+    /// A peer is lost: it was silent for the failure limit, and nobody knows that it is alive.
     Lost(Rank),
+    /// A peer is alive, and yet nothing has come of it for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
+    Unreachable(Rank),
+}
+
+/// What is known of a peer besides its silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Nothing: its silence is its loss.
+    Unknown,
+    /// Somebody who would know says that it is alive.
+    Alive,
+    /// It is gone.
+    Lost,
 }
 
 /// There is no room for another operation to this peer: fetch what has come, then try again.
@@ -244,9 +264,9 @@ impl Endpoint {
         if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
             return Err(Full);
         }
-        if self.peers[index as usize].lost {
+        if let Some(failure) = self.peers[index as usize].failure() {
             self.under_way += 1;
-            let (result, local) = (Err(Failure::PeerLost(self.peers[index as usize].rank)), request.local());
+            let (result, local) = (Err(failure), request.local());
             self.events.push_back(Event::Completed { token, result, local });
             return Ok(());
         }
@@ -347,7 +367,23 @@ impl Endpoint {
             Some(&index) => index,
             None => self.add(rank),
         };
-        self.give_up(now, index);
+        self.give_up(now, index, Standing::Lost);
+    }
+
+    /// What is known of `rank`, as [`Event::Silent`] has asked. A peer that is alive keeps its operations pending, until it is unreachable.
+    pub fn handle_liveness(&mut self, now: Instant, rank: Rank, liveness: Liveness) {
+        let Some(&index) = self.by_rank.get(&rank) else { return };
+        let Some(silent_since) = self.peers[index as usize].silent_since() else { return };
+        let is_unreachable = now >= unreachable_at(silent_since, self.config.failure_limit);
+        let (standing, event) = match liveness {
+            Liveness::Alive if is_unreachable => (Standing::Unreachable, Event::Unreachable(rank)),
+            Liveness::Alive => return,
+            // An answer that comes late says nothing of a peer that has been heard since.
+            Liveness::Unknown if now < silent_since + self.config.failure_limit => return,
+            Liveness::Unknown | Liveness::Lost => (Standing::Lost, Event::Lost(rank)),
+        };
+        self.events.push_back(event);
+        self.give_up(now, index, standing);
     }
 
     /// Whether bytes of `segment` are being sent because peers asked for them.
@@ -457,7 +493,7 @@ impl Endpoint {
         };
         let index = self.meet(header.from);
         let peer = &mut self.peers[index as usize];
-        if peer.lost || *peer.start.get_or_insert(header.start) != header.start {
+        if peer.failure().is_some() || *peer.start.get_or_insert(header.start) != header.start {
             return Err(Rejected::Foreign);
         }
         self.activate(now, index);
@@ -579,10 +615,9 @@ impl Endpoint {
     /// Looks after a peer whose time may have come.
     fn look(&mut self, now: Instant, index: u32) {
         let peer = &mut self.peers[index as usize];
-        if peer.lost_at(self.config.failure_limit).is_some_and(|at| now >= at) {
-            let rank = peer.rank;
-            self.events.push_back(Event::Lost(rank));
-            return self.give_up(now, index);
+        if peer.doubt_at(self.config.failure_limit).is_some_and(|at| now >= at) {
+            self.events.push_back(Event::Silent(peer.rank));
+            peer.doubt(now);
         }
         let datagram_bytes = peer.datagram_bytes() as u64;
         let question = peer.question_at(self.config.failure_limit);
@@ -601,14 +636,15 @@ impl Endpoint {
     }
 
     /// Ends everything that waits for a peer.
-    fn give_up(&mut self, now: Instant, index: u32) {
+    fn give_up(&mut self, now: Instant, index: u32, standing: Standing) {
         let peer = &mut self.peers[index as usize];
-        if std::mem::replace(&mut peer.lost, true) {
+        if peer.standing != Standing::Reached {
             return;
         }
-        self.counters.count(Counted::PeerLost);
-        let rank = peer.rank;
-        let lost = Err(Failure::PeerLost(rank));
+        peer.standing = standing;
+        let Some(failure) = peer.failure() else { return };
+        self.counters.count(if standing == Standing::Lost { Counted::PeerLost } else { Counted::PeerUnreachable });
+        let lost = Err(failure);
         if let Some(active) = peer.active.take() {
             self.active.retain(|&other| other != index);
             self.queue.retain(|&other| other != index);

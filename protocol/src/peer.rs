@@ -2,6 +2,8 @@
 
 use pelago_base::{Duration, Instant, Rank};
 
+use crate::endpoint::UNREACHABLE_AFTER_LIMITS;
+use crate::operations::Failure;
 use crate::receiver::{Owed, Receiver};
 use crate::round_trip::RoundTrip;
 use crate::sender::Sender;
@@ -40,8 +42,16 @@ pub(crate) struct Peer {
     pub(crate) datagram_bytes_there: u16,
     /// When it was last counted among those that send.
     pub(crate) counted: u32,
-    pub(crate) lost: bool,
+    pub(crate) standing: Standing,
     pub(crate) active: Option<Box<Active>>,
+}
+
+/// Whether operations on a peer may succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Reached,
+    Lost,
+    Unreachable,
 }
 
 /// What is needed while something passes.
@@ -51,6 +61,8 @@ pub(crate) struct Active {
     /// Since when something is under way to the peer; meaningful while it is.
     pub(crate) outstanding_since: Instant,
     pub(crate) used: Instant,
+    /// When it was asked last whether the peer is alive.
+    doubted: Instant,
     /// Whether the peer stands in the queue of those that something may have to be sent to, and of those that wait for an acknowledgement.
     pub(crate) queued: bool,
     pub(crate) waiting: bool,
@@ -71,8 +83,17 @@ impl Peer {
             datagram_bytes_here: 0,
             datagram_bytes_there: 0,
             counted: 0,
-            lost: false,
+            standing: Standing::Reached,
             active: None,
+        }
+    }
+
+    /// Why operations on it fail, if they do.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        match self.standing {
+            Standing::Reached => None,
+            Standing::Lost => Some(Failure::PeerLost(self.rank)),
+            Standing::Unreachable => Some(Failure::Unreachable(self.rank)),
         }
     }
 
@@ -91,7 +112,8 @@ impl Peer {
         }
         let sender = Sender::new(self.sent, self.datagram_bytes(), now);
         let (receiver, queued, waiting) = (Receiver::default(), false, false);
-        self.active = Some(Box::new(Active { sender, receiver, outstanding_since: now, used: now, queued, waiting }));
+        let (outstanding_since, used, doubted) = (now, now, Instant::ZERO);
+        self.active = Some(Box::new(Active { sender, receiver, outstanding_since, used, doubted, queued, waiting }));
         true
     }
 
@@ -116,16 +138,31 @@ impl Peer {
         let pace = sender.congestion.due(self.round_trip.smoothed());
         // A pace that is reached is not what holds a datagram up.
         let pace = if sender.has_new() && pace > now { pace } else { NEVER };
-        let lost = self.lost_at(failure_limit).unwrap_or(NEVER);
+        let doubt = self.doubt_at(failure_limit).unwrap_or(NEVER);
         let question = self.question_at(failure_limit).unwrap_or(NEVER);
         let rest = if active.is_idle(self.received) { active.used + IDLE_AFTER } else { NEVER };
-        acknowledge.min(answer).min(pace).min(lost).min(question).min(rest)
+        acknowledge.min(answer).min(pace).min(doubt).min(question).min(rest)
     }
 
-    /// When the peer counts as lost, if it does not answer until then.
-    pub(crate) fn lost_at(&self, failure_limit: Duration) -> Option<Instant> {
+    /// Since when the peer has owed a sign of life and given none, if it owes one.
+    pub(crate) fn silent_since(&self) -> Option<Instant> {
         let active = self.active.as_ref()?;
-        (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since) + failure_limit)
+        (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since))
+    }
+
+    /// When to ask those who know whether the peer is alive: after each failure limit, and when it becomes unreachable.
+    pub(crate) fn doubt_at(&self, failure_limit: Duration) -> Option<Instant> {
+        let (since, doubted) = (self.silent_since()?, self.active.as_ref()?.doubted);
+        let next = since.max(doubted) + failure_limit;
+        let unreachable = unreachable_at(since, failure_limit);
+        Some(if doubted < unreachable { next.min(unreachable) } else { next })
+    }
+
+    /// Somebody was asked whether the peer is alive.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        if let Some(active) = &mut self.active {
+            active.doubted = now;
+        }
     }
 
     /// When to ask whether the peer is there: while it owes an answer and nothing else passes.
@@ -133,6 +170,11 @@ impl Peer {
         let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
         Some(self.heard.max(active.used) + question_pause(failure_limit))
     }
+}
+
+/// When a peer that is alive, and silent since `since`, is unreachable.
+pub(crate) fn unreachable_at(since: Instant, failure_limit: Duration) -> Instant {
+    since + Duration::from_picoseconds(failure_limit.as_picoseconds().saturating_mul(UNREACHABLE_AFTER_LIMITS))
 }
 
 /// Between two questions whether a peer is there.

@@ -8,7 +8,7 @@ use pelago_base::{Counters, Duration, Instant, Rank, SegmentId};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{PeerIndex, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 use crate::{Incoming, Outgoing, Socket};
 
@@ -27,8 +27,30 @@ const PAUSE_MAX: Duration = Duration::from_microseconds(3200);
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
-/// Called with each rank that has not answered for the failure limit.
-pub(crate) type Lost = Box<dyn Fn(Rank) + Send>;
+/// What those who watch over the job know of its ranks, and what they are told.
+pub trait Watcher: Send {
+    /// What is known of a rank that has not answered for the failure limit.
+    fn liveness(&self, rank: Rank) -> Liveness;
+
+    /// Called with each rank that was silent and is not known to be alive.
+    fn lost(&self, rank: Rank);
+
+    /// Called with each rank that is known to be alive, but of which nothing has come for many failure limits.
+    fn unreachable(&self, rank: Rank);
+}
+
+/// Nobody watches over the ranks: one that is silent for the failure limit is lost, and nobody is told.
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn liveness(&self, _rank: Rank) -> Liveness {
+        Liveness::Unknown
+    }
+
+    fn lost(&self, _rank: Rank) {}
+
+    fn unreachable(&self, _rank: Rank) {}
+}
 
 /// What is to be sent.
 #[derive(Clone, Copy)]
@@ -51,7 +73,7 @@ pub(crate) struct Driver {
     /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
-    lost: Lost,
+    watcher: Box<dyn Watcher>,
     /// Whether what is posted waits for company, and to whom the last goes that does.
     held: bool,
     waiting: Option<PeerIndex>,
@@ -61,10 +83,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, lost: Lost) -> Self {
+    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, watcher: Box<dyn Watcher>) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
         let (peers, held, waiting, retry, pause) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO);
-        Self { socket, station, incoming, outgoing, lends, peers, find, lost, held, waiting, retry, pause }
+        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, held, waiting, retry, pause }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -97,7 +119,7 @@ impl Driver {
                 let taken_in = self.send_given(now, &given);
                 self.station.capture(given);
                 if let Some(now) = taken_in {
-                    self.find_out();
+                    self.find_out(now);
                     self.flush(now, Load::Any { patient: true });
                 }
             }
@@ -155,7 +177,7 @@ impl Driver {
         if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
             return false;
         }
-        self.find_out();
+        self.find_out(now);
         let patient = patient && moved;
         if patient && !self.station.has_queue() && self.outgoing.is_empty() {
             return true;
@@ -195,7 +217,7 @@ impl Driver {
 
     pub(crate) fn lose(&mut self, now: Instant, rank: Rank) {
         self.station.lose(now, rank);
-        self.find_out();
+        self.find_out(now);
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -275,14 +297,16 @@ impl Driver {
         self.lends && self.outgoing.is_large() && self.station.stream_bytes().is_some_and(is_held)
     }
 
-    fn find_out(&mut self) {
+    fn find_out(&mut self, now: Instant) {
         while let Some(found) = self.station.find() {
             match found {
                 Found::Met(peer, rank) => match (self.find)(rank) {
                     Some(address) => drop(self.connect(rank, address)),
                     None => self.name(peer, None),
                 },
-                Found::Lost(rank) => (self.lost)(rank),
+                Found::Silent(rank) => self.station.handle_liveness(now, rank, self.watcher.liveness(rank)),
+                Found::Lost(rank) => self.watcher.lost(rank),
+                Found::Unreachable(rank) => self.watcher.unreachable(rank),
             }
         }
     }
