@@ -4,9 +4,10 @@ use pelago_base::{Duration, Instant, Rank};
 
 use crate::endpoint::UNREACHABLE_AFTER_LIMITS;
 use crate::operations::Failure;
-use crate::receiver::{Owed, Receiver};
-use crate::round_trip::RoundTrip;
+use crate::receiver::{Owed, Receiver, Verdict};
+use crate::round_trip::{Patience, RoundTrip};
 use crate::sender::Sender;
+use crate::wire::Place;
 
 /// The datagram that every network carries whole (RFC 8899), until both ends have said what they can take.
 pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
@@ -99,18 +100,28 @@ impl Peer {
 
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> usize {
-        let tries = self.active.as_ref().map_or(0, |active| active.sender.tries);
+        let (tries, room) = self.active.as_ref().map_or((0, u64::MAX), |active| (active.sender.tries, active.sender.room));
         let both = usize::from(self.datagram_bytes_here.min(self.datagram_bytes_there));
-        if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.max(DATAGRAM_BYTES_BASE) }
+        // Where many share a room, a large datagram would take the parts of others.
+        let part = usize::try_from(room).unwrap_or(usize::MAX);
+        if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.min(part).max(DATAGRAM_BYTES_BASE) }
     }
 
-    /// Makes sure that the peer is active; returns whether it was not.
-    pub(crate) fn activate(&mut self, now: Instant) -> bool {
+    /// Whether a datagram at this place has not been executed.
+    pub(crate) fn is_new(&self, place: Place) -> bool {
+        match &self.active {
+            Some(active) => active.receiver.judge(self.received, place) != Verdict::Duplicate,
+            None => place.sequence >= self.received,
+        }
+    }
+
+    /// Makes sure that the peer is active; returns whether it was not. `room` is what it grants, as far as that can be guessed.
+    pub(crate) fn activate(&mut self, now: Instant, room: u64) -> bool {
         if let Some(active) = &mut self.active {
             active.used = now;
             return false;
         }
-        let sender = Sender::new(self.sent, self.datagram_bytes(), now);
+        let sender = Sender::new(self.sent, self.datagram_bytes(), room, now);
         let (receiver, queued, waiting) = (Receiver::default(), false, false);
         let (outstanding_since, used, doubted) = (now, now, Instant::ZERO);
         self.active = Some(Box::new(Active { sender, receiver, outstanding_since, used, doubted, queued, waiting }));
@@ -129,12 +140,12 @@ impl Peer {
     }
 
     /// When the peer wants to be looked at next, after `now`.
-    pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration) -> Instant {
+    pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration, patience: Patience) -> Instant {
         const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
         let Some(active) = &self.active else { return NEVER };
         let sender = &active.sender;
         let acknowledge = if let Owed::Later(due) = active.receiver.owed() { due } else { NEVER };
-        let answer = sender.answer_due(&self.round_trip).unwrap_or(NEVER);
+        let answer = sender.answer_due(&self.round_trip, patience).unwrap_or(NEVER);
         let pace = sender.congestion.due(self.round_trip.smoothed());
         // A pace that is reached is not what holds a datagram up.
         let pace = if sender.has_new() && pace > now { pace } else { NEVER };
@@ -200,11 +211,11 @@ mod tests {
     #[test]
     fn a_peer_that_rests_keeps_how_far_it_has_come() {
         let mut peer = Peer::new(Rank::new(1));
-        assert!(peer.activate(Instant::ZERO) && !peer.activate(Instant::ZERO));
+        assert!(peer.activate(Instant::ZERO, 1 << 20) && !peer.activate(Instant::ZERO, 1 << 20));
         assert!(!peer.rest(Instant::ZERO));
         peer.sent = 7;
         peer.active = None;
-        peer.activate(Instant::ZERO);
+        peer.activate(Instant::ZERO, 1 << 20);
         assert!(peer.rest(Instant::ZERO + IDLE_AFTER));
         assert_eq!((peer.sent, peer.active.is_none()), (7, true));
     }

@@ -73,3 +73,16 @@ fn an_answer_that_comes_late_does_not_end_what_has_been_heard_since() {
     network.endpoints[0].handle_liveness(now, Rank::new(2), Liveness::Lost);
     assert_eq!(network.wait(0, 1), Ok(0));
 }
+#[test]
+fn a_silent_peer_is_probed_less_and_less_often() {
+    let mut network = unanswered(|_| Liveness::Alive);
+    let sent = |network: &Network| network.endpoints[0].counters().of(pelago_base::Event::DatagramSent);
+    let mut counts = Vec::new();
+    for seconds in 0..UNREACHABLE_AFTER_LIMITS {
+        let before = sent(&network);
+        while network.now < Instant::ZERO + limits(seconds + 1) && network.step() {}
+        counts.push(sent(&network) - before);
+    }
+    assert!(counts[0] < 80, "{counts:?}");
+    assert!(counts.is_sorted_by(|earlier, later| earlier >= later) && counts[5] * 3 < counts[0], "{counts:?}");
+}

@@ -15,6 +15,12 @@ use crate::{Incoming, Outgoing, Socket};
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
 const LOOK_BYTES: u64 = 8 << 10;
 
+/// Who looks so long after something was due has been away.
+const AWAY: Duration = Duration::from_milliseconds(1);
+
+/// Looks that take in what a socket keeps of short datagrams, eight at each.
+const LOOKS_BEHIND_MAX: u32 = 2048;
+
 /// A byte takes no longer to send, where sending is what takes long.
 const NANOSECONDS_PER_BYTE_MAX: u64 = 1;
 
@@ -80,13 +86,15 @@ pub(crate) struct Driver {
     /// When what the kernel has had no room for is tried again, and after how long a pause; none while it has room.
     retry: Instant,
     pause: Duration,
+    /// How often in a row something has come while what was due was long overdue.
+    looks_behind: u32,
 }
 
 impl Driver {
     pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, watcher: Box<dyn Watcher>) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        let (peers, held, waiting, retry, pause) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO);
-        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, held, waiting, retry, pause }
+        let (peers, held, waiting, retry, pause, looks_behind) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO, 0);
+        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, held, waiting, retry, pause, looks_behind }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -173,7 +181,7 @@ impl Driver {
         // What was posted and has waited for company, and acknowledgements that nothing has come along to take.
         let mut moved = self.station.has_work() && self.flush(now, Load::Any { patient: false });
         moved |= self.take_in(now);
-        let late = self.station.handle_timeout(now);
+        let late = !self.is_behind(now, moved) && self.station.handle_timeout(now);
         if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
             return false;
         }
@@ -183,6 +191,14 @@ impl Driver {
             return true;
         }
         moved | self.flush(now, Load::Any { patient })
+    }
+
+    /// Whether a rank that has been away for long finds so much that what it waits for may be there: the time of answers that lie in the
+    /// socket has not come. For so many looks at most as take in all that a socket keeps.
+    fn is_behind(&mut self, now: Instant, moved: bool) -> bool {
+        let is_late = self.station.next_deadline().is_some_and(|due| now >= due + AWAY);
+        self.looks_behind = if moved && is_late && self.looks_behind < LOOKS_BEHIND_MAX { self.looks_behind + 1 } else { 0 };
+        self.looks_behind > 0
     }
 
     /// Takes in what has come; returns whether anything had.
