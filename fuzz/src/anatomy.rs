@@ -12,18 +12,19 @@ pub(crate) const TAG_BYTES: usize = 16;
 pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_507;
 
 const RANK_MASK: u32 = (1 << 20) - 1;
-const VERSION: u32 = 1 << 20;
+const VERSION: u32 = 3 << 20;
 const FLAGS_AT: usize = 3;
 const SEQUENCED: u8 = 1;
 const FENCED: u8 = 2;
 
 /// Fields of the header and the acknowledgement: where they begin and how long they are.
-const FIXED_FIELDS: [(usize, usize); 9] = [(0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 2), (30, 2), (32, 1), (33, 1)];
-const WORDS_AT: usize = 32;
-const ACKNOWLEDGEMENT_END: usize = 34;
+const FIXED_FIELDS: [(usize, usize); 10] =
+    [(0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 2), (30, 2), (32, 8), (40, 1), (41, 1)];
+const WORDS_AT: usize = 40;
+const ACKNOWLEDGEMENT_END: usize = 42;
 
 /// Kinds of frames, and how long the fields are that follow the kind.
-pub(crate) const FRAMES: [(u8, &[usize]); 11] = [
+pub(crate) const FRAMES: [(u8, &[usize]); 12] = [
     (1, &[2, 8]),
     (2, &[8, 8, 8]),
     (3, &[4, 8, 8]),
@@ -35,6 +36,7 @@ pub(crate) const FRAMES: [(u8, &[usize]); 11] = [
     (9, &[4, 1]),
     (10, &[4, 4]),
     (11, &[8, 2, 1]),
+    (12, &[4, 4]),
 ];
 
 /// A header of `rank` with these flags.

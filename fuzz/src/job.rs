@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Event, Key, Rejected};
+use pelago_protocol::{Config, Endpoint, Event, Key, Liveness, Rejected};
 
 use crate::anatomy::{DATAGRAM_BYTES_MAX, from, sequence};
 use crate::memory::RankMemory;
@@ -242,6 +242,10 @@ impl Job {
                     }
                 }
                 Some(Event::Met(_, peer)) => drop(self.endpoints[rank].connect(peer, self.scenario.datagram_bytes)),
+                Some(Event::Silent(peer)) => {
+                    self.endpoints[rank].handle_liveness(self.now, peer, Liveness::Unknown);
+                }
+                Some(Event::Unreachable(peer)) => panic!("nobody says that {peer} is alive"),
                 Some(Event::Lost(peer)) => assert!(!self.is_sound, "{peer} is lost to {rank}, but it is there"),
             }
         }

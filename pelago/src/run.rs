@@ -87,7 +87,7 @@ pub(crate) fn leave(fault: Fault) -> ! {
 /// The exit code of a rank that ends because of this.
 pub(crate) fn exit_code(fault: Fault) -> i32 {
     match fault {
-        Fault::PeerLost(_) => 3,
+        Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
         _ => 1,
     }
 }

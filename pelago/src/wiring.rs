@@ -11,11 +11,11 @@ use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice,
 use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
 use pelago_rma::Parts;
-use pelago_shm::{CopyBy, Shm};
+use pelago_shm::{CopyBy, Host, Shm};
 use pelago_simulator::{Outcome, Request};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, thread};
 use pelago_sync::Doorbell;
-use pelago_udp::{Setup, Socket, Udp};
+use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
@@ -228,13 +228,7 @@ fn transport(
                 host.reach().bell(rank).map(Doorbell::ring);
             }
         }),
-        lost: Box::new({
-            let host = host.clone();
-            // Those who wait for a value from it would wait for ever.
-            move |rank| {
-                host.lose(rank);
-            }
-        }),
+        watcher: Box::new(JobWatcher { host: host.clone(), is_launched: is_launched() }),
         agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
     })?;
     let counted = Some(udp.counters());
@@ -248,6 +242,34 @@ fn transport(
     let layout = reach.addresses();
     let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
     Ok((Box::new(split), counted))
+}
+
+/// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
+/// of a host that does not answer it: whoever is not told of is alive.
+struct JobWatcher {
+    host: Arc<Host>,
+    is_launched: bool,
+}
+
+impl Watcher for JobWatcher {
+    fn liveness(&self, rank: Rank) -> Liveness {
+        let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
+        match (is_lost, self.is_launched) {
+            (true, _) => Liveness::Lost,
+            (false, true) => Liveness::Alive,
+            (false, false) => Liveness::Unknown,
+        }
+    }
+
+    fn lost(&self, rank: Rank) {
+        // Those who wait for a value from it would wait for ever.
+        self.host.lose(rank);
+    }
+
+    fn unreachable(&self, rank: Rank) {
+        // The others may reach it: who is right cannot be known, so the job cannot go on without it.
+        self.host.fail(Fault::Unreachable(rank));
+    }
 }
 
 /// Whether a launcher watches over the job.

@@ -115,6 +115,9 @@ pub enum Fault {
     /// A rank ended or stopped answering before the job was over.
     #[error("{0} was lost")]
     PeerLost(Rank),
+    /// A rank is alive, but another has heard nothing of it for too long.
+    #[error("{0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
+    Unreachable(Rank),
     /// Somebody ended the job.
     #[error("the job was aborted")]
     Aborted,

@@ -22,7 +22,7 @@ const AHEAD: Duration = Duration::from_microseconds(50);
 const ROUND_TRIP_NANOSECONDS_MAX: u64 = u32::MAX as u64;
 
 const _: () =
-    assert!(ROUND_TRIP_NANOSECONDS_MAX.checked_mul(800 << 16).is_some(), "the pace of the largest datagram is a number");
+    assert!(ROUND_TRIP_NANOSECONDS_MAX.checked_mul(800 << 17).is_some(), "the pace of the largest datagram is a number");
 
 /// The window and the pace of one peer.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +37,20 @@ pub(crate) struct Congestion {
 }
 
 impl Congestion {
-    pub(crate) fn new(datagram_bytes: u64) -> Self {
-        let window = WINDOW_INITIAL.max(DATAGRAMS_MIN * datagram_bytes);
+    /// The window of a peer that has granted `room`, or may grant so much.
+    pub(crate) fn new(room: u64, datagram_bytes: u64) -> Self {
+        let window = WINDOW_INITIAL.min(room).max(DATAGRAMS_MIN * datagram_bytes);
         Self { window, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO }
     }
 
     /// Whether more may be sent now.
     pub(crate) fn allows(&self, in_flight: u64, room: u64) -> bool {
         in_flight < self.window.min(room)
+    }
+
+    /// Nothing leaves before `at`.
+    pub(crate) fn wait_until(&mut self, at: Instant) {
+        self.next = at + AHEAD;
     }
 
     /// When the pace allows the next datagram.
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_window_doubles_each_round_trip_until_something_is_lost() {
-        let mut congestion = Congestion::new(DATAGRAM);
+        let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
         let before = congestion.window;
         let mut arrived = 0;
         while arrived < before {
@@ -115,7 +121,7 @@ mod tests {
 
     #[test]
     fn whatever_is_lost_two_datagrams_may_go() {
-        let mut congestion = Congestion::new(DATAGRAM);
+        let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
         (0..1000).for_each(|number| congestion.handle_loss(number, number + 1, DATAGRAM));
         congestion.handle_silence(2000, DATAGRAM);
         assert!(congestion.allows(DATAGRAM, u64::MAX) && !congestion.allows(2 * DATAGRAM, u64::MAX));
@@ -124,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_window_leaves_in_about_a_round_trip() {
-        let mut congestion = Congestion::new(DATAGRAM);
+        let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
         let (now, round_trip) = (Instant::ZERO, Duration::from_milliseconds(10));
         let mut sent = 0;
         while congestion.due(round_trip) <= now {

@@ -8,10 +8,11 @@ use pelago_base::{
 
 use crate::memory::{Local, Memory};
 use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
-use crate::peer::{Peer, question_pause};
+use crate::peer::{Peer, Standing, question_pause, unreachable_at};
 use crate::receiver::{ACKNOWLEDGE_WITHIN, Owed, Verdict};
+use crate::round_trip::{Lateness, Patience, RoundTrip, scattered};
 use crate::seal::{Key, Seal};
-use crate::sender::{Piece, Settled, Spare};
+use crate::sender::{DATAGRAM_CHARGE, Piece, Settled, Spare};
 use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
 
 /// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
@@ -22,6 +23,21 @@ const UNDER_WAY_MAX: usize = 4096;
 
 /// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
 const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely
+/// overloaded runs every process before.
+pub const UNREACHABLE_AFTER_LIMITS: u64 = 6;
+
+/// Between two looks at all peers, for each of them: to look at one takes a tenth of that.
+const LOOK_PAUSE: Duration = Duration::from_nanoseconds(500);
+
+/// No rank is taken to run later than this part of the failure limit.
+const LATENESS_PART: u64 = 2;
+
+/// Where all ranks together may flood one, their first datagrams to it are spread by chance over so long for each of them, and no longer than
+/// this in all.
+const FIRST_SPACING: Duration = Duration::from_microseconds(4);
+const FIRST_SPREAD: Duration = Duration::from_milliseconds(20);
 
 /// Senders share the room of this rank with those that sent within this time.
 const SHARING: Duration = Duration::from_milliseconds(10);
@@ -39,7 +55,7 @@ pub struct Config {
     pub key: Key,
     /// Whether what travels is encrypted, besides being authenticated; the same on all ranks.
     pub encrypt: bool,
-    /// After how long without a sign of life a peer that owes one is lost.
+    /// After how long without a sign of life of a peer that owes one [`Event::Silent`] asks whether it is alive.
     pub failure_limit: Duration,
     /// How many bytes may be on their way to this rank.
     pub room_bytes: u64,
@@ -113,8 +129,24 @@ pub enum Event {
     },
     /// A rank was heard of, or is about to be written to, that nobody has connected to: how large datagrams may be is not known.
     Met(PeerIndex, Rank),
-    /// A peer has not answered for the failure limit.
+    /// A peer that owes a sign of life has given none for the failure limit: [`Endpoint::handle_liveness`] is to say what is known of it.
+    /// Until then, operations on it stay pending, and the question is asked again after each failure limit.
+    Silent(Rank),
+    /// A peer is lost: it was silent for the failure limit, and nobody knows that it is alive.
     Lost(Rank),
+    /// A peer is alive, and yet nothing has come of it for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
+    Unreachable(Rank),
+}
+
+/// What is known of a peer besides its silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Nothing: its silence is its loss.
+    Unknown,
+    /// Somebody who would know says that it is alive.
+    Alive,
+    /// It is gone.
+    Lost,
 }
 
 /// There is no room for another operation to this peer: fetch what has come, then try again.
@@ -173,8 +205,13 @@ pub struct Endpoint {
     pub(crate) transmissions: u64,
     /// Datagrams to the peer at the front of the queue, one after another.
     pub(crate) burst: u32,
-    /// No later than the earliest deadline of a peer.
+    /// No later than the earliest deadline of a peer, or soon after it.
     due: Instant,
+    /// When all peers were looked at last.
+    looked: Instant,
+    lateness: Lateness,
+    /// The round trips of all peers.
+    typical: RoundTrip,
     /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
     soonest: Duration,
     pub(crate) spare: Spare,
@@ -213,6 +250,9 @@ impl Endpoint {
             transmissions: 0,
             burst: 0,
             due: NEVER,
+            looked: Instant::ZERO,
+            lateness: Lateness::default(),
+            typical: RoundTrip::default(),
             soonest: ACKNOWLEDGE_WITHIN.min(question_pause(config.failure_limit)),
             spare: Spare::default(),
             kept_bytes: 0,
@@ -244,9 +284,9 @@ impl Endpoint {
         if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
             return Err(Full);
         }
-        if self.peers[index as usize].lost {
+        if let Some(failure) = self.peers[index as usize].failure() {
             self.under_way += 1;
-            let (result, local) = (Err(Failure::PeerLost(self.peers[index as usize].rank)), request.local());
+            let (result, local) = (Err(failure), request.local());
             self.events.push_back(Event::Completed { token, result, local });
             return Ok(());
         }
@@ -316,12 +356,17 @@ impl Endpoint {
         if now < self.due {
             return;
         }
-        self.due = NEVER;
+        self.lateness.note(
+            now,
+            now.since(self.due),
+            Duration::from_picoseconds(self.config.failure_limit.as_picoseconds() / LATENESS_PART),
+        );
+        (self.due, self.looked) = (NEVER, now);
         let mut position = 0;
         while let Some(&index) = self.active.get(position) {
             self.look(now, index);
             if self.peers[index as usize].active.is_some() {
-                self.due = self.due.min(self.deadline(now, index));
+                self.look_at(self.deadline(now, index));
                 position += 1;
             } else if self.active.get(position) == Some(&index) {
                 self.active.swap_remove(position);
@@ -347,7 +392,23 @@ impl Endpoint {
             Some(&index) => index,
             None => self.add(rank),
         };
-        self.give_up(now, index);
+        self.give_up(now, index, Standing::Lost);
+    }
+
+    /// What is known of `rank`, as [`Event::Silent`] has asked. A peer that is alive keeps its operations pending, until it is unreachable.
+    pub fn handle_liveness(&mut self, now: Instant, rank: Rank, liveness: Liveness) {
+        let Some(&index) = self.by_rank.get(&rank) else { return };
+        let Some(silent_since) = self.peers[index as usize].silent_since() else { return };
+        let is_unreachable = now >= unreachable_at(silent_since, self.config.failure_limit);
+        let (standing, event) = match liveness {
+            Liveness::Alive if is_unreachable => (Standing::Unreachable, Event::Unreachable(rank)),
+            Liveness::Alive => return,
+            // An answer that comes late says nothing of a peer that has been heard since.
+            Liveness::Unknown if now < silent_since + self.config.failure_limit => return,
+            Liveness::Unknown | Liveness::Lost => (Standing::Lost, Event::Lost(rank)),
+        };
+        self.events.push_back(event);
+        self.give_up(now, index, standing);
     }
 
     /// Whether bytes of `segment` are being sent because peers asked for them.
@@ -406,9 +467,25 @@ impl Endpoint {
     }
 
     pub(crate) fn activate(&mut self, now: Instant, index: u32) {
-        if self.peers[index as usize].activate(now) {
-            self.active.push(index);
+        let room = self.part();
+        let peer = &mut self.peers[index as usize];
+        if !peer.activate(now, room) {
+            return;
         }
+        self.active.push(index);
+        // A rank that was never heard may hear of all others at once.
+        let crowd = u64::from(self.config.layout.ranks()) * 2 * DATAGRAM_CHARGE;
+        if let Some(active) = peer.active.as_mut().filter(|_| peer.transmission == 0 && crowd > self.config.room_bytes) {
+            let spread =
+                FIRST_SPREAD.as_nanoseconds().min(u64::from(self.config.layout.ranks()) * FIRST_SPACING.as_nanoseconds());
+            let chance = u64::from(scattered(peer.rank.number(), self.config.me.number()));
+            active.sender.congestion.wait_until(now + Duration::from_nanoseconds(chance * spread >> 32));
+        }
+    }
+
+    /// What every other rank may have on its way to this one if all send at once.
+    fn part(&self) -> u64 {
+        self.config.room_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
     }
 
     /// Remembers that a peer may have something to send.
@@ -425,17 +502,28 @@ impl Endpoint {
         }
     }
 
-    /// Remembers when a peer wants to be looked at.
     /// Something happened to a peer, which may want to be looked at sooner. What happened to it before has been noted.
     pub(crate) fn note_deadline(&mut self, now: Instant, index: u32) {
         let is_paced = || self.peers[index as usize].active.as_ref().is_some_and(|active| active.sender.has_new());
         if self.due > now + self.soonest || is_paced() {
-            self.due = self.due.min(self.deadline(now, index));
+            self.look_at(self.deadline(now, index));
         }
     }
 
+    /// All peers are to be looked at when the time of one has come; not so often that looking takes more than a part of the time.
+    fn look_at(&mut self, deadline: Instant) {
+        let pause = Duration::from_picoseconds(LOOK_PAUSE.as_picoseconds() * self.active.len() as u64);
+        self.due = self.due.min(deadline.max(self.looked + pause));
+    }
+
     fn deadline(&self, now: Instant, index: u32) -> Instant {
-        self.peers[index as usize].deadline(now, self.config.failure_limit)
+        self.peers[index as usize].deadline(now, self.config.failure_limit, self.patience(index))
+    }
+
+    /// How long to wait for answers of a peer, besides what is known of it.
+    fn patience(&self, index: u32) -> Patience {
+        let chance = scattered(self.config.me.number(), self.peers[index as usize].rank.number());
+        Patience { typical: self.typical, late: self.lateness.get(), chance }
     }
 
     /// How many bytes one peer may have on their way to this rank.
@@ -457,33 +545,51 @@ impl Endpoint {
         };
         let index = self.meet(header.from);
         let peer = &mut self.peers[index as usize];
-        if peer.lost || *peer.start.get_or_insert(header.start) != header.start {
+        if peer.failure().is_some() || *peer.start.get_or_insert(header.start) != header.start {
             return Err(Rejected::Foreign);
         }
-        self.activate(now, index);
-        self.count_sender(now, index);
-        self.hear(now, index, &header, &acknowledgement);
-        let outcome = place.map_or(Ok(()), |place| self.take_in(now, index, &header, place, reader.0, memory));
+        // Anybody may repeat what has come before, which says nothing of the peer and asks for nothing: its answer was sent, or the peer asks again.
+        let is_fresh = header.transmission > peer.transmission;
+        let is_new = place.is_some_and(|place| peer.is_new(place));
+        if !is_fresh && !is_new && peer.active.is_none() {
+            return Err(Rejected::Duplicate);
+        }
+        if is_fresh || is_new {
+            self.activate(now, index);
+            place.inspect(|_| self.count_sender(now, index));
+        }
+        let said_more = self.hear(now, index, &header, &acknowledgement);
+        let outcome = match place {
+            Some(_) if !is_fresh && !is_new => Err(Rejected::Duplicate),
+            Some(place) => self.take_in(now, index, &header, place, reader.0, memory),
+            None if is_fresh || said_more => Ok(()),
+            None => Err(Rejected::Duplicate),
+        };
         self.settle(now, index);
         self.enqueue(index);
         self.note_deadline(now, index);
         outcome
     }
 
-    /// What every datagram of a peer says.
-    fn hear(&mut self, now: Instant, index: u32, header: &Header, said: &Acknowledgement) {
+    /// What every datagram of a peer says; returns whether it acknowledges anything that was not known to have arrived.
+    fn hear(&mut self, now: Instant, index: u32, header: &Header, said: &Acknowledgement) -> bool {
         let peer = &mut self.peers[index as usize];
         let datagram_bytes = peer.datagram_bytes() as u64;
-        let Some(active) = &mut peer.active else { return };
+        let Some(active) = &mut peer.active else { return false };
         // Only a new transmission is a sign of life: old ones may be repeated by anybody.
-        if header.transmission > peer.transmission || peer.transmission == 0 {
+        if header.transmission > peer.transmission {
             (peer.transmission, peer.heard) = (header.transmission, now);
             peer.datagram_bytes_there = said.datagram_bytes;
             active.sender.room = (u64::from(said.room) * Acknowledgement::ROOM_UNIT).max(1);
+            if header.sequenced {
+                active.receiver.echo = header.transmission;
+            }
+            if let Some(taken) = active.sender.sample(now, said.echo) {
+                peer.round_trip.sample(taken);
+                self.typical.sample(taken);
+            }
         }
-        if let Some(taken) = active.sender.handle_acknowledgement(now, said, datagram_bytes) {
-            peer.round_trip.sample(taken);
-        }
+        active.sender.handle_acknowledgement(now, said, datagram_bytes)
     }
 
     /// What a datagram with a number asks for.
@@ -578,17 +684,17 @@ impl Endpoint {
 
     /// Looks after a peer whose time may have come.
     fn look(&mut self, now: Instant, index: u32) {
+        let patience = self.patience(index);
         let peer = &mut self.peers[index as usize];
-        if peer.lost_at(self.config.failure_limit).is_some_and(|at| now >= at) {
-            let rank = peer.rank;
-            self.events.push_back(Event::Lost(rank));
-            return self.give_up(now, index);
+        if peer.doubt_at(self.config.failure_limit).is_some_and(|at| now >= at) {
+            self.events.push_back(Event::Silent(peer.rank));
+            peer.doubt(now);
         }
         let datagram_bytes = peer.datagram_bytes() as u64;
         let question = peer.question_at(self.config.failure_limit);
         let Some(active) = &mut peer.active else { return };
         active.receiver.handle_timeout(now);
-        if active.sender.answer_due(&peer.round_trip).is_some_and(|due| now >= due) {
+        if active.sender.answer_due(&peer.round_trip, patience).is_some_and(|due| now >= due) {
             active.sender.handle_silence(datagram_bytes);
         } else if question.is_some_and(|at| now >= at) {
             active.sender.probe();
@@ -601,14 +707,15 @@ impl Endpoint {
     }
 
     /// Ends everything that waits for a peer.
-    fn give_up(&mut self, now: Instant, index: u32) {
+    fn give_up(&mut self, now: Instant, index: u32, standing: Standing) {
         let peer = &mut self.peers[index as usize];
-        if std::mem::replace(&mut peer.lost, true) {
+        if peer.standing != Standing::Reached {
             return;
         }
-        self.counters.count(Counted::PeerLost);
-        let rank = peer.rank;
-        let lost = Err(Failure::PeerLost(rank));
+        peer.standing = standing;
+        let Some(failure) = peer.failure() else { return };
+        self.counters.count(if standing == Standing::Lost { Counted::PeerLost } else { Counted::PeerUnreachable });
+        let lost = Err(failure);
         if let Some(active) = peer.active.take() {
             self.active.retain(|&other| other != index);
             self.queue.retain(|&other| other != index);

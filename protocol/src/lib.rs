@@ -27,7 +27,8 @@
 //!   are left to be sent again.
 //! - **Bounded.** A sender keeps a window of 1,024 datagrams to a peer, in as many bytes as the receiver grants: what its
 //!   socket holds, shared among those who send to it. Whoever owes answers for too many requests gets no further ones.
-//! - **Finite.** Whoever has something under way hears from the peer, or asks until the failure limit, and gives it up then.
+//! - **Finite.** Whoever has something under way hears from the peer, or asks it again and again. A peer that is silent for the failure limit is
+//!   lost if nobody else knows that it is alive; one that is alive, but silent for six times as long, is unreachable.
 //!
 //! Absent on purpose: sockets, addresses of hosts, clocks, threads, random numbers, unsafe code.
 
@@ -46,7 +47,9 @@ mod serve;
 mod transmit;
 mod wire;
 
-pub use endpoint::{Config, Endpoint, Event, Full, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
+pub use endpoint::{
+    Config, Endpoint, Event, Full, Liveness, PeerIndex, Rejected, Request, Transmit, UNREACHABLE_AFTER_LIMITS, WRITE_BYTES_MAX,
+};
 pub use memory::{Denied, Local, Memory, Readable};
 pub use operations::Failure;
 pub use seal::{Key, reseal};

@@ -65,6 +65,8 @@ pub(crate) enum Source {
 pub enum Failure {
     /// The peer is gone; whether the operation took effect there is unknown.
     PeerLost(Rank),
+    /// The peer is alive, but nothing has come of it for too long; whether the operation took effect there is unknown.
+    Unreachable(Rank),
     /// The address is not in registered memory.
     OutOfBounds(GlobalAddress),
     /// The word is not at a multiple of its width.

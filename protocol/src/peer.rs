@@ -2,9 +2,12 @@
 
 use pelago_base::{Duration, Instant, Rank};
 
-use crate::receiver::{Owed, Receiver};
-use crate::round_trip::RoundTrip;
+use crate::endpoint::UNREACHABLE_AFTER_LIMITS;
+use crate::operations::Failure;
+use crate::receiver::{Owed, Receiver, Verdict};
+use crate::round_trip::{Patience, RoundTrip};
 use crate::sender::Sender;
+use crate::wire::Place;
 
 /// The datagram that every network carries whole (RFC 8899), until both ends have said what they can take.
 pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
@@ -40,8 +43,16 @@ pub(crate) struct Peer {
     pub(crate) datagram_bytes_there: u16,
     /// When it was last counted among those that send.
     pub(crate) counted: u32,
-    pub(crate) lost: bool,
+    pub(crate) standing: Standing,
     pub(crate) active: Option<Box<Active>>,
+}
+
+/// Whether operations on a peer may succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Reached,
+    Lost,
+    Unreachable,
 }
 
 /// What is needed while something passes.
@@ -51,6 +62,8 @@ pub(crate) struct Active {
     /// Since when something is under way to the peer; meaningful while it is.
     pub(crate) outstanding_since: Instant,
     pub(crate) used: Instant,
+    /// When it was asked last whether the peer is alive.
+    doubted: Instant,
     /// Whether the peer stands in the queue of those that something may have to be sent to, and of those that wait for an acknowledgement.
     pub(crate) queued: bool,
     pub(crate) waiting: bool,
@@ -71,27 +84,47 @@ impl Peer {
             datagram_bytes_here: 0,
             datagram_bytes_there: 0,
             counted: 0,
-            lost: false,
+            standing: Standing::Reached,
             active: None,
+        }
+    }
+
+    /// Why operations on it fail, if they do.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        match self.standing {
+            Standing::Reached => None,
+            Standing::Lost => Some(Failure::PeerLost(self.rank)),
+            Standing::Unreachable => Some(Failure::Unreachable(self.rank)),
         }
     }
 
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> usize {
-        let tries = self.active.as_ref().map_or(0, |active| active.sender.tries);
+        let (tries, room) = self.active.as_ref().map_or((0, u64::MAX), |active| (active.sender.tries, active.sender.room));
         let both = usize::from(self.datagram_bytes_here.min(self.datagram_bytes_there));
-        if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.max(DATAGRAM_BYTES_BASE) }
+        // Where many share a room, a large datagram would take the parts of others.
+        let part = usize::try_from(room).unwrap_or(usize::MAX);
+        if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.min(part).max(DATAGRAM_BYTES_BASE) }
     }
 
-    /// Makes sure that the peer is active; returns whether it was not.
-    pub(crate) fn activate(&mut self, now: Instant) -> bool {
+    /// Whether a datagram at this place has not been executed.
+    pub(crate) fn is_new(&self, place: Place) -> bool {
+        match &self.active {
+            Some(active) => active.receiver.judge(self.received, place) != Verdict::Duplicate,
+            None => place.sequence >= self.received,
+        }
+    }
+
+    /// Makes sure that the peer is active; returns whether it was not. `room` is what it grants, as far as that can be guessed.
+    pub(crate) fn activate(&mut self, now: Instant, room: u64) -> bool {
         if let Some(active) = &mut self.active {
             active.used = now;
             return false;
         }
-        let sender = Sender::new(self.sent, self.datagram_bytes(), now);
+        let sender = Sender::new(self.sent, self.datagram_bytes(), room, now);
         let (receiver, queued, waiting) = (Receiver::default(), false, false);
-        self.active = Some(Box::new(Active { sender, receiver, outstanding_since: now, used: now, queued, waiting }));
+        let (outstanding_since, used, doubted) = (now, now, Instant::ZERO);
+        self.active = Some(Box::new(Active { sender, receiver, outstanding_since, used, doubted, queued, waiting }));
         true
     }
 
@@ -107,25 +140,40 @@ impl Peer {
     }
 
     /// When the peer wants to be looked at next, after `now`.
-    pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration) -> Instant {
+    pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration, patience: Patience) -> Instant {
         const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
         let Some(active) = &self.active else { return NEVER };
         let sender = &active.sender;
         let acknowledge = if let Owed::Later(due) = active.receiver.owed() { due } else { NEVER };
-        let answer = sender.answer_due(&self.round_trip).unwrap_or(NEVER);
+        let answer = sender.answer_due(&self.round_trip, patience).unwrap_or(NEVER);
         let pace = sender.congestion.due(self.round_trip.smoothed());
         // A pace that is reached is not what holds a datagram up.
         let pace = if sender.has_new() && pace > now { pace } else { NEVER };
-        let lost = self.lost_at(failure_limit).unwrap_or(NEVER);
+        let doubt = self.doubt_at(failure_limit).unwrap_or(NEVER);
         let question = self.question_at(failure_limit).unwrap_or(NEVER);
         let rest = if active.is_idle(self.received) { active.used + IDLE_AFTER } else { NEVER };
-        acknowledge.min(answer).min(pace).min(lost).min(question).min(rest)
+        acknowledge.min(answer).min(pace).min(doubt).min(question).min(rest)
     }
 
-    /// When the peer counts as lost, if it does not answer until then.
-    pub(crate) fn lost_at(&self, failure_limit: Duration) -> Option<Instant> {
+    /// Since when the peer has owed a sign of life and given none, if it owes one.
+    pub(crate) fn silent_since(&self) -> Option<Instant> {
         let active = self.active.as_ref()?;
-        (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since) + failure_limit)
+        (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since))
+    }
+
+    /// When to ask those who know whether the peer is alive: after each failure limit, and when it becomes unreachable.
+    pub(crate) fn doubt_at(&self, failure_limit: Duration) -> Option<Instant> {
+        let (since, doubted) = (self.silent_since()?, self.active.as_ref()?.doubted);
+        let next = since.max(doubted) + failure_limit;
+        let unreachable = unreachable_at(since, failure_limit);
+        Some(if doubted < unreachable { next.min(unreachable) } else { next })
+    }
+
+    /// Somebody was asked whether the peer is alive.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        if let Some(active) = &mut self.active {
+            active.doubted = now;
+        }
     }
 
     /// When to ask whether the peer is there: while it owes an answer and nothing else passes.
@@ -133,6 +181,11 @@ impl Peer {
         let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
         Some(self.heard.max(active.used) + question_pause(failure_limit))
     }
+}
+
+/// When a peer that is alive, and silent since `since`, is unreachable.
+pub(crate) fn unreachable_at(since: Instant, failure_limit: Duration) -> Instant {
+    since + Duration::from_picoseconds(failure_limit.as_picoseconds().saturating_mul(UNREACHABLE_AFTER_LIMITS))
 }
 
 /// Between two questions whether a peer is there.
@@ -158,11 +211,11 @@ mod tests {
     #[test]
     fn a_peer_that_rests_keeps_how_far_it_has_come() {
         let mut peer = Peer::new(Rank::new(1));
-        assert!(peer.activate(Instant::ZERO) && !peer.activate(Instant::ZERO));
+        assert!(peer.activate(Instant::ZERO, 1 << 20) && !peer.activate(Instant::ZERO, 1 << 20));
         assert!(!peer.rest(Instant::ZERO));
         peer.sent = 7;
         peer.active = None;
-        peer.activate(Instant::ZERO);
+        peer.activate(Instant::ZERO, 1 << 20);
         assert!(peer.rest(Instant::ZERO + IDLE_AFTER));
         assert_eq!((peer.sent, peer.active.is_none()), (7, true));
     }

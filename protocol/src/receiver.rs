@@ -23,6 +23,8 @@ pub(crate) struct Receiver {
     end: u64,
     unacknowledged: u32,
     owed: Owed,
+    /// The peer's latest transmission with a number, until it is told; 0 is none.
+    pub(crate) echo: u64,
 }
 
 /// Whether the peer waits for an acknowledgement.

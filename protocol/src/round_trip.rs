@@ -1,6 +1,6 @@
 //! How long an answer takes (RFC 6298), and how long to wait for one.
 
-use pelago_base::Duration;
+use pelago_base::{Duration, Instant};
 
 use crate::receiver::ACKNOWLEDGE_WITHIN;
 
@@ -10,15 +10,30 @@ const INITIAL: Duration = Duration::from_milliseconds(20);
 /// The shortest wait. Machines share processors: an answer may come a few milliseconds late although nothing is lost.
 const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 
-/// The longest wait between two tries, unless the round trip itself takes half as long: a peer is asked a hundred times before it counts
-/// as lost, so that not even a network that loses four of ten datagrams makes one of a peer that is there.
-const WAIT_MAX: Duration = Duration::from_milliseconds(50);
+/// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
+/// longer than the one before, so that a peer is asked some forty times within the default failure limit: not even a network that loses four
+/// of ten datagrams makes a silent one of a peer that answers, and one that does not answer is bothered less and less.
+const WAIT_DOUBLED_MAX: Duration = Duration::from_milliseconds(50);
+
+/// Of a wait, so much at most is added by chance, so that those who have begun together do not go on together.
+const JITTER_SHIFT: u32 = 2;
 
 /// Smoothed round trip and its deviation, in nanoseconds; zero while nothing is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
     smoothed: u32,
     deviation: u32,
+}
+
+/// What a wait depends on besides the round trip to the peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// The round trip of all peers together, for one of which nothing is known.
+    pub(crate) typical: RoundTrip,
+    /// How late this rank gets to run.
+    pub(crate) late: Duration,
+    /// Any number that differs from peer to peer and from rank to rank.
+    pub(crate) chance: u32,
 }
 
 impl RoundTrip {
@@ -39,37 +54,135 @@ impl RoundTrip {
     }
 
     /// How long to wait for an answer after `tries` tries without one.
-    pub(crate) fn wait(&self, tries: u32) -> Duration {
-        let smoothed = if self.smoothed == 0 { INITIAL } else { self.smoothed() }.as_picoseconds();
-        let deviation = Duration::from_nanoseconds(u64::from(self.deviation)).as_picoseconds();
-        let once = (smoothed + 4 * deviation + ACKNOWLEDGE_WITHIN.as_picoseconds()).max(WAIT_MIN.as_picoseconds());
-        let most = WAIT_MAX.as_picoseconds().max(2 * smoothed);
-        Duration::from_picoseconds((once << tries.min(10)).min(most))
+    pub(crate) fn wait(&self, tries: u32, patience: Patience) -> Duration {
+        let known = self.smoothed != 0;
+        let guess = if known { self } else { &patience.typical };
+        let least = if known { WAIT_MIN } else { INITIAL };
+        let usual = guess.smoothed() + guess.deviation() + ACKNOWLEDGE_WITHIN;
+        let once = usual.max(least).max(patience.late + patience.late).as_picoseconds();
+        let most = WAIT_DOUBLED_MAX.as_picoseconds().max(2 * once);
+        let doublings = (most / once).ilog2();
+        let wait = match tries.checked_sub(doublings) {
+            None | Some(0) => once << tries,
+            Some(more) => most + (most / 16).saturating_mul(u64::from(more - 1)),
+        };
+        let part = u64::from(scattered(patience.chance, tries) >> 16);
+        Duration::from_picoseconds(wait + ((wait >> JITTER_SHIFT) >> 16) * part)
     }
+
+    /// Four times the deviation.
+    fn deviation(&self) -> Duration {
+        Duration::from_nanoseconds(4 * u64::from(self.deviation))
+    }
+}
+
+/// How late this rank gets to run: where ranks share processors, an answer that has come is seen as late, and its sender ran as late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lateness {
+    late: Duration,
+    noted: Instant,
+}
+
+/// So many times as long as it was is kept in mind how late a rank was.
+const LATENESS_KEPT: u64 = 4;
+
+impl Lateness {
+    pub(crate) fn get(&self) -> Duration {
+        self.late
+    }
+
+    /// What was due has been looked at so late, by no more than `most`.
+    pub(crate) fn note(&mut self, now: Instant, late: Duration, most: Duration) {
+        let kept = Duration::from_picoseconds(self.late.as_picoseconds() * LATENESS_KEPT);
+        if late >= self.late {
+            (self.late, self.noted) = (late.min(most), now);
+        } else if now.since(self.noted) > kept {
+            (self.late, self.noted) = (Duration::from_picoseconds(self.late.as_picoseconds() / 2).max(late), now);
+        }
+    }
+}
+
+/// A number that looks like chance, made of two.
+pub(crate) fn scattered(one: u32, other: u32) -> u32 {
+    let mut word = u64::from(one) << 32 | u64::from(other);
+    word = (word ^ word >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (word >> 32) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Patience without any jitter.
+    fn calm() -> Patience {
+        let chance = (0..).find(|&chance| (0..3).all(|tries| scattered(chance, tries) < 1 << 28)).expect("one of many");
+        Patience { chance, ..Patience::default() }
+    }
+
+    /// Whether it is so long, but for jitter.
+    fn is_about(wait: Duration, expected: Duration) -> bool {
+        wait >= expected && wait.as_picoseconds() <= expected.as_picoseconds() / 64 * 65
+    }
+
     #[test]
     fn it_follows_what_is_measured() {
         let mut round_trip = RoundTrip::default();
-        assert!(round_trip.wait(0) > INITIAL);
+        assert!(round_trip.wait(0, calm()) >= INITIAL);
         (0..100).for_each(|_| round_trip.sample(Duration::from_milliseconds(10)));
         let off = round_trip.smoothed().as_nanoseconds().abs_diff(10_000_000);
         assert!(off < 1000, "{off}");
-        assert!(round_trip.wait(0) >= Duration::from_milliseconds(10));
+        assert!(round_trip.wait(0, calm()) >= Duration::from_milliseconds(10));
         round_trip.sample(Duration::from_seconds(100.0));
         assert!(round_trip.smoothed() > Duration::from_milliseconds(100));
     }
 
     #[test]
-    fn waits_double_up_to_a_bound() {
+    fn waits_double_and_then_grow_by_a_constant() {
         let mut round_trip = RoundTrip::default();
         (0..50).for_each(|_| round_trip.sample(Duration::from_microseconds(5)));
-        assert_eq!(round_trip.wait(0), WAIT_MIN);
-        assert_eq!(round_trip.wait(1).as_picoseconds(), 2 * WAIT_MIN.as_picoseconds());
-        assert_eq!(round_trip.wait(60), WAIT_MAX);
+        assert!(is_about(round_trip.wait(0, calm()), WAIT_MIN));
+        assert!(is_about(round_trip.wait(1, calm()), WAIT_MIN + WAIT_MIN));
+        let late = Patience::default();
+        let all: Duration = (0..42).map(|tries| round_trip.wait(tries, late)).fold(Duration::ZERO, |sum, wait| sum + wait);
+        assert!(all < Duration::from_seconds(5.0), "{all:?}: asked often within the failure limit");
+        let all: Duration = (0..200).map(|tries| round_trip.wait(tries, late)).fold(Duration::ZERO, |sum, wait| sum + wait);
+        assert!(all > Duration::from_seconds(60.0), "{all:?}: and not often in the long run");
+    }
+
+    #[test]
+    fn what_is_known_of_others_and_of_this_rank_makes_it_wait_longer() {
+        let second = Duration::from_seconds(1.0);
+        let mut typical = RoundTrip::default();
+        typical.sample(second);
+        let unknown = RoundTrip::default();
+        assert!(unknown.wait(0, Patience { typical, ..calm() }) > second);
+        let mut known = RoundTrip::default();
+        (0..50).for_each(|_| known.sample(Duration::from_microseconds(5)));
+        assert!(is_about(known.wait(0, Patience { typical, ..calm() }), WAIT_MIN), "only of those that nothing is known of");
+        assert!(is_about(known.wait(0, Patience { late: second, ..calm() }), second + second));
+    }
+
+    #[test]
+    fn lateness_is_kept_for_a_while_and_then_halved() {
+        let (mut lateness, millisecond) = (Lateness::default(), Duration::from_milliseconds(1));
+        let at = |milliseconds| Instant::ZERO + Duration::from_milliseconds(milliseconds);
+        lateness.note(at(100), Duration::from_milliseconds(64), Duration::from_milliseconds(50));
+        assert_eq!(lateness.get(), Duration::from_milliseconds(50), "at most that");
+        lateness.note(at(300), millisecond, millisecond);
+        assert_eq!(lateness.get(), Duration::from_milliseconds(50));
+        lateness.note(at(301), millisecond, millisecond);
+        assert_eq!(lateness.get(), Duration::from_milliseconds(25));
+        lateness.note(at(302), Duration::from_milliseconds(30), Duration::from_seconds(1.0));
+        assert_eq!(lateness.get(), Duration::from_milliseconds(30));
+    }
+
+    #[test]
+    fn those_who_begin_together_do_not_go_on_together() {
+        let wait = |chance| RoundTrip::default().wait(0, Patience { chance, ..Patience::default() });
+        let waits: std::collections::BTreeSet<Duration> = (0..1000).map(wait).collect();
+        let (first, last) = (*waits.first().unwrap(), *waits.last().unwrap());
+        assert!(waits.len() > 900 && first >= INITIAL && last.as_picoseconds() <= INITIAL.as_picoseconds() / 4 * 5);
+        assert!(last.as_picoseconds() - first.as_picoseconds() > INITIAL.as_picoseconds() / 5);
     }
 }

@@ -10,11 +10,18 @@ use pelago_base::{Duration, GlobalAddress, Instant};
 use crate::Denied;
 use crate::congestion::Congestion;
 use crate::receiver::WINDOW;
-use crate::round_trip::RoundTrip;
+use crate::round_trip::{Patience, RoundTrip};
 use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
+
+/// What the receiver's kernel keeps for a datagram besides its bytes, as the room that it grants counts them: the room is a quarter of what the
+/// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
+pub(crate) const DATAGRAM_CHARGE: u64 = 512;
 
 /// A datagram counts as lost when so many that were sent after it have arrived.
 const OVERTAKEN_MAX: u64 = 3;
+
+/// Tries without an answer after which everything on its way counts as lost.
+const SILENT_TRIES: u32 = 2;
 
 /// Bytes of frames that wait for one peer, besides answers.
 const QUEUED_BYTES_MAX: usize = 256 << 10;
@@ -38,14 +45,15 @@ pub(crate) struct Sender {
     /// The oldest datagram that is not settled.
     base: u64,
     in_flight: VecDeque<Sent>,
-    /// Transmissions and what they carried, oldest first.
-    by_transmission: VecDeque<(u64, u64)>,
+    /// Transmissions, oldest first.
+    by_transmission: VecDeque<Transmission>,
     lost: VecDeque<u64>,
     /// Datagrams that have arrived and may hold refused writes.
     arrived: Vec<u64>,
     transmissions: u64,
     latest_arrived: u64,
     pub(crate) bytes_in_flight: u64,
+    datagrams_in_flight: u64,
     queued_bytes: usize,
     /// Answers that the peer owes, or will owe.
     pub(crate) awaited: u32,
@@ -58,7 +66,21 @@ pub(crate) struct Sender {
     pub(crate) tries: u32,
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
+    /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
     pub(crate) room: u64,
+}
+
+/// A datagram that left.
+#[derive(Clone, Copy)]
+struct Transmission {
+    /// Counts those to this peer.
+    count: u64,
+    sequence: u64,
+    /// As its header calls it, which counts those to all peers.
+    number: u64,
+    at: Instant,
+    /// Whether the peer answers it at once, and has not yet.
+    prompt: bool,
 }
 
 /// What is to be sent between two fences.
@@ -111,11 +133,8 @@ pub(crate) struct Sent {
     pub(crate) after: u64,
     state: State,
     transmission: u64,
-    at: Instant,
     bytes: u32,
     tries: u32,
-    /// Whether the peer answers it at once.
-    prompt: bool,
     pub(crate) refused: Vec<(u16, Denied)>,
 }
 
@@ -127,6 +146,15 @@ impl Sent {
         let without_words = OVERHEAD_BYTES - 8 * WORDS_MAX - unfenced + self.draft.frames.len() + PIECE_BYTES + bytes;
         ((self.bytes as usize).saturating_sub(without_words) / 8).min(WORDS_MAX)
     }
+}
+
+/// A datagram that leaves: its number, that of its transmission, its length, and whether the peer answers it at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Left {
+    pub(crate) sequence: u64,
+    pub(crate) number: u64,
+    pub(crate) bytes: usize,
+    pub(crate) prompt: bool,
 }
 
 /// What is left of a datagram that has arrived.
@@ -158,7 +186,7 @@ pub(crate) enum Next {
 
 impl Sender {
     /// The sender of a peer to which datagrams below `base` have been sent.
-    pub(crate) fn new(base: u64, datagram_bytes: usize, now: Instant) -> Self {
+    pub(crate) fn new(base: u64, datagram_bytes: usize, room: u64, now: Instant) -> Self {
         Self {
             epoch: Epoch::default(),
             later: VecDeque::new(),
@@ -171,6 +199,7 @@ impl Sender {
             transmissions: 0,
             latest_arrived: 0,
             bytes_in_flight: 0,
+            datagrams_in_flight: 0,
             queued_bytes: 0,
             awaited: 0,
             slow_reads: 0,
@@ -178,8 +207,8 @@ impl Sender {
             probes: 0,
             tries: 0,
             waiting_since: now,
-            congestion: Congestion::new(datagram_bytes as u64),
-            room: u64::MAX,
+            congestion: Congestion::new(room, charge(datagram_bytes as u64)),
+            room,
         }
     }
 
@@ -292,7 +321,8 @@ impl Sender {
 
     /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram waits until it is full or nothing is on its way.
     pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
-        let allowed = self.congestion.allows(self.bytes_in_flight, self.room);
+        // A peer that has not answered twice is asked by one datagram at a time.
+        let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.room);
         while let Some(&sequence) = self.lost.front() {
             if self.sent(sequence).is_some_and(|sent| sent.state == State::Lost) {
                 return (allowed || self.probes > 0).then_some(Next::Again(sequence));
@@ -311,7 +341,12 @@ impl Sender {
 
     /// Whether another datagram may leave before an acknowledgement, after one of `bytes` bytes.
     pub(crate) fn may_follow(&self, bytes: u64) -> bool {
-        self.congestion.allows(self.bytes_in_flight + bytes, self.room) && (self.in_flight.len() as u64) + 1 < WINDOW
+        self.congestion.allows(self.in_flight_charge() + charge(bytes), self.room) && (self.in_flight.len() as u64) + 1 < WINDOW
+    }
+
+    /// What is on its way, as the receiver's room counts it.
+    fn in_flight_charge(&self) -> u64 {
+        self.bytes_in_flight + self.datagrams_in_flight * DATAGRAM_CHARGE
     }
 
     /// Opens the next epoch if this one is wholly on its way and nothing of it reads memory later than it arrives.
@@ -361,40 +396,43 @@ impl Sender {
         self.next() - 1
     }
 
-    /// A datagram leaves.
-    pub(crate) fn handle_sent(&mut self, now: Instant, sequence: u64, bytes: usize, prompt: bool, round_trip: &RoundTrip) {
+    /// A datagram leaves, by a transmission of this number.
+    pub(crate) fn handle_sent(&mut self, now: Instant, left: Left, round_trip: &RoundTrip) {
+        let Left { sequence, number, bytes, prompt } = left;
         self.transmissions += 1;
         self.probes = self.probes.saturating_sub(1);
-        let transmission = self.transmissions;
+        let count = self.transmissions;
         self.waiting_since = now;
         let Some(sent) = self.sent_mut(sequence) else { return };
-        let counted = if sent.state == State::OnItsWay && sent.tries > 0 { u64::from(sent.bytes) } else { 0 };
-        (sent.state, sent.transmission, sent.at, sent.bytes, sent.prompt) =
-            (State::OnItsWay, transmission, now, bytes as u32, prompt);
+        let counted = if sent.state == State::OnItsWay && sent.tries > 0 { (u64::from(sent.bytes), 1) } else { (0, 0) };
+        (sent.state, sent.transmission, sent.bytes) = (State::OnItsWay, count, bytes as u32);
         sent.tries += 1;
-        self.bytes_in_flight = self.bytes_in_flight - counted + bytes as u64;
-        self.by_transmission.push_back((transmission, sequence));
-        self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
+        self.bytes_in_flight = self.bytes_in_flight - counted.0 + bytes as u64;
+        self.datagrams_in_flight = self.datagrams_in_flight - counted.1 + 1;
+        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt });
+        self.congestion.handle_sent(now, charge(bytes as u64), round_trip.smoothed());
     }
 
-    /// The peer says what it has received. Returns a sample of the round trip, if there is one.
-    pub(crate) fn handle_acknowledgement(
-        &mut self,
-        now: Instant,
-        said: &Acknowledgement,
-        datagram_bytes: u64,
-    ) -> Option<Duration> {
+    /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so.
+    pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<Duration> {
+        let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
+        let sent = &mut self.by_transmission[index];
+        std::mem::take(&mut sent.prompt).then(|| now.since(sent.at))
+    }
+
+    /// The peer says what it has received; returns whether anything of that was not known.
+    pub(crate) fn handle_acknowledgement(&mut self, now: Instant, said: &Acknowledgement, datagram_bytes: u64) -> bool {
+        let known = (self.arrived.len(), self.refused);
         if said.refused.wrapping_sub(self.refused) < u32::MAX / 2 {
             self.refused = said.refused;
         }
         let (base, end) = (self.base, self.next());
         // What was never sent cannot have been received.
         if said.next > end {
-            return None;
+            return false;
         }
-        let mut sample = None;
         for sequence in base..said.next {
-            self.arrive(now, sequence, datagram_bytes, &mut sample);
+            self.arrive(now, sequence, datagram_bytes);
         }
         for (index, &word) in said.words.iter().enumerate().take(usize::from(said.words_used).min(WORDS_MAX)) {
             let mut left = word;
@@ -402,46 +440,42 @@ impl Sender {
                 let sequence = said.next.saturating_add(64 * index as u64 + u64::from(left.trailing_zeros()));
                 left &= left - 1;
                 if (base..end).contains(&sequence) {
-                    self.arrive(now, sequence, datagram_bytes, &mut sample);
+                    self.arrive(now, sequence, datagram_bytes);
                 }
             }
         }
         self.find_lost(datagram_bytes);
-        sample.map(|(_, taken)| taken)
+        known != (self.arrived.len(), self.refused)
     }
 
-    fn arrive(&mut self, now: Instant, sequence: u64, datagram_bytes: u64, sample: &mut Option<(u64, Duration)>) {
+    fn arrive(&mut self, now: Instant, sequence: u64, datagram_bytes: u64) {
         let Some(sent) = self.sent_mut(sequence) else { return };
         if sent.state == State::Arrived || sent.state == State::Settled {
             return;
         }
         let (bytes, transmission) = (u64::from(sent.bytes), sent.transmission);
-        let counted = if sent.state == State::OnItsWay { bytes } else { 0 };
-        // An answer to one of several tries, or one that was kept back, says nothing.
-        if sent.tries == 1 && sent.prompt && sample.is_none_or(|(latest, _)| latest < transmission) {
-            *sample = Some((transmission, now.since(sent.at)));
-        }
+        let counted = if sent.state == State::OnItsWay { (bytes, 1) } else { (0, 0) };
         sent.state = State::Arrived;
         self.arrived.push(sequence);
-        self.bytes_in_flight -= counted;
+        self.bytes_in_flight -= counted.0;
+        self.datagrams_in_flight -= counted.1;
         self.latest_arrived = self.latest_arrived.max(transmission);
         self.tries = 0;
         self.waiting_since = now;
-        self.congestion.handle_arrived(bytes, transmission, self.bytes_in_flight, datagram_bytes);
+        self.congestion.handle_arrived(charge(bytes), transmission, self.in_flight_charge(), charge(datagram_bytes));
     }
 
     /// Marks what has been overtaken.
     fn find_lost(&mut self, datagram_bytes: u64) {
-        while let Some(&(transmission, sequence)) = self.by_transmission.front() {
-            let current =
-                self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == transmission);
-            if current && self.latest_arrived < transmission + OVERTAKEN_MAX {
+        while let Some(&Transmission { count, sequence, .. }) = self.by_transmission.front() {
+            let current = self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == count);
+            if current && self.latest_arrived < count + OVERTAKEN_MAX {
                 return;
             }
             self.by_transmission.pop_front();
             if current {
                 self.lose(sequence);
-                self.congestion.handle_loss(transmission, self.transmissions, datagram_bytes);
+                self.congestion.handle_loss(count, self.transmissions, charge(datagram_bytes));
             }
         }
     }
@@ -451,6 +485,7 @@ impl Sender {
         sent.state = State::Lost;
         let bytes = u64::from(sent.bytes);
         self.bytes_in_flight -= bytes;
+        self.datagrams_in_flight -= 1;
         self.lost.push_back(sequence);
     }
 
@@ -473,21 +508,21 @@ impl Sender {
     }
 
     /// When the peer should have answered, if it has something to answer.
-    pub(crate) fn answer_due(&self, round_trip: &RoundTrip) -> Option<Instant> {
-        (!self.is_all_arrived() && self.probes == 0).then(|| self.waiting_since + round_trip.wait(self.tries))
+    pub(crate) fn answer_due(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Instant> {
+        (!self.is_all_arrived() && self.probes == 0).then(|| self.waiting_since + round_trip.wait(self.tries, patience))
     }
 
     /// The peer has not answered in time: it is asked again, the second time as if everything were lost.
     pub(crate) fn handle_silence(&mut self, datagram_bytes: u64) {
         self.tries += 1;
         self.probes = 1;
-        if self.tries >= 2 {
+        if self.tries >= SILENT_TRIES {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
             sequences.into_iter().for_each(|sequence| self.lose(sequence));
             // The oldest first: others may have to wait for it.
             self.lost.make_contiguous().sort_unstable();
-            self.congestion.handle_silence(self.transmissions, datagram_bytes);
+            self.congestion.handle_silence(self.transmissions, charge(datagram_bytes));
         }
     }
 
@@ -550,6 +585,11 @@ impl Epoch {
         draft.writes.extend(write);
         draft.frames.len() - before
     }
+}
+
+/// What a datagram takes of the receiver's room.
+pub(crate) fn charge(bytes: u64) -> u64 {
+    bytes + DATAGRAM_CHARGE
 }
 
 /// The most bytes that a frame takes.

@@ -46,6 +46,7 @@ impl Endpoint {
                 Frame::DataPiece { operation, offset, bytes } => self.take_data(index, operation, offset, bytes, memory),
                 Frame::Denied { operation, denied, second } => self.take_denial(index, operation, denied, second),
                 Frame::PeerLost { operation, rank } => self.fail(index, operation, |_| Failure::PeerLost(rank)),
+                Frame::PeerUnreachable { operation, rank } => self.fail(index, operation, |_| Failure::Unreachable(rank)),
                 Frame::Refused { sequence, index: write, denied } => self.take_refusal(index, sequence, write, denied),
             }
         }
@@ -70,13 +71,14 @@ impl Endpoint {
         to: GlobalAddress,
         result: Result<u64, Failure>,
     ) {
-        if self.peers[index as usize].lost {
+        if self.peers[index as usize].failure().is_some() {
             return;
         }
         self.activate(now, index);
         let frame = match result {
             Ok(value) => Frame::Value { operation, value },
             Err(Failure::PeerLost(rank)) => Frame::PeerLost { operation, rank },
+            Err(Failure::Unreachable(rank)) => Frame::PeerUnreachable { operation, rank },
             Err(Failure::OutOfBounds(at)) => Frame::Denied { operation, denied: Denied::Outside, second: at == to },
             Err(Failure::Misaligned(at)) => Frame::Denied { operation, denied: Denied::Misaligned, second: at == to },
         };
@@ -151,9 +153,8 @@ impl Endpoint {
             return self.answer(index, &denied(Denied::Outside, true));
         }
         let target = self.meet(target);
-        if self.peers[target as usize].lost {
-            let rank = self.peers[target as usize].rank;
-            return self.answer(index, &Frame::PeerLost { operation, rank });
+        if let Some(failure) = self.peers[target as usize].failure() {
+            return self.answer_copy(now, index, operation, to, Err(failure));
         }
         self.activate(now, target);
         let put = Put::new(Origin::Peer { index, operation }, Source::Segment(from), to, bytes);

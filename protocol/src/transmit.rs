@@ -6,7 +6,7 @@ use crate::endpoint::{Endpoint, PeerIndex, Transmit};
 use crate::memory::Readable;
 use crate::operations::{Failure, Operation, Source};
 use crate::receiver::Owed;
-use crate::sender::{Draft, Next, Piece, Transfer};
+use crate::sender::{Draft, Left, Next, Piece, Transfer};
 use crate::serve::further;
 use crate::wire::{
     self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX,
@@ -336,7 +336,9 @@ impl Endpoint {
                 active.receiver.owe(Instant::ZERO, true);
             }
             let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
-            at += Acknowledgement { next, refused, room, datagram_bytes, words, words_used }.write(&mut buffer[at..]);
+            // Told once: said again later, it would make the way seem longer.
+            let echo = std::mem::take(&mut active.receiver.echo);
+            at += Acknowledgement { next, refused, room, datagram_bytes, echo, words, words_used }.write(&mut buffer[at..]);
             if words_used < words_known {
                 self.enqueue(index);
             }
@@ -359,7 +361,8 @@ impl Endpoint {
         }
         if let (Some(active), Some((sequence, prompt))) = (&mut peer.active, numbered) {
             active.used = now;
-            active.sender.handle_sent(now, sequence, bytes, prompt, &peer.round_trip);
+            let left = Left { sequence, number: self.transmissions, bytes, prompt };
+            active.sender.handle_sent(now, left, &peer.round_trip);
         }
         bytes
     }

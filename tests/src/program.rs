@@ -1,6 +1,7 @@
 //! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
 
 mod killed;
+mod stopped;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -48,6 +49,7 @@ fn main() -> pelago::Result<()> {
         "memory" => memory(world),
         "exchange" => exchange(world),
         "beset" => beset(world),
+        "stopped" => stopped::stopped(world),
         other => panic!("what is {other}?"),
     })
 }

@@ -66,6 +66,8 @@ events! {
     PeerIdle = "peers_idle",
     /// A peer stopped answering, or was said to be gone.
     PeerLost = "peers_lost",
+    /// A peer that is alive has been silent for so long that operations on it ended.
+    PeerUnreachable = "peers_unreachable",
 }
 
 /// How often each event happened.

@@ -19,6 +19,7 @@ const DATA_PIECE: u8 = 8;
 const DENIED: u8 = 9;
 const PEER_LOST: u8 = 10;
 const REFUSED: u8 = 11;
+const PEER_UNREACHABLE: u8 = 12;
 
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) enum Frame<'a> {
     Denied { operation: u32, denied: Denied, second: bool },
     /// The destination of a copy is lost.
     PeerLost { operation: u32, rank: Rank },
+    /// The destination of a copy is alive, but cannot be reached.
+    PeerUnreachable { operation: u32, rank: Rank },
     /// The `index`-th write of a datagram, or its piece, had no effect.
     Refused { sequence: u64, index: u16, denied: Denied },
 }
@@ -106,6 +109,7 @@ impl<'a> Frame<'a> {
                 Self::Denied { operation, denied: denied(why), second: why & 2 != 0 }
             }
             PEER_LOST => Self::PeerLost { operation: reader.u32()?, rank: Rank::new(reader.u32()?) },
+            PEER_UNREACHABLE => Self::PeerUnreachable { operation: reader.u32()?, rank: Rank::new(reader.u32()?) },
             REFUSED => Self::Refused { sequence: reader.u64()?, index: reader.u16()?, denied: denied(reader.u8()?) },
             _ => return None,
         })
@@ -143,6 +147,10 @@ impl<'a> Frame<'a> {
             }
             Self::PeerLost { operation, rank } => {
                 numbers(to, PEER_LOST, operation, &[]);
+                to.extend_from_slice(&rank.number().to_le_bytes());
+            }
+            Self::PeerUnreachable { operation, rank } => {
+                numbers(to, PEER_UNREACHABLE, operation, &[]);
                 to.extend_from_slice(&rank.number().to_le_bytes());
             }
             Self::Refused { sequence, index, denied } => {
@@ -239,6 +247,7 @@ mod tests {
             Frame::Denied { operation, denied: Denied::Outside, second: true },
             Frame::Denied { operation, denied: Denied::Misaligned, second: false },
             Frame::PeerLost { operation, rank: Rank::new(7) },
+            Frame::PeerUnreachable { operation, rank: Rank::new(7) },
             Frame::Refused { sequence: u64::MAX, index: 500, denied: Denied::Misaligned },
         ]);
         for last in [

@@ -6,7 +6,7 @@ use pelago_base::limits::RANKS_MAX;
 use super::{HEADER_BYTES, Reader, WORDS_MAX};
 
 /// Bumped with every change of what travels.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 const RANK_BITS: u32 = RANKS_MAX.ilog2();
 const START_BITS: u32 = 24;
@@ -95,10 +95,13 @@ pub(crate) struct Acknowledgement {
     pub(crate) next: u64,
     /// How many writes it has refused, ever.
     pub(crate) refused: u32,
-    /// How many bytes may be on their way to it, in units of [`ROOM_UNIT`](Self::ROOM_UNIT).
+    /// What the receiver may have on its way to it, as the room of its socket counts it, in units of [`ROOM_UNIT`](Self::ROOM_UNIT).
     pub(crate) room: u16,
     /// The largest datagram that it can take or send.
     pub(crate) datagram_bytes: u16,
+    /// The latest transmission of the receiver that has come with a number since this was told last; 0 is none. It tells which of several
+    /// tries is answered.
+    pub(crate) echo: u64,
     /// Which of the numbers from `next` on have been received.
     pub(crate) words: [u64; WORDS_MAX],
     /// How many of the words say anything.
@@ -106,7 +109,7 @@ pub(crate) struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    pub(crate) const FIXED_BYTES: usize = 18;
+    pub(crate) const FIXED_BYTES: usize = 26;
     pub(crate) const ROOM_UNIT: u64 = 1024;
 
     /// Writes it and returns how many bytes it took.
@@ -115,8 +118,9 @@ impl Acknowledgement {
         into[8..12].copy_from_slice(&self.refused.to_le_bytes());
         into[12..14].copy_from_slice(&self.room.to_le_bytes());
         into[14..16].copy_from_slice(&self.datagram_bytes.to_le_bytes());
-        into[16] = self.words_used;
-        into[17] = 0;
+        into[16..24].copy_from_slice(&self.echo.to_le_bytes());
+        into[24] = self.words_used;
+        into[25] = 0;
         let words = &self.words[..usize::from(self.words_used)];
         for (word, place) in words.iter().zip(into[Self::FIXED_BYTES..].chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -126,12 +130,12 @@ impl Acknowledgement {
 
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Option<Self> {
         let (next, refused, room, datagram_bytes) = (reader.u64()?, reader.u32()?, reader.u16()?, reader.u16()?);
-        let (words_used, _) = (reader.u8()?, reader.u8()?);
+        let (echo, words_used, _) = (reader.u64()?, reader.u8()?, reader.u8()?);
         let mut words = [0; WORDS_MAX];
         for word in words.get_mut(..usize::from(words_used))? {
             *word = reader.u64()?;
         }
-        Some(Self { next, refused, room, datagram_bytes, words, words_used })
+        Some(Self { next, refused, room, datagram_bytes, echo, words, words_used })
     }
 }
 
@@ -182,12 +186,12 @@ mod tests {
         #[test]
         fn acknowledgements_survive_the_wire(
             next in any::<u64>(), refused in any::<u32>(), room in any::<u16>(), datagram_bytes in any::<u16>(),
-            words in any::<[u64; WORDS_MAX]>(), used in 0..=WORDS_MAX,
+            echo in any::<u64>(), words in any::<[u64; WORDS_MAX]>(), used in 0..=WORDS_MAX,
         ) {
             let mut kept = [0; WORDS_MAX];
             kept[..used].copy_from_slice(&words[..used]);
             let words_used = used as u8;
-            let sent = Acknowledgement { next, refused, room, datagram_bytes, words: kept, words_used };
+            let sent = Acknowledgement { next, refused, room, datagram_bytes, echo, words: kept, words_used };
             let mut bytes = [0; 256];
             let written = sent.write(&mut bytes);
             let mut reader = Reader(&bytes[..written]);

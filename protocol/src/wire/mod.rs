@@ -1,7 +1,7 @@
 //! What travels: layout, parsing and writing of datagrams. All numbers are little-endian.
 //!
 //! ```text
-//! | header 16 | acknowledgement 18 + 8·words | sequence 8, after 8 (if flagged) | frames … | tag 16 |
+//! | header 16 | acknowledgement 26 + 8·words | sequence 8, after 8 (if flagged) | frames … | tag 16 |
 //! ```
 //!
 //! Parsing takes any bytes and never panics.

@@ -5,6 +5,7 @@ mod exactly_once;
 mod failure;
 mod fences;
 mod hostile;
+mod liveness;
 mod memory;
 mod network;
 mod sizes;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Local, PeerIndex, Rejected, Request};
+use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Liveness, Local, PeerIndex, Rejected, Request};
 
 use crate::memory::RankMemory;
 
@@ -71,6 +71,10 @@ pub(crate) struct Network {
     /// What has ended, by rank and token.
     pub(crate) ended: BTreeMap<(usize, u64), Outcome>,
     pub(crate) lost: Vec<(usize, Rank)>,
+    pub(crate) unreachable: Vec<(usize, Rank)>,
+    /// Who has asked whether whom is alive, and when; and what is answered.
+    pub(crate) asked: Vec<(usize, Rank, Instant)>,
+    pub(crate) liveness: fn(Rank) -> Liveness,
     pub(crate) dead: Vec<bool>,
     /// Everything that was ever sent, if wanted.
     pub(crate) recorded: Option<Vec<(usize, Vec<u8>)>>,
@@ -100,6 +104,9 @@ impl Network {
             now: Instant::ZERO,
             ended: BTreeMap::new(),
             lost: Vec::new(),
+            unreachable: Vec::new(),
+            asked: Vec::new(),
+            liveness: |_| Liveness::Unknown,
             dead: vec![false; ranks as usize],
             recorded: None,
             on_the_way: BinaryHeap::new(),
@@ -225,7 +232,13 @@ impl Network {
                     assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
                 }
                 Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes)),
+                Event::Silent(peer) => {
+                    self.asked.push((rank, peer, self.now));
+                    let liveness = (self.liveness)(peer);
+                    self.endpoints[rank].handle_liveness(self.now, peer, liveness);
+                }
                 Event::Lost(peer) => self.lost.push((rank, peer)),
+                Event::Unreachable(peer) => self.unreachable.push((rank, peer)),
             }
         }
     }

@@ -137,7 +137,7 @@ impl Error {
     /// How much is lost.
     pub fn scope(&self) -> Scope {
         match self {
-            Self::Failed(Failure::PeerLost(_)) | Self::Connect(_) => Scope::Peer,
+            Self::Failed(Failure::PeerLost(_) | Failure::Unreachable(_)) | Self::Connect(_) => Scope::Peer,
             Self::Fault(_) | Self::Bootstrap(_) | Self::Disagreement(_) | Self::Refused(_) | Self::SizesOnly => Scope::Job,
             _ => Scope::Operation,
         }

@@ -8,7 +8,7 @@ use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
 use pelago_netsim::Operation as Message;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Config, Key, PeerIndex};
+use pelago_protocol::{Config, Key, Liveness, PeerIndex};
 
 use crate::Protocol;
 use crate::faults::{Dice, Faults};
@@ -189,7 +189,10 @@ impl Stations {
             while let Some(found) = end.station.find() {
                 match found {
                     Found::Met(_, other) => drop(end.peer(other)),
+                    // Nobody knows more of a simulated rank than that it is silent.
+                    Found::Silent(other) => end.station.handle_liveness(now, other, Liveness::Unknown),
                     Found::Lost(other) => shown.lost.push(other),
+                    Found::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
                 }
             }
             let Some(transmit) = end.station.transmit(now, None, &mut self.buffer, false) else { break };

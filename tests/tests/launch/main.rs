@@ -10,6 +10,7 @@ mod network;
 mod output;
 mod programs;
 mod rails;
+mod silence;
 mod sim;
 mod stranger;
 mod survival;

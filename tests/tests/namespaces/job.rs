@@ -12,8 +12,9 @@ use crate::network::Network;
 /// The program of these tests that uses the library.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
-/// For how many seconds a rank may be silent in jobs that lose one.
-pub(crate) const FAILURE_LIMIT_SECONDS: u64 = 2;
+/// For how many seconds a rank may be silent in jobs that lose one, and after how many a rank that is alive is unreachable.
+const FAILURE_LIMIT: &str = "0.5";
+const UNREACHABLE: Duration = Duration::from_secs(3);
 
 /// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
 const MARGIN: Duration = Duration::from_secs(6);
@@ -64,8 +65,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a job with so many ranks on each host; it does not end by itself.
     pub(crate) fn start(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Self {
-        let limit = FAILURE_LIMIT_SECONDS.to_string();
-        let mut command = pelago(network, slots, &[&["--failure-limit", &*limit], options].concat(), program);
+        let mut command = pelago(network, slots, &[&["--failure-limit", FAILURE_LIMIT], options].concat(), program);
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
         let output = BufReader::new(launcher.stdout.take().expect("piped"));
         let mut job = Self { launcher, output, processes: Vec::new() };
@@ -106,7 +106,7 @@ impl Running {
         let mut error = String::new();
         self.launcher.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
         assert_eq!(code, Some(3), "{error}");
-        assert!(took < Duration::from_secs(FAILURE_LIMIT_SECONDS) + MARGIN, "it took {took:?}: {error}");
+        assert!(took < UNREACHABLE + MARGIN, "it took {took:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
         let line = error.trim_end().strip_prefix("pelago: ").and_then(|line| line.strip_suffix("; the job was ended"));
         line.unwrap_or_else(|| panic!("{error}")).into()

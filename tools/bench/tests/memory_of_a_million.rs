@@ -11,7 +11,7 @@ use pelago_launch::{OsClock, names};
 use pelago_memory::Cells;
 use pelago_platform::Transport;
 use pelago_shm::{Host, HostAddress, Plan};
-use pelago_udp::{Setup, Socket, Udp};
+use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
 const RANKS_PER_HOST: u32 = 64;
 const HEAP_BYTES: u64 = 1 << 20;
@@ -85,7 +85,7 @@ fn end_point(host: &Host, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) ->
         failure_limit: Duration::from_milliseconds(20_000),
         find: Box::new(move |rank| (rank == Rank::new(0)).then_some(rank_zero)),
         wake: Box::new(|| {}),
-        lost: Box::new(|_| {}),
+        watcher: Box::new(Unwatched),
         agent: Some(Arc::new(OsClock::start())),
     })
     .unwrap();

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use pelago_base::{Counters, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Config, Endpoint, Event, Failure as Reason, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{
+    Config, Endpoint, Event, Failure as Reason, Liveness, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX,
+};
 
 use crate::segments::{Loan, Loaned, Segments};
 
@@ -32,8 +34,12 @@ pub struct Given<'a> {
 pub enum Found {
     /// A rank that nobody has connected to will be sent to: connect, so that the size of datagrams is known.
     Met(PeerIndex, Rank),
-    /// A rank has not answered for the failure limit.
+    /// A rank that owes an answer has given none for the failure limit: [`Station::handle_liveness`] is to say what is known of it.
+    Silent(Rank),
+    /// A rank was silent for the failure limit, and nobody knew that it was alive.
     Lost(Rank),
+    /// A rank is alive, but nothing has come of it for many failure limits.
+    Unreachable(Rank),
 }
 
 impl Station {
@@ -177,7 +183,9 @@ impl Station {
                     self.completed.push_back(Completion { token: Token(token), result: result.map_err(failure) });
                 }
                 Event::Met(peer, rank) => return Some(Found::Met(peer, rank)),
+                Event::Silent(rank) => return Some(Found::Silent(rank)),
                 Event::Lost(rank) => return Some(Found::Lost(rank)),
+                Event::Unreachable(rank) => return Some(Found::Unreachable(rank)),
             }
         }
         None
@@ -227,6 +235,11 @@ impl Station {
         self.endpoint.lose(now, rank);
     }
 
+    /// What is known of `rank`, as [`Found::Silent`] has asked.
+    pub fn handle_liveness(&mut self, now: Instant, rank: Rank, liveness: Liveness) {
+        self.endpoint.handle_liveness(now, rank, liveness);
+    }
+
     /// How often what happened.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()
@@ -236,6 +249,7 @@ impl Station {
 fn failure(reason: Reason) -> Failure {
     match reason {
         Reason::PeerLost(rank) => Failure::PeerLost(rank),
+        Reason::Unreachable(rank) => Failure::Unreachable(rank),
         Reason::OutOfBounds(at) => Failure::OutOfBounds(at),
         Reason::Misaligned(at) => Failure::Misaligned(at),
     }

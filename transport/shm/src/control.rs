@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_base::limits::{
-    AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES,
+    AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES,
 };
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::Fault;
@@ -43,6 +43,8 @@ const FAULT_ABORTED: u32 = 1;
 const FAULT_DEADLOCK: u32 = 2;
 /// Plus the number of the first rank lost.
 const FAULT_LOST: u32 = 3;
+/// Plus the number of the first rank that is alive and cannot be reached.
+const FAULT_UNREACHABLE: u32 = FAULT_LOST + RANKS_MAX;
 
 impl Job {
     /// What is wrong with the job: the first thing that was.
@@ -52,7 +54,10 @@ impl Job {
             FAULT_NONE => None,
             FAULT_ABORTED => Some(Fault::Aborted),
             FAULT_DEADLOCK => Some(Fault::Deadlock),
-            lost => Some(Fault::PeerLost(Rank::new(lost - FAULT_LOST))),
+            word => Some(match word.checked_sub(FAULT_UNREACHABLE) {
+                Some(unreachable) => Fault::Unreachable(Rank::new(unreachable)),
+                None => Fault::PeerLost(Rank::new(word - FAULT_LOST)),
+            }),
         }
     }
 
@@ -60,6 +65,7 @@ impl Job {
     pub(crate) fn set_fault(&self, fault: Fault) {
         let word = match fault {
             Fault::PeerLost(rank) => FAULT_LOST + rank.number(),
+            Fault::Unreachable(rank) => FAULT_UNREACHABLE + rank.number(),
             Fault::Deadlock => FAULT_DEADLOCK,
             _ => FAULT_ABORTED,
         };

@@ -8,12 +8,18 @@ use pelago_base::{Counters, Duration, Instant, Rank, SegmentId};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{PeerIndex, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
 const LOOK_BYTES: u64 = 8 << 10;
+
+/// Who looks so long after something was due has been away.
+const AWAY: Duration = Duration::from_milliseconds(1);
+
+/// Looks that take in what a socket keeps of short datagrams, eight at each.
+const LOOKS_BEHIND_MAX: u32 = 2048;
 
 /// A byte takes no longer to send, where sending is what takes long.
 const NANOSECONDS_PER_BYTE_MAX: u64 = 1;
@@ -27,8 +33,30 @@ const PAUSE_MAX: Duration = Duration::from_microseconds(3200);
 /// Where a rank receives datagrams, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
-/// Called with each rank that has not answered for the failure limit.
-pub(crate) type Lost = Box<dyn Fn(Rank) + Send>;
+/// What those who watch over the job know of its ranks, and what they are told.
+pub trait Watcher: Send {
+    /// What is known of a rank that has not answered for the failure limit.
+    fn liveness(&self, rank: Rank) -> Liveness;
+
+    /// Called with each rank that was silent and is not known to be alive.
+    fn lost(&self, rank: Rank);
+
+    /// Called with each rank that is known to be alive, but of which nothing has come for many failure limits.
+    fn unreachable(&self, rank: Rank);
+}
+
+/// Nobody watches over the ranks: one that is silent for the failure limit is lost, and nobody is told.
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn liveness(&self, _rank: Rank) -> Liveness {
+        Liveness::Unknown
+    }
+
+    fn lost(&self, _rank: Rank) {}
+
+    fn unreachable(&self, _rank: Rank) {}
+}
 
 /// What is to be sent.
 #[derive(Clone, Copy)]
@@ -51,20 +79,22 @@ pub(crate) struct Driver {
     /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
-    lost: Lost,
+    watcher: Box<dyn Watcher>,
     /// Whether what is posted waits for company, and to whom the last goes that does.
     held: bool,
     waiting: Option<PeerIndex>,
     /// When what the kernel has had no room for is tried again, and after how long a pause; none while it has room.
     retry: Instant,
     pause: Duration,
+    /// How often in a row something has come while what was due was long overdue.
+    looks_behind: u32,
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, lost: Lost) -> Self {
+    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, watcher: Box<dyn Watcher>) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        let (peers, held, waiting, retry, pause) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO);
-        Self { socket, station, incoming, outgoing, lends, peers, find, lost, held, waiting, retry, pause }
+        let (peers, held, waiting, retry, pause, looks_behind) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO, 0);
+        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, held, waiting, retry, pause, looks_behind }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -97,7 +127,7 @@ impl Driver {
                 let taken_in = self.send_given(now, &given);
                 self.station.capture(given);
                 if let Some(now) = taken_in {
-                    self.find_out();
+                    self.find_out(now);
                     self.flush(now, Load::Any { patient: true });
                 }
             }
@@ -151,16 +181,24 @@ impl Driver {
         // What was posted and has waited for company, and acknowledgements that nothing has come along to take.
         let mut moved = self.station.has_work() && self.flush(now, Load::Any { patient: false });
         moved |= self.take_in(now);
-        let late = self.station.handle_timeout(now);
+        let late = !self.is_behind(now, moved) && self.station.handle_timeout(now);
         if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
             return false;
         }
-        self.find_out();
+        self.find_out(now);
         let patient = patient && moved;
         if patient && !self.station.has_queue() && self.outgoing.is_empty() {
             return true;
         }
         moved | self.flush(now, Load::Any { patient })
+    }
+
+    /// Whether a rank that has been away for long finds so much that what it waits for may be there: the time of answers that lie in the
+    /// socket has not come. For so many looks at most as take in all that a socket keeps.
+    fn is_behind(&mut self, now: Instant, moved: bool) -> bool {
+        let is_late = self.station.next_deadline().is_some_and(|due| now >= due + AWAY);
+        self.looks_behind = if moved && is_late && self.looks_behind < LOOKS_BEHIND_MAX { self.looks_behind + 1 } else { 0 };
+        self.looks_behind > 0
     }
 
     /// Takes in what has come; returns whether anything had.
@@ -195,7 +233,7 @@ impl Driver {
 
     pub(crate) fn lose(&mut self, now: Instant, rank: Rank) {
         self.station.lose(now, rank);
-        self.find_out();
+        self.find_out(now);
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -275,14 +313,16 @@ impl Driver {
         self.lends && self.outgoing.is_large() && self.station.stream_bytes().is_some_and(is_held)
     }
 
-    fn find_out(&mut self) {
+    fn find_out(&mut self, now: Instant) {
         while let Some(found) = self.station.find() {
             match found {
                 Found::Met(peer, rank) => match (self.find)(rank) {
                     Some(address) => drop(self.connect(rank, address)),
                     None => self.name(peer, None),
                 },
-                Found::Lost(rank) => (self.lost)(rank),
+                Found::Silent(rank) => self.station.handle_liveness(now, rank, self.watcher.liveness(rank)),
+                Found::Lost(rank) => self.watcher.lost(rank),
+                Found::Unreachable(rank) => self.watcher.unreachable(rank),
             }
         }
     }

@@ -17,5 +17,7 @@ mod ear;
 mod socket;
 mod transport;
 
+pub use driver::{Unwatched, Watcher};
+pub use pelago_protocol::Liveness;
 pub use socket::{Incoming, Outgoing, Sent, Socket};
 pub use transport::{Setup, Udp};

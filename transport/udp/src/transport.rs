@@ -14,7 +14,7 @@ use pelago_protocol::{Config, Key, PeerIndex};
 
 use crate::Socket;
 use crate::agent::{Agent, Shared};
-use crate::driver::Driver;
+use crate::driver::{Driver, Watcher};
 
 /// What the transport of a rank is made from.
 pub struct Setup {
@@ -28,14 +28,14 @@ pub struct Setup {
     pub key: [u8; 16],
     /// Whether what travels is encrypted; the same on all ranks.
     pub encrypt: bool,
-    /// After how long without an answer a peer is lost.
+    /// After how long without an answer the watcher is asked whether a peer is alive.
     pub failure_limit: Duration,
     /// Where a rank receives datagrams that speaks to this one first.
     pub find: Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>,
     /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
     pub wake: Box<dyn Fn() + Send + Sync>,
-    /// Called with each rank that has not answered for the failure limit.
-    pub lost: Box<dyn Fn(Rank) + Send>,
+    /// Who knows which ranks are alive, and is told of those that cannot be reached.
+    pub watcher: Box<dyn Watcher>,
     /// The clock of the agent that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
     pub agent: Option<Arc<dyn Clock>>,
 }
@@ -58,13 +58,13 @@ impl Udp {
     /// # Errors
     /// The system refuses a thread for the agent.
     pub fn new(setup: Setup) -> std::io::Result<Self> {
-        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, lost, agent } = setup;
+        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, agent } = setup;
         let address = socket.local_address();
         // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
         let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
         let start = std::process::id();
         let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
-        let driver = Driver::new(socket, Station::new(config), !encrypt, find, lost);
+        let driver = Driver::new(socket, Station::new(config), !encrypt, find, watcher);
         let shared = Arc::new(Shared::new(driver, wake));
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {

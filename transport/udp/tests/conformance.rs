@@ -7,7 +7,7 @@ use pelago_base::{AddressLayout, Duration, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_platform::Transport;
-use pelago_udp::{Setup, Socket, Udp};
+use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
 const WHOLE_BYTES: usize = 128 * 1024;
 const PART_BYTES: usize = 72_008;
@@ -35,7 +35,7 @@ impl Ranks {
                 failure_limit: Duration::from_milliseconds(5_000),
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
-                lost: Box::new(|_| {}),
+                watcher: Box::new(Unwatched),
                 agent: None,
             })
             .unwrap()

@@ -164,17 +164,20 @@ impl Course {
                 self.losses.push(outcome);
             }
             None => self.lose(now, first, outcome),
-            Some(Outcome::Lost(lost, Death::Hearsay)) if self.terminate_at.is_some() && its(lost.rank) => {
+            Some(Outcome::Lost(lost, Death::Hearsay) | Outcome::Unreachable(lost))
+                if self.terminate_at.is_some() && its(lost.rank) =>
+            {
                 self.outcome = Some(outcome);
             }
             Some(_) => {}
         }
     }
 
-    /// The ranks have found the job at fault; `process` is the rank that is lost, if it is that fault.
+    /// The ranks have found the job at fault; `process` is the rank that is lost or cannot be reached, if it is that fault.
     pub(super) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<Process>) {
         let outcome = match (fault, process) {
             (Fault::PeerLost(_), Some(process)) => Outcome::Lost(process, Death::Hearsay),
+            (Fault::Unreachable(_), Some(process)) => Outcome::Unreachable(process),
             (Fault::Deadlock, _) => Outcome::Deadlock,
             _ => Outcome::Aborted,
         };
@@ -432,6 +435,16 @@ mod tests {
         other.handle_fault(at(1), Fault::PeerLost(Rank::new(0)), Some(process(0)));
         other.handle_host_loss(at(2), "b".into(), Rank::new(1), 2);
         assert_eq!(other.into_outcome(), Outcome::Lost(process(0), Death::Hearsay));
+    }
+
+    #[test]
+    fn a_rank_that_cannot_be_reached_is_not_said_to_be_lost() {
+        let mut course = course();
+        course.handle_fault(at(1), Fault::Unreachable(Rank::new(2)), Some(process(2)));
+        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
+        let outcome = course.into_outcome();
+        assert_eq!((outcome.exit_code(), &outcome), (3, &Outcome::Unreachable(process(2))));
+        assert!(outcome.to_string().contains("is alive but cannot be reached"), "{outcome}");
     }
 
     #[test]

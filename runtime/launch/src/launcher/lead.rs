@@ -18,7 +18,8 @@ pub(super) enum Event {
     NotStarted(Rank, String),
     /// A rank's process has ended, after the rank had come so far.
     Ended(Process, End, Stage),
-    /// The ranks have found the job at fault; this is the rank that is lost, if it is that fault and the rank is of this host.
+    /// The ranks have found the job at fault; this is the rank that is lost or cannot be reached, if it is that fault and the rank is of this
+    /// host.
     Fault(Fault, Option<Process>),
     /// The program wants to go on when ranks are lost.
     Survives,

@@ -18,6 +18,8 @@ pub enum Outcome {
     Failed(Process, i32),
     /// A rank ended before it had finished.
     Lost(Process, Death),
+    /// A rank is alive, but another has heard nothing of it for too long.
+    Unreachable(Process),
     /// A rank ended in peace, but never took part, while others did.
     Left(Process),
     /// All ranks of this program ended in peace and none took part.
@@ -92,7 +94,7 @@ impl Outcome {
             Self::Output(Errno::PIPE) => 141,
             Self::Output(_) => 1,
             Self::NotStarted(..) | Self::Unready(..) => 2,
-            Self::Lost(..) | Self::HostLost { .. } => 3,
+            Self::Lost(..) | Self::Unreachable(_) | Self::HostLost { .. } => 3,
             Self::TimeLimit(_) => 4,
             Self::Interrupted(_) => 130,
         }
@@ -126,6 +128,11 @@ impl fmt::Display for Outcome {
                 write!(f, "{process} ended with exit code 0 in the middle of the job; the job was ended")
             }
             Self::Lost(process, Death::Hearsay) => write!(f, "{process} was lost; the job was ended"),
+            Self::Unreachable(process) => write!(
+                f,
+                "{process} is alive but cannot be reached: nothing of it has come for 6 times the failure limit; check that UDP passes \
+                 both ways (routes, firewalls) and, with --progress inline, that it calls the library; the job was ended"
+            ),
             Self::Left(process) => {
                 write!(f, "{process} ended without joining the job, which other ranks joined; the job was ended")
             }

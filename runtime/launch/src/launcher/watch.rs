@@ -162,8 +162,9 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
         }
         // Before the ends that follow from it.
         if let (Some(fault), false) = (self.host.job().fault(), self.lead.is_ending()) {
-            let lost = self.ranks.iter().find(|process| fault == Fault::PeerLost(process.rank()));
-            self.lead.handle(now, Event::Fault(fault, lost.map(RankProcess::process)));
+            let is_it = |rank| fault == Fault::PeerLost(rank) || fault == Fault::Unreachable(rank);
+            let concerned = self.ranks.iter().find(|process| is_it(process.rank()));
+            self.lead.handle(now, Event::Fault(fault, concerned.map(RankProcess::process)));
         }
         for number in ready {
             self.note(number as usize, now)?;

@@ -8,7 +8,7 @@ use pelago_memory::Cells;
 use pelago_platform::{Endpoint, Operation, Token, Transport};
 
 use super::*;
-use crate::{Setup, Socket, Udp};
+use crate::{Setup, Socket, Udp, Unwatched};
 
 const HEAP_BYTES: usize = 64 << 10;
 
@@ -59,7 +59,7 @@ impl Two {
                 wake: Box::new(move || {
                     wakes.fetch_add(u32::from(rank == 0), Ordering::Relaxed);
                 }),
-                lost: Box::new(|_| {}),
+                watcher: Box::new(Unwatched),
                 agent: (agent && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
             })
             .unwrap();

@@ -280,8 +280,8 @@ impl Course {
 
     /// Tells all other hosts what the ranks of one have found.
     fn spread(&mut self, now: Instant, place: usize, trouble: Trouble) -> Option<()> {
-        let lost = match trouble {
-            Trouble::Lost(rank) => Some(self.hosts.iter().find_map(|host| host.process(rank))?),
+        let concerned = match trouble {
+            Trouble::Lost(rank) | Trouble::Unreachable(rank) => Some(self.hosts.iter().find_map(|host| host.process(rank))?),
             _ => None,
         };
         if !self.job.is_ending() {
@@ -289,7 +289,7 @@ impl Course {
                 self.tell_one(other, Down::Fault(trouble));
             }
         }
-        self.job.handle_fault(now, Fault::from(trouble), lost);
+        self.job.handle_fault(now, Fault::from(trouble), concerned);
         Some(())
     }
 

@@ -112,6 +112,7 @@ enum StageAsText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Trouble {
     Lost(u32),
+    Unreachable(u32),
     Aborted,
     Deadlock,
 }
@@ -120,6 +121,7 @@ impl From<Fault> for Trouble {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::PeerLost(rank) => Self::Lost(rank.number()),
+            Fault::Unreachable(rank) => Self::Unreachable(rank.number()),
             Fault::Deadlock => Self::Deadlock,
             _ => Self::Aborted,
         }
@@ -130,6 +132,7 @@ impl From<Trouble> for Fault {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Lost(rank) => Self::PeerLost(Rank::new(rank)),
+            Trouble::Unreachable(rank) => Self::Unreachable(Rank::new(rank)),
             Trouble::Aborted => Self::Aborted,
             Trouble::Deadlock => Self::Deadlock,
         }
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn faults_come_back_as_they_were() {
-        for fault in [Fault::PeerLost(Rank::new(7)), Fault::Aborted, Fault::Deadlock] {
+        for fault in [Fault::PeerLost(Rank::new(7)), Fault::Unreachable(Rank::new(8)), Fault::Aborted, Fault::Deadlock] {
             assert_eq!(Fault::from(Trouble::from(fault)), fault);
         }
     }

@@ -1,0 +1,19 @@
+//! Ranks that are silent, because they are stopped or because the machine has too many of them, are not lost.
+
+use crate::{PROGRAM, run};
+
+#[test]
+fn a_rank_that_is_stopped_for_longer_than_ranks_may_be_silent_is_not_lost() {
+    // The ranks have a failure limit of their own: who watches over processes has another opinion of stopped ones.
+    let options = ["-n", "12", "--transport", "udp", "--failure-limit", "60"];
+    let ended = run(&[&["run"], &options[..], &["env", "PELAGO_FAILURE_SECONDS=1", PROGRAM, "stopped"]].concat());
+    ended.expect(0, "");
+    assert_eq!(ended.output, "rank 11 heard of all\n");
+}
+
+#[test]
+fn three_hundred_ranks_of_two_processors_lose_nobody() {
+    let ended = run(&["run", "-n", "300", "--transport", "udp", "alltoall", "--bytes", "8"]);
+    ended.expect(0, "");
+    assert!(ended.output.starts_with("alltoall ranks 300 bytes 8 us "), "{ended:?}");
+}
