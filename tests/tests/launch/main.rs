@@ -11,6 +11,7 @@ mod output;
 mod programs;
 mod rails;
 mod sim;
+mod sim_ends;
 mod stranger;
 mod survival;
 mod wrong_input;
