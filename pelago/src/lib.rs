@@ -35,10 +35,12 @@
 #[doc = include_str!("../../docs/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
+mod files;
 mod job;
 pub mod prelude;
 pub mod processes;
 mod run;
+mod watch;
 mod wiring;
 
 pub use job::Job;

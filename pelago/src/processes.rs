@@ -93,11 +93,14 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
     JOB.set(None);
     let outcome = outcome?;
     if let Some(verdict) = &*job.verdict.borrow() {
+        if let Some(code) = wiring::loss(&outcome) {
+            return Ok(code);
+        }
         eprintln!("pelago: {verdict}; the job was ended");
         return Ok(verdict.exit_code());
     }
-    if let Some(fault) = wiring::job_fault(&outcome) {
-        return Ok(if fault == Fault::Aborted { 130 } else { run::exit_code(fault) });
+    if let Some(code) = wiring::job_fault(&simulation, &outcome) {
+        return Ok(code);
     }
     if !job.seats.borrow().iter().any(|seat| seat.is_joined) {
         eprintln!("pelago: {} ended without joining the job: is it a Pelago program?", simulation.program());

@@ -1,5 +1,8 @@
 //! From a program to a rank and back.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use pelago_platform::{BootstrapError, Fault, Park};
 
 use crate::{Counters, Error, Event, Rank, World, wiring};
@@ -42,21 +45,33 @@ fn finish_simulated(world: Box<World>) -> Result<(), Error> {
     world.finish()
 }
 
-/// Runs all ranks of a simulated job.
+/// Runs all ranks of a simulated job. One that panics ends the job, as on a real machine.
 fn simulate<R, E: From<Error>>(simulation: &wiring::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
+    let panicked = Cell::new(None);
     let outcome = wiring::simulate(simulation, |world| {
-        let value = body(&world)?;
-        finish_simulated(world)?;
-        Ok(value)
+        let rank = world.rank();
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let value = body(&world)?;
+            finish_simulated(world)?;
+            Ok(value)
+        }));
+        taken.unwrap_or_else(|panic| {
+            // A rank that never goes on, of which the rest is dropped, has not panicked.
+            if wiring::is_unwinding() {
+                resume_unwind(panic);
+            }
+            panicked.set(panicked.get().or(Some(rank)));
+            Err(Error::Fault(Fault::PeerLost(rank)).into())
+        })
     })?;
-    if let Some(fault) = wiring::job_fault(&outcome) {
-        // Only an interrupt ends a simulated job from outside.
-        if fault == Fault::Aborted {
-            std::process::exit(130);
-        }
-        leave(fault);
+    if let Some(code) = wiring::job_fault(simulation, &outcome) {
+        std::process::exit(code);
     }
     let first = outcome.failed.unwrap_or(Rank::new(0));
+    if panicked.get() == Some(first) {
+        eprintln!("pelago: {first} panicked; the job was ended");
+        std::process::exit(1);
+    }
     let mut results = outcome.results;
     match results.swap_remove(u32::from(first) as usize) {
         Some(result) => result,

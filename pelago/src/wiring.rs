@@ -1,8 +1,5 @@
 //! The only file that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use pelago_base::{Counters, Rank};
@@ -12,14 +9,13 @@ use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_shm::{CopyBy, Host, Shm};
-use pelago_simulator::{Outcome, Request};
-pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, thread};
+use pelago_simulator::{Outcome, Request, Waiting};
+pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
 use pelago_sync::Doorbell;
 use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
 
-use crate::{Error, World};
+use crate::watch::{Keeper, milliseconds};
+use crate::{Error, World, files, run};
 
 /// A rank that takes part.
 pub(crate) struct Joined {
@@ -40,7 +36,11 @@ const STACKS_BYTES: u64 = 64 << 30;
 pub(crate) struct Simulation {
     settings: pelago_simulator::Settings,
     request: Request,
+    keeper: Keeper,
 }
+
+/// Stuck ranks that are named.
+const STUCK_MAX: usize = 16;
 
 /// What the environment asks for, if it asks for a simulation.
 pub(crate) fn request() -> Result<Option<Request>, Error> {
@@ -52,10 +52,9 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = request()? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
-    // The first interrupt ends the job, with what is known of it until then; the second ends the process.
-    flag::register_conditional_shutdown(SIGINT, 130, settings.stop.clone()).map_err(|error| start(&error))?;
-    flag::register(SIGINT, settings.stop.clone()).map_err(|error| start(&error))?;
-    Ok(Some(Simulation { settings, request }))
+    let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
+    let keeper = Keeper::new(settings.watch.clone(), limit).map_err(|error| start(&error))?;
+    Ok(Some(Simulation { settings, request, keeper }))
 }
 
 /// Runs `body` as every rank of a simulated job.
@@ -117,10 +116,10 @@ impl Simulation {
         let Some(report) = &outcome.report else { return Ok(()) };
         if let Some(path) = &self.request.report {
             let page = path.extension().is_some_and(|extension| extension == "html");
-            write(path, |file| file.write_all(if page { report.to_html() } else { report.to_json() }.as_bytes()))?;
+            files::write(path, |file| file.write_all(if page { report.to_html() } else { report.to_json() }.as_bytes()))?;
         }
         if let Some(path) = &self.request.trace {
-            write(path, |file| report.trace(file))?;
+            files::write(path, |file| report.trace(file))?;
         }
         Ok(())
     }
@@ -144,28 +143,52 @@ impl Simulation {
     }
 }
 
-/// What was wrong with a job as a whole, which is told in one line: the errors of its ranks say no more.
-pub(crate) fn job_fault<R>(outcome: &Outcome<R>) -> Option<Fault> {
-    // A rank that failed by itself tells why.
-    let fault = outcome.fault.filter(|fault| outcome.failed.is_none_or(|rank| *fault != Fault::PeerLost(rank)))?;
-    let when = outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3;
-    let waiting = |(rank, left): &(Rank, u32)| match left {
-        0 => rank.to_string(),
-        _ => format!("{rank} with {left} operations under way"),
+/// What was wrong with a job as a whole, which is told in one line: the errors of its ranks say no more. Returns the exit code.
+pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &Outcome<R>) -> Option<i32> {
+    let lost = outcome.lost.first().map(|&rank| Fault::PeerLost(rank));
+    let fault = match (outcome.fault, outcome.failed) {
+        // A rank that failed by itself tells why, unless another was lost before: then that is why.
+        (Some(Fault::PeerLost(rank)), Some(failed)) if rank == failed => lost?,
+        (fault, _) => fault?,
     };
-    let stuck: Vec<String> = outcome.stuck.iter().map(waiting).collect();
-    let who = if stuck.is_empty() { String::new() } else { format!(": {}", stuck.join(", ")) };
-    eprintln!("pelago: {fault}, after {when:.3} ms{who}");
-    Some(fault)
+    let when = milliseconds(outcome.end);
+    match simulation.keeper.cause().filter(|_| fault == Fault::Aborted) {
+        Some(cause) => {
+            eprintln!("pelago: {cause}; the job was ended at {when} of virtual time");
+            Some(cause.exit_code())
+        }
+        None => {
+            eprintln!("pelago: {fault}, after {when}{}", told(&outcome.stuck));
+            Some(run::exit_code(fault))
+        }
+    }
 }
 
-/// Writes a file, or says in one line why not.
-fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), String> {
-    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
-        contents(&mut file)?;
-        file.flush()
-    });
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+/// A rank that was lost before another ended badly, which is told in one line; returns the exit code.
+pub(crate) fn loss<R>(outcome: &Outcome<R>) -> Option<i32> {
+    let fault = Fault::PeerLost(*outcome.lost.first()?);
+    eprintln!("pelago: {fault}, after {}", milliseconds(outcome.end));
+    Some(run::exit_code(fault))
+}
+
+/// Who was stuck, those together who wait for the same.
+fn told(stuck: &[(Rank, Waiting)]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (rank, waiting) in stuck.iter().take(STUCK_MAX) {
+        let what = waiting.to_string();
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, ranks)) => ranks.push(rank.to_string()),
+            None => groups.push((what, vec![rank.to_string()])),
+        }
+    }
+    let each = |(what, ranks): (String, Vec<String>)| match &ranks[..] {
+        [rank] => format!("{rank} waits {}", what.replace("their own", "its own")),
+        ranks => format!("{} wait {what}", ranks.join(", ")),
+    };
+    let groups: Vec<String> = groups.into_iter().map(each).collect();
+    let more = stuck.len().saturating_sub(STUCK_MAX);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    if groups.is_empty() { String::new() } else { format!(": {}{more}", groups.join("; ")) }
 }
 
 /// Becomes the rank that the environment names, or the only rank of a job of its own.

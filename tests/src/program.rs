@@ -1,5 +1,6 @@
 //! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
 
+mod crash;
 mod killed;
 mod stopped;
 
@@ -46,6 +47,13 @@ fn main() -> pelago::Result<()> {
         "leave" => world.barrier(),
         "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),
         "panic" => world.barrier(),
+        "crash" if world.rank() == Rank::new(1) => crash::crash(world.rank(), &std::env::args().nth(2).expect("how")),
+        "crash" => world.barrier(),
+        // Rank 0 goes on as if nothing were wrong, whatever its calls say.
+        "deaf" => loop {
+            let _ = world.barrier();
+        },
+        "bereaved" => bereaved(world),
         "memory" => memory(world),
         "exchange" => exchange(world),
         "beset" => beset(world),
@@ -289,6 +297,29 @@ fn until_asleep(process: u32) {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Rank 1 is lost when it comes late; rank 0 needs it, and takes that as its second argument says: it ends with the error, or panics.
+fn bereaved(world: &World) -> pelago::Result<()> {
+    let words = world.alloc::<u64>(1)?;
+    world.barrier()?;
+    if world.rank() == Rank::new(1) {
+        println!("{} {}", world.rank(), std::process::id());
+        if std::env::args().nth(3).is_some() {
+            std::process::abort();
+        }
+    }
+    let added = loop {
+        world.compute(pelago::Duration::from_microseconds(10));
+        match world.fetch_add(words.at(Rank::new(1), 0), 1)?.wait() {
+            Ok(_) if world.rank() == Rank::new(0) => {}
+            added => break added.map(drop),
+        }
+    };
+    match std::env::args().nth(2).as_deref() {
+        Some("panic") => added.map_err(|error| panic!("{error}")),
+        _ => added.and_then(|()| world.barrier()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is known of the simulated job: its ranks, its operations and its network, moved by one event after another.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Netsim, Notice};
@@ -87,6 +88,34 @@ pub(crate) struct Core {
     /// Whether the job goes on when ranks are lost, and those that were.
     pub(crate) survives: bool,
     pub(crate) losses: Vec<Rank>,
+    /// Ranks that have died, or that others have taken for lost, before the job was at fault.
+    gone: BTreeSet<Rank>,
+}
+
+/// What a rank waits for, without an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// For the others, where all meet while they join or leave the job.
+    Meeting,
+    /// That its memory is written to.
+    Memory,
+    /// That so many of its operations complete.
+    Operations(u32),
+    /// That its memory is written to, or one of so many operations of it completes.
+    Anything(u32),
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = |count: u32| format!("{count} operation{}", if count == 1 { "" } else { "s" });
+        match *self {
+            Self::Meeting => f.write_str("for all ranks to join or leave"),
+            Self::Memory | Self::Anything(0) => f.write_str("for incoming writes"),
+            Self::Operations(count) => write!(f, "for {} to complete", operations(count)),
+            Self::Anything(count) => write!(f, "for incoming writes, or one of {} to complete", operations(count)),
+        }
+    }
 }
 
 /// How far a rank is.
@@ -103,6 +132,8 @@ pub(crate) struct RankState {
     timeless: u32,
     /// Whether something that concerns it has happened in its sleep since [`Core::attend`].
     missed: bool,
+    /// Whether it stands at the meeting of the job's bootstrap.
+    pub(crate) meets: bool,
     pub(crate) in_flight: u32,
     /// The latest of its operations; each knows the one before.
     pub(crate) latest: Link,
@@ -155,6 +186,7 @@ impl Core {
             fault: None,
             survives: false,
             losses: Vec::new(),
+            gone: BTreeSet::new(),
         }
     }
 
@@ -395,6 +427,7 @@ impl Core {
             return;
         }
         self.end_rank(rank);
+        self.note_gone(rank);
         if let Some(stations) = &mut self.stations {
             stations.kill(rank);
         }
@@ -432,6 +465,7 @@ impl Core {
             self.rouse(rank.number(), false);
         }
         for lost in shown.lost {
+            self.note_gone(lost);
             self.fail(Fault::PeerLost(lost));
         }
     }
@@ -481,10 +515,30 @@ impl Core {
         }
     }
 
-    /// Ranks that wait for something without an end.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, u32)> {
-        let ranks = (0..).map(Rank::new).zip(&self.ranks);
-        ranks.filter(|(_, state)| matches!(state.state, State::Parked(_))).map(|(rank, state)| (rank, state.in_flight))
+    /// Ranks that wait for something without an end, and for what.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, Waiting)> {
+        (0..).map(Rank::new).zip(&self.ranks).filter_map(|(rank, state)| {
+            let waiting = match state.state {
+                State::Parked(_) if state.meets => Waiting::Meeting,
+                State::Parked(For::Memory) => Waiting::Memory,
+                State::Parked(For::AtMost(left)) => Waiting::Operations(state.in_flight.saturating_sub(left)),
+                State::Parked(For::Anything) => Waiting::Anything(state.in_flight),
+                _ => return None,
+            };
+            Some((rank, waiting))
+        })
+    }
+
+    /// A rank has died, or was taken for lost. What happens after the job's fault is no cause of its end.
+    fn note_gone(&mut self, rank: Rank) {
+        if self.fault.is_none() {
+            self.gone.insert(rank);
+        }
+    }
+
+    /// Ranks that have died, or were taken for lost, before the job was at fault.
+    pub(crate) fn gone(&self) -> impl Iterator<Item = Rank> {
+        self.gone.iter().copied()
     }
 
     fn stop(&mut self, rank: Rank, mut state: State, mut until: Option<Instant>) {

@@ -33,6 +33,8 @@ pub struct Request {
     pub data: Data,
     /// What computing costs in virtual time.
     pub computing: Computing,
+    /// After how many seconds of real time the job is ended, if it has not ended before.
+    pub time_limit_seconds: Option<f64>,
     /// Whether the program ends with a line on standard error that says what was simulated.
     pub summary: bool,
     /// What to call the program in a report.
@@ -104,7 +106,7 @@ impl Request {
             protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
             data: self.data,
             computing: self.computing,
-            stop: Arc::default(),
+            watch: Arc::default(),
             report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
         })
     }

@@ -16,6 +16,7 @@ use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::stacks::{RankStack, Stacks, ThreadStack};
+use crate::status::Status;
 
 thread_local! {
     /// How the fiber that runs on this thread stops.
@@ -27,6 +28,12 @@ thread_local! {
 
     /// Threads that the running rank has begun since anybody looked.
     static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
+
+    /// Whether what fibers have left on their stacks is being dropped.
+    static UNWINDING: Cell<bool> = const { Cell::new(false) };
+
+    /// What signals know of the simulation that this thread runs.
+    static STATUS: Cell<Option<&'static Status>> = const { Cell::new(None) };
 
     /// How many threads the running rank has beside its first, and which runs: 0 is the first.
     static THREADS: Cell<usize> = const { Cell::new(0) };
@@ -56,16 +63,20 @@ pub(crate) struct Fibers<'s> {
     rest: Rest,
 }
 
-/// Calls `drive` with so many fibers, none of which has begun: `body`, called with the number of each. `rest` becomes of those that have not
-/// ended when it returns.
-pub(crate) fn with_fibers<R>(
-    count: u32,
-    stacks: &Stacks,
-    rest: Rest,
-    body: impl Fn(u32),
-    drive: impl FnOnce(&mut Fibers<'_>) -> R,
-) -> R {
-    let body = &body;
+/// What fibers there are.
+#[derive(Clone, Copy)]
+pub(crate) struct Bodies<'s> {
+    pub(crate) count: u32,
+    pub(crate) stacks: &'s Stacks,
+    /// Of those that have not ended when nobody resumes them any more.
+    pub(crate) rest: Rest,
+    /// What signals know of them.
+    pub(crate) status: &'static Status,
+}
+
+/// Calls `drive` with fibers none of which has begun: `body`, called with the number of each.
+pub(crate) fn with_fibers<R>(bodies: Bodies<'_>, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
+    let (Bodies { count, stacks, rest, status }, body) = (bodies, &body);
     let fiber = |number| {
         let begin = move |yielder: &Yielder<(), ()>, ()| {
             CURRENT.set(Some(NonNull::from(yielder)));
@@ -74,8 +85,12 @@ pub(crate) fn with_fibers<R>(
         // SAFETY: F1.
         Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
     };
+    STATUS.set(Some(status));
     let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), threads: BTreeMap::new(), rest };
-    drive(&mut fibers)
+    let result = drive(&mut fibers);
+    drop(fibers);
+    STATUS.set(None);
+    result
 }
 
 impl Fibers<'_> {
@@ -137,7 +152,15 @@ impl Drop for Fibers<'_> {
             self.fibers.iter_mut().flatten().for_each(abandon_fiber);
             self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
         }
+        UNWINDING.set(true);
+        self.fibers.clear();
+        UNWINDING.set(false);
     }
+}
+
+/// Whether what is left on the stacks of fibers is being dropped.
+pub(crate) fn is_unwinding() -> bool {
+    UNWINDING.get()
 }
 
 /// What a closure borrows, on its way to the other stack of the same thread.
@@ -146,15 +169,34 @@ struct SameThread<T>(T);
 // SAFETY: F2: it is used on the thread that made it.
 unsafe impl<T> Send for SameThread<T> {}
 
-/// Runs `f` on the stack of whoever resumed the fiber, so that fibers need little of their own; outside of fibers, at once.
+/// Runs `f` on the stack of whoever resumed the fiber, so that fibers need little of their own; outside of fibers, at once. A fault of it is the
+/// simulator's.
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     let Some(current) = CURRENT.get() else { return f() };
     let f = SameThread(f);
     // SAFETY: F2: the yielder of the fiber that runs now.
     unsafe { current.as_ref() }.on_parent_stack(move || {
         let SameThread(f) = { f };
+        let _inside = Inside::begin();
         f()
     })
+}
+
+/// The simulator works for the running rank.
+struct Inside(bool);
+
+impl Inside {
+    fn begin() -> Self {
+        Self(STATUS.get().is_some_and(|status| status.set_inside(true)))
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if let Some(status) = STATUS.get() {
+            status.set_inside(self.0);
+        }
+    }
 }
 
 /// Stops the running fiber until it is resumed.

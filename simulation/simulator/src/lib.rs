@@ -13,6 +13,7 @@
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
 //! | `near` | operations between ranks that share the memory of their node |
 //! | `fiber`, `stacks` | a rank as a coroutine, on a stack of its own |
+//! | `status`, `crash` | what other threads and handlers of signals know of a simulation; faults that name their rank |
 //!
 //! Exactly one rank runs at any time, and only while time stands still: from one event to the next, in an order that the events alone
 //! determine. The same program, machine and seed give the same events.
@@ -22,6 +23,7 @@
 mod agents;
 mod computing;
 mod core;
+mod crash;
 mod effects;
 mod environment;
 mod faults;
@@ -35,11 +37,11 @@ mod protocol;
 mod rank;
 mod stacks;
 mod stations;
+mod status;
 mod work;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelago_base::{Counters, Duration, Instant, Rank};
 use pelago_netsim::{End, LinkStatistics, Machine, MachineError, Netsim, Statistics};
@@ -49,14 +51,17 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::computing::Computing;
 use crate::core::Core;
+pub use crate::core::Waiting;
 pub use crate::environment::{Request, RequestError, VARIABLE};
 pub use crate::faults::{Faults, Partition};
-use crate::fiber::{Fibers, Rest, with_fibers};
+use crate::fiber::{Bodies, Fibers, Rest, with_fibers};
 use crate::memory::Memory;
 pub use crate::protocol::{Protocol, ProtocolError};
 use crate::rank::Shared;
 use crate::stacks::{STACK_BYTES_MIN, Stacks};
 use crate::stations::Stations;
+use crate::status::{Entry, Status};
+pub use crate::status::{Glance, Watch};
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -82,8 +87,8 @@ pub struct Settings {
     pub computing: Computing,
     /// What to call the program in a report, if one is wanted.
     pub report: Option<String>,
-    /// Ends the job, as one that was aborted, when somebody sets it.
-    pub stop: Arc<AtomicBool>,
+    /// By which others look at the simulation, and end it.
+    pub watch: Arc<Watch>,
 }
 
 /// What operations move.
@@ -116,8 +121,10 @@ pub struct Outcome<R> {
     pub report: Option<Report>,
     /// What was wrong with the job, if anything.
     pub fault: Option<Fault>,
-    /// Ranks that waited when nothing could happen any more, with how many operations each had under way: the first few.
-    pub stuck: Vec<(Rank, u32)>,
+    /// Ranks that waited when nothing could happen any more, with what each waited for.
+    pub stuck: Vec<(Rank, Waiting)>,
+    /// Ranks that have died, or that others have taken for lost, before anything else was wrong with the job; in the order of their numbers.
+    pub lost: Vec<Rank>,
 }
 
 /// A simulation cannot begin.
@@ -153,9 +160,6 @@ pub enum SimulationError {
     Empty,
 }
 
-/// Stuck ranks that are named.
-const STUCK_MAX: usize = 16;
-
 /// Runs `body` as every rank, each with its own parts, which take no room of its stack, until all have ended.
 ///
 /// A rank whose body fails counts as lost, and a rank that waits for ever is a deadlock: all hear of either. Cost: a switch of stacks for each time that a rank goes on, and the events of
@@ -170,7 +174,7 @@ pub fn simulate<R, E>(
     settings: &Settings,
     body: impl Fn(Box<Parts>) -> Result<R, E>,
 ) -> Result<Outcome<Result<R, E>>, SimulationError> {
-    let (shared, stacks) = prepare(settings)?;
+    let Prepared { shared, entry, stacks } = prepare(settings)?;
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
     let take_part = |number| {
@@ -183,8 +187,11 @@ pub fn simulate<R, E>(
         let results: &mut Vec<Option<Result<R, E>>> = &mut results.borrow_mut();
         results[number as usize] = Some(result);
     };
-    let mut drive = Drive { shared: &shared, stop: &settings.stop, stops_at_once: false, enter: &mut |_| {}, is_over: &|| false };
-    let stuck = with_fibers(settings.ranks, &stacks, Rest::Dropped, take_part, |fibers| drive.run(fibers));
+    let (watch, status) = (&*settings.watch, entry.status());
+    let mut drive = Drive { shared: &shared, watch, status, stops_at_once: false, enter: &mut |_| {}, is_over: &|| false };
+    let fibers = Bodies { count: settings.ranks, stacks: &stacks, rest: Rest::Dropped, status };
+    let stuck = with_fibers(fibers, take_part, |fibers| drive.run(fibers));
+    watch.finish();
     let (results, failed) = (results.into_inner(), failed.get());
     Ok(outcome(settings, &shared, results, failed, stuck))
 }
@@ -209,7 +216,7 @@ pub trait Processes {
 /// # Errors
 /// The simulation cannot begin.
 pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Result<Outcome<()>, SimulationError> {
-    let (shared, stacks) = prepare(settings)?;
+    let Prepared { shared, entry, stacks } = prepare(settings)?;
     let mut entered = None;
     let mut enter = |rank| {
         if entered.replace(rank) != Some(rank) {
@@ -217,9 +224,12 @@ pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Res
         }
     };
     let is_over = || processes.is_over();
-    let mut drive = Drive { shared: &shared, stop: &settings.stop, stops_at_once: true, enter: &mut enter, is_over: &is_over };
+    let (watch, status) = (&*settings.watch, entry.status());
+    let mut drive = Drive { shared: &shared, watch, status, stops_at_once: true, enter: &mut enter, is_over: &is_over };
     let take_part = |number| processes.main(parts(&shared, Rank::new(number)));
-    let stuck = with_fibers(settings.ranks, &stacks, Rest::Abandoned, take_part, |fibers| drive.run(fibers));
+    let fibers = Bodies { count: settings.ranks, stacks: &stacks, rest: Rest::Abandoned, status };
+    let stuck = with_fibers(fibers, take_part, |fibers| drive.run(fibers));
+    watch.finish();
     Ok(outcome(settings, &shared, Vec::new(), None, stuck))
 }
 
@@ -232,12 +242,20 @@ pub fn end_process() -> ! {
     fiber::abandon()
 }
 
-/// The job and the stacks of its ranks, none of which has begun.
-fn prepare(settings: &Settings) -> Result<(Arc<Shared>, Stacks), SimulationError> {
+/// A job none of whose ranks has begun.
+struct Prepared {
+    shared: Arc<Shared>,
+    entry: Entry,
+    stacks: Stacks,
+}
+
+fn prepare(settings: &Settings) -> Result<Prepared, SimulationError> {
     let mut core = core(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
     core.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
-    let stacks = Stacks::new(&core.memory, settings.ranks)?;
-    Ok((Shared::new(core, settings), stacks))
+    let entry = Entry::new(&settings.watch);
+    let stacks = Stacks::new(&core.memory, settings.ranks, entry.status())?;
+    crash::tell_faults();
+    Ok(Prepared { shared: Shared::new(core, settings), entry, stacks })
 }
 
 /// Begins a thread of the running rank of [`simulate_processes`], with a stack of so many bytes and a number other than 0 that no other thread
@@ -265,13 +283,19 @@ pub fn end_thread() -> ! {
     fiber::abandon_thread()
 }
 
+/// Whether what the calling rank of [`simulate`] has on its stack is being dropped, as the rank never goes on. Who catches the panic by which that
+/// is done has to resume it.
+pub fn is_unwinding() -> bool {
+    fiber::is_unwinding()
+}
+
 /// What a simulation that is over has brought.
 fn outcome<R>(
     settings: &Settings,
     shared: &Shared,
     results: Vec<Option<R>>,
     failed: Option<Rank>,
-    stuck: Vec<(Rank, u32)>,
+    stuck: Vec<(Rank, Waiting)>,
 ) -> Outcome<R> {
     let mut core = shared.core();
     let (end, mut statistics, fault) = (core.now(), core.network.statistics(), core.fault.take());
@@ -279,7 +303,8 @@ fn outcome<R>(
     let counters = core.stations.as_ref().map(Stations::counters).unwrap_or_default();
     let facts = || facts(settings, &statistics, end, fault);
     let report = core.recorder.take().map(|recorder| recorder.finish(facts()));
-    Outcome { results, failed, end, statistics, counters, report, fault, stuck }
+    let lost = core.gone().collect();
+    Outcome { results, failed, end, statistics, counters, report, fault, stuck, lost }
 }
 
 /// The parts of a rank; apart, so that none of the work is left on its stack.
@@ -351,8 +376,11 @@ fn core(settings: &Settings, stack_bytes: usize) -> Result<Core, SimulationError
 /// What moves ranks and network.
 struct Drive<'d> {
     shared: &'d Shared,
-    /// Set by whoever wants the job to end, and whether that is waited for no longer than until somebody looks.
-    stop: &'d AtomicBool,
+    /// By which others may end the job.
+    watch: &'d Watch,
+    /// Where they see how far it is.
+    status: &'static Status,
+    /// Whether a job that others end is over at once; otherwise its ranks hear of it.
     stops_at_once: bool,
     /// Called before a rank goes on.
     enter: &'d mut dyn FnMut(Rank),
@@ -362,16 +390,13 @@ struct Drive<'d> {
 
 impl Drive<'_> {
     /// Moves ranks and network until all ranks have ended; returns who was stuck.
-    fn run(&mut self, fibers: &mut Fibers<'_>) -> Vec<(Rank, u32)> {
+    fn run(&mut self, fibers: &mut Fibers<'_>) -> Vec<(Rank, Waiting)> {
         let shared = self.shared;
         let mut stuck = Vec::new();
         loop {
             let mut core = shared.core();
-            if self.stop.load(Ordering::Relaxed) && core.fault.is_none() {
-                core.fail(Fault::Aborted);
-                if self.stops_at_once {
-                    return stuck;
-                }
+            if self.is_stopped(&mut core) {
+                return stuck;
             }
             while let Some(number) = core.ready.pop_front() {
                 let rank = Rank::new(number);
@@ -380,15 +405,18 @@ impl Drive<'_> {
                     continue;
                 }
                 core.go_on(rank);
+                let now = core.now();
                 drop(core);
                 (self.enter)(rank);
+                self.status.enter(rank, now);
                 let ended = fibers.resume(number);
                 core = shared.core();
                 core.running = None;
                 if ended {
                     core.end_rank(rank);
                 }
-                if (self.is_over)() {
+                self.status.leave(core.ended);
+                if (self.is_over)() || self.is_stopped(&mut core) {
                     return stuck;
                 }
             }
@@ -400,9 +428,18 @@ impl Drive<'_> {
                     // They were told and wait again: nothing will ever come.
                     return stuck;
                 }
-                stuck = core.waiting().take(STUCK_MAX).collect();
+                stuck = core.waiting().collect();
                 core.fail(Fault::Deadlock);
             }
         }
+    }
+
+    /// Ends the job if others want that; returns whether it is over without its ranks.
+    fn is_stopped(&self, core: &mut Core) -> bool {
+        let is_stopped = self.watch.is_asked();
+        if is_stopped && core.fault.is_none() {
+            core.fail(Fault::Aborted);
+        }
+        is_stopped && self.stops_at_once
     }
 }

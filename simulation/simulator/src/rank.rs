@@ -285,8 +285,10 @@ impl Member {
                 let mut core = self.shared.core();
                 if core.meetings == meetings {
                     core.park(self.rank, None, For::Anything);
+                    core.ranks[self.rank.index()].meets = true;
                     drop(core);
                     fiber::suspend();
+                    self.shared.core().ranks[self.rank.index()].meets = false;
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The stacks of all ranks, in the mapping of their memory.
 //!
-//! A stack that is not used costs nothing, one that is used the pages that it has touched. Its lowest page is a guard: whoever runs into it
-//! stops the process with a message that names the rank. A mapping for each guard would end at some 32,000 ranks (`vm.max_map_count`),
+//! A stack that is not used costs nothing, one that is used the pages that it has touched. Its lowest page is a guard: a rank that runs into it
+//! is named by the handler of faults (`crash`). A mapping for each guard would end at some 32,000 ranks (`vm.max_map_count`),
 //! so guards are entries in the page table where the kernel has them (`MADV_GUARD_INSTALL`, Linux 6.13).
 //!
 //! Invariants of the unsafe code:
@@ -14,7 +14,6 @@
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::{Stack, StackPointer};
 use pelago_memory::Mapping;
@@ -22,6 +21,7 @@ use rustix::mm::{Advice, MprotectFlags};
 
 use crate::SimulationError;
 use crate::memory::Memory;
+use crate::status::Status;
 
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 const GUARD_INSTALL: i32 = 102;
@@ -31,12 +31,6 @@ const MAPPED_GUARDS_MAX: u32 = 16_000;
 
 /// The least stack: a guard, and three pages.
 pub(crate) const STACK_BYTES_MIN: usize = 16 << 10;
-
-/// Room for the handler of faults.
-const SIGNAL_STACK_BYTES: usize = 64 << 10;
-
-/// Where the stacks of the running simulation lie, for the handler of faults: the first, bytes of one, bytes from one to the next, how many.
-static ARENA: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// The stacks of all ranks of a memory.
 pub(crate) struct Stacks {
@@ -55,8 +49,8 @@ pub(crate) struct RankStack<'s> {
 }
 
 impl Stacks {
-    /// The stacks of `count` ranks, of [`STACK_BYTES_MIN`] bytes at least, with their guards.
-    pub(crate) fn new(memory: &Memory, count: u32) -> Result<Self, SimulationError> {
+    /// The stacks of `count` ranks, of [`STACK_BYTES_MIN`] bytes at least, with their guards, which `status` knows from now on.
+    pub(crate) fn new(memory: &Memory, count: u32, status: &Status) -> Result<Self, SimulationError> {
         let page = rustix::param::page_size();
         let (first, second) = (memory.stack(0), memory.stack(1));
         let bytes = first.len();
@@ -69,10 +63,7 @@ impl Stacks {
         for index in 0..count {
             guard(stacks.of(index).limit, page, index < MAPPED_GUARDS_MAX).map_err(refused)?;
         }
-        for (place, value) in ARENA.iter().zip([stacks.first, bytes, stacks.step, count as usize]) {
-            place.store(value, Ordering::SeqCst);
-        }
-        tell_overflows();
+        status.has_stacks([stacks.first, stacks.step, bytes, page, count as usize]);
         Ok(stacks)
     }
 
@@ -95,12 +86,6 @@ fn guard(address: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
     }
 }
 
-impl Drop for Stacks {
-    fn drop(&mut self) {
-        ARENA[3].store(0, Ordering::SeqCst);
-    }
-}
-
 // SAFETY: S1 and S2: at least three pages and a quarter, the lowest of which faults; aligned for any frame; mapped as long as `self` lives.
 unsafe impl Stack for RankStack<'_> {
     fn base(&self) -> StackPointer {
@@ -109,18 +94,6 @@ unsafe impl Stack for RankStack<'_> {
 
     fn limit(&self) -> StackPointer {
         NonZeroUsize::new(self.limit).expect("inside a mapping")
-    }
-}
-
-/// Has the process say which rank ran out of stack before it dies of that.
-fn tell_overflows() {
-    has_own_stack_for_signals();
-    // SAFETY: all bytes zero are a valid `sigaction`; the handler has the signature that SA_SIGINFO asks for and is safe in a signal.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handle_fault as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
     }
 }
 
@@ -148,51 +121,4 @@ unsafe impl Stack for ThreadStack {
     fn limit(&self) -> StackPointer {
         NonZeroUsize::new(self.0.cells().pointer().as_ptr() as usize).expect("a mapping is somewhere")
     }
-}
-
-/// Gives the thread a stack for signals, if it has none: the standard library gives one to threads of programs in Rust alone.
-fn has_own_stack_for_signals() {
-    // SAFETY: all bytes zero are a valid record; the kernel fills it; the new stack lives as long as the process.
-    unsafe {
-        let mut stack: libc::stack_t = std::mem::zeroed();
-        if libc::sigaltstack(std::ptr::null(), &mut stack) == 0 && stack.ss_flags & libc::SS_DISABLE != 0 {
-            let memory = vec![0u8; SIGNAL_STACK_BYTES].leak();
-            stack = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
-            libc::sigaltstack(&stack, std::ptr::null_mut());
-        }
-    }
-}
-
-/// Runs on a stack of its own; makes only calls that signals may make.
-extern "C" fn handle_fault(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid record.
-    let at = unsafe { (*info).si_addr() } as usize;
-    let [first, bytes, step, count] = [0, 1, 2, 3].map(|index: usize| ARENA[index].load(Ordering::SeqCst));
-    if count > 0 && at >= first && (at - first) / step < count && (at - first) % step < bytes {
-        say(b"pelago: rank ");
-        say_number((at - first) / step);
-        say(b" overflowed its stack of ");
-        // The rest of its last page is the heap's.
-        say_number(bytes.next_multiple_of(4096) / 1024);
-        say(b" KiB: give each rank more, with --stack\n");
-        // SAFETY: ends the process at once.
-        unsafe { libc::_exit(1) };
-    }
-    // SAFETY: back to what the system does with a fault; the instruction faults again.
-    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
-}
-
-fn say(text: &[u8]) {
-    // SAFETY: `text` is borrowed; a write is allowed in a signal.
-    let _ = unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
-}
-
-fn say_number(mut number: usize) {
-    let (mut digits, mut first) = ([0; 20], 20);
-    while first == 20 || number > 0 {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    say(&digits[first..]);
 }

@@ -63,7 +63,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         data: Default::default(),
         computing: Default::default(),
         report: None,
-        stop: Default::default(),
+        watch: Default::default(),
     };
     let mut parts = ends(&settings).unwrap();
     let mut registered = BTreeMap::new();

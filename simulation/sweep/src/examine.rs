@@ -198,7 +198,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         data: Data::Real,
         computing: Computing::Declared,
         report: None,
-        stop: Arc::default(),
+        watch: Arc::default(),
     };
     let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;

@@ -72,7 +72,7 @@ mod tests {
             data: Data::Real,
             computing: Computing::Declared,
             report: None,
-            stop: Arc::default(),
+            watch: Arc::default(),
         };
         let [within, without] = [true, false].map(|limited| {
             let outcome = simulate(&settings, |parts| {

@@ -2,6 +2,7 @@
 
 mod build;
 mod conformance;
+mod crashes;
 mod failures;
 mod interface;
 mod scripts;

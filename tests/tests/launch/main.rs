@@ -12,6 +12,7 @@ mod programs;
 mod rails;
 mod silence;
 mod sim;
+mod sim_ends;
 mod stranger;
 mod survival;
 mod wrong_input;

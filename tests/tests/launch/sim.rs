@@ -1,6 +1,6 @@
 //! The same programs on simulated machines.
 
-use crate::{Ended, PROGRAM, end, pelago, run};
+use crate::{Ended, end, pelago, run};
 
 /// Runs `pelago sim`, which is one process.
 fn sim(arguments: &[&str]) -> Ended {
@@ -271,45 +271,6 @@ fn programs_that_need_bytes_are_refused_without_them() {
         assert!(ended.error.contains("World::moves_data") && ended.error.lines().count() == 1, "{ended:?}");
         assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
     }
-}
-
-#[test]
-fn a_deadlock_is_told_with_those_who_wait() {
-    let ended = sim(&["-n", "3", "--quiet", PROGRAM, "deadlock"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_eq!(
-        ended.error,
-        "pelago: deadlock: every rank of the job waits and nothing is under way, after 0.003 ms: rank 0, rank 1, rank 2\n"
-    );
-    let killed = sim(&["-n", "3", "--faults", "kill=2@1ns,told=1us", "--quiet", PROGRAM, "deadlock"]);
-    killed.expect(3, "rank 2 was lost, after 0.001 ms");
-}
-
-#[test]
-fn an_interrupt_ends_the_job_with_a_report_until_then() {
-    let page = std::env::temp_dir().join(format!("pelago-interrupted-{}.json", std::process::id()));
-    let report = page.to_str().unwrap();
-    let options = ["sim", "--machine", "rx200-qdr", "--quiet", "-n", "16", "--report", report];
-    let (mut command, _) = pelago(&[&options[..], &["barrier", "--repeat", "4000000000"]].concat());
-    let process = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    rustix::process::kill_process(rustix::process::Pid::from_child(&process), rustix::process::Signal::INT).unwrap();
-    let output = process.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.starts_with("pelago: the job was aborted, after ") && said.lines().count() == 1, "{said}");
-    assert!(std::fs::read_to_string(&page).unwrap().contains("\"fault\":\"the job was aborted\""));
-    std::fs::remove_file(page).unwrap();
-}
-
-#[test]
-fn an_overflowing_stack_names_its_rank() {
-    let ended = sim(&["-n", "3", "--stack", "64K", PROGRAM, "deep"]);
-    assert_eq!(
-        (ended.code, ended.error.as_str()),
-        (Some(1), "pelago: rank 1 overflowed its stack of 64 KiB: give each rank more, with --stack\n")
-    );
-    sim(&["-n", "3", "--stack", "4M", "--quiet", PROGRAM, "deep"]).expect(0, "");
 }
 
 #[test]

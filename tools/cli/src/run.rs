@@ -152,7 +152,7 @@ fn list() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn seconds(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds: f64 = text.parse().map_err(|_| "it is a number of seconds")?;
     (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("it is between 0 and a million seconds")
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
+use pelago_base::Duration;
 use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, Request, VARIABLE};
@@ -58,6 +59,9 @@ pub(crate) struct Sim {
     /// How many times as long as here computing takes there, where it is measured [default: 1]
     #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale)]
     compute_scale: Option<f64>,
+    /// End the job after so many seconds of real time, with what is known until then
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = crate::run::seconds)]
+    time_limit: Option<Duration>,
     /// Write what happened to a file: a page that a browser shows if its name ends in .html, else JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -129,6 +133,7 @@ impl Sim {
             stack_bytes: self.stack,
             data: self.data,
             computing: self.computing()?,
+            time_limit_seconds: self.time_limit.map(Duration::as_seconds),
             summary: !self.quiet,
             program: self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
             protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),

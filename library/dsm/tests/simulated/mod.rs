@@ -24,7 +24,7 @@ pub(crate) fn settings(ranks: u32, per_node: u32, faults: Faults) -> Settings {
         data: Data::Real,
         computing: Computing::Declared,
         report: None,
-        stop: Arc::default(),
+        watch: Arc::default(),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settin
         data: Default::default(),
         computing: Default::default(),
         report: None,
-        stop: Default::default(),
+        watch: Default::default(),
     }
 }
 

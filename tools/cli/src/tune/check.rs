@@ -86,6 +86,7 @@ impl Case {
             protocol: None,
             data: Data::Real,
             computing: Computing::Measured { scale: 1.0 },
+            time_limit_seconds: None,
             summary: false,
             program: self.name.into(),
             report: None,

@@ -1,0 +1,103 @@
+//! Files that are there whole or not at all: written under another name beside their own, and renamed at the end.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Other names that are tried: those of files that a killed process with the same number has left are taken.
+const NAMES_MAX: u32 = 100;
+
+/// What is being written, under its other name.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Writes a file whole, in place of one that may be there, or says in one line why not; then the other one is as it was. What is no file on a disk, as a
+/// terminal or a pipe, is written as it is.
+pub(crate) fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+    write_whole(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Removes what is unfinished; for a process that ends in the middle.
+pub(crate) fn discard() {
+    if let Some(path) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // What a link leads to is replaced, not the link.
+    let known = fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|found| (path, found)));
+    let (target, found) = known.map_or((path.to_owned(), None), |(path, found)| (path, Some(found)));
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
+        return fill(File::options().write(true).open(path)?, contents);
+    }
+    let file = begin(&target)?;
+    let filled = found.map_or(Ok(()), |found| file.set_permissions(found.permissions())).and_then(|()| fill(file, contents));
+    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let renamed = match (filled, &*unfinished) {
+        (Ok(()), Some(name)) => fs::rename(name, &target),
+        (filled, _) => filled,
+    };
+    if renamed.is_ok() {
+        unfinished.take();
+    }
+    drop(unfinished);
+    discard();
+    renamed
+}
+
+/// A new file beside `target`, which is unfinished from now on.
+fn begin(target: &Path) -> io::Result<File> {
+    let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    let mut names = (0..NAMES_MAX).map(|number| target.with_file_name(format!(".pelago-{process}-{number}.tmp")));
+    let created = names.find_map(|name| match File::create_new(&name) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+        created => Some(created.map(|file| (name, file))),
+    });
+    let (name, file) = created.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into()))?;
+    *unfinished = Some(name);
+    Ok(file)
+}
+
+fn fill(file: File, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    contents(&mut file)?;
+    file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All in one test: what is unfinished is known once in a process.
+    #[test]
+    fn a_file_is_there_whole_or_as_it_was() {
+        let folder = std::env::temp_dir().join(format!("pelago-files-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let names = || fs::read_dir(&folder).unwrap().count();
+        let (path, link) = (folder.join("report"), folder.join("link"));
+        write(&path, |file| file.write_all(b"first")).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let broken = write(&path, |file| {
+            file.write_all(&[b'x'; 100_000])?;
+            assert_eq!((names(), &fs::read(&path).unwrap()[..]), (3, &b"first"[..]), "under another name until then");
+            Err(ErrorKind::StorageFull.into())
+        });
+        assert!(broken.unwrap_err().starts_with(&format!("cannot write {}: ", path.display())));
+        assert_eq!((names(), fs::read(&path).unwrap()), (2, b"first".to_vec()));
+        write(&link, |file| file.write_all(b"second")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::read(&path).unwrap() == b"second");
+        // Whoever ends the process meanwhile.
+        let ended = write(&path, |file| {
+            file.write_all(b"third")?;
+            discard();
+            Ok(())
+        });
+        assert_eq!((ended.is_ok(), names(), fs::read(&path).unwrap()), (true, 2, b"second".to_vec()));
+        assert!(write(&folder, |_| Ok(())).is_err(), "a folder");
+        write(Path::new("/dev/null"), |file| file.write_all(b"gone")).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
