@@ -55,7 +55,7 @@ pub(crate) struct Core {
 pub(crate) struct Round {
     _starter: Symmetric<'static, u64>,
     pub(crate) heap: GlobalHeap<'static>,
-    /// A word for each step of a meeting.
+    /// Two words for each step of a meeting: of even and of odd meetings.
     lines: Symmetric<'static, u64>,
     meetings: u64,
     links: Links,
@@ -349,7 +349,7 @@ impl Library {
         let steps = self.size().next_power_of_two().ilog2().max(1);
         let begun = self.turns.with(|core| {
             let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
-            let lines = core.job.alloc::<u64>(steps as usize)?;
+            let lines = core.job.alloc::<u64>(2 * steps as usize)?;
             // Pages that nobody touches cost nothing.
             let heap = GlobalHeap::quiet(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
             let (me, layout) = (core.job.rank(), self.memory.layout());
@@ -404,6 +404,10 @@ impl Library {
     }
 
     /// `acp_sync`: everything that this rank has issued has ended, and so for all ranks.
+    ///
+    /// Nothing orders two puts to one word, and no rank waits for the end of its own. So meetings use two words of each step by turns, as those
+    /// of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of meeting e + 2 has left e + 1, to which all have
+    /// come after every word of e for them had arrived.
     pub(crate) fn sync(&'static self) -> Result<()> {
         self.complete(ALL)?;
         let (me, size) = (self.memory.me().number(), self.size());
@@ -416,12 +420,13 @@ impl Library {
         let mut step = 0;
         while 1u32 << step < size {
             let peer = Rank::new((me + (1 << step)) % size);
+            let line = 2 * step + (meeting % 2) as usize;
             self.turns.with(|core| {
                 let Some(round) = &core.round else { return Ok(()) };
-                core.context.put(round.lines.at(peer, step), &[meeting]).map(drop)
+                core.context.put(round.lines.at(peer, line), &[meeting]).map(drop)
             })?;
             self.turns.wait("acp_sync", |core| {
-                let met = core.round.as_ref().is_none_or(|round| round.lines.local().load(step) >= meeting);
+                let met = core.round.as_ref().is_none_or(|round| round.lines.local().load(line) >= meeting);
                 Ok(met.then_some(()))
             })?;
             step += 1;

@@ -20,6 +20,7 @@ mod taker;
 use std::cell::Cell;
 
 use pelago_base::Rank;
+use pelago_base::limits::RANKS_MAX;
 use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
 pub(crate) use giver::Giver;
@@ -238,16 +239,19 @@ impl Waiter {
     }
 }
 
-/// What a bell shows when `ticket` was granted.
-fn rung(share: u32, ticket: Ticket) -> u64 {
-    (1 << 63) | u64::from(share) << 32 | u64::from(ticket.number())
+/// What a bell shows when `by` has granted `ticket`. A bell may be rung late, when its sender has been dropped and another uses its words, to
+/// another receiver: that one's tickets have the same numbers.
+fn rung(by: Rank, share: u32, ticket: Ticket) -> u64 {
+    let upper = 1 << 31 | by.number() << Claim::SHARE_BITS | share;
+    u64::from(upper) << 32 | u64::from(ticket.number())
 }
+
+const _: () = assert!(RANKS_MAX <= 1 << (31 - Claim::SHARE_BITS), "a bell has room for every rank");
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::settings::{SHARES_MAX, SLOTS_MAX};
-    use pelago_base::limits::RANKS_MAX;
 
     #[test]
     fn claims_and_waiters_are_read_as_they_were_written() {

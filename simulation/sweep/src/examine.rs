@@ -16,11 +16,12 @@ use pelago_simulator::{Computing, Data, Outcome, Settings, simulate};
 
 use crate::crew::Stage;
 use crate::limit::Limit;
-use crate::programs::{Program, Trouble};
-use crate::scenario::{Brief, Death, Scenario};
+use crate::process;
+use crate::programs::Trouble;
+use crate::scenario::{Brief, Chosen, Death, Scenario};
 
 /// The machine of all scenarios.
-const MACHINE: &str = "rx200-qdr";
+pub(crate) const MACHINE: &str = "rx200-qdr";
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
@@ -62,6 +63,10 @@ pub struct Tally {
     pub virtual_ns: u64,
     /// The longest virtual time of a run, in nanoseconds.
     pub virtual_ns_max: u64,
+    /// Scenarios of programs in C, of which nothing but the end is known; and those that were passed over, as there is no C compiler.
+    pub processes: u64,
+    /// Scenarios that were passed over.
+    pub skipped: u64,
 }
 
 impl Tally {
@@ -77,6 +82,8 @@ impl Tally {
         self.repeated += other.repeated;
         self.virtual_ns += other.virtual_ns;
         self.virtual_ns_max = self.virtual_ns_max.max(other.virtual_ns_max);
+        self.processes += other.processes;
+        self.skipped += other.skipped;
     }
 }
 
@@ -85,17 +92,17 @@ impl Tally {
 pub struct Violation {
     /// The seed of the scenario.
     pub seed: u64,
-    /// The program that all ranks did instead of what the seed says, if there was one.
-    pub program: Option<Program>,
+    /// What was chosen instead of what the seed says.
+    pub chosen: Chosen,
     /// What is wrong.
     pub what: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, program, what } = self;
-        write!(f, "seed {seed}: {what}; {}; again: cargo xtask sweep --seed {seed}", scenario(*seed, *program))?;
-        program.map_or(Ok(()), |program| write!(f, " --program {}", program.name()))
+        let Self { seed, chosen, what } = self;
+        let scenario = Scenario::new(*seed).chosen(*chosen);
+        write!(f, "seed {seed}: {what}; {scenario}; again: cargo xtask sweep --seed {seed}{chosen}")
     }
 }
 
@@ -106,39 +113,30 @@ impl fmt::Display for Violation {
 /// # Errors
 /// Something is not as it must be; a panic is told as such.
 pub fn examine(seed: u64) -> Result<Tally, Violation> {
-    examine_by(seed, None)
+    examine_by(seed, Chosen::default())
 }
 
-/// As [`examine`], with one program instead of those that the seed says.
+/// As [`examine`], but for what is chosen instead of what the seed says.
 ///
 /// # Errors
 /// As [`examine`].
-pub fn examine_by(seed: u64, program: Option<Program>) -> Result<Tally, Violation> {
-    examine_all(seed, program, &|transport| transport)
+pub fn examine_by(seed: u64, chosen: Chosen) -> Result<Tally, Violation> {
+    examine_all(seed, chosen, &|transport| transport)
 }
 
-/// As [`examine`], with the transport of each rank inside of another: tests show that what that does wrong is found.
+/// As [`examine`], with the transport of each rank inside of another: tests show that what that does wrong is found. Programs in C have none.
 ///
 /// # Errors
 /// As [`examine`].
 pub fn examine_through(seed: u64, around: &Around<'_>) -> Result<Tally, Violation> {
-    examine_all(seed, None, around)
+    examine_all(seed, Chosen::default(), around)
 }
 
-/// What a seed says, or one program in the same job.
-pub(crate) fn scenario(seed: u64, program: Option<Program>) -> Scenario {
-    let scenario = Scenario::new(seed);
-    match program {
-        Some(program) => scenario.with(program),
-        None => scenario,
-    }
-}
-
-fn examine_all(seed: u64, program: Option<Program>, around: &Around<'_>) -> Result<Tally, Violation> {
-    let scenario = scenario(seed, program);
+fn examine_all(seed: u64, chosen: Chosen, around: &Around<'_>) -> Result<Tally, Violation> {
+    let scenario = Scenario::new(seed).chosen(chosen);
     let judged = catch_unwind(AssertUnwindSafe(|| judge(&scenario, around)));
     let judged = judged.unwrap_or_else(|panic| Err(format!("panic: {}", message(panic.as_ref()))));
-    judged.map_err(|what| Violation { seed, program, what: what.replace('\n', " ") })
+    judged.map_err(|what| Violation { seed, chosen, what: what.replace('\n', " ") })
 }
 
 /// Puts a transport inside of another.
@@ -153,6 +151,11 @@ struct Run<'s> {
 
 fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
     let mut tally = Tally { scenarios: 1, ..Tally::default() };
+    if let Some(program) = scenario.programs.iter().find(|program| program.is_c()) {
+        let ran = process::run(scenario, *program)?;
+        let (processes, skipped) = (u64::from(ran), u64::from(!ran));
+        return Ok(Tally { processes, skipped, runs: processes, ranks: processes * u64::from(scenario.ranks), ..tally });
+    }
     let peaceful = run(scenario, None, around)?;
     tally.count(&peaceful);
     check_peaceful(&peaceful)?;

@@ -8,6 +8,10 @@
 //! | [`examine`] | runs a scenario and judges it |
 //! | [`sweep()`] | many seeds on several threads, in order |
 //! | `limit` | the end of time for ranks that would wait for ever |
+//! | `process` | jobs of the program in C, each a process of its own |
+//!
+//! Odd seeds draw everything by chance. Even ones have, by turns, each program that writes words again and again on each kind of network:
+//! where datagrams are late and nothing else, lost, doubled, and all of it.
 //!
 //! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in
 //! virtual time.
@@ -30,6 +34,7 @@ mod crew;
 mod examine;
 mod limit;
 mod networks;
+mod process;
 mod programs;
 mod random;
 mod scenario;
@@ -37,6 +42,6 @@ mod sweep;
 
 pub use examine::{Tally, Violation, examine, examine_by, examine_through};
 pub use networks::Networks;
-pub use programs::{Program, Trouble};
-pub use scenario::{Death, Scenario};
+pub use programs::{Group, Program, Trouble};
+pub use scenario::{Chosen, Death, FaultKind, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Parser;
-use pelago_sweep::{FAILURES_MAX, Plan, Program, Progress, Scenario, Tally, sweep};
+use pelago_sweep::{Chosen, FAILURES_MAX, FaultKind, Plan, Program, Progress, Scenario, Tally, sweep};
 
 /// Runs whole jobs on a simulated network where datagrams are lost, late and doubled, ranks are parted, slow or die, from seeds.
 #[derive(Parser)]
@@ -29,25 +29,31 @@ struct Arguments {
     /// This program alone, instead of what seeds say
     #[arg(long, value_name = "NAME", value_parser = program)]
     program: Option<Program>,
+    /// This goes wrong with datagrams, and nothing else, instead of what seeds say
+    #[arg(long, value_name = "delay|loss|duplication|all", value_parser = kind)]
+    faults: Option<FaultKind>,
+    /// So many ranks, from 2 to 64, instead of what seeds say
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    ranks: Option<u32>,
 }
 
 /// How often progress is shown on a terminal, in seeds.
 const SHOWN: u64 = 50;
 
 fn main() -> ExitCode {
-    let Arguments { seeds, first, seed, threads, program } = Arguments::parse();
+    let Arguments { seeds, first, seed, threads, program, faults, ranks } = Arguments::parse();
+    let chosen = Chosen { program, faults, ranks };
     let threads = threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = match seed {
-        Some(seed) => Plan { first: seed, seeds: 1, threads: 1, program },
-        None => Plan { first, seeds, threads, program },
+        Some(seed) => Plan { first: seed, seeds: 1, threads: 1, chosen },
+        None => Plan { first, seeds, threads, chosen },
     };
     let Some(_) = plan.first.checked_add(plan.seeds - 1) else {
         eprintln!("pelago-sweep: {} seeds from {} on pass the last one, {}", plan.seeds, plan.first, u64::MAX);
         return ExitCode::from(2);
     };
     if let Some(seed) = seed {
-        let scenario = Scenario::new(seed);
-        println!("seed {seed}: {}", program.map_or(scenario.clone(), |program| scenario.with(program)));
+        println!("seed {seed}: {}", Scenario::new(seed).chosen(chosen));
     }
     // A violation says what the panic said.
     std::panic::set_hook(Box::new(|_| {}));
@@ -56,6 +62,9 @@ fn main() -> ExitCode {
         Progress::Violated(violation) => println!("{violation}"),
         Progress::Done(done) => show(done, plan.seeds),
     });
+    if tally.skipped > 0 {
+        println!("{} seeds of the program in C were passed over: there is no C compiler, cc", tally.skipped);
+    }
     println!("{}", summary(&tally, failures, begin.elapsed().as_secs_f64()));
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -65,15 +74,21 @@ fn program(name: &str) -> Result<Program, String> {
     found.ok_or_else(|| format!("give one of {}", Program::ALL.map(Program::name).join(", ")))
 }
 
+fn kind(name: &str) -> Result<FaultKind, String> {
+    let found = FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| format!("give one of {}", FaultKind::ALL.map(FaultKind::name).join(", ")))
+}
+
 fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {
-    let Tally { scenarios, runs, ranks, deaths, survived, sent, lost, repeated, virtual_ns, virtual_ns_max } = *tally;
+    let Tally { scenarios, runs, ranks, deaths, survived, sent, lost, repeated, virtual_ns, virtual_ns_max, processes, .. } =
+        *tally;
     let outcome = match failures {
         0 => String::new(),
         FAILURES_MAX.. => format!("{failures} VIOLATED, ended there; "),
         _ => format!("{failures} VIOLATED; "),
     };
     format!(
-        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks; {deaths} deaths, {survived} survived; \
+        "{outcome}{scenarios} seeds held in {runs} runs of {ranks} ranks, {processes} of them in C; {deaths} deaths, {survived} survived; \
          {sent} datagrams sent, {lost} lost, {repeated} repeated; {:.1} s of virtual time, {:.1} s the longest run; {seconds:.1} s, {:.0} seeds/s",
         virtual_ns as f64 / 1e9,
         virtual_ns_max as f64 / 1e9,

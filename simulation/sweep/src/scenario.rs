@@ -37,6 +37,19 @@ const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 /// One of so many seeds has two networks.
 const NETWORKS_ONE_IN: u64 = 16;
 
+/// One of so many seeds, the even ones, says which program comes on which kind of network by turns.
+const TURNS_ONE_IN: u64 = 2;
+
+/// Ranks of those by turns: a power of two and others, so that every algorithm has members that are left over.
+const TURNS_RANKS: [u32; 3] = [4, 5, 7];
+
+/// Datagrams of a thousand that are lost, come twice or are late where something goes wrong at all, and how late they may be at least and at
+/// most: long enough for others to overtake them, and now and then for all that is retransmitted.
+const SOME: u64 = 20;
+const TURNS_LOSS_MAX: u64 = 250;
+const LATE_MIN_NS: u64 = 5_000;
+const LATE_MAX_NS: u64 = 3_000_000;
+
 /// A job and what goes wrong in it; a seed determines it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -77,12 +90,80 @@ pub struct Death {
     pub told_after: Duration,
 }
 
+/// What goes wrong with datagrams: one thing alone, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// They are late, so that others overtake them.
+    Delay,
+    /// They are lost.
+    Loss,
+    /// They come twice.
+    Duplication,
+    /// All of it.
+    All,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Delay, Self::Loss, Self::Duplication, Self::All];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Loss => "loss",
+            Self::Duplication => "duplication",
+            Self::All => "all",
+        }
+    }
+
+    fn faults(self, random: &mut Random) -> Faults {
+        let mut chance = |kind, most| if self == kind || self == Self::All { random.within(SOME, most) as u32 } else { 0 };
+        let loss = chance(Self::Loss, TURNS_LOSS_MAX);
+        let (duplication, delay) = (chance(Self::Duplication, DUPLICATION_MAX), chance(Self::Delay, DELAY_CHANCE_MAX));
+        let most = if random.one_in(8) { LATE_MAX_NS } else { DELAY_MAX_NS };
+        let delay_max = Duration::from_nanoseconds(random.spread(most).max(LATE_MIN_NS));
+        Faults { loss, duplication, delay, delay_max, ..Faults::default() }
+    }
+}
+
+/// What somebody chooses instead of what a seed says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The program of all.
+    pub program: Option<Program>,
+    /// What goes wrong with datagrams; nobody dies then.
+    pub faults: Option<FaultKind>,
+    /// How many ranks; nobody dies then.
+    pub ranks: Option<u32>,
+}
+
+impl Chosen {
+    /// A program, and nothing else.
+    pub const fn program(program: Program) -> Self {
+        Self { program: Some(program), faults: None, ranks: None }
+    }
+}
+
+/// As options of the command.
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, faults, ranks } = self;
+        program.map_or(Ok(()), |program| write!(f, " --program {}", program.name()))?;
+        faults.map_or(Ok(()), |faults| write!(f, " --faults {}", faults.name()))?;
+        ranks.map_or(Ok(()), |ranks| write!(f, " --ranks {ranks}"))
+    }
+}
+
 impl Scenario {
     /// The longest computing of a rank that rests.
     pub const REST_MAX: Duration = Duration::from_milliseconds(3_000);
 
     /// What `seed` says.
     pub fn new(seed: u64) -> Self {
+        if seed.is_multiple_of(TURNS_ONE_IN) {
+            return Self::by_turns(seed);
+        }
         let mut random = Random::of(seed, 0);
         let ranks = if random.one_in(32) { 16 } else { random.within(2, 9) as u32 };
         let per_node = random.within(1, 3) as u32;
@@ -101,16 +182,54 @@ impl Scenario {
         if seed % NETWORKS_ONE_IN == NETWORKS_ONE_IN - 1 { scenario.with(Program::Rails) } else { scenario }
     }
 
-    /// The same job with another program alone. That for several networks has two, on which nobody dies, and ranks that are often late.
+    /// A program of those that write words again and again, on a network of one kind: so few seeds have each program on each kind.
+    fn by_turns(seed: u64) -> Self {
+        let mut random = Random::of(seed, 5 << 33);
+        let turn = (seed / TURNS_ONE_IN) as usize;
+        let (program, turn) = (Program::REPEATING[turn % Program::REPEATING.len()], turn / Program::REPEATING.len());
+        let (kind, turn) = (FaultKind::ALL[turn % FaultKind::ALL.len()], turn / FaultKind::ALL.len());
+        let ranks = if random.one_in(4) { random.within(2, 9) as u32 } else { TURNS_RANKS[turn % TURNS_RANKS.len()] };
+        Self {
+            seed,
+            ranks,
+            per_node: if random.one_in(4) { random.within(2, 3) as u32 } else { 1 },
+            programs: vec![program],
+            faults: kind.faults(&mut random),
+            networks: None,
+            encrypt: random.one_in(8),
+            failure_limit: FAILURE_LIMIT,
+            pause_max: Duration::from_nanoseconds(if random.one_in(3) { 0 } else { random.spread(100_000) }),
+            rests: false,
+            death: None,
+        }
+    }
+
+    /// The same job but for what somebody has chosen.
+    pub fn chosen(self, Chosen { program, faults, ranks }: Chosen) -> Self {
+        let mut scenario = program.map_or_else(|| self.clone(), |program| self.clone().with(program));
+        if let Some(kind) = faults {
+            (scenario.faults, scenario.death) = (kind.faults(&mut Random::of(self.seed, 6 << 33)), None);
+        }
+        if let Some(ranks) = ranks {
+            (scenario.ranks, scenario.death) = (ranks, None);
+            (scenario.faults.partitions, scenario.faults.slow) = Default::default();
+        }
+        scenario
+    }
+
+    /// The same job with another program alone; nobody dies if it knows nothing of that. That for several networks has two, and ranks that are
+    /// often late.
     pub fn with(self, program: Program) -> Self {
-        let scenario = Self { programs: vec![program; self.programs.len()], ..self };
+        let death = self.death.filter(|_| program.knows_of_death());
+        let count = if program.is_c() { 1 } else { self.programs.len() };
+        let scenario = Self { programs: vec![program; count], death, ..self };
         if program != Program::Rails || scenario.networks.is_some() {
             return scenario;
         }
         let mut random = Random::of(scenario.seed, 3 << 33);
         let networks = Some(Networks::new(&mut random));
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
-        Self { faults: Faults::default(), networks, encrypt: false, pause_max, death: None, ..scenario }
+        Self { faults: Faults::default(), networks, encrypt: false, pause_max, ..scenario }
     }
 
     /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
@@ -127,7 +246,7 @@ impl Scenario {
 /// Programs of one kind stand in for others by chance of their own, so that what seeds say of all else does not depend on them.
 fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Program> {
     let (operations, others) = Program::ALL.split_at(Program::OPERATIONS);
-    let messages = &others[..others.len() - 1];
+    let messages = &others[..Program::MESSAGES];
     let mut program = |_| {
         let first = *random.pick(operations);
         if stand_in.one_in(4) { *stand_in.pick(messages) } else { first }
@@ -247,6 +366,22 @@ mod tests {
         }
         for program in Program::ALL {
             assert!(some(&|scenario| scenario.programs.contains(&program)), "{program:?}");
+        }
+        for kind in FaultKind::ALL {
+            for program in Program::REPEATING {
+                let is_of = |wanted, chance: u32| (chance > 0) == (kind == wanted || kind == FaultKind::All);
+                let is_kind = |scenario: &&Scenario| {
+                    let Faults { loss, duplication, delay, .. } = scenario.faults;
+                    let is_alone = scenario.programs == [program] && scenario.death.is_none();
+                    is_alone
+                        && is_of(FaultKind::Loss, loss)
+                        && is_of(FaultKind::Duplication, duplication)
+                        && is_of(FaultKind::Delay, delay)
+                };
+                assert!(all[..300].iter().any(|scenario| is_kind(&scenario)), "{program:?} in three hundred seeds, {kind:?}");
+                let ranks = |ranks| all.iter().filter(is_kind).any(|scenario| scenario.ranks == ranks);
+                assert!(TURNS_RANKS.into_iter().all(ranks), "{program:?}, {kind:?}");
+            }
         }
         assert!(some(&|scenario| scenario.faults == Faults::default()));
         assert!(some(&|scenario| scenario.faults.loss > 350) && some(&|scenario| scenario.faults.duplication > 250));

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::examine::{Tally, Violation, examine_by};
-use crate::programs::Program;
+use crate::scenario::Chosen;
 
 /// After so many violations a sweep ends.
 pub const FAILURES_MAX: usize = 10;
@@ -27,8 +27,8 @@ pub struct Plan {
     pub seeds: u64,
     /// How many threads, at least one.
     pub threads: usize,
-    /// The program that all do instead of what their seeds say, if it is to be one.
-    pub program: Option<Program>,
+    /// What is chosen instead of what seeds say.
+    pub chosen: Chosen,
 }
 
 /// How far a sweep has come.
@@ -60,7 +60,7 @@ pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
             Some(ended) => ended,
             None => {
                 let what = format!("it has not ended in {PATIENCE:?}");
-                Err(Violation { seed: plan.first + number, program: plan.program, what })
+                Err(Violation { seed: plan.first + number, chosen: plan.chosen, what })
             }
         };
         let endless = ended.as_ref().is_err_and(|violation| violation.what.starts_with("it has not ended in"));
@@ -115,7 +115,7 @@ impl Shared {
             while number > self.told.load(Ordering::Relaxed) + AHEAD_MAX {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if news.send((number, examine_by(self.plan.first + number, self.plan.program))).is_err() {
+            if news.send((number, examine_by(self.plan.first + number, self.plan.chosen))).is_err() {
                 return;
             }
         }

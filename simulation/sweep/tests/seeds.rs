@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
 use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
-use pelago_sweep::{Plan, Program, Progress, Tally, examine, examine_through, sweep};
+use pelago_sweep::{Chosen, Plan, Program, Progress, Tally, examine, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
     let mut told = Vec::new();
@@ -18,7 +18,7 @@ fn swept(plan: Plan) -> (Tally, Vec<String>) {
 
 #[test]
 fn three_hundred_seeds_hold() {
-    let (tally, violations) = swept(Plan { first: 0, seeds: 300, threads: 2, program: None });
+    let (tally, violations) = swept(Plan { first: 0, seeds: 300, threads: 2, chosen: Chosen::default() });
     assert_eq!(violations, [""; 0]);
     assert_eq!(tally.scenarios, 300);
     assert!(tally.runs > 300 && tally.deaths > 30 && tally.survived > 10, "{tally:?}");
@@ -27,21 +27,21 @@ fn three_hundred_seeds_hold() {
 
 #[test]
 fn halos_are_neither_early_nor_stale() {
-    let (tally, violations) = swept(Plan { first: 0, seeds: 200, threads: 2, program: Some(Program::Halos) });
+    let (tally, violations) = swept(Plan { first: 0, seeds: 200, threads: 2, chosen: Chosen::program(Program::Halos) });
     assert_eq!(violations, [""; 0]);
     assert!(tally.scenarios == 200 && tally.lost > 10_000 && tally.deaths > 20, "{tally:?}");
 }
 
 #[test]
 fn nothing_overtakes_parts_on_two_unruly_networks() {
-    let (tally, violations) = swept(Plan { first: 0, seeds: 20, threads: 2, program: Some(Program::Rails) });
+    let (tally, violations) = swept(Plan { first: 0, seeds: 20, threads: 2, chosen: Chosen::program(Program::Rails) });
     assert_eq!(violations, [""; 0]);
     assert!(tally.scenarios == 20 && tally.lost > 100 && tally.sent == 0, "{tally:?}");
 }
 
 #[test]
 fn what_is_found_does_not_depend_on_threads() {
-    let with = |threads| swept(Plan { first: 1_000_000, seeds: 40, threads, program: None });
+    let with = |threads| swept(Plan { first: 1_000_000, seeds: 40, threads, chosen: Chosen::default() });
     let one = with(1);
     assert_eq!((one.0.scenarios, one.1.len()), (40, 0));
     assert!([2, 3, 7].into_iter().all(|threads| with(threads) == one));

@@ -188,6 +188,23 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
     assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
 }
 
+/// A word of an earlier meeting that comes after one of a later meeting does not hide that.
+#[test]
+fn meetings_end_where_datagrams_overtake_each_other() {
+    let built = program("syncs.c", "syncs");
+    for ranks in [4, 5, 7] {
+        for seed in 0..16 {
+            let (number, chance) = (ranks.to_string(), seed.to_string());
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+            command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", &number, "--machine", "rx200-qdr", "--quiet"]);
+            let ended = command.args(["--faults", "delay=0.2:50us", "--seed", &chance]).arg(&built).output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success(), "{ranks} ranks, seed {seed}: {said}");
+            assert_eq!(ended.stdout, b"good\n".repeat(ranks));
+        }
+    }
+}
+
 #[test]
 fn calls_take_as_few_round_trips_as_they_say() {
     let built = program("rounds.c", "rounds");

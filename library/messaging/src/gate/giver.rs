@@ -145,7 +145,7 @@ impl<'g, 'w> Giver<'g, 'w> {
         if let Some(Waiter { rank, sender, .. }) = waiter {
             words.compare_swap(index, found, 0);
             self.operations += 1;
-            let rung = gate.world.put(gate.words.at(rank, gate.bell_index(sender)), &[rung(share, ticket)])?;
+            let rung = gate.world.put(gate.words.at(rank, gate.bell_index(sender)), &[rung(self.me, share, ticket)])?;
             let _unheard = self.bells.add(rung);
         }
         Ok(())

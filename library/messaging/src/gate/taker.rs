@@ -297,7 +297,7 @@ impl<'g, 'w> Taker<'g, 'w> {
     /// Waits for the bell, at most for `limit`.
     fn pause(&mut self, ticket: Ticket, limit: Duration) -> Result<()> {
         let gate = self.gate;
-        let bell = rung(self.share, ticket);
+        let bell = rung(self.to, self.share, ticket);
         let waited = gate.world.wait_until_within(limit, gate.words.local(), gate.bell_index(self.sender), |seen| seen == bell);
         if unless_lost(gate.world, waited)?.is_some() {
             self.granted = ticket.after(1);

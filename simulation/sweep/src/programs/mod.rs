@@ -8,12 +8,15 @@ mod barriers;
 mod chains;
 mod channels;
 mod collectives;
+mod containers;
 mod copies;
 mod halos;
 mod locks;
 mod mailboxes;
+mod plans;
 mod rails;
 mod ring;
+mod shared;
 
 use pelago_base::{Duration, Rank, Team};
 use pelago_messaging::{Channel, Mailbox};
@@ -47,11 +50,40 @@ pub enum Program {
     Halos,
     /// They put by one network, another or both at once, each behind what it is to come behind, and exchange halos so.
     Rails,
+    /// They run plans of collective operations, again and again.
+    Plans,
+    /// They use tables, rows, lists and memory of each other.
+    Containers,
+    /// They share variables and a region.
+    Shared,
+    /// They are a program in C that uses one group of ACP's functions.
+    Acp(Group),
+}
+
+/// Functions of ACP that a program in C uses: `simulation/sweep/c/acp.c` has one part for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// `acp_sync`, many times.
+    Sync,
+    /// Channels.
+    Channels,
+    /// Segment buffers.
+    Segments,
+    /// Copies with orders.
+    Orders,
+    /// Atomics on starter memory and on registered memory.
+    Atomics,
+    /// Registration.
+    Registrations,
+    /// Maps, sets and multisets.
+    Tables,
+    /// Vectors, deques, lists and the allocator.
+    Rows,
 }
 
 impl Program {
     /// Every program.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 22] = [
         Self::Ring,
         Self::Barriers,
         Self::Atomics,
@@ -63,10 +95,43 @@ impl Program {
         Self::Channels,
         Self::Halos,
         Self::Rails,
+        Self::Plans,
+        Self::Containers,
+        Self::Shared,
+        Self::Acp(Group::Sync),
+        Self::Acp(Group::Channels),
+        Self::Acp(Group::Segments),
+        Self::Acp(Group::Orders),
+        Self::Acp(Group::Atomics),
+        Self::Acp(Group::Registrations),
+        Self::Acp(Group::Tables),
+        Self::Acp(Group::Rows),
     ];
 
-    /// How many of them, the first, use operations alone; the others use what stands on them, but for the last, which needs two networks.
-    pub const OPERATIONS: usize = 7;
+    /// How many of them, the first, use operations alone, and how many after them send messages or exchange halos.
+    pub(crate) const OPERATIONS: usize = 7;
+    pub(crate) const MESSAGES: usize = 3;
+
+    /// Those that write words again and again, one for each library at least: on networks where only one thing goes wrong, and all of it.
+    pub const REPEATING: [Self; 17] = [
+        Self::Barriers,
+        Self::Acp(Group::Sync),
+        Self::Collectives,
+        Self::Acp(Group::Channels),
+        Self::Plans,
+        Self::Acp(Group::Segments),
+        Self::Mailboxes,
+        Self::Acp(Group::Orders),
+        Self::Channels,
+        Self::Acp(Group::Atomics),
+        Self::Halos,
+        Self::Acp(Group::Registrations),
+        Self::Containers,
+        Self::Acp(Group::Tables),
+        Self::Shared,
+        Self::Acp(Group::Rows),
+        Self::Chains,
+    ];
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
@@ -82,7 +147,28 @@ impl Program {
             Self::Channels => "channels",
             Self::Halos => "halos",
             Self::Rails => "rails",
+            Self::Plans => "plans",
+            Self::Containers => "containers",
+            Self::Shared => "dsm",
+            Self::Acp(Group::Sync) => "acp-sync",
+            Self::Acp(Group::Channels) => "acp-channels",
+            Self::Acp(Group::Segments) => "acp-segments",
+            Self::Acp(Group::Orders) => "acp-orders",
+            Self::Acp(Group::Atomics) => "acp-atomics",
+            Self::Acp(Group::Registrations) => "acp-registrations",
+            Self::Acp(Group::Tables) => "acp-tables",
+            Self::Acp(Group::Rows) => "acp-rows",
         }
+    }
+
+    /// Whether it knows what to do about a rank that dies.
+    pub(crate) const fn knows_of_death(self) -> bool {
+        !matches!(self, Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Acp(_))
+    }
+
+    /// Whether it is a program in C.
+    pub const fn is_c(self) -> bool {
+        matches!(self, Self::Acp(_))
     }
 
     /// A performance by `size` ranks, with its parameters.
@@ -99,6 +185,10 @@ impl Program {
             Self::Channels => Box::new(channels::Channels::new(random)),
             Self::Halos => Box::new(halos::Halos::new(random, size)),
             Self::Rails => Box::new(rails::Rails::new(random, size)),
+            Self::Plans => Box::new(plans::Plans::new(random, size)),
+            Self::Containers => Box::new(containers::Containers::new(random, size)),
+            Self::Shared => Box::new(shared::SharedData::new(random, size)),
+            Self::Acp(_) => unreachable!("its ranks are those of another process"),
         }
     }
 }

@@ -1,0 +1,104 @@
+//! Jobs of the program in C: each is a process of its own, in which libacp simulates the ranks.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use pelago_netsim::Machine;
+use pelago_simulator::{Computing, Data, Request, VARIABLE};
+
+use crate::examine::MACHINE;
+use crate::programs::Program;
+use crate::scenario::Scenario;
+
+/// Where the program and what it includes lie.
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/acp.c");
+const INCLUDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/acp/include");
+
+/// The library, and what the program is called beside it.
+const LIBRARY: &str = "libacp.so";
+const BUILT: &str = "pelago-sweep-acp";
+
+/// A job takes a small part of a second; one that takes so long will not end.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// How often a job is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Runs the job of a scenario as a process; `false` if there is no C compiler.
+pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String> {
+    static PROGRAM: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
+    let Some(path) = PROGRAM.get_or_init(build).as_ref().map_err(Clone::clone)? else { return Ok(false) };
+    let Scenario { seed, ranks, per_node, .. } = *scenario;
+    let request = Request {
+        machine: Machine::bundled(MACHINE).unwrap_or_default().to_owned(),
+        ranks,
+        per_node,
+        seed,
+        heap_bytes: None,
+        stack_bytes: None,
+        protocol: Some(scenario.protocol(None).to_string()),
+        data: Data::Real,
+        computing: Computing::Declared,
+        summary: false,
+        program: program.name().to_owned(),
+        report: None,
+        trace: None,
+    };
+    let mut command = Command::new(path);
+    command.arg(program.name()).arg(seed.to_string()).env(VARIABLE, request.to_variable());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|error| format!("{} cannot be run: {error}", path.display()))?;
+    judge(&wait(child)?, ranks)
+}
+
+/// Every rank says that all was good, and nobody says anything else.
+fn judge(ended: &Output, ranks: u32) -> Result<bool, String> {
+    if ended.status.success() && ended.stderr.is_empty() && ended.stdout == b"good\n".repeat(ranks as usize) {
+        return Ok(true);
+    }
+    let said = [&ended.stderr, &ended.stdout].map(|said| String::from_utf8_lossy(said).into_owned()).concat();
+    Err(format!("the program ended with {}: {}", ended.status, said.trim_end()))
+}
+
+/// What a process has said when it ends.
+fn wait(mut child: Child) -> Result<Output, String> {
+    let broken = |error: std::io::Error| format!("a process cannot be waited for: {error}");
+    let since = Instant::now();
+    while child.try_wait().map_err(broken)?.is_none() {
+        if since.elapsed() > PATIENCE {
+            child.kill().map_err(broken)?;
+            child.wait().map_err(broken)?;
+            return Err(format!("the program has not ended in {PATIENCE:?}"));
+        }
+        sleep(LOOK);
+    }
+    child.wait_with_output().map_err(broken)
+}
+
+/// Compiles the program, beside the library that was built with this one; `None` if there is no C compiler.
+fn build() -> Result<Option<PathBuf>, String> {
+    let this = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
+    let folder = this.parent().unwrap_or(Path::new("."));
+    let folders = [folder.to_owned(), folder.join("deps")];
+    let folder = folders.iter().find(|folder| folder.join(LIBRARY).exists());
+    let folder = folder.ok_or_else(|| format!("{LIBRARY} is built with this program, and is not in {}", folders[0].display()))?;
+    // Others may be at work: the program is there when it is whole.
+    let (built, making) = (folder.join(BUILT), folder.join(format!("{BUILT}-{}", std::process::id())));
+    let mut command = Command::new("cc");
+    command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", INCLUDES, SOURCE, "-o"]).arg(&making);
+    command.arg("-L").arg(folder).arg("-lacp").arg(format!("-Wl,-rpath,{}", folder.display()));
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cc cannot be run: {error}")),
+        Ok(compiled) if !compiled.status.success() => {
+            Err(format!("{SOURCE} cannot be compiled: {}", String::from_utf8_lossy(&compiled.stderr)))
+        }
+        Ok(_) => {
+            std::fs::rename(&making, &built).map_err(|error| format!("{} cannot be made: {error}", built.display()))?;
+            Ok(Some(built))
+        }
+    }
+}

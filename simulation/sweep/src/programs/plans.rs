@@ -1,0 +1,128 @@
+//! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order.
+
+use pelago_collectives::{Choice, Collectives, Commutative, Model, Operation, Plan, Settings};
+
+use pelago_rma::Error;
+
+use super::{Act, Memory, Trouble, demand};
+use crate::crew::Crew;
+use crate::random::{Random, stamp};
+
+/// Little memory, so that operations go in pieces and in few slots, and that of a plan is soon that of another.
+const MEMORY_BYTES: usize = 192 << 10;
+const PLAN_BYTES: usize = 4 << 10;
+
+/// What steps cost, so that nobody has to measure it.
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+
+/// Plans at a time, and runs of each.
+const PLANS_MAX: u64 = 3;
+const RUNS_MAX: u64 = 14;
+
+pub(super) struct Plans {
+    seed: u64,
+    rounds: u64,
+    per_host: u32,
+}
+
+impl Plans {
+    pub(super) fn new(random: &mut Random, size: u32) -> Self {
+        Self { seed: random.draw(), rounds: random.within(2, 4), per_host: random.within(1, size.into()) as u32 }
+    }
+
+    fn values(&self, run: u64, position: u32, count: usize) -> Vec<u64> {
+        (0..count).map(|index| stamp(self.seed, [run, position.into(), index as u64])).collect()
+    }
+
+    /// Makes a plan of an operation, by an algorithm that can do it.
+    fn plan<'c, 'w>(
+        &self,
+        all: &'c Collectives<'w>,
+        random: &mut Random,
+        size: u32,
+    ) -> Result<(Plan<'c, 'w, u64>, usize), Trouble> {
+        let root = random.below(size.into()) as u32;
+        let operation = random.pick(&Operation::ALL[1..]).rooted(root);
+        let count = random.spread(700) as usize;
+        let candidates = all.candidates::<u64>(operation, count, true)?;
+        let algorithm = random.pick(&candidates).algorithm;
+        Ok((all.plan_of(operation, count, Commutative(u64::wrapping_add), Choice::Fixed(algorithm))?, count))
+    }
+
+    /// Runs a plan once; what is got is what the definition of the operation says.
+    fn run(&self, plan: &mut Plan<'_, '_, u64>, count: usize, run: u64, (me, size): (u32, u32)) -> Result<(), Trouble> {
+        let operation = plan.operation();
+        let [blocks_in, blocks_out] =
+            [operation.blocks_in(me, size), operation.blocks_out(me, size)].map(|blocks| blocks as usize);
+        let brought = |position: u32, count: usize| self.values(run, position, count);
+        let sum = |members: std::ops::Range<u32>, first: usize| {
+            let mut sums = vec![0_u64; count];
+            for position in members {
+                let all = brought(position, first + count);
+                sums.iter_mut().zip(&all[first..]).for_each(|(sum, value)| *sum = sum.wrapping_add(*value));
+            }
+            sums
+        };
+        let block = |position: u32, number: usize| brought(position, (number + 1) * count).split_off(number * count);
+        let mine = me as usize;
+        let untouched = vec![u64::MAX; count];
+        let expected: Vec<u64> = match operation {
+            _ if blocks_out == 0 => Vec::new(),
+            Operation::Broadcast { root } => block(root, 0),
+            Operation::Reduce { .. } | Operation::Allreduce => sum(0..size, 0),
+            Operation::Allgather | Operation::Gather { .. } => (0..size).flat_map(|position| block(position, 0)).collect(),
+            Operation::ReduceScatter => sum(0..size, mine * count),
+            Operation::Scatter { root } => block(root, mine),
+            Operation::Alltoall => (0..size).flat_map(|position| block(position, mine)).collect(),
+            Operation::Scan => sum(0..me + 1, 0),
+            Operation::ExclusiveScan if me == 0 => untouched,
+            Operation::ExclusiveScan => sum(0..me, 0),
+            Operation::Barrier => Vec::new(),
+        };
+        let mut got = vec![u64::MAX; blocks_out * count];
+        if operation == (Operation::Broadcast { root: me }) {
+            got.clone_from(&expected);
+        }
+        let input = brought(me, blocks_in * count);
+        if run.is_multiple_of(2) {
+            plan.run(&input, &mut got)?;
+        } else {
+            plan.start(&input, &mut got)?.wait()?;
+        }
+        demand!(got == expected, "run {run} of {} by {} with {count} values is wrong", operation.name(), plan.algorithm());
+        Ok(())
+    }
+}
+
+impl Act for Plans {
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
+
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
+        let (me, size) = (crew.position(), crew.size());
+        let per_host = Some(self.per_host);
+        let settings =
+            Settings { memory_bytes: MEMORY_BYTES, plan_bytes: PLAN_BYTES, per_host, model: Some(MODEL), ..Settings::default() };
+        let all = Collectives::new(crew.world(), &settings)?;
+        // The same on every rank.
+        let mut random = Random::of(self.seed, 0);
+        for round in 0..self.rounds {
+            let mut plans = Vec::new();
+            for _ in 0..random.within(1, PLANS_MAX) {
+                match self.plan(&all, &mut random, size) {
+                    // On all members alike.
+                    Err(Trouble::Library(Error::NoMemory { .. })) if !plans.is_empty() => break,
+                    made => plans.push(made?),
+                }
+            }
+            for run in 0..random.within(2, RUNS_MAX) {
+                let which = random.below(plans.len() as u64) as usize;
+                let (plan, count) = &mut plans[which];
+                crew.pause();
+                self.run(plan, *count, round << 8 | run, (me, size))?;
+            }
+        }
+        Ok(())
+    }
+}
