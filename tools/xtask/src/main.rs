@@ -1,6 +1,8 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, which
-//! takes longer.
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep` and
+//! `cargo xtask mutants`, which take longer.
 #![forbid(unsafe_code)]
+
+mod mutants;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
@@ -41,6 +43,23 @@ fn main() -> ExitCode {
     let chosen = std::env::args().nth(1).unwrap_or_default();
     if chosen == "sweep" {
         return run(SWEEP, std::env::args_os().skip(2));
+    }
+    if chosen == mutants::UNTIL_FAILURE {
+        let passed = mutants::until_failure(std::env::args_os().skip(2)).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            false
+        });
+        return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if chosen == "mutants" {
+        return match mutants::run(std::env::args().skip(2)) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            }
+        };
     }
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| chosen == "ci" || chosen == check.name).collect();
     if checks.is_empty() {
