@@ -66,7 +66,7 @@ const SUBJECTS: &[Subject] = &[
     Subject {
         name: "messaging",
         package: "pelago-messaging",
-        files: &["library/messaging/src/*.rs"],
+        files: &["library/messaging/src/**/*.rs"],
         except: &[],
         tests: &["--lib", "--tests"],
         timeout_s: "60",
