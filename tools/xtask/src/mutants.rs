@@ -26,8 +26,6 @@ struct Subject {
     except: &'static [&'static str],
     /// Which tests of the package, as arguments of cargo: a mutant is to cost seconds.
     tests: &'static [&'static str],
-    /// After so long they are taken to hang because of the mutant: several times what they take on a busy machine.
-    timeout_s: &'static str,
 }
 
 const SUBJECTS: &[Subject] = &[
@@ -37,31 +35,15 @@ const SUBJECTS: &[Subject] = &[
         files: &["protocol/src/**/*.rs"],
         except: &["**/tests.rs", "**/tests/**"],
         tests: &["--lib"],
-        timeout_s: "120",
     },
-    Subject {
-        name: "sync",
-        package: "pelago-sync",
-        files: &["foundation/sync/src/*.rs"],
-        except: &[],
-        tests: &["--lib"],
-        timeout_s: "20",
-    },
-    Subject {
-        name: "memory",
-        package: "pelago-memory",
-        files: &["foundation/memory/src/*.rs"],
-        except: &[],
-        tests: &["--lib"],
-        timeout_s: "20",
-    },
+    Subject { name: "sync", package: "pelago-sync", files: &["foundation/sync/src/*.rs"], except: &[], tests: &["--lib"] },
+    Subject { name: "memory", package: "pelago-memory", files: &["foundation/memory/src/*.rs"], except: &[], tests: &["--lib"] },
     Subject {
         name: "rma",
         package: "pelago-rma",
         files: &["runtime/rma/src/**/*.rs"],
         except: &["**/tests.rs"],
         tests: &["--lib", "--tests"],
-        timeout_s: "60",
     },
     Subject {
         name: "messaging",
@@ -69,7 +51,6 @@ const SUBJECTS: &[Subject] = &[
         files: &["library/messaging/src/**/*.rs"],
         except: &[],
         tests: &["--lib", "--tests"],
-        timeout_s: "60",
     },
     Subject {
         name: "dsm",
@@ -77,7 +58,6 @@ const SUBJECTS: &[Subject] = &[
         files: &["library/dsm/src/queue.rs", "library/dsm/src/word.rs", "library/dsm/src/words.rs"],
         except: &[],
         tests: &["--lib"],
-        timeout_s: "120",
     },
     Subject {
         name: "collectives",
@@ -85,7 +65,6 @@ const SUBJECTS: &[Subject] = &[
         files: &["library/collectives/src/executor.rs"],
         except: &[],
         tests: &["--lib", "--test", "executor"],
-        timeout_s: "120",
     },
 ];
 
@@ -287,7 +266,6 @@ impl Subject {
         command.args(self.tests.iter().map(|argument| format!("--cargo-arg={argument}")));
         let runner = std::env::current_exe().map_err(said(tree))?;
         command.arg(format!("--cargo-arg=--config=target.'cfg(all())'.runner=[{runner:?}, {UNTIL_FAILURE:?}]"));
-        command.args(["--timeout", self.timeout_s]);
         if resume {
             command.arg("--iterate");
         }
