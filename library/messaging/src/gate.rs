@@ -15,6 +15,8 @@
 //!   A registration replaces that of an earlier ticket only. Should one be lost with its rank, who waits also looks now and then.
 
 mod giver;
+#[cfg(test)]
+mod places;
 mod taker;
 
 use std::cell::Cell;

@@ -16,6 +16,9 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::Verdict;
+use crate::checkers::root;
+
 /// Code that is mutated, and the tests that are to detect it.
 struct Subject {
     /// Names its list of survivors: `tests/mutants/NAME.toml`.
@@ -77,6 +80,12 @@ pub(crate) const UNTIL_FAILURE: &str = "until-failure";
 /// Tests that run at a time: more than may hang, so that those that fail come to their turn.
 const TEST_THREADS: &str = "--test-threads=12";
 
+// How cargo-mutants says that a mutant ended.
+const CAUGHT: &str = "CaughtMutant";
+const MISSED: &str = "MissedMutant";
+const TIMEOUT: &str = "Timeout";
+const UNVIABLE: &str = "Unviable";
+
 /// What an error or a structure says of itself is for people to read.
 const NOT_TRIED: &str = r"<impl (fmt::)?(Debug|Display) for ";
 
@@ -129,18 +138,41 @@ struct Count {
     unviable: usize,
 }
 
-/// Whether no mutation survived that is not listed, and every listed one did.
-///
-/// # Errors
-/// The run could not be made.
-pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
-    let choice = choice(arguments)?;
+/// What continuous integration tries.
+pub(crate) fn sample() -> Verdict {
+    run(["--sample".to_owned()].into_iter())
+}
+
+/// Tries what the arguments say.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Verdict {
     let installed =
         Command::new(env!("CARGO")).args(["mutants", "--version"]).output().is_ok_and(|output| output.status.success());
     if !installed {
-        return Err("cargo-mutants is missing; install it: cargo install cargo-mutants --locked".into());
+        return Verdict::Skipped("cargo-mutants is missing: cargo install cargo-mutants --locked".into());
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("xtask lies two folders deep").to_path_buf();
+    let choice = match choice(arguments) {
+        Ok(choice) => choice,
+        Err(usage) => return Verdict::Skipped(usage),
+    };
+    match problems(&choice) {
+        Ok(problems) if problems.is_empty() => Verdict::Passed,
+        Ok(problems) => {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            Verdict::Failed
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            Verdict::Failed
+        }
+    }
+}
+
+/// Mutations that survived and are not listed, and those listed that no longer do.
+///
+/// # Errors
+/// The run could not be made.
+fn problems(choice: &Choice) -> Result<Vec<String>, String> {
+    let root = root();
     let place = root.join("target/mutants");
     fs::create_dir_all(&place).map_err(said(&place))?;
     let lock = File::create(place.join("lock")).map_err(said(&place))?;
@@ -152,13 +184,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, Strin
     let tree = place.join("tree");
     copy(&root, &tree)?;
     let mut problems = Vec::new();
-    for subject in SUBJECTS {
-        if choice.crates.is_empty() || choice.crates.contains(subject.name) {
-            problems.extend(subject.examine(&root, &tree, &place.join(subject.name), &choice)?);
-        }
+    for subject in SUBJECTS.iter().filter(|subject| choice.crates.is_empty() || choice.crates.contains(subject.name)) {
+        problems.extend(subject.examine(&root, &tree, &place.join(subject.name), choice)?);
     }
-    problems.iter().for_each(|problem| eprintln!("{problem}"));
-    Ok(problems.is_empty())
+    Ok(problems)
 }
 
 /// Runs a test program until one of its tests fails; returns whether none did. The test runner would wait for the others, which may hang.
@@ -193,40 +222,28 @@ fn choice(mut arguments: impl Iterator<Item = String>) -> Result<Choice, String>
 }
 
 impl Subject {
-    /// Tries its mutations; returns what is to be said of them.
+    /// Tries its mutations; returns what is wrong with them and their list.
     fn examine(&self, root: &Path, tree: &Path, output: &Path, choice: &Choice) -> Result<Vec<String>, String> {
-        let listed = self.listed(root)?;
+        let list = format!("tests/mutants/{}.toml", self.name);
+        let listed = listed(&root.join(&list))?;
         let mutations = self.mutations(tree)?;
         let known: BTreeSet<&Mutation> = mutations.values().collect();
-        let gone = listed.keys().filter(|mutation| !known.contains(mutation));
+        let gone = listed.iter().filter(|mutation| !known.contains(mutation));
         let mut problems: Vec<String> =
-            gone.map(|mutation| format!("stale: {mutation}\n  is no mutation any more: take it from {}", self.list())).collect();
-        let chosen = |file: &str| choice.files.is_empty() || choice.files.contains(file);
-        let files: BTreeSet<&str> = known.iter().map(|mutation| mutation.file.as_str()).filter(|file| chosen(file)).collect();
-        if files.is_empty() {
+            gone.map(|mutation| format!("stale in {list}: {mutation}: is no mutation any more")).collect();
+        let chosen = |mutation: &Mutation| choice.files.is_empty() || choice.files.contains(&mutation.file);
+        let tried: BTreeMap<String, Mutation> = mutations.into_iter().filter(|(_, mutation)| chosen(mutation)).collect();
+        if tried.is_empty() {
             return Ok(problems);
         }
+        let files: BTreeSet<&str> = tried.values().map(|mutation| mutation.file.as_str()).collect();
         let ends = self.try_them(tree, output, &files, choice.resume)?;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-        for (name, mutation) in mutations.iter().filter(|(_, mutation)| files.contains(mutation.file.as_str())) {
-            let count = counts.entry(&mutation.file).or_default();
-            count.mutants += 1;
-            // What was left out was detected before.
-            let end = ends.get(name).map_or("CaughtMutant", String::as_str);
-            let field = match end {
-                "MissedMutant" => &mut count.missed,
-                "Timeout" => &mut count.timeout,
-                "Unviable" => &mut count.unviable,
-                _ => &mut count.caught,
-            };
-            *field += 1;
-            match (listed.get(mutation), end) {
-                (None, "MissedMutant") => problems.push(format!("survived: {mutation}\n{}", mutation.entry())),
-                (Some(_), "CaughtMutant" | "Unviable") => {
-                    problems.push(format!("stale: {mutation}\n  is detected now: take it from {}", self.list()));
-                }
-                _ => {}
-            }
+        for (name, mutation) in &tried {
+            // What was left out has been detected before.
+            let end = ends.get(name).map_or(CAUGHT, String::as_str);
+            counts.entry(&mutation.file).or_default().add(end);
+            problems.extend(wrong(mutation, end, listed.contains(mutation), &list));
         }
         counts.iter().for_each(|(file, count)| println!("{file}: {count}"));
         Ok(problems)
@@ -238,18 +255,7 @@ impl Subject {
         if !output.status.success() {
             return Err(format!("{}: {}", self.name, String::from_utf8_lossy(&output.stderr)));
         }
-        let mut same: BTreeMap<(String, String), usize> = BTreeMap::new();
-        let found: Vec<Value> =
-            serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo mutants --list: {error}"))?;
-        let mutations = found.iter().map(|mutant| {
-            let (name, file) = (mutant["name"].as_str()?, mutant["file"].as_str()?);
-            // FILE:LINE:COLUMN: TEXT
-            let text = name.strip_prefix(file)?.splitn(4, ':').nth(3)?.trim();
-            let which = same.entry((file.to_owned(), text.to_owned())).or_default();
-            *which += 1;
-            Some((name.to_owned(), Mutation { file: file.to_owned(), text: text.to_owned(), which: *which }))
-        });
-        mutations.collect::<Option<_>>().ok_or_else(|| "cargo mutants --list says something else than expected".into())
+        named(&output.stdout).ok_or_else(|| "cargo mutants --list says something else than expected".into())
     }
 
     /// How each mutation ended that was tried, by its full name.
@@ -296,31 +302,69 @@ impl Subject {
         command.args(self.except.iter().flat_map(|file| ["--exclude", file]));
         command
     }
+}
 
-    fn list(&self) -> String {
-        format!("tests/mutants/{}.toml", self.name)
-    }
+/// The mutations of a list of cargo-mutants, by their full names.
+fn named(list: &[u8]) -> Option<BTreeMap<String, Mutation>> {
+    let mut same: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let found: Vec<Value> = serde_json::from_slice(list).ok()?;
+    let mutations = found.iter().map(|mutant| {
+        let (name, file) = (mutant["name"].as_str()?, mutant["file"].as_str()?);
+        // FILE:LINE:COLUMN: TEXT
+        let text = name.strip_prefix(file)?.splitn(4, ':').nth(3)?.trim();
+        let which = same.entry((file.to_owned(), text.to_owned())).or_default();
+        *which += 1;
+        Some((name.to_owned(), Mutation { file: file.to_owned(), text: text.to_owned(), which: *which }))
+    });
+    mutations.collect()
+}
 
-    /// The survivors that are listed, with their reasons.
-    fn listed(&self, root: &Path) -> Result<BTreeMap<Mutation, String>, String> {
-        let path = root.join(self.list());
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(said(&path)(error)),
-        };
-        let survivors: Survivors = toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mut listed = BTreeMap::new();
-        for Survivor { file, mutation, which, reason } in survivors.survivor {
-            let mutation = Mutation { file, text: mutation, which };
-            if reason.trim().is_empty() {
-                return Err(format!("{}: {mutation}: give the reason why it is equivalent or harmless", path.display()));
-            }
-            if listed.insert(mutation.clone(), reason).is_some() {
-                return Err(format!("{}: {mutation}: is listed twice", path.display()));
-            }
+/// What is wrong with how a mutation ended.
+fn wrong(mutation: &Mutation, end: &str, is_listed: bool, list: &str) -> Option<String> {
+    match (end, is_listed) {
+        (MISSED, false) => {
+            Some(format!("survived: {mutation}: detect it by a test, or add it to {list} with a reason:\n{}", mutation.entry()))
         }
-        Ok(listed)
+        (CAUGHT | UNVIABLE, true) => Some(format!("stale in {list}: {mutation}: is detected now")),
+        _ => None,
+    }
+}
+
+/// The survivors that a file lists.
+fn listed(path: &Path) -> Result<BTreeSet<Mutation>, String> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(said(path)(error)),
+    };
+    read(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn read(text: &str) -> Result<BTreeSet<Mutation>, String> {
+    let survivors: Survivors = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut listed = BTreeSet::new();
+    for Survivor { file, mutation, which, reason } in survivors.survivor {
+        let mutation = Mutation { file, text: mutation, which };
+        if reason.trim().is_empty() {
+            return Err(format!("{mutation}: give the reason why it is equivalent or harmless"));
+        }
+        if let Some(twice) = listed.replace(mutation) {
+            return Err(format!("{twice}: is listed twice"));
+        }
+    }
+    Ok(listed)
+}
+
+impl Count {
+    fn add(&mut self, end: &str) {
+        self.mutants += 1;
+        let way = match end {
+            MISSED => &mut self.missed,
+            TIMEOUT => &mut self.timeout,
+            UNVIABLE => &mut self.unviable,
+            _ => &mut self.caught,
+        };
+        *way += 1;
     }
 }
 
@@ -388,4 +432,56 @@ fn said(path: &Path) -> impl Fn(std::io::Error) -> String {
 
 fn first() -> usize {
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = r#"[
+        {"name": "a/b.rs:3:9: replace < with <= in T::f", "file": "a/b.rs"},
+        {"name": "a/b.rs:5:1: replace < with <= in T::f", "file": "a/b.rs"},
+        {"name": "a/b.rs:5:1: replace a::b -> u8 with 0", "file": "a/b.rs"}
+    ]"#;
+
+    fn mutation(text: &str, which: usize) -> Mutation {
+        Mutation { file: "a/b.rs".into(), text: text.into(), which }
+    }
+
+    #[test]
+    fn mutations_are_known_without_their_lines() {
+        let named = named(LIST.as_bytes()).unwrap();
+        let mutations: BTreeSet<Mutation> = named.into_values().collect();
+        let expected = [("replace < with <= in T::f", 1), ("replace < with <= in T::f", 2), ("replace a::b -> u8 with 0", 1)];
+        assert_eq!(mutations, expected.map(|(text, which)| mutation(text, which)).into());
+    }
+
+    #[test]
+    fn what_is_listed_is_read_as_it_would_be_written() {
+        let both = [mutation("replace \"a\" with 'b'", 1), mutation("replace \"a\" with 'b'", 2)];
+        let text = both.each_ref().map(|mutation| mutation.entry().replace("reason = \"\"", "reason = \"harmless\"")).concat();
+        assert_eq!(read(&text).unwrap(), both.clone().into());
+        assert!(read(&both[0].entry()).unwrap_err().contains("reason"));
+        assert!(read(&[text.as_str(), &text].concat()).unwrap_err().contains("twice"));
+        assert!(read(&text.replace("which", "witch")).is_err());
+    }
+
+    #[test]
+    fn unlisted_survivors_and_listed_ones_that_do_not_survive_are_wrong() {
+        let wrong = |end, is_listed| wrong(&mutation("replace < with <= in T::f", 2), end, is_listed, "list.toml");
+        assert!(wrong(MISSED, false).unwrap().contains("which = 2"));
+        assert!(wrong(CAUGHT, true).unwrap().contains("list.toml"));
+        assert!(wrong(UNVIABLE, true).is_some());
+        // A busy machine lets tests time out.
+        for (end, is_listed) in [(MISSED, true), (CAUGHT, false), (UNVIABLE, false), (TIMEOUT, true), (TIMEOUT, false)] {
+            assert_eq!(wrong(end, is_listed), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn the_lists_of_this_repository_can_be_read() {
+        for subject in SUBJECTS {
+            listed(&root().join(format!("tests/mutants/{}.toml", subject.name))).unwrap();
+        }
+    }
 }
