@@ -1,17 +1,12 @@
 //! Where a gate keeps its words, in tests: each apart from the others, all inside its memory, the same for senders and receiver.
 
-#[path = "../../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::collections::BTreeMap;
-
-use pelago_base::Rank;
-use support::{Platform, run};
 
 use super::{CLAIMS, Gate, LINE, Receivers, SENDERS, Share};
 use crate::credit::Ticket;
 use crate::settings::{Placement, Settings};
+use crate::support::{Platform, run};
+use pelago_base::Rank;
 
 const RANKS: u32 = 5;
 
