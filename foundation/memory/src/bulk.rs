@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn every_length_and_alignment_copies_just_its_bytes() {
         let source: Vec<u8> = (0..5000).map(|i| (i * 7 + 1) as u8).collect();
-        for bytes in (0..200).chain([255, 1023, 2047, 2048, 2049, 4096]) {
+        for bytes in (0..if cfg!(miri) { 20 } else { 200 }).chain([255, 1023, 2047, 2048, 2049, 4096]) {
             for (from_skew, to_skew) in [(0, 0), (1, 3), (8, 5)] {
                 for copy in [copy as unsafe fn(_, _, _), by_words] {
                     let mut target = vec![0u8; 5000];

@@ -88,7 +88,8 @@ impl Mapping {
     /// # Errors
     /// The kernel refuses.
     pub fn private(bytes: usize) -> Result<Self, MappingError> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // Miri knows no other flags, and reserves nothing.
+        let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
         let pointer = unsafe { mmap_anonymous(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         Self::from_kernel(pointer, bytes, Advice::LinuxDontNeed)
@@ -164,7 +165,8 @@ impl Drop for Mapping {
     }
 }
 
-#[cfg(test)]
+// Miri knows no files in memory, and no end of the address space.
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

@@ -409,4 +409,52 @@ mod tests {
         all.only(Rank::new(11)).clear(word(Rank::new(11)).address(), 8192);
         assert_eq!(all.ranks().map(|rank| all.place(word(rank)).unwrap().load()).collect::<Vec<_>>(), [7, 0, 7]);
     }
+
+    /// Turns a hang into a failure; nothing depends on its length.
+    const HANG: Option<core::time::Duration> = Some(core::time::Duration::from_secs(20));
+
+    #[test]
+    fn what_is_written_wakes_its_owner_and_nobody_else() {
+        use pelago_sync::Slept;
+        let (reach, addresses) = reach(10, 3);
+        let owner = Rank::new(11);
+        let address = addresses.encode(owner, SegmentId::INDIVIDUAL, 64).unwrap();
+        let word = || reach.place(GlobalPtr::<u64>::from_address(address).unwrap()).unwrap();
+        let ways: [&dyn Fn(); 3] = [
+            &|| word().store(1),
+            &|| {
+                word().atomic(AtomicOperator::Add, 1);
+            },
+            &|| assert!(reach.write(address, &[1; 20])),
+        ];
+        for (number, write) in ways.iter().enumerate() {
+            for rank in reach.ranks() {
+                let (limit, expected) =
+                    if rank == owner { (HANG, Slept::Rung) } else { (Some(core::time::Duration::ZERO), Slept::TimedOut) };
+                let mut wrote = || {
+                    write();
+                    false
+                };
+                assert_eq!(reach.bell(rank).unwrap().sleep(limit, &mut wrote), expected, "way {number}, {rank}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_written_and_read_where_they_are_on_this_host_and_nowhere_else() {
+        let (reach, addresses) = reach(10, 3);
+        let at = |rank, offset| addresses.encode(Rank::new(rank), SegmentId::SYMMETRIC, offset).unwrap();
+        assert!(reach.write(at(12, 8192 - 5), b"abcde"));
+        let mut seen = [0; 7];
+        assert!(reach.read(at(12, 8192 - 7), &mut seen));
+        assert_eq!(&seen, b"\0\0abcde");
+        for (rank, offset) in [(12, 8192 - 4), (13, 0), (9, 0)] {
+            assert!(!reach.write(at(rank, offset), b"xxxxx"), "rank {rank}, from {offset} on");
+            let mut untouched = [7; 5];
+            assert!(!reach.read(at(rank, offset), &mut untouched));
+            assert_eq!(untouched, [7; 5]);
+        }
+        assert_eq!(reach.mapping().cells().bytes() as u64, 16384 + 2 * 3 * 8192);
+        assert_eq!(reach.addresses().segment_bytes(), addresses.segment_bytes());
+    }
 }

@@ -264,13 +264,14 @@ mod tests {
     #[test]
     fn no_wake_up_is_lost_between_threads() {
         const THREADS: u64 = 3;
+        const ROUNDS: u64 = if cfg!(miri) { 10 } else { 500 };
         let _may_refuse = register();
         let (bell, turn) = (Doorbell::new(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for me in 0..THREADS {
                 let (bell, turn) = (&bell, &turn);
                 scope.spawn(move || {
-                    for mine in (0..500).map(|round| round * THREADS + me) {
+                    for mine in (0..ROUNDS).map(|round| round * THREADS + me) {
                         while turn.load(Ordering::Acquire) != mine {
                             let slept = bell.sleep(HANG, &mut || turn.load(Ordering::Acquire) == mine);
                             assert_ne!(slept, Slept::TimedOut, "a wake-up was lost");

@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn threads_lose_and_repeat_nothing() {
         const PRODUCERS: u64 = 3;
-        const EACH: u64 = 20_000;
+        const EACH: u64 = if cfg!(miri) { 50 } else { 20_000 };
         let (ring, popped) = (Ring::<8, 2>::new(), AtomicU64::new(0));
         let consume = || {
             let mut parts = [(); PRODUCERS as usize].map(|()| Vec::new());

@@ -15,6 +15,8 @@
 //!   A registration replaces that of an earlier ticket only. Should one be lost with its rank, who waits also looks now and then.
 
 mod giver;
+#[cfg(test)]
+mod places;
 mod taker;
 
 use std::cell::Cell;
@@ -181,6 +183,14 @@ impl<'w> Gate<'w> {
     }
 }
 
+#[cfg(test)]
+impl Gate<'_> {
+    /// The next ticket that somebody will take of a share of the receiver `to`.
+    pub(crate) fn taken(&self, to: Rank, share: u32) -> Ticket {
+        self.look(self.share(to, share)).unwrap().taken
+    }
+}
+
 /// What a sender claims to hold, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Claim {
@@ -264,8 +274,20 @@ mod tests {
         }
         assert_eq!(Claim::of_word(0), Claim::default());
         assert!(!Claim::default().covers(0, Ticket::new(0)));
-        let waiter = Waiter { rank: Rank::new(RANKS_MAX - 1), sender: SENDERS - 1, ticket: Ticket::new(u32::MAX) };
-        assert_eq!(Waiter::of_word(waiter.word()), Some(waiter));
+        for (rank, sender) in [(RANKS_MAX - 1, SENDERS - 1), (0, 0), (1, 2)] {
+            let waiter = Waiter { rank: Rank::new(rank), sender, ticket: Ticket::new(u32::MAX) };
+            assert_eq!(Waiter::of_word(waiter.word()), Some(waiter));
+        }
         assert_eq!(Waiter::of_word(0), None);
+    }
+
+    #[test]
+    fn a_bell_shows_another_word_for_each_ticket_of_each_share_and_never_that_of_fresh_memory() {
+        let mut shown = std::collections::HashSet::from([0]);
+        for share in [0, 1, SHARES_MAX as u32 - 1] {
+            for ticket in [0, 1, u32::MAX] {
+                assert!(shown.insert(rung(share, Ticket::new(ticket))), "share {share}, ticket {ticket}");
+            }
+        }
     }
 }

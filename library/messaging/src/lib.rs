@@ -27,6 +27,10 @@ mod message;
 mod messages;
 mod settings;
 mod slots;
+#[cfg(test)]
+#[path = "../../../runtime/rma/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
 
 pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};
 pub use limit::{Limit, LimitReceiver, LimitSender};

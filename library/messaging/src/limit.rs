@@ -120,3 +120,42 @@ impl LimitReceiver<'_, '_> {
         self.giver.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credit::Ticket;
+    use crate::settings::Waiting;
+    use crate::support::{Platform, run};
+
+    /// Rank 1 acquires one permit more than there are; rank 0 releases one when it sees that the ticket is taken.
+    #[test]
+    fn a_permit_is_waited_for_and_both_ends_say_what_that_cost() {
+        let (receiver, sender) = (Rank::new(0), Rank::new(1));
+        for platform in [Platform::Mapped, Platform::Remote] {
+            run(platform, 2, |world| {
+                let settings = Settings { waiting: Waiting::Polling, ..Settings::permits(1) };
+                let limit = Limit::new(world, receiver, settings).unwrap();
+                if world.rank() == sender {
+                    let mut permits = limit.sender(receiver).unwrap();
+                    assert!(permits.try_acquire().unwrap());
+                    assert!(!permits.try_acquire().unwrap(), "there is one permit");
+                    assert_eq!(permits.looks(), 0);
+                    permits.acquire().unwrap();
+                    assert!(permits.looks() > 0, "it had to look until there was one");
+                } else {
+                    let mut permits = limit.receiver().unwrap();
+                    assert!(permits.release(Rank::new(2)).is_err(), "no rank of the job");
+                    assert_eq!(permits.operations(), 0);
+                    while limit.gate.taken(receiver, 0) != Ticket::new(2) {
+                        std::thread::yield_now();
+                    }
+                    permits.release(sender).unwrap();
+                    permits.flush().unwrap();
+                    assert_eq!(permits.operations(), 1, "one atomic for one permit");
+                }
+                world.barrier().unwrap();
+            });
+        }
+    }
+}

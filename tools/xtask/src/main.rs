@@ -1,37 +1,56 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, which
-//! takes longer.
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep` and
+//! `cargo xtask mutants`, which take longer.
 #![forbid(unsafe_code)]
+
+mod checkers;
+mod mutants;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// One check: its name, the arguments of cargo, and what is added to the environment.
+/// One check.
 struct Check {
     name: &'static str,
-    arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
+    how: How,
+}
+
+enum How {
+    /// The arguments of cargo, and what is added to the environment.
+    Cargo(&'static [&'static str], &'static [(&'static str, &'static str)]),
+    Own(fn() -> Verdict),
+}
+
+/// How a check ended.
+enum Verdict {
+    Passed,
+    Failed,
+    /// It could not be made, or not to the end; and why.
+    Skipped(String),
 }
 
 /// The tests, which count instructions too, come last, so that the output ends with their summary.
 const CHECKS: &[Check] = &[
-    Check { name: "format", arguments: &["fmt", "--all", "--check"], environment: &[] },
+    Check { name: "format", how: How::Cargo(&["fmt", "--all", "--check"], &[]) },
     Check {
         name: "lints",
-        arguments: &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"],
-        environment: &[],
+        how: How::Cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"], &[]),
     },
     Check {
         name: "documentation",
-        arguments: &["doc", "--workspace", "--no-deps", "--all-features"],
-        environment: &[("RUSTDOCFLAGS", "--deny warnings")],
+        how: How::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "--deny warnings")]),
     },
     Check {
         name: "model checking",
-        arguments: &["test", "--package", "pelago-sync", "--package", "pelago-messaging", "--release", "--test", "loom"],
-        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        how: How::Cargo(
+            &["test", "--package", "pelago-sync", "--package", "pelago-messaging", "--release", "--test", "loom"],
+            &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        ),
     },
-    Check { name: "tests", arguments: &["test", "--workspace", "--all-features"], environment: &[] },
+    Check { name: "miri", how: How::Own(checkers::miri) },
+    Check { name: "thread sanitizer", how: How::Own(checkers::thread_sanitizer) },
+    Check { name: "mutants sample", how: How::Own(mutants::sample) },
+    Check { name: "tests", how: How::Cargo(&["test", "--workspace", "--all-features"], &[]) },
 ];
 
 /// Whole jobs on networks that lose, double and delay, from seeds.
@@ -42,12 +61,30 @@ fn main() -> ExitCode {
     if chosen == "sweep" {
         return run(SWEEP, std::env::args_os().skip(2));
     }
+    if chosen == mutants::UNTIL_FAILURE {
+        let passed = mutants::until_failure(std::env::args_os().skip(2)).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            false
+        });
+        return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if chosen == "mutants" {
+        return match mutants::run(std::env::args().skip(2)) {
+            Verdict::Passed => ExitCode::SUCCESS,
+            Verdict::Failed => ExitCode::FAILURE,
+            Verdict::Skipped(why) => {
+                eprintln!("{why}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| chosen == "ci" || chosen == check.name).collect();
     if checks.is_empty() {
         eprintln!(
-            "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask ci runs everything; cargo xtask NAME one of:"
+            "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask mutants tests the tests; cargo xtask ci runs everything; \
+             cargo xtask NAME one of:"
         );
-        CHECKS.iter().for_each(|check| eprintln!("    {:?}: cargo {}", check.name, check.arguments.join(" ")));
+        CHECKS.iter().for_each(|check| eprintln!("    {:?}", check.name));
         return ExitCode::from(2);
     }
     if checks.into_iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -65,17 +102,31 @@ fn run(cargo: &[&str], arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn passes(check: &Check) -> bool {
-    eprintln!("== {}: cargo {}", check.name, check.arguments.join(" "));
-    let mut command = Command::new(env!("CARGO"));
-    command.args(check.arguments).envs(check.environment.iter().copied()).stdout(Stdio::piped());
-    let passed = command.spawn().and_then(watch).unwrap_or_else(|error| {
-        eprintln!("{error}");
-        false
-    });
-    if !passed {
-        eprintln!("== {} FAILED", check.name);
+    let verdict = match check.how {
+        How::Cargo(arguments, environment) => {
+            eprintln!("== {}: cargo {}", check.name, arguments.join(" "));
+            let mut command = Command::new(env!("CARGO"));
+            command.args(arguments).envs(environment.iter().copied()).stdout(Stdio::piped());
+            match command.spawn().and_then(watch) {
+                Ok(true) => Verdict::Passed,
+                Ok(false) => Verdict::Failed,
+                Err(error) => {
+                    eprintln!("{error}");
+                    Verdict::Failed
+                }
+            }
+        }
+        How::Own(make) => {
+            eprintln!("== {}", check.name);
+            make()
+        }
+    };
+    match &verdict {
+        Verdict::Passed => {}
+        Verdict::Failed => eprintln!("== {} FAILED", check.name),
+        Verdict::Skipped(why) => eprintln!("== {} skipped: {why}", check.name),
     }
-    passed
+    !matches!(verdict, Verdict::Failed)
 }
 
 /// Passes the output on, with the sum of what the test runners said as its last line; returns whether the command succeeded.

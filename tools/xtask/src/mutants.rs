@@ -1,0 +1,487 @@
+//! Whether a test fails when the code is changed: `cargo xtask mutants` runs cargo-mutants and compares the mutations that no test
+//! detects with those that `tests/mutants` lists, each with the reason why it is equivalent or harmless.
+//!
+//! The mutations are made in a copy of the working tree, which stays at one place (`target/mutants/tree`) so that a later run builds
+//! nothing but the mutants. A mutation is known by its file, by what cargo-mutants says of it, and, where it says the same several times, by
+//! which of them it is: not by its line, which changes with every edit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Verdict;
+use crate::checkers::root;
+
+/// Code that is mutated, and the tests that are to detect it.
+struct Subject {
+    /// Names its list of survivors: `tests/mutants/NAME.toml`.
+    name: &'static str,
+    package: &'static str,
+    files: &'static [&'static str],
+    /// Of `files`: code that only tests use.
+    except: &'static [&'static str],
+    /// Which tests of the package, as arguments of cargo: a mutant is to cost seconds.
+    tests: &'static [&'static str],
+}
+
+const SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "protocol",
+        package: "pelago-protocol",
+        files: &["protocol/src/**/*.rs"],
+        except: &["**/tests.rs", "**/tests/**"],
+        tests: &["--lib"],
+    },
+    Subject { name: "sync", package: "pelago-sync", files: &["foundation/sync/src/*.rs"], except: &[], tests: &["--lib"] },
+    Subject { name: "memory", package: "pelago-memory", files: &["foundation/memory/src/*.rs"], except: &[], tests: &["--lib"] },
+    Subject {
+        name: "rma",
+        package: "pelago-rma",
+        files: &["runtime/rma/src/**/*.rs"],
+        except: &["**/tests.rs"],
+        tests: &["--lib", "--tests"],
+    },
+    Subject {
+        name: "messaging",
+        package: "pelago-messaging",
+        files: &["library/messaging/src/**/*.rs"],
+        except: &[],
+        tests: &["--lib", "--tests"],
+    },
+    Subject {
+        name: "dsm",
+        package: "pelago-dsm",
+        files: &["library/dsm/src/queue.rs", "library/dsm/src/word.rs", "library/dsm/src/words.rs"],
+        except: &[],
+        tests: &["--lib"],
+    },
+    Subject {
+        name: "collectives",
+        package: "pelago-collectives",
+        files: &["library/collectives/src/executor.rs"],
+        except: &[],
+        tests: &["--lib", "--test", "executor"],
+    },
+];
+
+/// Files whose mutations continuous integration tries: small, and all else rests on them.
+const SAMPLE: &[&str] = &["foundation/sync/src/gate.rs", "foundation/sync/src/ring.rs", "foundation/sync/src/watch.rs"];
+
+/// The argument by which cargo runs test programs through [`until_failure`].
+pub(crate) const UNTIL_FAILURE: &str = "until-failure";
+
+/// Tests that run at a time: more than may hang, so that those that fail come to their turn.
+const TEST_THREADS: &str = "--test-threads=12";
+
+// How cargo-mutants says that a mutant ended.
+const CAUGHT: &str = "CaughtMutant";
+const MISSED: &str = "MissedMutant";
+const TIMEOUT: &str = "Timeout";
+const UNVIABLE: &str = "Unviable";
+
+/// What an error or a structure says of itself is for people to read.
+const NOT_TRIED: &str = r"<impl (fmt::)?(Debug|Display) for ";
+
+const USAGE: &str = "cargo xtask mutants [--sample | --crate NAME… | --file PATH…] [--resume]: --sample tries what continuous integration \
+                     does; --resume leaves out what a run before has seen detected";
+
+/// A mutation that no test detects.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Survivor {
+    file: String,
+    mutation: String,
+    /// Which of the mutations of the file that read the same, from 1.
+    #[serde(default = "first")]
+    which: usize,
+    /// Why it is equivalent or harmless.
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Survivors {
+    #[serde(default)]
+    survivor: Vec<Survivor>,
+}
+
+/// A mutation, wherever it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Mutation {
+    file: String,
+    text: String,
+    which: usize,
+}
+
+/// What a run is asked to do.
+#[derive(Default)]
+struct Choice {
+    crates: BTreeSet<String>,
+    files: BTreeSet<String>,
+    resume: bool,
+}
+
+/// How many mutants of a file ended in which way.
+#[derive(Default)]
+struct Count {
+    mutants: usize,
+    caught: usize,
+    missed: usize,
+    timeout: usize,
+    unviable: usize,
+}
+
+/// What continuous integration tries.
+pub(crate) fn sample() -> Verdict {
+    run(["--sample".to_owned()].into_iter())
+}
+
+/// Tries what the arguments say.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Verdict {
+    let installed =
+        Command::new(env!("CARGO")).args(["mutants", "--version"]).output().is_ok_and(|output| output.status.success());
+    if !installed {
+        return Verdict::Skipped("cargo-mutants is missing: cargo install cargo-mutants --locked".into());
+    }
+    let choice = match choice(arguments) {
+        Ok(choice) => choice,
+        Err(usage) => return Verdict::Skipped(usage),
+    };
+    match problems(&choice) {
+        Ok(problems) if problems.is_empty() => Verdict::Passed,
+        Ok(problems) => {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            Verdict::Failed
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            Verdict::Failed
+        }
+    }
+}
+
+/// Mutations that survived and are not listed, and those listed that no longer do.
+///
+/// # Errors
+/// The run could not be made.
+fn problems(choice: &Choice) -> Result<Vec<String>, String> {
+    let root = root();
+    let place = root.join("target/mutants");
+    fs::create_dir_all(&place).map_err(said(&place))?;
+    let lock = File::create(place.join("lock")).map_err(said(&place))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err("another run of cargo xtask mutants is at work in this folder".into()),
+        Err(TryLockError::Error(error)) => return Err(said(&place)(error)),
+    }
+    let tree = place.join("tree");
+    copy(&root, &tree)?;
+    let mut problems = Vec::new();
+    for subject in SUBJECTS.iter().filter(|subject| choice.crates.is_empty() || choice.crates.contains(subject.name)) {
+        problems.extend(subject.examine(&root, &tree, &place.join(subject.name), choice)?);
+    }
+    Ok(problems)
+}
+
+/// Runs a test program until one of its tests fails; returns whether none did. The test runner would wait for the others, which may hang.
+///
+/// # Errors
+/// The program cannot be run.
+pub(crate) fn until_failure(mut command: impl Iterator<Item = OsString>) -> io::Result<bool> {
+    let program = command.next().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut child = Command::new(program).args(command).arg(TEST_THREADS).stdout(Stdio::piped()).spawn()?;
+    for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
+        let line = line?;
+        println!("{line}");
+        if line.starts_with("test ") && line.ends_with("FAILED") {
+            child.kill()?;
+        }
+    }
+    Ok(child.wait()?.success())
+}
+
+fn choice(mut arguments: impl Iterator<Item = String>) -> Result<Choice, String> {
+    let mut choice = Choice::default();
+    while let Some(argument) = arguments.next() {
+        match (argument.as_str(), &mut arguments) {
+            ("--sample", _) => choice.files.extend(SAMPLE.iter().map(|&file| file.to_owned())),
+            ("--resume", _) => choice.resume = true,
+            ("--crate", more) => choice.crates.extend(more.next().filter(|name| SUBJECTS.iter().any(|known| known.name == name))),
+            ("--file", more) => choice.files.extend(more.next()),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    Ok(choice)
+}
+
+impl Subject {
+    /// Tries its mutations; returns what is wrong with them and their list.
+    fn examine(&self, root: &Path, tree: &Path, output: &Path, choice: &Choice) -> Result<Vec<String>, String> {
+        let list = format!("tests/mutants/{}.toml", self.name);
+        let listed = listed(&root.join(&list))?;
+        let mutations = self.mutations(tree)?;
+        let known: BTreeSet<&Mutation> = mutations.values().collect();
+        let gone = listed.iter().filter(|mutation| !known.contains(mutation));
+        let mut problems: Vec<String> =
+            gone.map(|mutation| format!("stale in {list}: {mutation}: is no mutation any more")).collect();
+        let chosen = |mutation: &Mutation| choice.files.is_empty() || choice.files.contains(&mutation.file);
+        let tried: BTreeMap<String, Mutation> = mutations.into_iter().filter(|(_, mutation)| chosen(mutation)).collect();
+        if tried.is_empty() {
+            return Ok(problems);
+        }
+        let files: BTreeSet<&str> = tried.values().map(|mutation| mutation.file.as_str()).collect();
+        let ends = self.try_them(tree, output, &files, choice.resume)?;
+        let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+        for (name, mutation) in &tried {
+            // What was left out has been detected before.
+            let end = ends.get(name).map_or(CAUGHT, String::as_str);
+            counts.entry(&mutation.file).or_default().add(end);
+            problems.extend(wrong(mutation, end, listed.contains(mutation), &list));
+        }
+        counts.iter().for_each(|(file, count)| println!("{file}: {count}"));
+        Ok(problems)
+    }
+
+    /// The mutations of its files, by the full name that cargo-mutants gives them.
+    fn mutations(&self, tree: &Path) -> Result<BTreeMap<String, Mutation>, String> {
+        let output = self.command(tree, self.files.iter().copied()).args(["--list", "--json"]).output().map_err(said(tree))?;
+        if !output.status.success() {
+            return Err(format!("{}: {}", self.name, String::from_utf8_lossy(&output.stderr)));
+        }
+        named(&output.stdout).ok_or_else(|| "cargo mutants --list says something else than expected".into())
+    }
+
+    /// How each mutation ended that was tried, by its full name.
+    fn try_them(
+        &self,
+        tree: &Path,
+        output: &Path,
+        files: &BTreeSet<&str>,
+        resume: bool,
+    ) -> Result<BTreeMap<String, String>, String> {
+        fs::create_dir_all(output).map_err(said(output))?;
+        let mut command = self.command(tree, files.iter().copied());
+        command.args(["--in-place", "--colors", "never", "--unviable", "--output"]).arg(output);
+        command.args(self.tests.iter().map(|argument| format!("--cargo-arg={argument}")));
+        let runner = std::env::current_exe().map_err(said(tree))?;
+        command.arg(format!("--cargo-arg=--config=target.'cfg(all())'.runner=[{runner:?}, {UNTIL_FAILURE:?}]"));
+        if resume {
+            command.arg("--iterate");
+        }
+        let target = tree.ancestors().nth(2).expect("the tree lies in target/mutants");
+        command.env("CARGO_TARGET_DIR", target);
+        // The same inputs each time, and none that an earlier mutant failed by.
+        let inputs = [("RNG_SEED", "1"), ("DISABLE_FAILURE_PERSISTENCE", "true"), ("MAX_SHRINK_ITERS", "0")];
+        command.envs(inputs.map(|(name, value)| (format!("PROPTEST_{name}"), value)));
+        let code = command.status().map_err(said(tree))?.code();
+        // Found nothing, survivors, or time-outs.
+        if !matches!(code, Some(0 | 2 | 3)) {
+            return Err(format!("{}: cargo mutants ended with {code:?}", self.name));
+        }
+        let path = output.join("mutants.out/outcomes.json");
+        let text = fs::read(&path).map_err(said(&path))?;
+        let outcomes: Value = serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let ends = outcomes["outcomes"].as_array().into_iter().flatten().filter_map(|outcome| {
+            let name = outcome["scenario"]["Mutant"]["name"].as_str()?;
+            Some((name.to_owned(), outcome["summary"].as_str()?.to_owned()))
+        });
+        Ok(ends.collect())
+    }
+
+    fn command<'f>(&self, tree: &Path, files: impl Iterator<Item = &'f str>) -> Command {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["mutants", "--no-config", "--package", self.package, "--exclude-re", NOT_TRIED, "--dir"]).arg(tree);
+        command.args(files.flat_map(|file| ["--file", file]));
+        command.args(self.except.iter().flat_map(|file| ["--exclude", file]));
+        command
+    }
+}
+
+/// The mutations of a list of cargo-mutants, by their full names.
+fn named(list: &[u8]) -> Option<BTreeMap<String, Mutation>> {
+    let mut same: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let found: Vec<Value> = serde_json::from_slice(list).ok()?;
+    let mutations = found.iter().map(|mutant| {
+        let (name, file) = (mutant["name"].as_str()?, mutant["file"].as_str()?);
+        // FILE:LINE:COLUMN: TEXT
+        let text = name.strip_prefix(file)?.splitn(4, ':').nth(3)?.trim();
+        let which = same.entry((file.to_owned(), text.to_owned())).or_default();
+        *which += 1;
+        Some((name.to_owned(), Mutation { file: file.to_owned(), text: text.to_owned(), which: *which }))
+    });
+    mutations.collect()
+}
+
+/// What is wrong with how a mutation ended.
+fn wrong(mutation: &Mutation, end: &str, is_listed: bool, list: &str) -> Option<String> {
+    match (end, is_listed) {
+        (MISSED, false) => {
+            Some(format!("survived: {mutation}: detect it by a test, or add it to {list} with a reason:\n{}", mutation.entry()))
+        }
+        (CAUGHT | UNVIABLE, true) => Some(format!("stale in {list}: {mutation}: is detected now")),
+        _ => None,
+    }
+}
+
+/// The survivors that a file lists.
+fn listed(path: &Path) -> Result<BTreeSet<Mutation>, String> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(said(path)(error)),
+    };
+    read(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn read(text: &str) -> Result<BTreeSet<Mutation>, String> {
+    let survivors: Survivors = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut listed = BTreeSet::new();
+    for Survivor { file, mutation, which, reason } in survivors.survivor {
+        let mutation = Mutation { file, text: mutation, which };
+        if reason.trim().is_empty() {
+            return Err(format!("{mutation}: give the reason why it is equivalent or harmless"));
+        }
+        if let Some(twice) = listed.replace(mutation) {
+            return Err(format!("{twice}: is listed twice"));
+        }
+    }
+    Ok(listed)
+}
+
+impl Count {
+    fn add(&mut self, end: &str) {
+        self.mutants += 1;
+        let way = match end {
+            MISSED => &mut self.missed,
+            TIMEOUT => &mut self.timeout,
+            UNVIABLE => &mut self.unviable,
+            _ => &mut self.caught,
+        };
+        *way += 1;
+    }
+}
+
+impl Mutation {
+    /// As it would be listed.
+    fn entry(&self) -> String {
+        let which = if self.which > 1 { format!("which = {}\n", self.which) } else { String::new() };
+        format!("[[survivor]]\nfile = {:?}\nmutation = {:?}\n{which}reason = \"\"\n", self.file, self.text)
+    }
+}
+
+impl fmt::Display for Mutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.text)?;
+        if self.which > 1 { write!(f, " (number {} of that text)", self.which) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mutants, caught, missed, timeout, unviable } = self;
+        write!(f, "{mutants} mutants: {caught} caught, {missed} missed, {timeout} timed out, {unviable} unviable")
+    }
+}
+
+/// Makes `tree` what git sees of the working tree at `root`; files that are the same stay untouched, so that nothing is built again.
+fn copy(root: &Path, tree: &Path) -> Result<(), String> {
+    let mut git = Command::new("git");
+    git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let output = git.output().map_err(said(root))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let names = String::from_utf8(output.stdout).map_err(|_| "a file's name is not UTF-8")?;
+    // Files that were removed and not yet committed are named, too.
+    let named: BTreeSet<&str> = names.split('\0').filter(|name| root.join(name).is_file()).collect();
+    for name in &named {
+        let (from, to) = (root.join(name), tree.join(name));
+        let text = fs::read(&from).map_err(said(&from))?;
+        if fs::read(&to).ok().as_deref() != Some(&text) {
+            fs::create_dir_all(to.parent().expect("it lies in the tree")).map_err(said(&to))?;
+            fs::write(&to, text).map_err(said(&to))?;
+        }
+    }
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(tree.join(&folder)).map_err(said(tree))? {
+            let entry = entry.map_err(said(tree))?;
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if !path.to_str().is_some_and(|name| named.contains(name)) {
+                fs::remove_file(entry.path()).map_err(said(&path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An error with the place where it happened.
+fn said(path: &Path) -> impl Fn(std::io::Error) -> String {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
+
+fn first() -> usize {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = r#"[
+        {"name": "a/b.rs:3:9: replace < with <= in T::f", "file": "a/b.rs"},
+        {"name": "a/b.rs:5:1: replace < with <= in T::f", "file": "a/b.rs"},
+        {"name": "a/b.rs:5:1: replace a::b -> u8 with 0", "file": "a/b.rs"}
+    ]"#;
+
+    fn mutation(text: &str, which: usize) -> Mutation {
+        Mutation { file: "a/b.rs".into(), text: text.into(), which }
+    }
+
+    #[test]
+    fn mutations_are_known_without_their_lines() {
+        let named = named(LIST.as_bytes()).unwrap();
+        let mutations: BTreeSet<Mutation> = named.into_values().collect();
+        let expected = [("replace < with <= in T::f", 1), ("replace < with <= in T::f", 2), ("replace a::b -> u8 with 0", 1)];
+        assert_eq!(mutations, expected.map(|(text, which)| mutation(text, which)).into());
+    }
+
+    #[test]
+    fn what_is_listed_is_read_as_it_would_be_written() {
+        let both = [mutation("replace \"a\" with 'b'", 1), mutation("replace \"a\" with 'b'", 2)];
+        let text = both.each_ref().map(|mutation| mutation.entry().replace("reason = \"\"", "reason = \"harmless\"")).concat();
+        assert_eq!(read(&text).unwrap(), both.clone().into());
+        assert!(read(&both[0].entry()).unwrap_err().contains("reason"));
+        assert!(read(&[text.as_str(), &text].concat()).unwrap_err().contains("twice"));
+        assert!(read(&text.replace("which", "witch")).is_err());
+    }
+
+    #[test]
+    fn unlisted_survivors_and_listed_ones_that_do_not_survive_are_wrong() {
+        let wrong = |end, is_listed| wrong(&mutation("replace < with <= in T::f", 2), end, is_listed, "list.toml");
+        assert!(wrong(MISSED, false).unwrap().contains("which = 2"));
+        assert!(wrong(CAUGHT, true).unwrap().contains("list.toml"));
+        assert!(wrong(UNVIABLE, true).is_some());
+        // A busy machine lets tests time out.
+        for (end, is_listed) in [(MISSED, true), (CAUGHT, false), (UNVIABLE, false), (TIMEOUT, true), (TIMEOUT, false)] {
+            assert_eq!(wrong(end, is_listed), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn the_lists_of_this_repository_can_be_read() {
+        for subject in SUBJECTS {
+            listed(&root().join(format!("tests/mutants/{}.toml", subject.name))).unwrap();
+        }
+    }
+}
