@@ -26,7 +26,7 @@ pub(crate) struct Failures {
     known_from: u64,
     /// Operations that ended below `known_from`, in the order of their ends.
     late: VecDeque<Late>,
-    /// Failures in the groups and the list that nobody was told of, and a number that is not above that of any of them.
+    /// Failures that nobody was told of, and a number that is not above that of any of them in the groups.
     untold: usize,
     untold_from: u64,
     /// The first of those that were forgotten before anybody was told.
@@ -57,7 +57,7 @@ impl Failures {
     /// Whether there is a failure that nobody was told of.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
-        self.untold > 0 || self.forgotten.is_some()
+        self.untold > 0
     }
 
     /// An operation has ended well. Cost: a comparison.
@@ -151,7 +151,6 @@ impl Failures {
         self.known_from = base + GROUP;
         while let Some(entry) = self.groups.first_entry().filter(|entry| *entry.key() < base + GROUP) {
             let group = entry.remove();
-            self.untold -= (group.failed & !group.told).count_ones() as usize;
             note_first(&mut self.forgotten, base, &group);
         }
     }
@@ -161,7 +160,6 @@ impl Failures {
         if self.late.len() == OPERATIONS_IN_FLIGHT_MAX
             && let Some(Late { id, failure, told: false }) = self.late.pop_front()
         {
-            self.untold -= 1;
             self.forgotten = lower(self.forgotten, failure.map(|failure| (id, failure)));
         }
         self.late.push_back(late);

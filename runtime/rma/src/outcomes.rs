@@ -80,18 +80,15 @@ impl Outcomes {
         }
     }
 
-    /// The outcome of an operation that was kept. How it ended stays known to its handles; a failure that nobody was told of is from now on one
-    /// that nobody will come for.
+    /// The outcome of an operation that was kept. A failure stays known to its handles; if nobody was told of it, it is from now on one that
+    /// nobody will come for.
     pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
         let outcome = match self.last.take_if(|(last, _)| *last == id) {
             Some((_, outcome)) => outcome,
             None => self.kept.remove(&id)?,
         };
         let Failed { failure, told } = match outcome.failed {
-            None => {
-                self.failures.add_success(id);
-                return Some(outcome);
-            }
+            None => return Some(outcome),
             Some(failed) => failed,
         };
         self.kept_untold -= usize::from(!told);

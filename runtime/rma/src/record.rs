@@ -107,9 +107,9 @@ impl Record {
         self.task.as_ref().is_none_or(|task| task.has_one_target(addresses))
     }
 
-    /// Whether nothing but the loss of the peer that it is posted to can make it fail.
+    /// Whether it has not failed, and nothing but the loss of the peer that it is posted to can make it fail.
     pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
-        self.peers[0] != NOBODY && self.failure.is_none() && self.task.as_ref().is_some_and(|task| task.is_sure(addresses))
+        self.failure.is_none() && self.task.as_ref().is_some_and(|task| task.is_sure(addresses))
     }
 
     /// Whether it goes by several rails.

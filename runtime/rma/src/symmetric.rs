@@ -180,6 +180,8 @@ mod tests {
             // The slots and the memory are given to others.
             let again: Vec<_> = (0..free).map(|_| allocate(&mut ranks)).collect();
             prop_assert_eq!(ranks[0].slots.len(), count);
+            agree(&mut ranks);
+            prop_assert_eq!(ranks[0].heap.bytes_used(), used, "who has a slot after another has not dropped it");
             for (slot, offset) in again {
                 let index = offsets.iter().position(|given| given.0 == slot).unwrap();
                 prop_assert!(dropped[index] == 0b111 && offsets.iter().zip(&dropped).any(|(given, &by)| given.1 == offset && by == 0b111));

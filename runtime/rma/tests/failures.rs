@@ -92,6 +92,12 @@ fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
                 world.progress();
             }
         }
+        // One whose end is not known does not end the wait for others.
+        let posted = script.lock().unwrap().posted().len();
+        let other = world.put(word(2, 0), &[1]).unwrap();
+        script.lock().unwrap().complete(posted, Ok(0));
+        let first = world.wait_all(&[handles[2], other]);
+        assert!(matches!(first, Err(Error::Forgotten | Error::Failed(_))) && other.has_ended() == Ok(true), "{first:?}");
         // Failures of one kind are remembered many at once.
         assert_eq!(forgotten > 0, failure(0) != LOST);
         assert_eq!(world.quiet(), Err(Error::Failed(failure(0))), "that of the first, whose handle nobody has asked");

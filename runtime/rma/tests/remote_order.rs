@@ -233,6 +233,52 @@ fn a_failure_while_there_is_no_room_is_told_at_once() {
 }
 
 #[test]
+fn a_failure_while_there_is_no_room_is_told_to_what_comes_after_all() {
+    let job = Job::new();
+    (0..OPERATIONS_IN_FLIGHT_MAX).for_each(|_| drop(job.put(word(1)).test()));
+    let lost = Failure::PeerLost(Rank::new(1));
+    job.script.lock().unwrap().complete(0, Err(lost));
+    let last = job.world.after_all().put(word(1), &[2]);
+    assert!(matches!(last, Err(Error::Failed(failure)) if failure == lost), "{last:?}");
+    assert_eq!(job.calls().len(), OPERATIONS_IN_FLIGHT_MAX, "it has no effect");
+    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| job.complete(index, Ok(0)));
+}
+
+#[test]
+fn what_was_posted_behind_another_is_followed_when_that_has_ended() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    job.complete(0, Ok(0));
+    let third = job.world.after(&second).put(word(1), &[3]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Fence(1), Post(1), Fence(1), Post(1)]);
+    (1..3).for_each(|index| job.complete(index, Ok(0)));
+    assert_eq!(third.test(), Ok(true));
+    // Nothing of them is left to be counted.
+    job.put(word(1));
+    job.put(word(2));
+    job.world.after_all().put(word(1), &[4]).unwrap();
+    assert_eq!(job.calls()[5..], [Post(1), Post(2)]);
+    (3..6).for_each(|index| job.complete(index, Ok(0)));
+}
+
+#[test]
+fn nothing_follows_an_operation_of_which_a_part_has_failed() {
+    const BLOCKS: usize = 100;
+    let job = Job::new();
+    let shape = Shape::strided(BLOCKS as u64, 1, 2);
+    let first = job.world.put_strided(word(1), shape, &[1; 2 * BLOCKS], shape).unwrap();
+    let second = job.world.after(&first).put(word(1), &[2]).unwrap();
+    let posted = job.calls().len();
+    let lost = Failure::PeerLost(Rank::new(1));
+    job.complete(0, Err(lost));
+    assert_eq!((job.calls().len(), first.has_ended()), (posted, Ok(false)), "nor is more of it posted");
+    (1..posted).for_each(|index| job.complete(index, Ok(0)));
+    assert_eq!([first, second].map(Handle::wait), [Err(Error::Failed(lost)), Err(Error::Failed(lost))]);
+    assert_eq!(job.calls().len(), posted);
+}
+
+#[test]
 fn a_flush_waits_for_both_ends_of_a_copy() {
     let job = Job::new();
     job.world.copy(word(1), word(2), 1).unwrap();
@@ -343,6 +389,22 @@ fn the_ring_waits_for_its_words_to_arrive() {
     assert_eq!(world.flush_all(), Err(Error::Fault(Fault::Deadlock)), "but here they are");
     (0..4).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(world.flush_all(), Ok(()));
+}
+
+/// What a barrier puts is nobody's to be told of: whoever comes to the next one learns of a lost rank there.
+#[test]
+fn a_lost_word_of_a_meeting_is_not_reported_and_holds_up_nothing() {
+    let (world, script) = lone(17);
+    assert!(world.barrier_by(BarrierAlgorithm::Dissemination).is_err(), "nobody else comes");
+    let layout = AddressLayout::new(17, HEAP_BYTES).unwrap();
+    let at = layout.encode(Rank::new(5), SegmentId::SYMMETRIC, 64 * 1024).unwrap();
+    world.after_all().put(GlobalPtr::from_address(at).unwrap(), &[1u64]).unwrap();
+    assert_eq!(script.lock().unwrap().calls, [Post(1)]);
+    script.lock().unwrap().complete(0, Err(Failure::PeerLost(Rank::new(1))));
+    world.progress();
+    assert_eq!(script.lock().unwrap().calls, [Post(1), Post(5)]);
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!((world.quiet(), world.flush_all()), (Ok(()), Ok(())));
 }
 
 /// Words of a put that goes in parts.

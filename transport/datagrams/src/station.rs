@@ -258,7 +258,7 @@ fn failure(reason: Reason) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::{AddressLayout, Duration};
+    use pelago_base::{AddressLayout, AtomicOperator, Duration, Width};
     use pelago_protocol::Key;
 
     const HEAP_BYTES: u64 = 1 << 20;
@@ -280,6 +280,41 @@ mod tests {
             count += 1;
         }
         count
+    }
+
+    /// What names another rank is not looked for in this rank's memory, whoever brings it.
+    #[test]
+    fn an_operation_on_another_rank_finds_nothing() {
+        let [mut me, mut peer] = [0, 1].map(station);
+        let to = me.connect(Rank::new(1), DATAGRAM_BYTES);
+        peer.connect(Rank::new(0), DATAGRAM_BYTES);
+        let heap = Cells::from_mut(vec![0_u64; 512].leak());
+        peer.register(SegmentId::SYMMETRIC, heap).unwrap();
+        let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+        let mine = layout.encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
+        let mut now = Instant::ZERO;
+        let mut failures = Vec::new();
+        let word = Operation::Atomic { at: mine, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        for operation in [Operation::Write { to: mine, bytes: &[1; 8] }, Operation::Get { from: mine, to: heap }, word] {
+            me.post(now, to, operation, Token(0)).unwrap();
+            let mut completed = Vec::new();
+            while completed.is_empty() {
+                now = now + Duration::from_milliseconds(1);
+                pass(now, &mut me, &mut peer);
+                pass(now, &mut peer, &mut me);
+                for station in [&mut me, &mut peer] {
+                    station.handle_timeout(now);
+                }
+                assert_eq!(me.find(), None);
+                me.completed(&mut completed);
+                assert!(now < Instant::ZERO + Duration::from_seconds(5.0), "it ends");
+            }
+            failures.extend(completed.into_iter().map(|completion| completion.result));
+        }
+        assert_eq!(failures, [Err(Failure::OutOfBounds(mine)); 3]);
+        let mut found = [0xFF; 8];
+        heap.part(0, 8).unwrap().read(&mut found);
+        assert_eq!(found, [0; 8]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! T8 checked: an address outside registered memory fails the operation and changes nothing.
 
-use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_platform::{Failure, Operation};
 
 use super::Fixture;
@@ -34,18 +34,33 @@ pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
                 world.expect_memory(&expected, &format!("{operation:?}"));
             }
         }
+        // From the second word on, so many bytes end where addresses begin again.
+        let (from, to) = (world.address(THERE, inside, 8), world.address(HERE, inside, 8));
         for bytes in [u64::MAX, u64::MAX - 7, 1 << 63, world.layout().segment_bytes() + 1] {
-            let to = world.address(HERE, inside, 8);
-            let result = world.run(HERE, Operation::Copy { from: good, to, bytes });
-            assert!(matches!(result, Err(Failure::OutOfBounds(at)) if at == good || at == to), "{bytes} bytes: {result:?}");
-        }
-        if let Some(to) = nobody(world.layout(), good) {
-            let result = world.run(HERE, Operation::Copy { from: good, to, bytes: 8 });
-            assert_eq!(result, Err(Failure::OutOfBounds(to)), "to a rank that the job does not have");
+            for from in [good, from] {
+                let result = world.run(HERE, Operation::Copy { from, to, bytes });
+                assert!(matches!(result, Err(Failure::OutOfBounds(at)) if at == from || at == to), "{bytes} bytes: {result:?}");
+            }
         }
     }
     world.quiet();
     world.expect_memory(&expected, "operations outside");
+}
+
+/// A copy to a rank that the job does not have fails, though an address can name it.
+pub fn ranks_that_do_not_exist_are_outside<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 3);
+    let expected = world.fill(1);
+    let layout = world.layout();
+    for segment in world.segments() {
+        let from = world.address(THERE, segment, 0);
+        let addresses = (0..u64::BITS).map(|bit| GlobalAddress::from_bits(from.bits() | 1 << bit));
+        let mut nobody = addresses.filter(|&at| layout.rank(at).number() >= layout.ranks());
+        let to = nobody.next().expect("three ranks take two bits");
+        assert_eq!(world.run(HERE, Operation::Copy { from, to, bytes: 8 }), Err(Failure::OutOfBounds(to)));
+    }
+    world.quiet();
+    world.expect_memory(&expected, "copies to nobody");
 }
 
 /// Atomics on words outside fail, at both widths; the last word of a segment is inside.
@@ -58,21 +73,28 @@ pub fn atomics_stay_inside<F: Fixture>(make: impl Fn(u32) -> F) {
             assert_eq!(world.run(HERE, atomic(at, AtomicOperator::Swap)), Err(Failure::OutOfBounds(at)));
         }
         for segment in world.segments() {
-            let at = world.address(THERE, segment, world.segment_bytes(segment) / 8 * 8 - 8);
+            let end = world.segment_bytes(segment) / 8 * 8;
+            let at = world.address(THERE, segment, end - 8);
             assert!(world.run(HERE, atomic(at, AtomicOperator::Load)).is_ok(), "the last word");
+            let across = world.address(THERE, segment, end - width.bytes() / 2);
+            let result = world.run(HERE, atomic(across, AtomicOperator::Swap));
+            assert!(matches!(result, Err(Failure::OutOfBounds(at) | Failure::Misaligned(at)) if at == across), "{result:?}");
         }
     }
     world.quiet();
     world.expect_memory(&expected, "atomics outside");
 }
 
-/// Words outside registered memory: null, in no segment, past each end.
+/// Words outside registered memory: null, in no segment, past each end, and as far past it as an address can be.
 fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
     let layout = world.layout();
     let spare = world.address(THERE, world.spare_segment(), 0);
     // Where a segment ends with what an address can name, nothing past its end can be named.
     let ends = world.segments().into_iter().map(|segment| (segment, world.segment_bytes(segment).next_multiple_of(8)));
-    let past = ends.filter_map(|(segment, end)| layout.encode(THERE, segment, end).ok());
+    let past = ends.flat_map(|(segment, end)| {
+        let last = layout.segment_bytes() - 8;
+        [end, last.max(end)].into_iter().filter_map(move |offset| layout.encode(THERE, segment, offset).ok())
+    });
     [GlobalAddress::NULL, spare].into_iter().chain(past).collect()
 }
 
@@ -85,10 +107,4 @@ fn outside<F: Fixture>(world: &World<F>) -> Vec<(GlobalAddress, u64)> {
         outside.extend(ranges.map(|(offset, bytes)| (world.address(THERE, segment, offset), bytes)));
     }
     outside
-}
-
-/// An address of a rank that the job does not have, if the layout has room for one.
-fn nobody(layout: AddressLayout, good: GlobalAddress) -> Option<GlobalAddress> {
-    let strange = GlobalAddress::from_bits(good.bits() | 1 << 63);
-    (layout.rank(strange).number() >= layout.ranks()).then_some(strange)
 }

@@ -142,6 +142,7 @@ macro_rules! conformance {
                 }
                 bounds {
                     nothing_outside_is_touched
+                    ranks_that_do_not_exist_are_outside
                     atomics_stay_inside
                 }
             }
