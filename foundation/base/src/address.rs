@@ -5,7 +5,11 @@ use core::fmt;
 use crate::Rank;
 use crate::limits::{OFFSET_BITS_MIN, RANKS_MAX, SEGMENT_BITS_MAX, SEGMENT_BITS_MIN, SEGMENT_BYTES_MAX};
 
-/// Which registered memory of a rank. Segment 0 does not exist, so that address 0 is null.
+/// Which part of a rank's addresses. Segment 0 does not exist, so that address 0 is null.
+///
+/// Segments 1 and 2 are its two heaps. All others, from [`REGISTERED_FIRST`](Self::REGISTERED_FIRST) to the last that the job's
+/// [`AddressLayout`] can name, are one space of addresses for memory that the program owns: each registered region has a range of one of
+/// them, so that there may be as many regions as have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(u32);
 
@@ -14,7 +18,7 @@ impl SegmentId {
     pub const SYMMETRIC: Self = Self(1);
     /// Memory that one rank allocates by itself.
     pub const INDIVIDUAL: Self = Self(2);
-    /// The first identifier for memory that the program already owned when it was registered.
+    /// The first segment for memory that the program already owned when it was registered.
     pub const REGISTERED_FIRST: Self = Self(3);
 
     /// Segment number `number`, or `None` for 0.
@@ -148,6 +152,18 @@ impl AddressLayout {
         (1 << self.segment_bits) - 1
     }
 
+    /// How many segments there are for registered memory.
+    pub const fn registered_segments(self) -> u32 {
+        self.segment_max() + 1 - SegmentId::REGISTERED_FIRST.number()
+    }
+
+    /// Whether `bytes` bytes from `address` on have addresses of one segment of one rank of the job.
+    pub fn is_in_segment(self, address: GlobalAddress, bytes: u64) -> bool {
+        let (rank, offset) = (self.rank(address), self.offset(address));
+        let encoded = self.segment(address).and_then(|segment| self.encode(rank, segment, offset).ok());
+        encoded == Some(address) && bytes <= self.segment_bytes() - offset
+    }
+
     /// How many low bits hold the offset.
     #[inline]
     pub const fn offset_bits(self) -> u32 {
@@ -218,7 +234,22 @@ mod tests {
     fn null_is_no_segment() {
         let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();
         assert_eq!(layout.segment(GlobalAddress::NULL), None);
-        assert!(layout.segment_max() >= SegmentId::REGISTERED_FIRST.number());
+        assert!(layout.registered_segments() > 0);
+    }
+
+    #[test]
+    fn a_range_is_in_one_segment_of_one_rank() {
+        for layout in [AddressLayout::new(3, 4096).unwrap(), AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap()] {
+            let (room, last) = (layout.segment_bytes(), SegmentId::new(layout.segment_max()).unwrap());
+            let at = |offset| layout.encode(Rank::new(2), last, offset).unwrap();
+            assert!(layout.is_in_segment(at(0), room) && layout.is_in_segment(at(room - 1), 1) && layout.is_in_segment(at(8), 0));
+            assert!(!layout.is_in_segment(at(0), room + 1) && !layout.is_in_segment(at(8), u64::MAX - 4));
+            assert!(!layout.is_in_segment(GlobalAddress::NULL, 1));
+        }
+        let layout = AddressLayout::new(3, 4096).unwrap();
+        let good = layout.encode(Rank::new(2), SegmentId::REGISTERED_FIRST, 0).unwrap();
+        assert!(!layout.is_in_segment(GlobalAddress::from_bits(good.bits() | 1 << 63), 1), "no layout has such bits");
+        assert!(!layout.is_in_segment(GlobalAddress::from_bits(good.bits() + 4096), 1), "there is no rank 3");
     }
 
     #[test]
