@@ -108,7 +108,7 @@ impl Memory {
     fn locate_registered(&'static self, end: End, at: GlobalAddress, bytes: u64) -> Result<Located, Refusal> {
         let (layout, address, rank) = (self.reach.addresses(), at.bits(), self.reach.addresses().rank(at));
         let segment = layout.segment(at).ok_or(Refusal::Null(end))?;
-        if segment < SegmentId::REGISTERED_FIRST || !layout.is_in_segment(at, 0) {
+        if !layout.registered_segments().contains(&segment.number()) || !layout.is_in_segment(at, 0) {
             return Err(Refusal::Stranger { end, address });
         }
         if !layout.is_in_segment(at, bytes) {

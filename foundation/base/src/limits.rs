@@ -6,7 +6,7 @@ pub const RANKS_MAX: u32 = 1 << 20;
 /// Bytes in a segment: one tebibyte, ten times the 100 GB that the largest jobs of the papers share per rank.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 40;
 
-/// Bits of an address for the segment, at least: the two heaps and, at the very largest job, thirteen tebibytes of addresses for the
+/// Bits of an address for the segment, at least: the two heaps and, at the very largest job, eight tebibytes of addresses for the
 /// memory that a rank registers.
 pub const SEGMENT_BITS_MIN: u32 = 4;
 

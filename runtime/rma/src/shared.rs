@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     bootstrap: Mutex<Box<dyn Bootstrap>>,
     /// Made when it is first used.
     individual: Mutex<Option<Box<Heap>>>,
-    /// The addresses of registered memory, from the first registered segment on. Made when it is first used.
+    /// The addresses of registered memory, from the first segment for it on. Made when it is first used.
     registered: Mutex<Option<Box<Space>>>,
     /// Whether this rank goes on when others are lost.
     survives: AtomicBool,
@@ -117,7 +117,7 @@ impl Shared {
     pub(crate) fn allocate_addresses(&self, bytes: u64) -> Option<GlobalAddress> {
         let layout = self.reach.addresses();
         let place = self.with_registered(|space| space.allocate(bytes))?;
-        let segment = SegmentId::REGISTERED_FIRST.number() + (place / layout.segment_bytes()) as u32;
+        let segment = layout.registered_segments().start() + (place / layout.segment_bytes()) as u32;
         layout.encode(self.rank, SegmentId::new(segment)?, place % layout.segment_bytes()).ok()
     }
 
@@ -125,7 +125,7 @@ impl Shared {
     pub(crate) fn free_addresses(&self, start: GlobalAddress, bytes: u64) {
         let layout = self.reach.addresses();
         let number = layout.segment(start).map_or(0, SegmentId::number);
-        let segment = number.saturating_sub(SegmentId::REGISTERED_FIRST.number());
+        let segment = number.saturating_sub(*layout.registered_segments().start());
         let place = u64::from(segment) * layout.segment_bytes() + layout.offset(start);
         self.with_registered(|space| space.give_back(place, bytes));
     }
@@ -133,7 +133,7 @@ impl Shared {
     fn with_registered<R>(&self, f: impl FnOnce(&mut Space) -> R) -> R {
         let mut space = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         let layout = self.reach.addresses();
-        let segments = u64::from(layout.registered_segments());
+        let segments = layout.registered_segments().count() as u64;
         let new = || Box::new(Space::new(layout.segment_bytes(), segments, REGION_GAP_BYTES, REGIONS_RETIRED_MAX));
         f(space.get_or_insert_with(new))
     }

@@ -2,12 +2,13 @@
 
 mod support;
 
-use pelago_base::limits::REGION_GAP_BYTES;
-use pelago_base::{GlobalAddress, Rank};
+use pelago_base::limits::{RANKS_MAX, REGION_GAP_BYTES, REGIONS_RETIRED_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
+use pelago_memory::Space;
 use pelago_platform::Failure;
 use pelago_rma::{Error, GlobalPtr, Registered, World};
 use proptest::prelude::*;
-use support::{Platform, run};
+use support::{Platform, on_every_platform, run};
 
 fn pointer(bits: u64) -> GlobalPtr<u64> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()
@@ -49,11 +50,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     /// Against a model: what is alive holds what was written there, and nothing else is reached by any address.
     #[test]
     fn regions_are_reached_by_their_own_addresses_alone(steps in prop::collection::vec(step(), 1..150)) {
-        run(Platform::Remote, 1, |world| {
+        on_every_platform(&[1], |world, _| {
             let elsewhere = world.register(vec![99u64]).unwrap();
             let mut alive: Vec<(Registered<'_, u64>, Vec<u64>)> = Vec::new();
             let mut dropped: Vec<u64> = Vec::new();
@@ -136,14 +137,10 @@ fn a_hundred_thousand_regions_are_alive_at_once() {
 /// At the largest job that there may be, too, addresses are found for as many.
 #[test]
 fn the_largest_job_has_addresses_for_many_regions() {
-    use pelago_base::AddressLayout;
-    use pelago_base::limits::{RANKS_MAX, REGIONS_RETIRED_MAX, SEGMENT_BYTES_MAX};
     let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();
-    let segments = u64::from(layout.registered_segments());
-    let mut space = pelago_memory::Space::new(layout.segment_bytes(), segments, REGION_GAP_BYTES, REGIONS_RETIRED_MAX);
-    // A hundred megabytes each.
-    assert!((0..100_000).all(|_| space.allocate(100 << 20).is_some()));
-    assert!(
-        layout.encode(Rank::new(RANKS_MAX - 1), pelago_base::SegmentId::REGISTERED_FIRST, layout.segment_bytes() - 1).is_ok()
-    );
+    let numbers = layout.registered_segments();
+    let mut space = Space::new(layout.segment_bytes(), numbers.clone().count() as u64, REGION_GAP_BYTES, REGIONS_RETIRED_MAX);
+    assert!((0..100_000).all(|_| space.allocate(64 << 20).is_some()), "sixty-four mebibytes each");
+    let last = SegmentId::new(*numbers.end()).unwrap();
+    assert!(layout.encode(Rank::new(RANKS_MAX - 1), last, layout.segment_bytes() - 1).is_ok());
 }
