@@ -1,5 +1,7 @@
 //! Making datagrams that no rank would send.
 
+use pelago_base::limits::SEGMENT_BITS_MAX;
+
 use crate::anatomy::{DATAGRAM_BYTES_MAX, FRAMES, HEADER_BYTES, fields, frames_at, header};
 use crate::job::{PRESENT, RANKS};
 use crate::memory::SEGMENT_BYTES;
@@ -97,10 +99,10 @@ fn extreme(random: &mut Random) -> u64 {
         2 => 1 << random.below(64),
         3 => *random.pick(&[960, 1_200, SEGMENT_BYTES as u64, 65_507, 1 << 20, u64::from(u32::MAX)]),
         4 | 5 => {
-            // Segment on top, then three bits of the rank, then twenty of the offset.
+            // Segment on top, three bits of the rank above twenty of the offset.
             let (segment, rank) = (random.below(4) as u64, random.below(PRESENT + 1) as u64);
             let offset = *random.pick(&[0, 8, 64, 1_000, SEGMENT_BYTES as u64]);
-            return (segment << 23 | rank << 20 | offset).wrapping_add(near);
+            return (segment << (64 - SEGMENT_BITS_MAX) | rank << 20 | offset).wrapping_add(near);
         }
         6 => (random.below(32) | random.below(4) << 13) as u64,
         _ => return random.draw(),

@@ -61,13 +61,13 @@ macro_rules! delegate {
         }
     };
     (@ $self:ident $inner:tt register) => {
-        fn register(&mut $self, id: $crate::SegmentId, memory: $crate::Cells<'static>) -> Result<(), $crate::RegisterError> {
-            $inner.register(id, memory)
+        fn register(&mut $self, start: $crate::GlobalAddress, memory: $crate::Cells<'static>) -> Result<(), $crate::RegisterError> {
+            $inner.register(start, memory)
         }
     };
     (@ $self:ident $inner:tt deregister) => {
-        fn deregister(&mut $self, id: $crate::SegmentId) -> bool {
-            $inner.deregister(id)
+        fn deregister(&mut $self, start: $crate::GlobalAddress) -> bool {
+            $inner.deregister(start)
         }
     };
     (@ $self:ident $inner:tt post) => {

@@ -29,6 +29,6 @@ pub use transport::{
 
 // What the signatures of `delegate!` name besides, for whoever does not.
 #[doc(hidden)]
-pub use pelago_base::{Duration, Instant, Rank, SegmentId};
+pub use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 #[doc(hidden)]
 pub use pelago_memory::Cells;

@@ -1,6 +1,6 @@
 //! One way to reach other ranks' memory.
 
-use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
 use pelago_memory::Cells;
 
 /// One way to reach other ranks' memory.
@@ -56,14 +56,16 @@ pub trait Transport: Send {
         if rail == self.rail_to(peer) { self.connect(peer, address) } else { Err(ConnectError::Unreachable(peer)) }
     }
 
-    /// Lets other ranks reach `memory` as segment `id` of this rank, until `deregister`.
+    /// Lets other ranks reach `memory` by the addresses of this rank from `start` on, until `deregister`. Any number of regions may be
+    /// registered, in any order; registering one takes O(log n). A heap is registered as a whole.
     ///
     /// # Errors
-    /// The identifier is in use or out of range, or the system refuses.
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError>;
+    /// Some addresses lead to other memory or are not of one segment of this rank, or the system refuses.
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError>;
 
-    /// Ends a registration. Returns `false` while a peer is still inside: progress, then call again.
-    fn deregister(&mut self, id: SegmentId) -> bool;
+    /// Ends a registration by its first address. Returns `false` while a peer is still inside: progress, then call again. Other
+    /// registrations are as they were.
+    fn deregister(&mut self, start: GlobalAddress) -> bool;
 
     /// Starts an operation; its completion carries `token`.
     ///
@@ -313,9 +315,12 @@ pub enum ConnectError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// The identifier is in use or past the last.
-    #[error("segment {} cannot be registered: it is in use or past the last", .0.number())]
-    Identifier(SegmentId),
+    /// Addresses lead to other memory, or are not of one segment of the rank that registers.
+    #[error("memory cannot be registered at {0:?}: the addresses lead elsewhere, or there are no such addresses")]
+    Addresses(GlobalAddress),
+    /// The table of the transport has no room.
+    #[error("too many regions are registered: the limit is {0}")]
+    Full(usize),
     /// The system refused.
     #[error("the system refused to register memory: {0}")]
     System(String),

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pelago_base::{
-    AddressLayout, AtomicOperator, Counters, Duration, Event as Counted, GlobalAddress, Instant, Rank, SegmentId, Width,
-};
+use pelago_base::{AddressLayout, AtomicOperator, Counters, Duration, Event as Counted, GlobalAddress, Instant, Rank, Width};
 
 use crate::memory::{Local, Memory};
 use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
@@ -411,9 +409,9 @@ impl Endpoint {
         self.give_up(now, index, standing);
     }
 
-    /// Whether bytes of `segment` are being sent because peers asked for them.
-    pub fn is_reading(&self, segment: SegmentId) -> bool {
-        let is_there = |at: GlobalAddress| self.config.layout.segment(at) == Some(segment);
+    /// Whether some of `bytes` bytes of this rank from `start` on are being sent because peers asked for them.
+    pub fn is_reading(&self, start: GlobalAddress, bytes: u64) -> bool {
+        let is_there = |at: GlobalAddress| at.bits().wrapping_sub(start.bits()) < bytes;
         let read_by = |index: &u32| {
             let active = self.peers[*index as usize].active.as_ref();
             active.is_some_and(|active| active.sender.answers().any(is_there))

@@ -211,7 +211,7 @@ impl Links {
 
 impl Library {
     fn new(job: &'static Job) -> Self {
-        let core = Core { context: job, pending: Pending::default(), regions: Regions::default(), job, round: None };
+        let core = Core { context: job, pending: Pending::default(), regions: Regions::new(), job, round: None };
         Self {
             memory: Memory::new(job),
             numbers: Numbers::new(),

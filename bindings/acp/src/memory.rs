@@ -1,25 +1,20 @@
 //! Which global addresses there are: starter memory, and what the program registered.
 //!
-//! Invariant **A2**: the places of `Regions` lead to memory that the program has registered and not unregistered, which it promises to keep
+//! Invariant **A2**: registered addresses lead to memory that the program has registered and not unregistered, which it promises to keep
 //! valid and to touch by plain loads and stores only where no operation is under way, as C's rules for data races say.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 
-use pelago::limits::REGISTERED_SEGMENTS_MAX;
 use pelago::{AddressLayout, GlobalAddress, Rank, Registered, SegmentId, World};
 use pelago_memory::{Cells, Reach};
 
 use crate::refusal::{End, Refusal};
+use crate::slab::Slab;
 
-/// Keys of registered memory alive at once. Regions inside others share their segment.
-const KEYS_MAX: usize = 1 << 12;
-
-/// Low bits of a key, for its place in the table; above them is how often the place was used, so that old keys are known as such.
-const KEY_BITS: u32 = 16;
-
-/// What addresses lead to, for all threads without a lock.
+/// What addresses lead to, for all threads; starter memory and the heap without a lock.
 pub(crate) struct Memory {
     reach: Reach,
     me: Rank,
@@ -27,7 +22,8 @@ pub(crate) struct Memory {
     starter: Area,
     /// Where the memory lies that `acp_malloc` allocates.
     heap: Area,
-    places: [Place; REGISTERED_SEGMENTS_MAX],
+    /// What this rank has registered.
+    registered: RwLock<pelago_memory::Regions>,
 }
 
 /// A part of the symmetric heap of each rank; no bytes if there is none.
@@ -52,13 +48,6 @@ impl Area {
     }
 }
 
-/// Registered memory of this process; no bytes if there is none.
-#[derive(Default)]
-struct Place {
-    start: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
 /// Bytes of the job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
@@ -71,7 +60,8 @@ pub(crate) struct Located {
 impl Memory {
     pub(crate) fn new(world: &World) -> Self {
         let (reach, me, size) = (world.reach().clone(), world.rank(), world.size());
-        Self { reach, me, size, starter: Area::default(), heap: Area::default(), places: Default::default() }
+        let registered = RwLock::new(pelago_memory::Regions::new(reach.addresses()));
+        Self { reach, me, size, starter: Area::default(), heap: Area::default(), registered }
     }
 
     /// This rank of the job.
@@ -116,23 +106,27 @@ impl Memory {
     }
 
     fn locate_registered(&'static self, end: End, at: GlobalAddress, bytes: u64) -> Result<Located, Refusal> {
-        let (layout, address) = (self.reach.addresses(), at.bits());
-        let (rank, offset) = (layout.rank(at), layout.offset(at));
+        let (layout, address, rank) = (self.reach.addresses(), at.bits(), self.reach.addresses().rank(at));
         let segment = layout.segment(at).ok_or(Refusal::Null(end))?;
-        let first = SegmentId::REGISTERED_FIRST.number();
-        let place = segment.number().checked_sub(first).and_then(|index| self.places.get(index as usize));
-        let place = place.filter(|_| rank.number() < self.size).ok_or(Refusal::Stranger { end, address })?;
-        if bytes > layout.segment_bytes() - offset {
+        if !layout.registered_segments().contains(&segment.number()) || !layout.is_in_segment(at, 0) {
+            return Err(Refusal::Stranger { end, address });
+        }
+        if !layout.is_in_segment(at, bytes) {
             return Err(Refusal::Outside { end, address, bytes });
         }
         if rank != self.me {
             return Ok(Located { address: at, rank, cells: None });
         }
-        let [start, length] = [&place.start, &place.bytes].map(|word| word.load(Ordering::Acquire));
-        let start = NonNull::new(start as *mut u8).ok_or(Refusal::Unregistered { end, address })?;
-        // SAFETY: A2.
-        let cells = unsafe { Cells::new(start, length) }.part(offset, bytes).ok_or(Refusal::Outside { end, address, bytes })?;
-        Ok(Located { address: at, rank, cells: Some(cells) })
+        let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
+        match (registered.find(at, bytes), registered.find(at, 0)) {
+            (Some((cells, ())), _) => Ok(Located { address: at, rank, cells: Some(cells) }),
+            (None, Some(_)) => Err(Refusal::Outside { end, address, bytes }),
+            (None, None) => Err(Refusal::Unregistered { end, address }),
+        }
+    }
+
+    fn changed<R>(&self, change: impl FnOnce(&mut pelago_memory::Regions) -> R) -> R {
+        change(&mut self.registered.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// As `locate`, of this rank's own memory.
@@ -143,31 +137,25 @@ impl Memory {
     }
 }
 
-/// Memory that the program has registered.
-#[derive(Default)]
+/// Memory that the program has registered, by key: each registration has addresses of its own, also where it lies in another.
 pub(crate) struct Regions {
-    regions: Vec<Region>,
-    keys: Vec<Key>,
+    keys: Slab<Region>,
 }
 
-/// A registered segment, and how many keys lead into it.
+/// What was registered under a key.
 struct Region {
     registered: Registered<'static, u8>,
+    /// Where the registered memory begins: at or before what the program named.
+    first: usize,
     start: usize,
     bytes: usize,
-    keys: u32,
-}
-
-/// A place in the table of keys.
-#[derive(Default)]
-struct Key {
-    /// How often the place was used.
-    uses: u64,
-    /// What was registered; `None` if the place is free.
-    memory: Option<(usize, usize)>,
 }
 
 impl Regions {
+    pub(crate) const fn new() -> Self {
+        Self { keys: Slab::new(1) }
+    }
+
     /// Lets all ranks reach `bytes` bytes from `address` on.
     pub(crate) fn register(
         &mut self,
@@ -181,90 +169,49 @@ impl Regions {
         if !is_whole || !is_mapped(address, bytes) {
             return Err(refused);
         }
-        let place = self.keys.iter().position(|key| key.memory.is_none()).unwrap_or(self.keys.len());
-        if place == KEYS_MAX {
-            return Err(Refusal::Keys(KEYS_MAX));
-        }
-        match self.region_of(address, bytes) {
-            Some(region) => region.keys += 1,
-            None => self.regions.push(Region::new(world, memory, address, bytes)?),
-        }
-        if place == self.keys.len() {
-            self.keys.push(Key::default());
-        }
-        let key = &mut self.keys[place];
-        key.uses += 1;
-        key.memory = Some((address, bytes));
-        Ok(key.uses << KEY_BITS | (place as u64 + 1))
+        let region = Region::new(world, memory, address, bytes)?;
+        Ok(self.keys.insert(region).ok_or(Refusal::TooMany("registered regions"))? as u64)
     }
 
     /// Ends what `register` began, when nothing that this rank has issued is under way.
     pub(crate) fn unregister(&mut self, memory: &Memory, key: u64) -> Result<(), Refusal> {
-        let (start, bytes) = self.memory_of(key)?;
-        self.keys[place_of(key)].memory = None;
-        let Some(index) = self.regions.iter().position(|region| region.holds(start, bytes)) else { return Ok(()) };
-        self.regions[index].keys -= 1;
-        if self.regions[index].keys == 0 {
-            self.regions.swap_remove(index).end(memory)?;
-        }
-        Ok(())
+        self.keys.remove(key as usize).ok_or(Refusal::Key(key))?.end(memory)
     }
 
     /// Ends every registration.
     pub(crate) fn clear(&mut self, memory: &Memory) -> Result<(), Refusal> {
-        self.keys.iter_mut().for_each(|key| key.memory = None);
-        self.regions.drain(..).try_for_each(|region| region.end(memory))
+        self.keys.drain().try_for_each(|region| region.end(memory))
     }
 
     /// The global address of a byte that was registered under `key`.
-    pub(crate) fn address_of(&self, key: u64, address: usize) -> Result<GlobalAddress, Refusal> {
-        let (start, bytes) = self.memory_of(key)?;
-        let inside = address.wrapping_sub(start) < bytes;
-        let region = self.regions.iter().find(|region| inside && region.holds(start, bytes));
-        let region = region.ok_or(Refusal::NoMemory { address, bytes: 1 })?;
-        Ok(region.registered.ptr(address - region.start).address())
-    }
-
-    fn region_of(&mut self, start: usize, bytes: usize) -> Option<&mut Region> {
-        self.regions.iter_mut().find(|region| region.holds(start, bytes))
-    }
-
-    fn memory_of(&self, key: u64) -> Result<(usize, usize), Refusal> {
-        let known = self.keys.get(place_of(key)).filter(|known| known.uses == key >> KEY_BITS);
-        known.and_then(|known| known.memory).ok_or(Refusal::Key(key))
+    pub(crate) fn address_of(&mut self, key: u64, address: usize) -> Result<GlobalAddress, Refusal> {
+        let region = self.keys.get(key as usize).ok_or(Refusal::Key(key))?;
+        if address.wrapping_sub(region.start) >= region.bytes {
+            return Err(Refusal::NoMemory { address, bytes: 1 });
+        }
+        Ok(region.registered.ptr(address - region.first).address())
     }
 }
 
 impl Region {
     fn new(world: &'static World, memory: &Memory, start: usize, bytes: usize) -> Result<Self, Refusal> {
-        // What is aligned in memory is aligned in its segment: up to seven bytes before the region, of a word of it, are part of that.
-        let (start, bytes) = (start & !7, bytes + (start & 7));
+        // What is aligned in memory is aligned in its addresses: up to seven bytes before the region, of a word of it, are part of that.
+        let (first, length) = (start & !7, bytes + (start & 7));
         // SAFETY: A2: mapped, as was just looked, and the program's promise from now until it unregisters.
-        let registered = unsafe { world.register_raw(start as *mut u8, bytes) }?;
-        let place = &memory.places[place_of_segment(memory.layout(), &registered)];
-        place.bytes.store(bytes, Ordering::Relaxed);
-        place.start.store(start, Ordering::Release);
-        Ok(Self { registered, start, bytes, keys: 1 })
-    }
-
-    fn holds(&self, start: usize, bytes: usize) -> bool {
-        start >= self.start && start - self.start <= self.bytes && bytes <= self.bytes - (start - self.start)
+        let registered = unsafe { world.register_raw(first as *mut u8, length) }?;
+        let pointer = NonNull::new(first as *mut u8).expect("mapped memory has an address");
+        // SAFETY: as above.
+        let cells = unsafe { Cells::new(pointer, length) };
+        let inserted = memory.changed(|known| known.insert(registered.ptr(0).address(), cells, ()));
+        debug_assert!(inserted, "addresses that were just handed out lead nowhere");
+        Ok(Self { registered, first, start, bytes })
     }
 
     fn end(self, memory: &Memory) -> Result<(), Refusal> {
-        memory.places[place_of_segment(memory.layout(), &self.registered)].start.store(0, Ordering::Release);
+        memory.changed(|known| known.remove(self.registered.ptr(0).address()));
         self.registered.unregister()?;
         Ok(())
     }
-}
-
-fn place_of(key: u64) -> usize {
-    (key as usize & ((1 << KEY_BITS) - 1)).wrapping_sub(1)
-}
-
-fn place_of_segment(layout: AddressLayout, registered: &Registered<'static, u8>) -> usize {
-    let segment = layout.segment(registered.ptr(0).address()).expect("registered memory has a segment");
-    (segment.number() - SegmentId::REGISTERED_FIRST.number()) as usize
 }
 
 /// Whether all these bytes are mapped in this process.
@@ -275,8 +222,6 @@ fn is_mapped(address: usize, bytes: usize) -> bool {
     // SAFETY: begins to write pages of files back that would be anyhow, and says whether all are mapped.
     address != 0 && unsafe { libc::msync(start as *mut libc::c_void, address + bytes - start, libc::MS_ASYNC) } == 0
 }
-
-const _: () = assert!(KEYS_MAX < 1 << KEY_BITS, "a key has room for its place");
 
 #[cfg(test)]
 mod tests {

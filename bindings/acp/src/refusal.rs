@@ -39,8 +39,6 @@ pub(crate) enum Refusal {
     NoMemory { address: usize, bytes: usize },
     #[error("{0:#x} is not the key of memory that is registered now")]
     Key(u64),
-    #[error("too many regions are registered: the limit is {0}")]
-    Keys(usize),
     #[error("the size of starter memory cannot be {0:?}: it is a number of bytes")]
     StarterSize(String),
     #[error("both ends would be the same rank")]

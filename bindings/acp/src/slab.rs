@@ -51,6 +51,16 @@ impl<T> Slab<T> {
         Some(thing)
     }
 
+    /// Takes out everything.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        let full = self.places.iter_mut().enumerate();
+        full.filter_map(|(place, slot)| {
+            let thing = slot.inside.take()?;
+            self.free.push(place);
+            Some(thing)
+        })
+    }
+
     fn place_of(&self, number: usize) -> Option<usize> {
         let place = number >> KIND_BITS & ((1 << PLACE_BITS) - 1);
         let slot = self.places.get(place)?;
@@ -72,5 +82,9 @@ mod tests {
         assert_eq!((one.remove(first), one.remove(first)), (Some("first"), None));
         let third = one.insert("third").unwrap();
         assert!(third != first && one.get(first).is_none() && one.get(third).is_some());
+        let fourth = one.insert("fourth").unwrap();
+        assert_eq!(one.drain().collect::<Vec<_>>(), ["third", "fourth"]);
+        let fifth = one.insert("fifth").unwrap();
+        assert!([third, fourth].iter().all(|&number| one.get(number).is_none()) && one.get(fifth) == Some(&mut "fifth"));
     }
 }

@@ -1,11 +1,15 @@
 //! Global addresses: segment, rank and offset in 64 bits.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 
 use crate::Rank;
 use crate::limits::{OFFSET_BITS_MIN, RANKS_MAX, SEGMENT_BITS_MAX, SEGMENT_BITS_MIN, SEGMENT_BYTES_MAX};
 
-/// Which registered memory of a rank. Segment 0 does not exist, so that address 0 is null.
+/// Which part of a rank's addresses. Segment 0 does not exist, so that address 0 is null.
+///
+/// Segments 1 and 2 are its two heaps. In the others, memory that the program owned before may be registered: many regions in each, every one with a
+/// range of addresses of its own. The library takes those of [`AddressLayout::registered_segments`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(u32);
 
@@ -14,7 +18,7 @@ impl SegmentId {
     pub const SYMMETRIC: Self = Self(1);
     /// Memory that one rank allocates by itself.
     pub const INDIVIDUAL: Self = Self(2);
-    /// The first identifier for memory that the program already owned when it was registered.
+    /// The first segment that is no heap.
     pub const REGISTERED_FIRST: Self = Self(3);
 
     /// Segment number `number`, or `None` for 0.
@@ -66,7 +70,7 @@ impl fmt::Debug for GlobalAddress {
     }
 }
 
-/// How a job divides the 64 bits of its addresses: segment on top, then rank, then offset.
+/// How a job divides the 64 bits of its addresses: segment on top, rank and offset below. What a small job needs of none is zero, above the rank.
 ///
 /// Chosen once, from the number of ranks and the largest segment, by [`AddressLayout::new`]. With the rank in the middle, the addresses
 /// of one segment of consecutive ranks are one range: where their memory is mapped in the same order, a difference and a comparison
@@ -148,6 +152,19 @@ impl AddressLayout {
         (1 << self.segment_bits) - 1
     }
 
+    /// The segments in which registered memory has its addresses: those whose highest bit is set, and with it bit 63 of the address, which no
+    /// pointer of a program has. So a pointer is never taken for such an address.
+    pub const fn registered_segments(self) -> RangeInclusive<u32> {
+        RangeInclusive::new(1 << (self.segment_bits - 1), self.segment_max())
+    }
+
+    /// Whether `bytes` bytes from `address` on have addresses of one segment of one rank of the job.
+    pub fn is_in_segment(self, address: GlobalAddress, bytes: u64) -> bool {
+        let (rank, offset) = (self.rank(address), self.offset(address));
+        let encoded = self.segment(address).and_then(|segment| self.encode(rank, segment, offset).ok());
+        encoded == Some(address) && bytes <= self.segment_bytes() - offset
+    }
+
     /// How many low bits hold the offset.
     #[inline]
     pub const fn offset_bits(self) -> u32 {
@@ -192,7 +209,7 @@ impl AddressLayout {
 
     #[inline]
     const fn segment_shift(self) -> u32 {
-        self.rank_bits as u32 + self.offset_bits as u32
+        u64::BITS - self.segment_bits as u32
     }
 }
 
@@ -218,7 +235,25 @@ mod tests {
     fn null_is_no_segment() {
         let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();
         assert_eq!(layout.segment(GlobalAddress::NULL), None);
-        assert!(layout.segment_max() >= SegmentId::REGISTERED_FIRST.number());
+        assert_eq!(layout.registered_segments(), 8..=15);
+        assert!(*layout.registered_segments().start() >= SegmentId::REGISTERED_FIRST.number());
+    }
+
+    #[test]
+    fn a_range_is_in_one_segment_of_one_rank() {
+        for layout in [AddressLayout::new(3, 4096).unwrap(), AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap()] {
+            let (room, last) = (layout.segment_bytes(), SegmentId::new(layout.segment_max()).unwrap());
+            let at = |offset| layout.encode(Rank::new(2), last, offset).unwrap();
+            assert!(layout.is_in_segment(at(0), room) && layout.is_in_segment(at(room - 1), 1) && layout.is_in_segment(at(8), 0));
+            assert!(!layout.is_in_segment(at(0), room + 1) && !layout.is_in_segment(at(8), u64::MAX - 4));
+            assert!(!layout.is_in_segment(GlobalAddress::NULL, 1));
+        }
+        let layout = AddressLayout::new(3, 4096).unwrap();
+        let good = layout.encode(Rank::new(2), SegmentId::REGISTERED_FIRST, 0).unwrap();
+        assert!(!layout.is_in_segment(GlobalAddress::from_bits(good.bits() | 1 << 20), 1), "a small job leaves such bits out");
+        let registered = SegmentId::new(*layout.registered_segments().start()).unwrap();
+        assert!(layout.encode(Rank::new(0), registered, 0).unwrap().bits() == 1 << 63);
+        assert!(!layout.is_in_segment(GlobalAddress::from_bits(good.bits() + 4096), 1), "there is no rank 3");
     }
 
     #[test]

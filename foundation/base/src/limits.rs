@@ -6,11 +6,12 @@ pub const RANKS_MAX: u32 = 1 << 20;
 /// Bytes in a segment: one tebibyte, ten times the 100 GB that the largest jobs of the papers share per rank.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 40;
 
-/// Bits of an address for the segment, at least: the two heaps and a dozen registered segments at the very largest job.
+/// Bits of an address for the segment, at least: the two heaps and, at the very largest job, eight tebibytes of addresses for the
+/// memory that a rank registers.
 pub const SEGMENT_BITS_MIN: u32 = 4;
 
-/// Bits of an address for the segment, at most: keeps the segment number in a `u16` wherever a table stores it.
-pub const SEGMENT_BITS_MAX: u32 = 16;
+/// Bits of an address for the segment, at most: a segment number, and the next, fit a `u32`.
+pub const SEGMENT_BITS_MAX: u32 = 31;
 
 /// Bits of an address for the offset, at least: a heap of one page.
 pub const OFFSET_BITS_MIN: u32 = 12;
@@ -26,8 +27,18 @@ pub const HOSTS_MAX: usize = 1 << 16;
 /// that loses more is beyond what a program expects.
 pub const LOST_RANKS_MAX: usize = 256;
 
-/// Segments of program-owned memory that a rank has registered at once.
-pub const REGISTERED_SEGMENTS_MAX: usize = 12;
+/// Bytes of addresses after each registered region that lead nowhere, so that an access past its end does not reach the next region.
+/// The longest element that a program is likely to be off by, times some.
+pub const REGION_GAP_BYTES: u64 = 64 * 1024;
+
+/// Address ranges of dropped regions that are kept out of use; the oldest is used again first. Sixteen bytes each.
+pub const REGIONS_RETIRED_MAX: usize = 1 << 16;
+
+/// Entries in a rank's table of registered regions, in the memory of its host, at least: twice as many as any known program registers.
+pub const HOST_REGIONS_MIN: u32 = 1 << 17;
+
+/// Entries in that table, at most: one gibibyte of address space. Of 64 bytes each, they take memory when they are used.
+pub const HOST_REGIONS_MAX: u32 = 1 << 24;
 
 /// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
@@ -121,7 +132,8 @@ pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
 
 const _: () = {
     assert!(RANKS_MAX.ilog2() + SEGMENT_BITS_MIN + SEGMENT_BYTES_MAX.ilog2() <= 64, "the largest job can be addressed");
-    assert!(2 + REGISTERED_SEGMENTS_MAX < 1 << SEGMENT_BITS_MIN, "every registered segment has a number");
+    assert!(65_536 * REGION_GAP_BYTES < SEGMENT_BYTES_MAX, "the gaps take little of the addresses of the largest job");
+    assert!(HOST_REGIONS_MIN.is_power_of_two() && HOST_REGIONS_MAX.is_power_of_two(), "tables fill whole pages");
     assert!(INBOX_SLOTS.is_power_of_two());
     assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);

@@ -9,6 +9,8 @@
 //! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
 //! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
+//! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
+//! | [`Space`] | an allocator of addresses for such memory |
 //!
 //! # Argument
 //!
@@ -26,7 +28,7 @@
 //!
 //! M6 to M8 are those of [`Reach`], [`Place`] and [`GlobalPtr`], and stand there.
 //!
-//! Absent on purpose: ranks' tables of segments, transports, waiting.
+//! Absent on purpose: transports, waiting.
 
 mod bulk;
 mod cells;
@@ -35,6 +37,8 @@ mod mapping;
 mod pod;
 mod pointer;
 mod reach;
+mod regions;
+mod space;
 
 pub use bulk::{copy_strided, write_strided};
 pub use cells::{CellSlice, Cells};
@@ -43,3 +47,5 @@ pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};
 pub use pointer::{GlobalPtr, PointerError};
 pub use reach::{Place, Reach, ReachLayout};
+pub use regions::Regions;
+pub use space::Space;

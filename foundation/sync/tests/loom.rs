@@ -1,4 +1,4 @@
-//! All interleavings, within loom's bounds, of doorbell, ring, gate and watch.
+//! All interleavings, within loom's bounds, of doorbell, ring, gate, watch and version.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-sync --release --test loom`. A lost wake-up shows as loom's deadlock.
 #![cfg(loom)]
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use loom::{model::Builder, sync::Arc, thread};
 use pelago_sync::primitive::{AtomicU32, AtomicU64, Ordering, futex_wake_all};
-use pelago_sync::{Doorbell, Full, Gate, Ring, Watch};
+use pelago_sync::{Doorbell, Full, Gate, Ring, Version, Watch};
 
 /// Explores all interleavings of two threads, and those of three with at most `PREEMPTIONS` preemptions: seconds in total.
 ///
@@ -280,6 +280,27 @@ fn watch_leaves_nothing_lying() {
         asker.join().unwrap();
         let served = other.join().unwrap() || mine.is_some();
         assert!(served || woken.load(Ordering::Relaxed) == 1, "a request is left lying");
+    });
+}
+
+/// An owner changes two words together, twice; a reader whose version is still the same has seen both words of one change.
+#[test]
+fn version_tells_what_is_of_one_moment() {
+    explore(2, || {
+        let (version, words) = (shared::<Version>(), shared::<[AtomicU64; 2]>());
+        let owner = thread::spawn({
+            let (version, words) = (version.clone(), words.clone());
+            move || {
+                for value in 1..=2 {
+                    version.change(|| words.iter().for_each(|word| word.store(value, Ordering::Relaxed)));
+                }
+            }
+        });
+        if let Some(read) = version.read() {
+            let seen = [0, 1].map(|index: usize| words[index].load(Ordering::Relaxed));
+            assert!(!version.is_still(read) || seen == [read / 2; 2], "version {read}, but {seen:?}");
+        }
+        owner.join().unwrap();
     });
 }
 

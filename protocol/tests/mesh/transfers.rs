@@ -114,10 +114,11 @@ fn memory_that_is_no_longer_registered_ends_what_reads_it() {
     (0..3).for_each(|_| {
         network.step();
     });
-    let segment = network.layout.segment(from).unwrap();
-    assert!(network.endpoints[1].is_reading(segment));
+    assert!(network.endpoints[1].is_reading(from, 200_000) && network.endpoints[1].is_reading(from, 1));
+    let after = at(network.layout, 1, 1, 200_000);
+    assert!(!network.endpoints[1].is_reading(at(network.layout, 1, 2, 0), 8) && !network.endpoints[1].is_reading(after, 8));
     network.memories[1].segments[0] = None;
     assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(from)));
     network.quiet();
-    assert!(!network.endpoints[1].is_reading(segment));
+    assert!(!network.endpoints[1].is_reading(from, 200_000));
 }

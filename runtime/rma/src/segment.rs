@@ -1,9 +1,6 @@
 //! Memory that operations reach.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::Ordering;
-
-use pelago_base::limits::REGISTERED_SEGMENTS_MAX;
 use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
 use pelago_memory::{CellSlice, Cells, Pod, Reach};
 use pelago_platform::Transport;
@@ -148,11 +145,13 @@ impl<T> Drop for Individual<'_, T> {
 /// Dropped, it is taken back: peers that are inside are waited for.
 pub struct Registered<'c, T: Pod> {
     context: &'c Context,
-    segment: SegmentId,
+    start: GlobalAddress,
     pointer: *mut T,
     length: usize,
     /// The memory, if it is to be freed with the registration.
     owned: Option<Vec<T>>,
+    /// Whether nobody has tried to take it back.
+    is_registered: bool,
 }
 
 impl<T: Pod> Registered<'_, T> {
@@ -171,7 +170,7 @@ impl<T: Pod> Registered<'_, T> {
     /// # Panics
     /// `index` is past the end.
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
-        known(self.context.own_address(self.segment, offset_of::<T>(index, self.length)))
+        known(GlobalAddress::from_bits(self.start.bits() + offset_of::<T>(index, self.length)))
     }
 
     /// The values themselves.
@@ -193,32 +192,25 @@ impl<T: Pod> Registered<'_, T> {
 
     fn take_back(&mut self) -> Result<()> {
         let context = self.context;
+        self.is_registered = false;
         let ended = context.block("the end of a registration", Some(DEREGISTER_LIMIT), || {
-            let ended = context.engine().borrow_mut().port().with(|transport| transport.deregister(self.segment));
+            let ended = context.engine().borrow_mut().port().with(|transport| transport.deregister(self.start));
             Ok(ended.then_some(()))
         });
         match ended {
-            Ok(()) => {
-                let bit = 1 << self.segment_index();
-                context.shared().registered.fetch_and(!bit, Ordering::AcqRel);
-            }
+            Ok(()) => context.shared().free_addresses(self.start, (self.length * size_of::<T>()) as u64),
+            // Peers may still be inside: neither the memory nor its addresses are used again.
             Err(_) => core::mem::forget(self.owned.take()),
         }
         ended
-    }
-
-    fn segment_index(&self) -> u32 {
-        self.segment.number() - SegmentId::REGISTERED_FIRST.number()
     }
 }
 
 impl<T: Pod> Drop for Registered<'_, T> {
     fn drop(&mut self) {
-        let registered = self.context.shared().registered.load(Ordering::Acquire) & 1 << self.segment_index() != 0;
-        if registered && !self.pointer.is_null() {
+        if self.is_registered {
             let _leaked_if_late = self.take_back();
         }
-        self.pointer = core::ptr::null_mut();
     }
 }
 
@@ -242,8 +234,11 @@ impl Context {
     ///
     /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or its agent. Memory of `alloc` is faster.
     ///
+    /// Any number of regions may be registered; each takes some hundred bytes and O(log n). Addresses past the end of one lead nowhere, and those of one
+    /// that was dropped are used again as late as possible.
+    ///
     /// # Errors
-    /// Too many registrations; the system refuses.
+    /// The memory is longer than a heap may be (`--heap`); the system refuses.
     pub fn register<T: Pod>(&self, mut memory: Vec<T>) -> Result<Registered<'_, T>> {
         let (pointer, length) = (memory.as_mut_ptr(), memory.len());
         // SAFETY: the vector moves into the registration, which neither frees nor touches it before peers have left; if the
@@ -267,24 +262,21 @@ impl Context {
     /// # Safety
     /// As [`register_raw`](Self::register_raw).
     unsafe fn register_at<T: Pod>(&self, pointer: *mut T, length: usize, owned: Option<Vec<T>>) -> Result<Registered<'_, T>> {
-        let registered = &self.shared().registered;
-        let bit = registered
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| {
-                let free = bits.trailing_ones();
-                ((free as usize) < REGISTERED_SEGMENTS_MAX).then_some(bits | 1 << free)
-            })
-            .map_err(|_| Error::TooMany { what: "registered segments", limit: REGISTERED_SEGMENTS_MAX })?
-            .trailing_ones();
-        let segment = SegmentId::new(SegmentId::REGISTERED_FIRST.number() + bit).expect("not zero");
-        let start = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
+        let (bytes, limit) = (length * size_of::<T>(), self.reach.addresses().segment_bytes());
+        if bytes as u64 > limit {
+            return Err(Error::TooLong { what: "registered region", bytes, limit: limit as usize });
+        }
+        let start = self.shared().allocate_addresses(bytes as u64);
+        let start = start.ok_or(Error::Unsupported("no addresses are left for registered memory; drop some of it"))?;
+        let memory = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
         // SAFETY: M1, M2: the caller's promise.
-        let cells = unsafe { Cells::new(start, length * size_of::<T>()) };
-        let result = self.engine().borrow_mut().port().with(|transport| transport.register(segment, cells));
+        let cells = unsafe { Cells::new(memory, bytes) };
+        let result = self.engine().borrow_mut().port().with(|transport| transport.register(start, cells));
         if let Err(error) = result {
-            registered.fetch_and(!(1 << bit), Ordering::AcqRel);
+            self.shared().free_addresses(start, bytes as u64);
             return Err(error.into());
         }
-        Ok(Registered { context: self, segment, pointer, length, owned })
+        Ok(Registered { context: self, start, pointer, length, owned, is_registered: true })
     }
 
     /// `bytes` bytes of this rank's own heaps, for its transport; `None` if they are another's, or were registered.
@@ -310,7 +302,8 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
     for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
         // SAFETY: R2.
         let heap = unsafe { reach.heap(rank, segment) }.expect("a rank reaches its own heaps");
-        transport.register(segment, heap)?;
+        let start = reach.addresses().encode(rank, segment, 0).expect("a rank's heaps have addresses");
+        transport.register(start, heap)?;
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! What all contexts of a rank have in common.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::{GlobalAddress, Rank};
-use pelago_memory::{Heap, Reach};
+use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
+use pelago_base::{GlobalAddress, Rank, SegmentId};
+use pelago_memory::{Heap, Reach, Space};
 use pelago_platform::{Address, Bootstrap, Clock, Park};
 
 use crate::{Error, Result};
@@ -19,8 +20,8 @@ pub(crate) struct Shared {
     bootstrap: Mutex<Box<dyn Bootstrap>>,
     /// Made when it is first used.
     individual: Mutex<Option<Box<Heap>>>,
-    /// One bit for each registered segment in use.
-    pub(crate) registered: AtomicU32,
+    /// The addresses of registered memory, from the first segment for it on. Made when it is first used.
+    registered: Mutex<Option<Box<Space>>>,
     /// Whether this rank goes on when others are lost.
     survives: AtomicBool,
     /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
@@ -46,7 +47,7 @@ impl Shared {
             park,
             bootstrap: Mutex::new(bootstrap),
             individual: Mutex::new(None),
-            registered: AtomicU32::new(0),
+            registered: Mutex::new(None),
             survives: AtomicBool::new(false),
             data_bytes_max,
             asked_for_data: AtomicBool::new(false),
@@ -123,6 +124,31 @@ impl Shared {
     pub(crate) fn with_individual<R>(&self, f: impl FnOnce(&mut Heap) -> R) -> R {
         let mut heap = self.individual.lock().unwrap_or_else(PoisonError::into_inner);
         f(heap.get_or_insert_with(|| Box::new(Heap::new(self.reach.addresses().segment_bytes()))))
+    }
+
+    /// Addresses of this rank for `bytes` bytes that are registered; `None` if no segment is as long or none is left.
+    pub(crate) fn allocate_addresses(&self, bytes: u64) -> Option<GlobalAddress> {
+        let layout = self.reach.addresses();
+        let place = self.with_registered(|space| space.allocate(bytes))?;
+        let segment = layout.registered_segments().start() + (place / layout.segment_bytes()) as u32;
+        layout.encode(self.rank, SegmentId::new(segment)?, place % layout.segment_bytes()).ok()
+    }
+
+    /// Gives back what `allocate_addresses` returned for so many bytes.
+    pub(crate) fn free_addresses(&self, start: GlobalAddress, bytes: u64) {
+        let layout = self.reach.addresses();
+        let number = layout.segment(start).map_or(0, SegmentId::number);
+        let segment = number.saturating_sub(*layout.registered_segments().start());
+        let place = u64::from(segment) * layout.segment_bytes() + layout.offset(start);
+        self.with_registered(|space| space.give_back(place, bytes));
+    }
+
+    fn with_registered<R>(&self, f: impl FnOnce(&mut Space) -> R) -> R {
+        let mut space = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        let layout = self.reach.addresses();
+        let segments = layout.registered_segments().count() as u64;
+        let new = || Box::new(Space::new(layout.segment_bytes(), segments, REGION_GAP_BYTES, REGIONS_RETIRED_MAX));
+        f(space.get_or_insert_with(new))
     }
 }
 

@@ -406,11 +406,12 @@ fn memory_that_the_program_owned_is_reached_until_it_is_taken_back() {
             assert_eq!(memory[..4], [12, 1, 2, 7]);
             world.barrier().unwrap();
             assert!(matches!(world.get(told), Err(Error::Failed(Failure::OutOfBounds(_)))));
-            let limit = pelago_base::limits::REGISTERED_SEGMENTS_MAX;
-            let all: Vec<_> = (0..limit).map(|_| world.register(vec![0u8; 1]).unwrap()).collect();
-            assert!(matches!(world.register(vec![0u8; 1]), Err(Error::TooMany { .. })));
-            drop(all);
-            world.register(vec![0u8; 1]).unwrap();
+            let next = world.register(vec![0u64; 50]).unwrap();
+            assert!(matches!(world.get(told), Err(Error::Failed(Failure::OutOfBounds(_)))), "old addresses lead to nothing new");
+            drop(next);
+            let too_long = vec![0u8; HEAP_BYTES as usize + 1];
+            assert!(matches!(world.register(too_long), Err(Error::TooLong { .. })), "no segment is as long");
+            world.register(vec![0u8; HEAP_BYTES as usize]).unwrap();
             world.barrier().unwrap();
         });
     }

@@ -8,14 +8,13 @@
 //! the machine says what a page costs that is used for the first time.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
-use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
+use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Regions};
 use pelago_platform::{Failure, RegisterError};
 
 use crate::SimulationError;
@@ -41,8 +40,8 @@ pub(crate) struct Memory {
     shared_bytes: usize,
     /// Which heaps each rank has registered: bit 0 the symmetric one, bit 1 the individual one.
     heaps: Vec<u8>,
-    /// What was registered besides.
-    registered: BTreeMap<(Rank, SegmentId), Cells<'static>>,
+    /// What was registered besides, of all ranks.
+    registered: Regions,
     /// What the kernel tells of pages, if somebody has asked and it does.
     pagemap: OnceCell<Option<File>>,
 }
@@ -56,7 +55,7 @@ impl Memory {
         let each = addresses.segment_bytes().saturating_mul(2).saturating_add(stack_bytes as u64);
         let bytes = each.saturating_mul(ranks.into()).saturating_add(PAGE_BYTES as u64);
         let mapping = Mapping::private(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| no_room(&error))?;
-        let (mapping, heaps, registered) = (Arc::new(mapping), vec![0; ranks as usize], BTreeMap::new());
+        let (mapping, heaps, registered) = (Arc::new(mapping), vec![0; ranks as usize], Regions::new(addresses));
         let shared_bytes = if close { SHARED_BYTES.min(stack_bytes) } else { 0 };
         Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, pagemap: OnceCell::new() })
     }
@@ -97,26 +96,23 @@ impl Memory {
         self.addresses.segment_bytes() as usize
     }
 
-    pub(crate) fn register(&mut self, rank: Rank, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        if let Some(bit) = heap_bit(id) {
-            let heaps = &mut self.heaps[u32::from(rank) as usize];
-            if *heaps & bit != 0 {
-                return Err(RegisterError::Identifier(id));
-            }
-            *heaps |= bit;
-            return Ok(());
-        }
-        if id.number() > self.addresses().segment_max() || self.registered.contains_key(&(rank, id)) {
-            return Err(RegisterError::Identifier(id));
-        }
-        self.registered.insert((rank, id), memory);
-        Ok(())
+    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let is_mine = self.addresses.rank(start) == rank && self.addresses.is_in_segment(start, memory.bytes() as u64);
+        let registered = is_mine
+            && match self.heap_bit(start) {
+                Some(bit) => {
+                    let heaps = &mut self.heaps[u32::from(rank) as usize];
+                    std::mem::replace(heaps, *heaps | bit) & bit == 0
+                }
+                None => self.registered.insert(start, memory, ()),
+            };
+        registered.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
-    pub(crate) fn deregister(&mut self, rank: Rank, id: SegmentId) {
-        match heap_bit(id) {
+    pub(crate) fn deregister(&mut self, rank: Rank, start: GlobalAddress) {
+        match self.heap_bit(start) {
             Some(bit) => self.heaps[u32::from(rank) as usize] &= !bit,
-            None => drop(self.registered.remove(&(rank, id))),
+            None => drop(self.registered.remove(start)),
         }
     }
 
@@ -140,11 +136,8 @@ impl Memory {
     pub(crate) fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'_>, Failure> {
         let layout = self.addresses;
         let find = || {
-            let (rank, segment) = (layout.rank(address), layout.segment(address)?);
-            let Some(bit) = heap_bit(segment) else {
-                return self.registered.get(&(rank, segment))?.part(layout.offset(address), bytes);
-            };
-            let registered = self.heaps.get(rank.index())? & bit != 0;
+            let Some(bit) = self.heap_bit(address) else { return self.registered.find(address, bytes).map(|(cells, ())| cells) };
+            let registered = self.heaps.get(layout.rank(address).index())? & bit != 0;
             if registered { self.heap_cells(address, bytes) } else { None }
         };
         find().ok_or(Failure::OutOfBounds(address))
@@ -154,16 +147,17 @@ impl Memory {
     fn heap_cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
         let layout = self.addresses;
         let (rank, segment, offset) = (layout.rank(address), layout.segment(address)?, layout.offset(address));
-        let fits = heap_bit(segment).is_some() && rank.index() < self.heaps.len() && bytes <= layout.segment_bytes() - offset;
+        let fits =
+            self.heap_bit(address).is_some() && rank.index() < self.heaps.len() && bytes <= layout.segment_bytes() - offset;
         if fits { self.mapping.cells().part(self.heap(rank, segment) as u64 + offset, bytes) } else { None }
     }
-}
 
-/// The bit of a heap; `None` for other segments.
-fn heap_bit(id: SegmentId) -> Option<u8> {
-    match id {
-        SegmentId::SYMMETRIC => Some(1),
-        SegmentId::INDIVIDUAL => Some(2),
-        _ => None,
+    /// The bit of the heap that an address is of; `None` if it is of another segment.
+    fn heap_bit(&self, address: GlobalAddress) -> Option<u8> {
+        match self.addresses.segment(address)? {
+            SegmentId::SYMMETRIC => Some(1),
+            SegmentId::INDIVIDUAL => Some(2),
+            _ => None,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
-use pelago_base::{Duration, Instant, Rank, SegmentId};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
@@ -362,20 +362,20 @@ impl Transport for End {
         }
     }
 
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
         let mut core = self.shared.core();
         if let Some(stations) = &mut core.stations {
-            return stations.register(self.rank, id, memory);
+            return stations.register(self.rank, start, memory);
         }
-        core.memory.register(self.rank, id, memory)
+        core.memory.register(self.rank, start, memory)
     }
 
-    fn deregister(&mut self, id: SegmentId) -> bool {
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
         let mut core = self.shared.core();
         if let Some(stations) = &mut core.stations {
-            return stations.deregister(self.rank, id);
+            return stations.deregister(self.rank, start);
         }
-        core.memory.deregister(self.rank, id);
+        core.memory.deregister(self.rank, start);
         true
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pelago_base::{Counters, Duration, Instant, Rank, SegmentId};
+use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
 use pelago_netsim::Operation as Message;
@@ -92,12 +92,12 @@ impl Stations {
         &self.protocol.faults
     }
 
-    pub(crate) fn register(&mut self, rank: Rank, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.end(rank).station.register(id, memory)
+    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.end(rank).station.register(start, memory)
     }
 
-    pub(crate) fn deregister(&mut self, rank: Rank, id: SegmentId) -> bool {
-        self.end(rank).station.deregister(id)
+    pub(crate) fn deregister(&mut self, rank: Rank, start: GlobalAddress) -> bool {
+        self.end(rank).station.deregister(start)
     }
 
     pub(crate) fn post(

@@ -72,7 +72,8 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         for (segment, bytes) in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL, SegmentId::REGISTERED_FIRST].into_iter().zip(sizes)
         {
             let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
-            parts.transport.register(segment, cells).unwrap();
+            let start = parts.reach.addresses().encode(rank, segment, 0).unwrap();
+            parts.transport.register(start, cells).unwrap();
             // NICs know where the heaps are.
             if segment == SegmentId::REGISTERED_FIRST || settings.protocol.is_some() {
                 registered.insert((rank, segment), cells);

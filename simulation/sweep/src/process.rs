@@ -46,6 +46,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
         program: program.name().to_owned(),
         report: None,
         trace: None,
+        time_limit_seconds: None,
     };
     let mut command = Command::new(path);
     command.arg(program.name()).arg(seed.to_string()).env(VARIABLE, request.to_variable());

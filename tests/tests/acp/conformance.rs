@@ -27,6 +27,19 @@ fn memory_of_every_kind_is_reached() {
     conforms("memory");
 }
 
+/// As many regions as a large program has, each with addresses and a key of its own.
+#[test]
+fn seventy_thousand_regions_are_registered_at_once() {
+    let built = program("regions.c", "regions");
+    for (transport, regions) in TRANSPORTS.into_iter().zip(["100003", "70001", "70001"]) {
+        let ended = run(2, transport, &built, regions, None);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let refused_only = said.lines().all(|line| line.starts_with("acp: "));
+        assert!(ended.status.success() && refused_only, "{transport}: {said}");
+        assert_eq!(ended.stdout, b"good\ngood\n", "{transport}");
+    }
+}
+
 #[test]
 fn copies_and_atomics_do_what_they_say() {
     conforms("access");

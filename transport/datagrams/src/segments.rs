@@ -1,22 +1,18 @@
 //! The memory of this rank as peers may reach it, and local memory that operations use.
 
-use pelago_base::limits::REGISTERED_SEGMENTS_MAX;
-use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
-use pelago_memory::Cells;
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_memory::{Cells, Regions};
 use pelago_platform::RegisterError;
 use pelago_protocol::{Denied, Local, Memory, Readable};
-
-/// Segment numbers: null, the two heaps, and what programs register.
-const SEGMENTS: usize = 3 + REGISTERED_SEGMENTS_MAX;
 
 /// What the protocol keeps.
 const INSIDE: &str = "the protocol stays inside what it was given, until it gives it back";
 
-/// Registered segments by number, and local memory by operation.
+/// Registered regions by address, the heaps among them, and local memory by operation.
 pub(crate) struct Segments {
     layout: AddressLayout,
     me: Rank,
-    segments: [Option<Segment>; SEGMENTS],
+    regions: Regions<State>,
     locals: Vec<Option<Bytes>>,
     free: Vec<u32>,
     /// Whether a peer has written to this rank's memory since somebody asked.
@@ -51,35 +47,33 @@ impl Loan<'_> {
 /// Memory to send from, in which the bytes of a write are those that it was given.
 pub(crate) struct Loaned<'a>(pub(crate) &'a Segments, pub(crate) Loan<'a>);
 
-struct Segment {
-    cells: Cells<'static>,
-    /// Whether it is to be deregistered: what is being read goes on, nothing new begins.
-    closing: bool,
+/// What may be done with a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// It is to be deregistered: what is being read goes on, nothing new begins.
+    Closing,
 }
 
 impl Segments {
     pub(crate) fn new(layout: AddressLayout, me: Rank) -> Self {
-        Self { layout, me, segments: [const { None }; SEGMENTS], locals: Vec::new(), free: Vec::new(), touched: false }
+        Self { layout, me, regions: Regions::new(layout), locals: Vec::new(), free: Vec::new(), touched: false }
     }
 
-    pub(crate) fn register(&mut self, id: SegmentId, cells: Cells<'static>) -> Result<(), RegisterError> {
-        let free = self.segments.get_mut(id.number() as usize).filter(|segment| segment.is_none());
-        let place = free.filter(|_| id.number() <= self.layout.segment_max()).ok_or(RegisterError::Identifier(id))?;
-        *place = Some(Segment { cells, closing: false });
-        Ok(())
+    pub(crate) fn register(&mut self, start: GlobalAddress, cells: Cells<'static>) -> Result<(), RegisterError> {
+        let inserted = self.layout.rank(start) == self.me && self.regions.insert(start, cells, State::Open);
+        inserted.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
-    /// Lets nothing new begin in a segment.
-    pub(crate) fn close(&mut self, id: SegmentId) {
-        if let Some(Some(segment)) = self.segments.get_mut(id.number() as usize) {
-            segment.closing = true;
-        }
+    /// Lets nothing new begin in the region that begins at `start`; its bytes, if there is one.
+    pub(crate) fn close(&mut self, start: GlobalAddress) -> Option<u64> {
+        let (cells, state) = self.regions.get_mut(start)?;
+        *state = State::Closing;
+        Some(cells.bytes() as u64)
     }
 
-    pub(crate) fn remove(&mut self, id: SegmentId) {
-        if let Some(segment) = self.segments.get_mut(id.number() as usize) {
-            *segment = None;
-        }
+    pub(crate) fn remove(&mut self, start: GlobalAddress) {
+        self.regions.remove(start);
     }
 
     /// Lends local memory to an operation until it is taken back.
@@ -124,14 +118,10 @@ impl Segments {
         std::mem::take(&mut self.touched)
     }
 
-    /// The bytes, if they are registered; also of a segment that is closing if `closing`.
+    /// The bytes, if they are registered; also of a region that is closing if `closing`.
     fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Cells<'static>, Denied> {
-        let number = self.layout.segment(at).ok_or(Denied::Outside)?.number() as usize;
-        let segment = self.segments.get(number).and_then(Option::as_ref).ok_or(Denied::Outside)?;
-        if self.layout.rank(at) != self.me || segment.closing && !closing {
-            return Err(Denied::Outside);
-        }
-        segment.cells.part(self.layout.offset(at), bytes).ok_or(Denied::Outside)
+        let found = self.regions.find(at, bytes).filter(|(_, state)| closing || **state == State::Open);
+        Ok(found.ok_or(Denied::Outside)?.0)
     }
 }
 

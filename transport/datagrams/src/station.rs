@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::{Counters, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_base::{Counters, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{
@@ -58,16 +58,16 @@ impl Station {
     ///
     /// # Errors
     /// As there.
-    pub fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.segments.register(id, memory)
+    pub fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.segments.register(start, memory)
     }
 
     /// As [`Transport::deregister`](pelago_platform::Transport::deregister).
-    pub fn deregister(&mut self, id: SegmentId) -> bool {
-        self.segments.close(id);
-        let done = !self.endpoint.is_reading(id);
+    pub fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let Some(bytes) = self.segments.close(start) else { return true };
+        let done = !self.endpoint.is_reading(start, bytes);
         if done {
-            self.segments.remove(id);
+            self.segments.remove(start);
         }
         done
     }
@@ -258,7 +258,7 @@ fn failure(reason: Reason) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::{AddressLayout, AtomicOperator, Duration, Width};
+    use pelago_base::{AddressLayout, AtomicOperator, Duration, SegmentId, Width};
     use pelago_protocol::Key;
 
     const HEAP_BYTES: u64 = 1 << 20;
@@ -289,8 +289,8 @@ mod tests {
         let to = me.connect(Rank::new(1), DATAGRAM_BYTES);
         peer.connect(Rank::new(0), DATAGRAM_BYTES);
         let heap = Cells::from_mut(vec![0_u64; 512].leak());
-        peer.register(SegmentId::SYMMETRIC, heap).unwrap();
         let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+        peer.register(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), heap).unwrap();
         let mine = layout.encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
         let mut now = Instant::ZERO;
         let mut failures = Vec::new();
@@ -318,14 +318,52 @@ mod tests {
     }
 
     #[test]
+    fn a_region_is_taken_back_when_it_is_read_no_more_and_others_at_once() {
+        const BYTES: usize = 100_000;
+        let [mut me, mut peer] = [0, 1].map(station);
+        let [to, _] = [(&mut me, 1), (&mut peer, 0)].map(|(station, rank)| station.connect(Rank::new(rank), DATAGRAM_BYTES));
+        let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+        let [read, beside] = [0, 200_000].map(|offset| layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, offset).unwrap());
+        let memory = |bytes: usize| Cells::from_mut(vec![7u8; bytes].leak());
+        peer.register(read, memory(BYTES)).unwrap();
+        peer.register(beside, memory(8)).unwrap();
+        let (mut now, into) = (Instant::ZERO, memory(BYTES));
+        me.post(now, to, Operation::Get { from: read, to: into }, Token(1)).unwrap();
+        pass(now, &mut me, &mut peer);
+        assert!(!peer.deregister(read), "it is being read");
+        assert!(peer.deregister(beside) && peer.deregister(beside), "the one beside it is not");
+        me.post(now, to, Operation::Get { from: read, to: memory(8) }, Token(2)).unwrap();
+        let mut completed = Vec::new();
+        // Until what was read has arrived, and its sender knows.
+        while completed.len() < 2 || !peer.deregister(read) {
+            assert!(now < Instant::ZERO + Duration::from_seconds(5.0), "it ends");
+            now = now + Duration::from_milliseconds(1);
+            pass(now, &mut me, &mut peer);
+            pass(now, &mut peer, &mut me);
+            me.handle_timeout(now);
+            peer.handle_timeout(now);
+            me.find();
+            me.completed(&mut completed);
+        }
+        completed.sort_unstable_by_key(|completion| completion.token.0);
+        let outside = Err(Failure::OutOfBounds(read));
+        assert_eq!(
+            completed.iter().map(|completion| completion.result).collect::<Vec<_>>(),
+            [Ok(0), outside],
+            "nothing new begins"
+        );
+        assert!(peer.register(read, memory(8)).is_ok() && peer.register(beside, memory(8)).is_ok());
+    }
+
+    #[test]
     fn only_what_may_be_sent_again_is_captured() {
         let [mut me, mut peer] = [0, 1].map(station);
         let [to, back] = [(&mut me, 1), (&mut peer, 0)].map(|(station, rank)| station.connect(Rank::new(rank), DATAGRAM_BYTES));
         assert_eq!((to, back), (PeerIndex(0), PeerIndex(0)));
         let heap: &mut [u64] = vec![0; HEAP_BYTES as usize / 8].leak();
         let heap = Cells::from_mut(heap);
-        peer.register(SegmentId::SYMMETRIC, heap).unwrap();
         let at = AddressLayout::new(2, HEAP_BYTES).unwrap().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+        peer.register(at, heap).unwrap();
         let text: Vec<u8> = (0..600_000_u32).map(|number| (number % 251) as u8).collect();
         let there = heap.part(0, text.len() as u64).unwrap();
         let mut now = Instant::ZERO;

@@ -14,11 +14,11 @@
 //! | T7 timeless | `now` is not looked at |
 //! | T8 checked | memory is found only by the table, and only inside its length |
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId, limits};
-use pelago_memory::Cells;
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
+use pelago_memory::{Cells, Regions};
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
 };
@@ -45,7 +45,7 @@ impl Loopback {
     /// Addresses of `layout` do not reach so many ranks.
     pub fn network(layout: AddressLayout, ranks: u32) -> Vec<Self> {
         assert!(ranks <= layout.ranks(), "addresses reach {} ranks, not {ranks}", layout.ranks());
-        let network = Network { layout, segments: BTreeMap::new(), lost: BTreeSet::new() };
+        let network = Network { layout, regions: Regions::new(layout), lost: BTreeSet::new() };
         let network = Arc::new(Mutex::new(network));
         let end = |rank| Self {
             rank: Rank::new(rank),
@@ -85,18 +85,15 @@ impl Transport for Loopback {
         Ok(endpoint)
     }
 
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let segments = &mut lock(&self.network).segments;
-        if id.number() > self.layout.segment_max() || segments.contains_key(&(self.rank, id)) {
-            return Err(RegisterError::Identifier(id));
-        }
-        segments.insert((self.rank, id), memory);
-        Ok(())
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let is_mine = self.layout.rank(start) == self.rank;
+        let inserted = is_mine && lock(&self.network).regions.insert(start, memory, ());
+        inserted.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
-    fn deregister(&mut self, id: SegmentId) -> bool {
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
         // Nobody is inside: peers touch memory only under the lock.
-        lock(&self.network).segments.remove(&(self.rank, id));
+        lock(&self.network).regions.remove(start);
         true
     }
 
@@ -153,7 +150,8 @@ fn lock(network: &Mutex<Network>) -> MutexGuard<'_, Network> {
 /// What all ranks share.
 struct Network {
     layout: AddressLayout,
-    segments: BTreeMap<(Rank, SegmentId), Cells<'static>>,
+    /// The memory of all ranks.
+    regions: Regions,
     lost: BTreeSet<Rank>,
 }
 
@@ -186,11 +184,7 @@ impl Network {
 
     /// `bytes` bytes of registered memory from `address` on.
     fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'static>, Failure> {
-        let find = || {
-            let segment = self.layout.segment(address)?;
-            let memory = self.segments.get(&(self.layout.rank(address), segment))?;
-            memory.part(self.layout.offset(address), bytes)
-        };
-        find().ok_or(Failure::OutOfBounds(address))
+        let (cells, ()) = self.regions.find(address, bytes).ok_or(Failure::OutOfBounds(address))?;
+        Ok(cells)
     }
 }

@@ -12,6 +12,8 @@ pub(crate) enum CmaError {
     Gone,
     /// The process has no such memory.
     Unmapped,
+    /// Only the owner knows where the memory is now.
+    Hidden,
 }
 
 /// Copies from `address` of `process` to `into`.

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pelago_base::limits::{
-    AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, REGISTERED_SEGMENTS_MAX, STAGING_BYTES,
-};
-use pelago_base::{Rank, SegmentId};
+use pelago_base::Rank;
+use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES};
 use pelago_platform::Fault;
-use pelago_sync::{Doorbell, Gate, Ring, Watch};
+use pelago_sync::{Doorbell, Ring, Watch};
+
+use crate::regions;
 
 /// The job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
@@ -26,6 +26,8 @@ pub struct Job {
     pub(crate) key: [AtomicU64; 2],
     /// Entries in the table of hosts, behind the control blocks.
     pub(crate) hosts: AtomicU32,
+    /// Entries in each rank's table of registered regions, behind that.
+    pub(crate) regions: AtomicU32,
     /// See [`Job::fault`].
     fault: AtomicU32,
     /// Where ranks meet while they start: how many of this host have come, ever.
@@ -95,8 +97,8 @@ pub struct Control {
     pub(crate) published_bytes: AtomicU32,
     /// What the rank published: see `Host::publish`.
     pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
-    /// Memory that its program owned before.
-    pub(crate) registered: [Registered; REGISTERED_SEGMENTS_MAX],
+    /// Memory that its program owned before: the head of the table.
+    pub(crate) regions: regions::Head,
     /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
     attending: Watch,
     /// Requests from other ranks.
@@ -169,21 +171,6 @@ impl Control {
     pub fn is_unasked(&self) -> bool {
         self.bell.has_sleeper() && self.inbox.is_empty()
     }
-
-    /// The entry of a registered segment, or `None` if the identifier is not of that kind.
-    pub(crate) fn registered(&self, segment: SegmentId) -> Option<&Registered> {
-        let index = segment.number().checked_sub(SegmentId::REGISTERED_FIRST.number())?;
-        self.registered.get(index as usize)
-    }
-}
-
-/// Memory that its owner's program owned before; peers go through the gate (H3).
-#[repr(C, align(64))]
-pub(crate) struct Registered {
-    pub(crate) gate: Gate,
-    /// Where it lies in its owner.
-    pub(crate) address: AtomicU64,
-    pub(crate) bytes: AtomicU64,
 }
 
 /// Words of a request; see `agent::Request`.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use pelago_base::limits::RANKS_PER_HOST_MAX;
+use pelago_base::limits::{HOST_REGIONS_MAX, RANKS_PER_HOST_MAX};
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
@@ -14,10 +14,12 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use crate::Plan;
 use crate::control::{Control, Job, Stage};
+use crate::plan::regions_per_rank;
+use crate::regions::{self, Regions};
 use crate::table::{self, Entry};
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0003;
+const MAGIC: u64 = 0x7065_6c61_676f_0004;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
@@ -30,13 +32,19 @@ pub struct Host {
     layout: Layout,
 }
 
-/// Where things lie in the file: the job, the control blocks, the table of hosts, the heaps.
+/// Tables of registered regions begin at a page, so that a rank that registers nothing takes no memory for them.
+const REGIONS_ALIGN: usize = 4096;
+
+/// Where things lie in the file: the job, the control blocks, the table of hosts, the tables of registered regions, the heaps.
 #[derive(Clone, Copy)]
 struct Layout {
     reach: ReachLayout,
     /// Where the table begins, in bytes, and how many hosts it has.
     table: usize,
     hosts: usize,
+    /// Where the tables of registered regions begin, and how many entries each has.
+    regions: usize,
+    regions_per_rank: u32,
 }
 
 /// The memory of a host could not be set up.
@@ -72,7 +80,8 @@ impl Host {
     /// Too many ranks, too large a heap, a plan that contradicts itself, or the kernel refuses.
     pub fn create(plan: &Plan<'_>) -> Result<(Self, OwnedFd), HostError> {
         plan.check()?;
-        let layout = layout(plan.ranks, plan.first, plan.count, plan.hosts.len(), plan.heap_bytes())?;
+        let per_rank = regions_per_rank(plan.count);
+        let layout = layout(plan.ranks, plan.first, plan.count, plan.hosts.len(), per_rank, plan.heap_bytes())?;
         let file = memfd_create("pelago", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, layout.reach.bytes())?;
         let host = Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout);
@@ -82,6 +91,7 @@ impl Host {
         job.count.store(plan.count, Ordering::Relaxed);
         job.heap_bytes.store(layout.reach.addresses.segment_bytes(), Ordering::Relaxed);
         job.hosts.store(plan.hosts.len() as u32, Ordering::Relaxed);
+        job.regions.store(per_rank, Ordering::Relaxed);
         words(&job.key).write(&plan.key);
         for (entry, address) in host.table().iter().zip(plan.hosts) {
             entry.set(address);
@@ -105,12 +115,13 @@ impl Host {
         if job.magic.load(Ordering::Acquire) != MAGIC {
             return Err(HostError::Foreign);
         }
-        let [ranks, first, count, hosts] =
-            [&job.ranks, &job.first, &job.count, &job.hosts].map(|word| word.load(Ordering::Relaxed));
-        if count > RANKS_PER_HOST_MAX {
+        let [ranks, first, count, hosts, regions] =
+            [&job.ranks, &job.first, &job.count, &job.hosts, &job.regions].map(|word| word.load(Ordering::Relaxed));
+        if count > RANKS_PER_HOST_MAX || regions > HOST_REGIONS_MAX {
             return Err(HostError::Foreign);
         }
-        let layout = layout(ranks, Rank::new(first), count, hosts as usize, job.heap_bytes.load(Ordering::Relaxed))?;
+        let heap_bytes = job.heap_bytes.load(Ordering::Relaxed);
+        let layout = layout(ranks, Rank::new(first), count, hosts as usize, regions, heap_bytes)?;
         if layout.reach.bytes() > bytes {
             return Err(HostError::Foreign);
         }
@@ -171,6 +182,18 @@ impl Host {
         (local < count).then(|| unsafe {
             self.reach.mapping().cells().pointer().add(controls).cast::<Control>().add(local as usize).as_ref()
         })
+    }
+
+    /// The registered regions of `rank`, if it is on this host.
+    pub(crate) fn regions(&self, rank: Rank) -> Option<Regions<'_>> {
+        let head = &self.control(rank)?.regions;
+        let local = (rank.number() - self.first().number()) as usize;
+        let entries = self.layout.regions_per_rank as usize;
+        let start = self.layout.regions + local * entries * size_of::<regions::Entry>();
+        // SAFETY: H1, H2; `layout` puts a table there for each rank of this host.
+        let entries =
+            unsafe { std::slice::from_raw_parts(self.reach.mapping().cells().pointer().add(start).cast().as_ptr(), entries) };
+        Some(Regions::new(head, entries))
     }
 
     /// The parts of all ranks of this host, in order.
@@ -309,13 +332,23 @@ pub(crate) fn words(words: &[AtomicU64]) -> Cells<'_> {
     unsafe { Cells::new(std::ptr::NonNull::from(words).cast(), size_of_val(words)) }
 }
 
-fn layout(ranks: u32, first: Rank, count: u32, hosts: usize, heap_bytes: u64) -> Result<Layout, HostError> {
+fn layout(
+    ranks: u32,
+    first: Rank,
+    count: u32,
+    hosts: usize,
+    regions_per_rank: u32,
+    heap_bytes: u64,
+) -> Result<Layout, HostError> {
     let addresses = AddressLayout::new(ranks, heap_bytes)?;
     let controls = size_of::<Job>();
     let control_bytes = size_of::<Control>();
     let table = controls + count as usize * control_bytes;
-    let heaps = (table + hosts * size_of::<Entry>()).next_multiple_of(HEAPS_ALIGN);
-    Ok(Layout { reach: ReachLayout { addresses, first, count, controls, control_bytes, heaps }, table, hosts })
+    let regions = (table + hosts * size_of::<Entry>()).next_multiple_of(REGIONS_ALIGN);
+    let regions_bytes = count as usize * regions_per_rank as usize * size_of::<regions::Entry>();
+    let heaps = (regions + regions_bytes).next_multiple_of(HEAPS_ALIGN);
+    let reach = ReachLayout { addresses, first, count, controls, control_bytes, heaps };
+    Ok(Layout { reach, table, hosts, regions, regions_per_rank })
 }
 
 #[cfg(test)]
@@ -467,6 +500,9 @@ mod tests {
         ftruncate(&file, 1 << 20).unwrap();
         assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
         let (host, file) = local(1);
+        host.job().regions.store(u32::MAX, Ordering::Relaxed);
+        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        host.job().regions.store(regions_per_rank(1), Ordering::Relaxed);
         host.job().hosts.store(u32::MAX, Ordering::Relaxed);
         assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
         host.job().count.store(u32::MAX, Ordering::Relaxed);
@@ -481,12 +517,15 @@ mod tests {
     #[test]
     fn the_default_heaps_of_the_largest_host_fit_the_address_space() {
         for ranks in [1, 2, 3, 1000, RANKS_PER_HOST_MAX] {
-            let layout = layout(ranks, Rank::new(0), ranks, 0, Host::heap_bytes_default(ranks)).unwrap();
+            let regions = regions_per_rank(ranks);
+            let layout = layout(ranks, Rank::new(0), ranks, 0, regions, Host::heap_bytes_default(ranks)).unwrap();
+            let controls = u64::from(ranks) * (size_of::<Control>() + regions as usize * size_of::<regions::Entry>()) as u64;
             assert!(
-                layout.reach.bytes() <= ADDRESS_SPACE_BYTES + HEAPS_ALIGN as u64 + u64::from(ranks) * size_of::<Control>() as u64,
+                layout.reach.bytes() <= ADDRESS_SPACE_BYTES + 2 * HEAPS_ALIGN as u64 + controls,
                 "{ranks} ranks take {} bytes",
                 layout.reach.bytes()
             );
+            assert!(controls < ADDRESS_SPACE_BYTES / 2, "{ranks} ranks have {regions} regions each");
         }
     }
 }

@@ -13,8 +13,8 @@
 //! # Argument
 //!
 //! - **H1** The mapping of a [`Host`] lives as long as the host; every reference into it borrows the host.
-//! - **H2** [`Job`], [`Control`] and the table of hosts are made of atomics only, so that any bytes are a valid value and references to them may be
-//!   shared with other processes.
+//! - **H2** [`Job`], [`Control`], the table of hosts and those of registered regions are made of atomics only, so that any bytes are a valid value and
+//!   references to them may be shared with other processes.
 //! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: whoever registers promises the first,
 //!   and `deregister` waits for the second.
 //!
@@ -27,6 +27,7 @@ mod host;
 mod place;
 mod plan;
 mod published;
+mod regions;
 mod staged;
 mod table;
 mod transport;

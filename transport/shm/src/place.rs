@@ -10,6 +10,7 @@ use pelago_platform::Failure;
 use pelago_sync::Pass;
 
 use crate::cma::{self, CmaError};
+use crate::regions::Found;
 use crate::{Host, Stage};
 
 /// Some bytes of a rank of this host; they stay where they are while this is held.
@@ -18,12 +19,14 @@ pub(crate) enum Place<'a> {
     Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
     /// In another process's memory.
     There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
+    /// In another process, which alone knows where, as its registrations change too fast to be read.
+    Unknown,
 }
 
 impl Place<'_> {
     /// Whether it is in another process's memory.
     pub(crate) fn is_there(&self) -> bool {
-        matches!(self, Self::There { .. })
+        matches!(self, Self::There { .. } | Self::Unknown)
     }
 }
 
@@ -38,15 +41,16 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
     if let Some(cells) = host.reach().cells(address, bytes) {
         return Ok(Place::Here { cells, _pass: None });
     }
-    let segment = host.reach().addresses().segment(address).ok_or(outside)?;
-    let registered = control.registered(segment).ok_or(outside)?;
-    let pass = registered.gate.enter().ok_or(outside)?;
-    let offset = host.reach().addresses().offset(address);
-    let room = registered.bytes.load(Ordering::Relaxed);
-    if offset.checked_add(bytes).is_none_or(|end| end > room) {
-        return Err(outside);
-    }
-    let start = registered.address.load(Ordering::Relaxed) + offset;
+    let regions = host.regions(owner).ok_or(outside)?;
+    let (start, pass) = loop {
+        match regions.find(address.bits(), bytes) {
+            Found::Inside { address, pass } => break (address, pass),
+            Found::Nowhere => return Err(outside),
+            Found::Changing if owner != me => return Ok(Place::Unknown),
+            // Another thread of this process is half-way through a change, which waits for nothing.
+            Found::Changing => {}
+        }
+    };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
         // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
@@ -59,6 +63,7 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
 /// Copies between two places of equal length.
 pub(crate) fn copy(from: &Place<'_>, to: &Place<'_>) -> Result<(), CmaError> {
     match (from, to) {
+        (Place::Unknown, _) | (_, Place::Unknown) => Err(CmaError::Hidden),
         (Place::Here { cells: from, .. }, Place::Here { cells: to, .. }) => {
             to.copy_from(*from);
             Ok(())

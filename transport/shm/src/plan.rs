@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use pelago_base::Rank;
-use pelago_base::limits::{HOSTS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use rustix::process::{Resource, getrlimit};
 
+use crate::regions::Entry;
 use crate::{Host, HostError};
 
 /// Address space that the heaps of a host may take: half of what a process has.
@@ -91,11 +92,22 @@ impl Host {
     pub fn heap_bytes_default(count: u32) -> u64 {
         let info = rustix::system::sysinfo();
         let memory = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-        let allowed = [Resource::As, Resource::Fsize].into_iter().filter_map(|resource| getrlimit(resource).current).min();
-        let room = allowed.unwrap_or(u64::MAX).min(2 * ADDRESS_SPACE_BYTES) / 2;
-        let share = (room / 2 / u64::from(count.max(1))).max(1);
+        let share = (address_space() / 4 / u64::from(count.max(1))).max(1);
         memory.next_power_of_two().min(1 << share.ilog2()).clamp(1 << 20, SEGMENT_BYTES_MAX)
     }
+}
+
+/// How many entries the table of registered regions of each of `count` ranks has: as many as an eighth of the address space has room
+/// for, within the limits.
+pub(crate) fn regions_per_rank(count: u32) -> u32 {
+    let share = address_space() / 8 / u64::from(count.max(1)) / size_of::<Entry>() as u64;
+    (1 << share.max(1).ilog2()).clamp(u64::from(HOST_REGIONS_MIN), u64::from(HOST_REGIONS_MAX)) as u32
+}
+
+/// Address space of a process, as far as the user may map it and put it into a file.
+fn address_space() -> u64 {
+    let allowed = [Resource::As, Resource::Fsize].into_iter().filter_map(|resource| getrlimit(resource).current).min();
+    allowed.unwrap_or(u64::MAX).min(2 * ADDRESS_SPACE_BYTES)
 }
 
 #[cfg(test)]

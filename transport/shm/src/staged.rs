@@ -146,7 +146,7 @@ impl Staged {
     ) -> Result<(), Failure> {
         match locate(host, me, advance(address, self.done), bytes as u64)? {
             Place::Here { cells, _pass } => copy(cells),
-            Place::There { .. } => unreachable!("the place was looked up just before, and segments do not move"),
+            Place::There { .. } | Place::Unknown => unreachable!("the place was looked up just before, and segments do not move"),
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use pelago_platform::{
 use crate::agent::{self, Request, Status, Task};
 use crate::cma::{self, CmaError};
 use crate::place::{self, Place, locate};
+use crate::regions::{Inserted, Regions};
 use crate::staged::{End, Staged, Staging};
 use crate::{Agent, Host, Stage};
 
@@ -50,6 +51,8 @@ pub struct Shm {
     staging: Staging,
     replies: Replies,
 }
+
+const HEAPS: [SegmentId; 2] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL];
 
 /// An atomic that was asked of its owner.
 struct Asked {
@@ -91,6 +94,11 @@ impl Shm {
         }
     }
 
+    /// What this rank has registered.
+    fn regions(&self) -> Regions<'_> {
+        self.host.regions(self.me).expect("this rank is on its host")
+    }
+
     fn copy(&mut self, token: Token, mut from: End, mut to: End, bytes: u64) {
         match self.copy_now(&mut from, &mut to, bytes) {
             Ok(true) => {
@@ -121,6 +129,7 @@ impl Shm {
                 self.copy_by.set(CopyBy::Agent);
                 Ok(false)
             }
+            Err(CmaError::Hidden) => Ok(false),
             Err(CmaError::Gone) => Err(Failure::PeerLost(self.host.reach().addresses().rank(blamed))),
             Err(CmaError::Unmapped) => Err(Failure::OutOfBounds(blamed)),
         }
@@ -136,7 +145,7 @@ impl Shm {
     ) -> Result<(), PostError> {
         let result = match locate(&self.host, self.me, at, width.bytes()) {
             Ok(Place::Here { cells, _pass }) => cells.atomic(width, operator, operand).ok_or(Failure::Misaligned(at)),
-            Ok(Place::There { .. }) => {
+            Ok(Place::There { .. } | Place::Unknown) => {
                 let owner = self.host.reach().addresses().rank(at);
                 let task = Task::Atomic { width, operator, operand };
                 let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
@@ -194,31 +203,30 @@ impl Transport for Shm {
         Ok(Endpoint(peer.number()))
     }
 
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        if let Some(heap) = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].iter().position(|&heap| heap == id) {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let (addresses, taken) = (self.host.reach().addresses(), RegisterError::Addresses(start));
+        let bytes = memory.bytes() as u64;
+        if addresses.rank(start) != self.me || !addresses.is_in_segment(start, bytes) {
+            return Err(taken);
+        }
+        if let Some(heap) = HEAPS.iter().position(|&heap| addresses.segment(start) == Some(heap)) {
             // Every rank of the host has mapped it already.
             let fresh = !std::mem::replace(&mut self.heaps[heap], true);
-            return fresh.then_some(()).ok_or(RegisterError::Identifier(id));
+            return fresh.then_some(()).ok_or(taken);
         }
         if !self.inline && self.agent.is_none() {
             let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
             self.agent = Some(agent);
         }
-        let entry = self.host.control(self.me).and_then(|control| control.registered(id)).ok_or(RegisterError::Identifier(id))?;
-        if entry.gate.enter().is_some() || !entry.gate.is_empty() {
-            return Err(RegisterError::Identifier(id));
+        match self.regions().insert(start.bits(), memory.pointer().as_ptr() as u64, bytes) {
+            Inserted::Open => Ok(()),
+            Inserted::Taken => Err(taken),
+            Inserted::Full(limit) => Err(RegisterError::Full(limit)),
         }
-        entry.address.store(memory.pointer().as_ptr() as u64, Ordering::Relaxed);
-        entry.bytes.store(memory.bytes() as u64, Ordering::Relaxed);
-        entry.gate.open();
-        Ok(())
     }
 
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.host.control(self.me).and_then(|control| control.registered(id)).is_none_or(|entry| {
-            entry.gate.close();
-            entry.gate.is_empty()
-        })
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.regions().remove(start.bits())
     }
 
     fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
@@ -334,10 +342,9 @@ mod tests {
                 // The heap's bytes stand for memory that the program owned: mapped, and alive as long as the host.
                 let start = host.reach().addresses().encode(rank, SegmentId::INDIVIDUAL, 0).unwrap();
                 let cells = host.reach().cells(start, BYTES).unwrap();
-                let entry = host.control(rank).and_then(|control| control.registered(registered)).unwrap();
-                entry.address.store(cells.pointer().as_ptr() as u64, Ordering::Relaxed);
-                entry.bytes.store(BYTES, Ordering::Relaxed);
-                entry.gate.open();
+                let first = host.reach().addresses().encode(rank, registered, 0).unwrap();
+                let open = host.regions(rank).unwrap().insert(first.bits(), cells.pointer().as_ptr() as u64, BYTES);
+                assert_eq!(open, Inserted::Open);
                 end.connect(ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
                 end.connect(ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
             }

@@ -29,15 +29,16 @@ impl Ranks {
         for rank in (0..ranks).map(Rank::new) {
             host.join(rank);
             let mut transport = Shm::new(host.clone(), rank, copy_by, true);
+            let at = |segment| host.reach().addresses().encode(rank, segment, 0).unwrap();
             for heap in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
                 // SAFETY: `host` lives as long as the transports.
                 let cells = unsafe { host.reach().heap(rank, heap) }.unwrap();
-                transport.register(heap, cells).unwrap();
+                transport.register(at(heap), cells).unwrap();
             }
             let memory: &'static mut [u64] = vec![0; REGISTERED_WORDS].leak();
             // SAFETY: leaked, so valid for ever; nothing else refers to it.
             let cells = unsafe { Cells::new(NonNull::from(&mut *memory).cast(), size_of_val(memory)) };
-            transport.register(SegmentId::REGISTERED_FIRST, cells).unwrap();
+            transport.register(at(SegmentId::REGISTERED_FIRST), cells).unwrap();
             transports.push(transport);
             registered.push(cells);
         }

@@ -4,7 +4,7 @@ use std::hint::spin_loop;
 use std::net::SocketAddr;
 
 use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_BYTES_MAX};
-use pelago_base::{Counters, Duration, Instant, Rank, SegmentId};
+use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
@@ -104,12 +104,12 @@ impl Driver {
         peer
     }
 
-    pub(crate) fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.station.register(id, memory)
+    pub(crate) fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.station.register(start, memory)
     }
 
-    pub(crate) fn deregister(&mut self, id: SegmentId) -> bool {
-        self.station.deregister(id)
+    pub(crate) fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.station.deregister(start)
     }
 
     /// How long posting an operation may take; `None` if only the beginning of it is sent at once.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pelago_base::limits::UDP_WRITE_BYTES_MAX;
-use pelago_base::{AddressLayout, Counters, Duration, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::Station;
 use pelago_memory::Cells;
 use pelago_platform::{
@@ -102,12 +102,12 @@ impl Transport for Udp {
         Ok(Endpoint(index))
     }
 
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.shared.lock().register(id, memory)
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.shared.lock().register(start, memory)
     }
 
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        self.shared.lock().deregister(id)
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.shared.lock().deregister(start)
     }
 
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {

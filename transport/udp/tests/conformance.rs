@@ -45,8 +45,9 @@ impl Ranks {
         for (number, end) in ends.iter_mut().enumerate() {
             for (segment, bytes) in [(SegmentId::SYMMETRIC, WHOLE_BYTES), (SegmentId::REGISTERED_FIRST, PART_BYTES)] {
                 let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
-                end.register(segment, cells).unwrap();
-                memory.insert((Rank::new(number as u32), segment), cells);
+                let rank = Rank::new(number as u32);
+                end.register(layout.encode(rank, segment, 0).unwrap(), cells).unwrap();
+                memory.insert((rank, segment), cells);
             }
         }
         Self { layout, ends, memory }

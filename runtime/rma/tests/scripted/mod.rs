@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
@@ -125,11 +125,11 @@ impl Transport for Scripted {
         Ok(Endpoint(peer.number()))
     }
 
-    fn register(&mut self, _id: SegmentId, _memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, _start: GlobalAddress, _memory: Cells<'static>) -> Result<(), RegisterError> {
         Ok(())
     }
 
-    fn deregister(&mut self, _id: SegmentId) -> bool {
+    fn deregister(&mut self, _start: GlobalAddress) -> bool {
         true
     }
 

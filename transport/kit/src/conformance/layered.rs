@@ -35,7 +35,8 @@ impl<T: Transport> Layered<T> {
         for rank in (0..ranks).map(Rank::new) {
             for (segment, bytes) in [(SegmentId::SYMMETRIC, WHOLE_BYTES), (SegmentId::REGISTERED_FIRST, PART_BYTES)] {
                 let memory = Cells::from_mut(vec![0u64; bytes / 8].leak());
-                job.transport(rank).register(segment, memory).expect("nothing is registered yet");
+                let start = layout.encode(rank, segment, 0).expect("inside");
+                job.transport(rank).register(start, memory).expect("nothing is registered yet");
                 job.memory.insert((rank, segment), memory);
             }
         }

@@ -101,9 +101,11 @@ macro_rules! conformance {
                     rails_lead_where_they_say
                 }
                 register {
-                    an_identifier_in_use_is_refused
-                    an_identifier_past_the_last_is_refused
+                    addresses_in_use_are_refused
+                    addresses_that_are_not_its_own_are_refused
                     memory_is_reached_until_it_is_deregistered
+                    regions_agree_with_an_oracle
+                    regions_are_as_many_as_have_room
                 }
                 write {
                     bytes_may_be_reused_at_once

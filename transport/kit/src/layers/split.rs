@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pelago_base::limits::SPLIT_OPERATIONS_MAX;
-use pelago_base::{AddressLayout, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, Rail, RegisterError, Token, Transfer,
@@ -234,16 +234,16 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         Ok(self.endpoint((peer, Some(rail)), None, far))
     }
 
-    fn register(&mut self, id: SegmentId, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.near.register(id, memory)?;
-        self.far.register(id, memory).inspect_err(|_| {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.near.register(start, memory)?;
+        self.far.register(start, memory).inspect_err(|_| {
             // Nobody has been told of the memory, so nobody is inside.
-            self.near.deregister(id);
+            self.near.deregister(start);
         })
     }
 
-    fn deregister(&mut self, id: SegmentId) -> bool {
-        let (near, far) = (self.near.deregister(id), self.far.deregister(id));
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let (near, far) = (self.near.deregister(start), self.far.deregister(start));
         near && far
     }
 
@@ -330,7 +330,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<
 mod tests {
     use super::*;
     use crate::{Count, Fault, Faults, Loopback, Trace};
-    use pelago_base::GlobalAddress;
+    use pelago_base::SegmentId;
     use pelago_memory::CellSlice;
     use pelago_platform::delegate;
 
@@ -360,8 +360,8 @@ mod tests {
             two_sided
         }
 
-        fn deregister(&mut self, id: SegmentId) -> bool {
-            !std::mem::take(&mut self.is_inside) && self.inner.deregister(id)
+        fn deregister(&mut self, start: GlobalAddress) -> bool {
+            !std::mem::take(&mut self.is_inside) && self.inner.deregister(start)
         }
 
         fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -392,7 +392,9 @@ mod tests {
             let [mut near, mut far] = [0; 2].map(|_| Loopback::network(layout, 4));
             let memory: Vec<_> = (0..4).map(|_| Cells::from_mut(vec![0u64; 512].leak())).collect();
             for network in [&mut near, &mut far] {
-                network.iter_mut().zip(&memory).for_each(|(end, memory)| end.register(SEGMENT, *memory).unwrap());
+                for (rank, (end, memory)) in (0..).map(Rank::new).zip(network.iter_mut().zip(&memory)) {
+                    end.register(layout.encode(rank, SEGMENT, 0).unwrap(), *memory).unwrap();
+                }
             }
             let address: fn(Rank) -> Address = |rank| Address(rank.number().to_le_bytes().into());
             let (near, far) = (near.remove(0).into(), far.remove(0).into());
@@ -481,9 +483,9 @@ mod tests {
     #[test]
     fn memory_that_the_far_side_refuses_is_not_left_with_the_near_one() {
         let mut job = Job::new();
-        let spare = SegmentId::REGISTERED_FIRST;
+        let spare = job.split.layout.encode(Rank::new(0), SegmentId::REGISTERED_FIRST, 0).unwrap();
         job.split.far.register(spare, job.memory[0]).unwrap();
-        assert_eq!(job.split.register(spare, job.memory[0]), Err(RegisterError::Identifier(spare)));
+        assert_eq!(job.split.register(spare, job.memory[0]), Err(RegisterError::Addresses(spare)));
         job.split.far.deregister(spare);
         assert_eq!(job.split.register(spare, job.memory[0]), Ok(()));
     }
@@ -504,7 +506,8 @@ mod tests {
     fn memory_is_free_when_nobody_is_inside_on_either_side() {
         let mut job = Job::new();
         job.split.near.is_inside = true;
-        assert!(!job.split.deregister(SEGMENT));
-        assert!(job.split.deregister(SEGMENT));
+        let heap = job.at(0);
+        assert!(!job.split.deregister(heap));
+        assert!(job.split.deregister(heap));
     }
 }

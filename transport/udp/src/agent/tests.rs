@@ -63,7 +63,8 @@ impl Two {
                 agent: (agent && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
             })
             .unwrap();
-            end.register(SegmentId::SYMMETRIC, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            let start = layout.encode(Rank::new(rank as u32), SegmentId::SYMMETRIC, 0).unwrap();
+            end.register(start, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
             end
         });
         let (mut me, mut peer) = (ranks.next().unwrap(), ranks.next().unwrap());

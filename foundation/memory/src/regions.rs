@@ -1,0 +1,121 @@
+//! Memory by the global addresses that lead to it, where it is not in one mapping: an ordered table.
+
+use std::collections::BTreeMap;
+
+use pelago_base::{AddressLayout, GlobalAddress};
+
+use crate::Cells;
+
+/// Regions of memory, each with the range of global addresses that leads to it and with what its keeper notes of it.
+///
+/// Any number of regions, of any ranks. Finding, inserting and removing one takes O(log n).
+#[derive(Debug)]
+pub struct Regions<T = ()> {
+    layout: AddressLayout,
+    by_start: BTreeMap<u64, (Cells<'static>, T)>,
+}
+
+impl<T> Regions<T> {
+    /// None, in a job whose addresses are divided like this.
+    pub const fn new(layout: AddressLayout) -> Self {
+        Self { layout, by_start: BTreeMap::new() }
+    }
+
+    /// Lets the addresses from `start` on lead to `cells`; `false` if some lead elsewhere or are not of one segment of one rank.
+    #[must_use]
+    pub fn insert(&mut self, start: GlobalAddress, cells: Cells<'static>, note: T) -> bool {
+        let (bits, bytes) = (start.bits(), cells.bytes() as u64);
+        let mut before = self.by_start.range(..=bits).rev();
+        let mut after = self.by_start.range(bits..);
+        // A region of no bytes has an address too.
+        let is_free = before.next().is_none_or(|(&other, (cells, _))| bits - other >= (cells.bytes() as u64).max(1))
+            && after.next().is_none_or(|(&other, _)| other - bits >= bytes);
+        let fits = is_free && self.layout.is_in_segment(start, bytes);
+        if fits {
+            self.by_start.insert(bits, (cells, note));
+        }
+        fits
+    }
+
+    /// Forgets the region that begins at `start`.
+    pub fn remove(&mut self, start: GlobalAddress) -> Option<(Cells<'static>, T)> {
+        self.by_start.remove(&start.bits())
+    }
+
+    /// The region that begins at `start`.
+    pub fn get_mut(&mut self, start: GlobalAddress) -> Option<(Cells<'static>, &mut T)> {
+        self.by_start.get_mut(&start.bits()).map(|(cells, note)| (*cells, note))
+    }
+
+    /// `bytes` bytes from `address` on, if all are of one region, and the note of that.
+    pub fn find(&self, address: GlobalAddress, bytes: u64) -> Option<(Cells<'static>, &T)> {
+        let (start, (cells, note)) = self.by_start.range(..=address.bits()).next_back()?;
+        Some((cells.part(address.bits() - start, bytes)?, note))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::{Rank, SegmentId};
+    use proptest::prelude::*;
+
+    const SEGMENT_BYTES: u64 = 4096;
+
+    fn layout() -> AddressLayout {
+        AddressLayout::new(2, SEGMENT_BYTES).unwrap()
+    }
+
+    fn at(rank: u32, offset: u64) -> GlobalAddress {
+        layout().encode(Rank::new(rank), SegmentId::REGISTERED_FIRST, offset).unwrap()
+    }
+
+    fn cells(bytes: usize) -> Cells<'static> {
+        Cells::from_mut(vec![0u8; bytes].leak())
+    }
+
+    #[test]
+    fn addresses_of_no_segment_are_refused() {
+        let mut regions = Regions::new(layout());
+        assert!(!regions.insert(GlobalAddress::NULL, cells(1), ()));
+        assert!(!regions.insert(GlobalAddress::from_bits(u64::MAX), cells(1), ()));
+        assert!(!regions.insert(at(1, SEGMENT_BYTES - 8), cells(9), ()), "it would reach into the next segment");
+        assert!(regions.insert(at(1, SEGMENT_BYTES - 8), cells(8), ()));
+        assert!(regions.insert(at(0, 0), cells(SEGMENT_BYTES as usize), ()), "a whole segment, and the rank after it");
+        assert!(regions.find(at(0, SEGMENT_BYTES - 1), 2).is_none() && regions.find(at(0, 0), u64::MAX).is_none());
+    }
+
+    proptest! {
+        /// Against a table with an entry for each byte.
+        #[test]
+        fn the_bytes_of_a_region_are_found_and_no_others(
+            steps in prop::collection::vec((0u64..300, 0usize..40, any::<bool>()), 1..60),
+            (offset, bytes) in (0u64..400, prop_oneof![0u64..50, Just(u64::MAX), Just(u64::MAX - 7)]),
+        ) {
+            let memory = cells(40);
+            let mut regions = Regions::new(layout());
+            let mut model: BTreeMap<u64, u64> = BTreeMap::new();
+            for (start, length, insert) in steps {
+                let end = start + length as u64;
+                if insert {
+                    let free = model.iter().all(|(&other, &stop)| other != start && (end <= other || stop <= start));
+                    let part = memory.part(0, length as u64).unwrap();
+                    prop_assert_eq!(regions.insert(at(0, start), part, start), free);
+                    if free {
+                        model.insert(start, end);
+                    }
+                } else {
+                    prop_assert_eq!(regions.remove(at(0, start)).map(|(_, note)| note), model.remove(&start).map(|_| start));
+                }
+            }
+            let inside = |(start, stop): (&u64, &u64)| *start <= offset && bytes <= stop.saturating_sub(offset) && offset <= *stop;
+            let found = regions.find(at(0, offset), bytes);
+            if let Some((cells, &note)) = found {
+                prop_assert!(model.get(&note).is_some_and(|stop| inside((&note, stop))));
+                prop_assert_eq!(cells.pointer().as_ptr() as u64 - memory.pointer().as_ptr() as u64, offset - note);
+            } else {
+                prop_assert!(bytes == 0 || !model.iter().any(inside));
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! An allocator of addresses for memory that lies elsewhere: what was given back is used again as late as possible.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Hands out ranges of `segments` segments of `segment_bytes` bytes each, numbered through; no range lies in two segments.
+///
+/// Behind each range lies a gap, unless it fills its segment. A range that is given back rests: it is used again, alone or with its
+/// neighbours, after `resting_max` others have been given back, or when nothing else has room. So an address that somebody still
+/// knows leads nowhere for as long as can be.
+///
+/// Cost: O(log n), once more for each range that has rested when a new one is needed; memory for the ranges in use and at rest.
+#[derive(Debug)]
+pub struct Space {
+    segment_bytes: u64,
+    segments: u64,
+    gap_bytes: u64,
+    resting_max: usize,
+    /// Segments of which something has been handed out: the first ones.
+    opened: u64,
+    /// Free ranges of those: bytes by start, and starts by bytes.
+    free: BTreeMap<u64, u64>,
+    by_bytes: BTreeSet<(u64, u64)>,
+    /// Ranges that were given back, oldest first.
+    resting: VecDeque<(u64, u64)>,
+}
+
+/// Ranges begin at multiples of a cache line, so that what is aligned in its memory is so in its address.
+const ALIGN_BYTES: u64 = 64;
+
+impl Space {
+    /// All of it free. A segment has at least one cache line.
+    pub fn new(segment_bytes: u64, segments: u64, gap_bytes: u64, resting_max: usize) -> Self {
+        assert!(segment_bytes >= ALIGN_BYTES && segment_bytes.is_multiple_of(ALIGN_BYTES));
+        let (free, by_bytes, resting) = Default::default();
+        Self { segment_bytes, segments, gap_bytes, resting_max, opened: 0, free, by_bytes, resting }
+    }
+
+    /// Where `bytes` bytes, and the gap behind them, begin; `None` if there is no room.
+    pub fn allocate(&mut self, bytes: u64) -> Option<u64> {
+        let needed = self.reserved(bytes)?;
+        loop {
+            // The smallest that is large enough: what rests comes back in pieces of the sizes that were asked for.
+            if let Some(&(length, start)) = self.by_bytes.range((needed, 0)..).next() {
+                self.take(start, length);
+                self.insert(start + needed, length - needed);
+                return Some(start);
+            }
+            if self.opened < self.segments {
+                self.opened += 1;
+                self.insert((self.opened - 1) * self.segment_bytes, self.segment_bytes);
+            } else {
+                let (start, length) = self.resting.pop_front()?;
+                self.join(start, length);
+            }
+        }
+    }
+
+    /// Gives back what `allocate` returned for so many bytes.
+    pub fn give_back(&mut self, start: u64, bytes: u64) {
+        let Some(length) = self.reserved(bytes) else { return };
+        self.resting.push_back((start, length));
+        if self.resting.len() > self.resting_max
+            && let Some((start, length)) = self.resting.pop_front()
+        {
+            self.join(start, length);
+        }
+    }
+
+    /// Bytes of the range for `bytes` bytes, with its gap.
+    fn reserved(&self, bytes: u64) -> Option<u64> {
+        let whole = bytes.max(1).checked_next_multiple_of(ALIGN_BYTES).filter(|&whole| whole <= self.segment_bytes)?;
+        Some(whole.saturating_add(self.gap_bytes).min(self.segment_bytes))
+    }
+
+    /// A range is free, and one with its free neighbours in its segment.
+    fn join(&mut self, mut start: u64, mut length: u64) {
+        let next = start + length;
+        if !next.is_multiple_of(self.segment_bytes)
+            && let Some(&after) = self.free.get(&next)
+        {
+            self.take(next, after);
+            length += after;
+        }
+        if !start.is_multiple_of(self.segment_bytes)
+            && let Some((&before, &bytes)) = self.free.range(..start).next_back()
+            && before + bytes == start
+        {
+            self.take(before, bytes);
+            (start, length) = (before, length + bytes);
+        }
+        self.insert(start, length);
+    }
+
+    fn insert(&mut self, start: u64, length: u64) {
+        if length > 0 {
+            self.free.insert(start, length);
+            self.by_bytes.insert((length, start));
+        }
+    }
+
+    fn take(&mut self, start: u64, length: u64) {
+        self.free.remove(&start);
+        self.by_bytes.remove(&(length, start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SEGMENT: u64 = 1024;
+    const GAP: u64 = 128;
+
+    fn small(segments: u64, resting_max: usize) -> Space {
+        Space::new(SEGMENT, segments, GAP, resting_max)
+    }
+
+    #[test]
+    fn a_range_rests_until_enough_others_have_been_given_back() {
+        let mut space = small(1 << 20, 3);
+        let first = space.allocate(8).unwrap();
+        space.give_back(first, 8);
+        for _ in 0..3 {
+            let other = space.allocate(8).unwrap();
+            assert_ne!(other, first);
+            space.give_back(other, 8);
+        }
+        assert_eq!(space.allocate(8), Some(first), "three others were given back after it");
+    }
+
+    #[test]
+    fn what_rests_is_used_when_nothing_else_has_room() {
+        let mut space = small(2, 100);
+        let all = [space.allocate(SEGMENT).unwrap(), space.allocate(SEGMENT).unwrap()];
+        assert_eq!((all, space.allocate(1)), ([0, SEGMENT], None));
+        space.give_back(SEGMENT, SEGMENT);
+        space.give_back(0, SEGMENT);
+        assert_eq!(space.allocate(1), Some(SEGMENT), "the oldest first");
+        assert_eq!(space.allocate(SEGMENT), Some(0));
+        assert_eq!((space.allocate(SEGMENT + 1), space.allocate(u64::MAX)), (None, None));
+    }
+
+    #[test]
+    fn ranges_follow_each_other_with_a_gap_between() {
+        let mut space = small(3, 0);
+        assert_eq!([8, 0, 65].map(|bytes| space.allocate(bytes)), [Some(0), Some(64 + GAP), Some(2 * (64 + GAP))]);
+    }
+
+    /// However often ranges are taken and given back, and though those in use are of one or another size, the tables stay short.
+    #[test]
+    fn memory_is_for_ranges_in_use_and_at_rest() {
+        const RESTING: usize = 20;
+        let (mut space, mut used) = (small(1 << 40, RESTING), VecDeque::new());
+        for turn in 0..20_000u64 {
+            let bytes = [8, 600, 100, 1000, 520][turn as usize % 5];
+            used.push_back((space.allocate(bytes).unwrap(), bytes));
+            if used.len() > 30 {
+                let (start, bytes) = used.pop_front().unwrap();
+                space.give_back(start, bytes);
+            }
+            assert!(space.free.len() + space.resting.len() <= 3 * (30 + RESTING), "turn {turn}");
+            assert_eq!(space.free.len(), space.by_bytes.len());
+        }
+        assert!(space.opened <= 60, "{} segments for some thirty ranges", space.opened);
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_apart_inside_one_segment_and_come_back(
+            resting_max in 0usize..5,
+            steps in prop::collection::vec((prop::option::of(0u64..SEGMENT + 10), any::<prop::sample::Index>()), 1..120),
+        ) {
+            let mut space = small(4, resting_max);
+            let mut live: Vec<(u64, u64)> = Vec::new();
+            for (bytes, index) in steps {
+                match bytes {
+                    Some(bytes) => if let Some(start) = space.allocate(bytes) {
+                        let segment_end = (start / SEGMENT + 1) * SEGMENT;
+                        let end = start + bytes.max(1);
+                        prop_assert!(start.is_multiple_of(64) && end <= segment_end && segment_end <= 4 * SEGMENT);
+                        for &(other, other_end) in &live {
+                            prop_assert!(other_end + GAP <= start || end + GAP <= other || other / SEGMENT != start / SEGMENT);
+                        }
+                        live.push((start, end));
+                    } else {
+                        prop_assert!(bytes > SEGMENT || !live.is_empty(), "an empty space has room");
+                    },
+                    None if !live.is_empty() => {
+                        let (start, end) = live.swap_remove(index.index(live.len()));
+                        space.give_back(start, end - start);
+                    }
+                    None => {}
+                }
+            }
+            for (start, end) in live {
+                space.give_back(start, end - start);
+            }
+            for _ in 0..4 {
+                prop_assert!(space.allocate(SEGMENT).is_some(), "all ranges join again");
+            }
+        }
+    }
+}

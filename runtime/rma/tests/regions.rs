@@ -1,0 +1,146 @@
+//! Registered memory: many regions, that come and go in any order, each reached by its own addresses and by no others.
+
+mod support;
+
+use pelago_base::limits::{RANKS_MAX, REGION_GAP_BYTES, REGIONS_RETIRED_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
+use pelago_memory::Space;
+use pelago_platform::Failure;
+use pelago_rma::{Error, GlobalPtr, Registered, World};
+use proptest::prelude::*;
+use support::{Platform, on_every_platform, run};
+
+fn pointer(bits: u64) -> GlobalPtr<u64> {
+    GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()
+}
+
+/// Whether nothing is reached there, by a get, a put, an atomic and either end of a copy.
+fn is_nowhere(world: &World, at: u64, elsewhere: GlobalPtr<u64>) -> bool {
+    let to = pointer(at);
+    let results = [
+        world.get(to).map(drop),
+        world.put(to, &[1]).and_then(|handle| handle.wait()),
+        world.fetch_add(to, 1).and_then(|handle| handle.wait()).map(drop),
+        world.copy(to, elsewhere, 1).and_then(|handle| handle.wait()),
+        world.copy(elsewhere, to, 1).and_then(|handle| handle.wait()),
+    ];
+    results.iter().all(|result| *result == Err(Error::Failed(Failure::OutOfBounds(to.address()))))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register(usize),
+    Drop(prop::sample::Index),
+    /// A put, a get, an atomic and a copy to the first value.
+    Access(prop::sample::Index, prop::sample::Index),
+    /// So many bytes past the end.
+    Past(prop::sample::Index, u64),
+    Dropped(prop::sample::Index),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        3 => (0usize..40).prop_map(Step::Register),
+        2 => index().prop_map(Step::Drop),
+        3 => (index(), index()).prop_map(|(region, value)| Step::Access(region, value)),
+        2 => (index(), 0..REGION_GAP_BYTES / 8).prop_map(|(region, words)| Step::Past(region, words * 8)),
+        2 => index().prop_map(Step::Dropped),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Against a model: what is alive holds what was written there, and nothing else is reached by any address.
+    #[test]
+    fn regions_are_reached_by_their_own_addresses_alone(steps in prop::collection::vec(step(), 1..150)) {
+        on_every_platform(&[1], |world, _| {
+            let elsewhere = world.register(vec![99u64]).unwrap();
+            let mut alive: Vec<(Registered<'_, u64>, Vec<u64>)> = Vec::new();
+            let mut dropped: Vec<u64> = Vec::new();
+            for (number, step) in (1..).zip(&steps) {
+                match step {
+                    Step::Register(length) => {
+                        let values: Vec<u64> = (0..*length as u64).map(|index| number * 1000 + index).collect();
+                        alive.push((world.register(values.clone()).unwrap(), values));
+                    }
+                    Step::Drop(index) if !alive.is_empty() => {
+                        let (region, values) = alive.swap_remove(index.index(alive.len()));
+                        dropped.push(region.ptr(0).address().bits());
+                        assert_eq!(region.unregister(), Ok(Some(values)));
+                    }
+                    Step::Access(index, value) if !alive.is_empty() => {
+                        let index = index.index(alive.len());
+                        let (region, values) = &mut alive[index];
+                        if values.is_empty() {
+                            continue;
+                        }
+                        let index = value.index(values.len());
+                        let at = region.ptr(index);
+                        assert_eq!(world.get(at), Ok(values[index]));
+                        world.put(at, &[number]).unwrap().wait().unwrap();
+                        assert_eq!(world.fetch_add(at, 5).unwrap().wait(), Ok(number));
+                        world.copy(at, region.ptr(0), 1).unwrap().wait().unwrap();
+                        (values[index], values[0]) = (number + 5, number + 5);
+                    }
+                    Step::Past(index, past) if !alive.is_empty() => {
+                        let (region, values) = &alive[index.index(alive.len())];
+                        let end = region.ptr(0).address().bits() + 8 * values.len() as u64;
+                        assert!(is_nowhere(world, end + past, elsewhere.ptr(0)), "step {number}");
+                    }
+                    Step::Dropped(index) if !dropped.is_empty() => {
+                        let old = dropped[index.index(dropped.len())];
+                        assert!(is_nowhere(world, old, elsewhere.ptr(0)), "step {number}");
+                    }
+                    _ => {}
+                }
+            }
+            assert_eq!(elsewhere.local().load(0), 99);
+            assert!(alive.iter().all(|(region, values)| region.local().to_vec() == *values));
+        });
+    }
+}
+
+/// Ranks tell each other where a hundred thousand regions lie, and use some.
+#[test]
+fn a_hundred_thousand_regions_are_alive_at_once() {
+    const REGIONS: usize = 100_000;
+    run(Platform::Remote, 2, |world| {
+        let (me, letter) = (u64::from(world.rank()), world.alloc::<u64>(1).unwrap());
+        let regions: Vec<_> = (0..REGIONS as u64).map(|index| world.register(vec![me << 32 | index; 3]).unwrap()).collect();
+        let mut addresses: Vec<_> = regions.iter().map(|region| region.ptr(0).address().bits()).collect();
+        let list = world.register(addresses.clone()).unwrap();
+        letter.local().store(0, list.ptr(0).address().bits());
+        world.barrier().unwrap();
+        let peer = world.rank().next(2);
+        let told = world.get(letter.at(peer, 0)).unwrap();
+        let theirs = |index: usize| pointer(world.get(pointer(told + 8 * index as u64)).unwrap());
+        for index in (0..REGIONS).step_by(991) {
+            let (at, value) = (theirs(index), u64::from(peer) << 32 | index as u64);
+            assert_eq!(world.get(at), Ok(value));
+            world.put(at.add(1), &[value + 1]).unwrap().wait().unwrap();
+            world.copy(at.add(1), at, 1).unwrap().wait().unwrap();
+            assert_eq!(world.fetch_add(at.add(2), 2).unwrap().wait(), Ok(value));
+        }
+        world.barrier().unwrap();
+        for (index, region) in regions.iter().enumerate() {
+            let value = me << 32 | index as u64;
+            let expected = if index % 991 == 0 { [value + 1, value + 1, value + 2] } else { [value; 3] };
+            assert_eq!(region.local().to_vec(), expected, "region {index}");
+        }
+        addresses.sort_unstable();
+        assert!(addresses.windows(2).all(|pair| pair[0] + 24 + REGION_GAP_BYTES <= pair[1]), "gaps lie between");
+        world.barrier().unwrap();
+    });
+}
+
+/// At the largest job that there may be, too, addresses are found for as many.
+#[test]
+fn the_largest_job_has_addresses_for_many_regions() {
+    let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();
+    let numbers = layout.registered_segments();
+    let mut space = Space::new(layout.segment_bytes(), numbers.clone().count() as u64, REGION_GAP_BYTES, REGIONS_RETIRED_MAX);
+    assert!((0..100_000).all(|_| space.allocate(64 << 20).is_some()), "sixty-four mebibytes each");
+    let last = SegmentId::new(*numbers.end()).unwrap();
+    assert!(layout.encode(Rank::new(RANKS_MAX - 1), last, layout.segment_bytes() - 1).is_ok());
+}
