@@ -70,8 +70,8 @@ fn an_active_peer_becomes_idle_although_all_is_repeated_for_ever() {
     assert_eq!(sent(&network), before, "and gets no answer");
 }
 
-/// Bytes that rank 0 sends to rank 1 before it waits, where rank 2 has sent to rank 1 just before; then with what is repeated.
-fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> u64 {
+/// Datagrams, and bytes in them, that rank 0 sends to rank 1 before it waits, after `repeated` has come again, or rank 2 has `really` sent.
+fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> (u64, u64) {
     let to = at(network.layout, 1, 2, 0);
     let local = network.local(0, vec![9; 240_000]);
     // The window grows, and rank 1 says what room it has.
@@ -90,10 +90,10 @@ fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> u64 {
     for token in 3000..3006 {
         network.submit(0, 1, Request::Put { from: local, to, bytes: 240_000 }, token);
     }
-    let burst: usize =
-        network.recorded.take().unwrap().iter().filter(|(to, _)| *to == 1).map(|(_, datagram)| datagram.len()).sum();
+    let lengths: Vec<_> =
+        network.recorded.take().unwrap().iter().filter(|(to, _)| *to == 1).map(|(_, sent)| sent.len()).collect();
     network.quiet();
-    burst as u64
+    (lengths.len() as u64, lengths.iter().sum::<usize>() as u64)
 }
 
 #[test]
@@ -105,5 +105,9 @@ fn who_is_repeated_takes_no_room_from_those_who_send() {
         burst(if repeats { &of_two } else { &[] }, &mut network, really)
     });
     assert_eq!(beset, alone, "as if nobody repeated anything");
-    assert!(shared < alone / 4 * 3, "{shared} of {alone}: whoever really sends has its part");
+    assert!(shared.1 < alone.1 / 4 * 3, "{shared:?} of {alone:?}: whoever really sends has its part");
+    let (datagrams, bytes) = alone;
+    let room = 1 << 20;
+    assert!(bytes + 512 * datagrams <= room + 2_000, "{datagrams} datagrams of {bytes} bytes: each takes 512 besides");
+    assert!(bytes + 512 * datagrams > room / 8 * 7, "{datagrams} datagrams of {bytes} bytes: the room is used");
 }
