@@ -30,6 +30,8 @@ pub(crate) struct Build {
     pub(crate) processors: usize,
     /// Bytes that the kernel keeps for a rank, its own records included.
     pub(crate) buffer_bytes: u64,
+    /// Bytes of each write.
+    pub(crate) write_bytes: u64,
 }
 
 pub(crate) struct Host {
@@ -37,6 +39,7 @@ pub(crate) struct Host {
     pub(crate) endpoints: Vec<Endpoint>,
     memories: Vec<Words>,
     buffer_bytes: u64,
+    write_bytes: u64,
     inboxes: Vec<Inbox>,
     /// To whom each rank has still to write, in this order.
     pub(crate) plans: Vec<VecDeque<usize>>,
@@ -65,7 +68,7 @@ struct Inbox {
 }
 
 impl Host {
-    pub(crate) fn new(Build { ranks, processors, buffer_bytes }: Build) -> Self {
+    pub(crate) fn new(Build { ranks, processors, buffer_bytes, write_bytes }: Build) -> Self {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         let config = |rank| Config {
             me: Rank::new(rank),
@@ -83,6 +86,7 @@ impl Host {
             endpoints: (0..ranks).map(|rank| Endpoint::new(config(rank))).collect(),
             memories: (0..ranks).map(|rank| Words { layout, me: Rank::new(rank), written: vec![0; count] }).collect(),
             buffer_bytes,
+            write_bytes,
             inboxes: (0..ranks).map(|_| Inbox::default()).collect(),
             plans: vec![VecDeque::new(); count],
             processors: vec![Instant::ZERO; processors],
@@ -148,8 +152,11 @@ impl Host {
             }
             if !moved && let Some(&to) = self.plans[rank].front() {
                 let peer = self.endpoints[rank].connect(Rank::new(to as u32), DATAGRAM_BYTES);
-                let to_word = self.layout.encode(Rank::new(to as u32), SegmentId::SYMMETRIC, 8 * rank as u64).unwrap();
-                let write = Request::Write { to: to_word, bytes: &[1; 8] };
+                let word = self.layout.encode(Rank::new(to as u32), SegmentId::SYMMETRIC, 8 * rank as u64).unwrap();
+                let write = match self.write_bytes {
+                    8 => Request::Write { to: word, bytes: &[1; 8] },
+                    bytes => Request::Put { from: Local(0), to: word, bytes },
+                };
                 if self.endpoints[rank].submit(now, peer, write, to as u64).is_ok() {
                     self.plans[rank].pop_front();
                     moved = true;
@@ -224,7 +231,7 @@ impl Inbox {
     }
 }
 
-/// The memory of a rank: a word for each other, of which only is known how often it was written.
+/// The memory of a rank: a word for each other, of which only is known how often it was written, and what longer writes reach over.
 struct Words {
     layout: AddressLayout,
     me: Rank,
@@ -236,18 +243,22 @@ impl Readable for Words {
         Err(Denied::Outside)
     }
 
-    fn read_local(&self, _local: Local, _offset: u64, _into: &mut [u8]) {}
+    fn read_local(&self, _local: Local, _offset: u64, into: &mut [u8]) {
+        into.fill(1);
+    }
 }
 
 impl Memory for Words {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
-        let is_word = self.layout.rank(at) == self.me && bytes == 8 && self.layout.offset(at) / 8 < self.written.len() as u64;
-        is_word.then_some(()).ok_or(Denied::Outside)
+        let is_here = self.layout.rank(at) == self.me && self.layout.offset(at) + bytes <= 1 << 20;
+        is_here.then_some(()).ok_or(Denied::Outside)
     }
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
         self.check(to, bytes.len() as u64)?;
-        self.written[(self.layout.offset(to) / 8) as usize] += 1;
+        if let Some(written) = self.written.get_mut((self.layout.offset(to) / 8) as usize) {
+            *written += 1;
+        }
         Ok(())
     }
 

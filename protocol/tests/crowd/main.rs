@@ -12,7 +12,7 @@ const SMALL: u64 = 425_984;
 
 /// Each of so many ranks writes a word to each other, its right neighbour first.
 fn all_to_all(ranks: u32, processors: usize, buffer_bytes: u64) -> (Host, Duration) {
-    let mut host = Host::new(Build { ranks, processors, buffer_bytes });
+    let mut host = Host::new(Build { ranks, processors, buffer_bytes, write_bytes: 8 });
     let count = ranks as usize;
     for rank in 0..count {
         host.plans[rank] = (1..count).map(|steps| (rank + steps) % count).collect();
@@ -44,7 +44,8 @@ fn a_thousand_that_write_to_one_at_once_do_not_flood_it() {
     let mut nanoseconds = Vec::new();
     for senders in [250, 500, 1000] {
         // Each has a processor, as on as many hosts.
-        let mut host = Host::new(Build { ranks: senders + 1, processors: senders as usize + 1, buffer_bytes: SMALL });
+        let mut host =
+            Host::new(Build { ranks: senders + 1, processors: senders as usize + 1, buffer_bytes: SMALL, write_bytes: 8 });
         (1..=senders as usize).for_each(|rank| host.plans[rank] = [0; 4].into());
         let took = host.run_until(4 * u64::from(senders));
         let (sent, repeated) = (host.count(Event::DatagramSent), host.count(Event::DatagramRepeated));
@@ -57,8 +58,21 @@ fn a_thousand_that_write_to_one_at_once_do_not_flood_it() {
 }
 
 #[test]
+fn long_writes_of_many_to_one_share_its_room() {
+    for senders in [50, 100, 200] {
+        let processors = senders as usize + 1;
+        let mut host = Host::new(Build { ranks: senders + 1, processors, buffer_bytes: SMALL, write_bytes: 30_000 });
+        (1..=senders as usize).for_each(|rank| host.plans[rank] = [0; 4].into());
+        let took = host.run_until(4 * u64::from(senders));
+        let (sent, repeated) = (host.count(Event::DatagramSent), host.count(Event::DatagramRepeated));
+        eprintln!("{senders} senders: {took:?}, {sent} sent, {repeated} repeated, {} dropped", host.dropped);
+        assert!(host.dropped * 100 <= sent, "{senders} senders: {} of {sent} dropped", host.dropped);
+    }
+}
+
+#[test]
 fn a_rank_that_stops_for_three_seconds_is_given_up_by_none_of_two_hundred() {
-    let mut host = Host::new(Build { ranks: 201, processors: 2, buffer_bytes: LARGE });
+    let mut host = Host::new(Build { ranks: 201, processors: 2, buffer_bytes: LARGE, write_bytes: 8 });
     host.stopped[0] = Instant::ZERO + Duration::from_seconds(3.0);
     assert!(Duration::from_seconds(3.0) > FAILURE_LIMIT);
     (1..201).for_each(|rank| host.plans[rank] = [0, 0, 0].into());

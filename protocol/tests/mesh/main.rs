@@ -8,5 +8,6 @@ mod hostile;
 mod liveness;
 mod memory;
 mod network;
+mod replayed;
 mod sizes;
 mod transfers;

@@ -1,0 +1,113 @@
+//! What a stranger captured and sends again says nothing of the peer: it keeps nobody active, gets no answer and takes no room from others.
+
+use pelago_base::{Duration, Event, Instant};
+use pelago_protocol::{Rejected, Request};
+
+use crate::memory::at;
+use crate::network::{FAILURE_LIMIT, Network, Weather};
+
+/// A job of three ranks that have all written to and fetched from rank 1, and all datagrams that came to it, apart from those without a number.
+fn captured() -> (Network, Vec<Vec<u8>>) {
+    let mut network = Network::new(3, 31, Weather::FAIR);
+    network.recorded = Some(Vec::new());
+    for token in 0..30 {
+        for from in [0, 2] {
+            let local = network.local(from, vec![0; 4_000]);
+            network.submit(from, 1, Request::Get { from: at(network.layout, 1, 1, 0), to: local, bytes: 4_000 }, 2 * token);
+            let to = at(network.layout, 1, 2, 0);
+            network.submit(from, 1, Request::Write { to, bytes: b"captured" }, 2 * token + 1);
+            network.wait(from, 2 * token).unwrap();
+        }
+    }
+    network.quiet();
+    let captured =
+        network.recorded.take().unwrap().into_iter().filter(|(to, _)| *to == 1).map(|(_, datagram)| datagram).collect();
+    (network, captured)
+}
+
+fn sent(network: &Network) -> u64 {
+    network.endpoints[1].counters().of(Event::DatagramSent)
+}
+
+/// Whether a datagram has no number: it only acknowledges.
+fn is_acknowledgement(datagram: &[u8]) -> bool {
+    datagram[3] & 1 == 0
+}
+
+#[test]
+fn an_idle_peer_stays_idle_and_answers_nothing() {
+    let (mut network, captured) = captured();
+    assert!(captured.iter().any(|datagram| is_acknowledgement(datagram)), "some only acknowledge");
+    assert_eq!(network.endpoints[1].peers(), (2, 0));
+    let before = sent(&network);
+    for datagram in &captured {
+        assert_eq!(network.deliver(1, &mut datagram.clone()), Err(Rejected::Duplicate));
+        assert_eq!(network.endpoints[1].peers(), (2, 0), "nothing is kept for it");
+    }
+    network.quiet();
+    assert_eq!(sent(&network), before);
+}
+
+#[test]
+fn an_active_peer_becomes_idle_although_all_is_repeated_for_ever() {
+    let (mut network, captured) = captured();
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: b"awake" }, 1000);
+    network.wait(0, 1000).unwrap();
+    while network.now.since(Instant::ZERO) < Duration::from_seconds(1.0) && network.step() {}
+    let (before, begun) = (sent(&network), network.now);
+    assert_eq!(network.endpoints[1].peers(), (2, 1));
+    let mut repeated = captured.iter().cycle();
+    // So often that whoever counted it would never find the peer idle.
+    while network.endpoints[1].peers().1 > 0 {
+        assert_eq!(network.deliver(1, &mut repeated.next().unwrap().clone()), Err(Rejected::Duplicate));
+        network.now = network.now + Duration::from_milliseconds(50);
+        let now = network.now;
+        network.endpoints[1].handle_timeout(now);
+        network.pump(1);
+        assert!(now.since(begun) < FAILURE_LIMIT, "it never rests");
+    }
+    assert_eq!(sent(&network), before, "and gets no answer");
+}
+
+/// Datagrams, and bytes in them, that rank 0 sends to rank 1 before it waits, after `repeated` has come again, or rank 2 has `really` sent.
+fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> (u64, u64) {
+    let to = at(network.layout, 1, 2, 0);
+    let local = network.local(0, vec![9; 240_000]);
+    // The window grows, and rank 1 says what room it has.
+    for token in 2000..2040 {
+        for datagram in repeated {
+            assert_eq!(network.deliver(1, &mut datagram.clone()), Err(Rejected::Duplicate));
+        }
+        if really {
+            network.submit(2, 1, Request::Write { to, bytes: b"really" }, token);
+            network.wait(2, token).unwrap();
+        }
+        network.submit(0, 1, Request::Put { from: local, to, bytes: 240_000 }, token);
+        network.wait(0, token).unwrap();
+    }
+    network.recorded = Some(Vec::new());
+    for token in 3000..3006 {
+        network.submit(0, 1, Request::Put { from: local, to, bytes: 240_000 }, token);
+    }
+    let lengths: Vec<_> =
+        network.recorded.take().unwrap().iter().filter(|(to, _)| *to == 1).map(|(_, sent)| sent.len()).collect();
+    network.quiet();
+    (lengths.len() as u64, lengths.iter().sum::<usize>() as u64)
+}
+
+#[test]
+fn who_is_repeated_takes_no_room_from_those_who_send() {
+    let [alone, beset, shared] = [(false, false), (true, false), (false, true)].map(|(repeats, really)| {
+        let (mut network, captured) = captured();
+        let of_two = captured.into_iter().filter(|datagram| datagram[0] == 2).take(20).collect::<Vec<_>>();
+        assert_eq!(of_two.len(), 20);
+        burst(if repeats { &of_two } else { &[] }, &mut network, really)
+    });
+    assert_eq!(beset, alone, "as if nobody repeated anything");
+    assert!(shared.1 < alone.1 / 4 * 3, "{shared:?} of {alone:?}: whoever really sends has its part");
+    let (datagrams, bytes) = alone;
+    let room = 1 << 20;
+    assert!(bytes + 512 * datagrams <= room + 2_000, "{datagrams} datagrams of {bytes} bytes: each takes 512 besides");
+    assert!(bytes + 512 * datagrams > room / 8 * 7, "{datagrams} datagrams of {bytes} bytes: the room is used");
+}
