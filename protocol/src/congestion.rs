@@ -139,4 +139,31 @@ mod tests {
         let takes = congestion.next.since(now);
         assert!(takes > Duration::from_milliseconds(7) && takes <= round_trip, "{takes:?}");
     }
+
+    #[test]
+    fn silence_leaves_two_datagrams_and_the_way_back() {
+        let mut congestion = Congestion::new(DATAGRAM);
+        (0..100).for_each(|_| congestion.handle_arrived(WINDOW_INITIAL, 0, congestion.window, DATAGRAM));
+        let before = congestion.window;
+        congestion.handle_silence(50, DATAGRAM);
+        assert_eq!((congestion.window, congestion.threshold), (DATAGRAMS_MIN * DATAGRAM, before / 10 * 7));
+        // What left before says nothing of the window now, whether it arrives or not.
+        congestion.handle_arrived(before, 49, before, DATAGRAM);
+        congestion.handle_loss(49, 50, DATAGRAM);
+        assert_eq!(congestion.window, DATAGRAMS_MIN * DATAGRAM);
+        while congestion.window < before / 10 * 7 {
+            let window = congestion.window;
+            congestion.handle_arrived(window, 50, window, DATAGRAM);
+            assert_eq!(congestion.window, 2 * window, "quickly, as far as it is known to carry");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_not_filled_does_not_grow_and_none_without_bound() {
+        let mut congestion = Congestion::new(DATAGRAM);
+        congestion.handle_arrived(DATAGRAM, 0, 0, DATAGRAM);
+        assert_eq!(congestion.window, WINDOW_INITIAL);
+        (0..100).for_each(|_| congestion.handle_arrived(congestion.window, 0, congestion.window, DATAGRAM));
+        assert_eq!(congestion.window, WINDOW_MAX);
+    }
 }
