@@ -93,6 +93,9 @@ mod tests {
 
     const DATAGRAM: u64 = 1200;
 
+    /// What nothing has happened to.
+    const FRESH: Congestion = Congestion { window: WINDOW_INITIAL, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO };
+
     #[test]
     fn the_window_doubles_each_round_trip_until_something_is_lost() {
         let mut congestion = Congestion::new(DATAGRAM);
@@ -127,7 +130,7 @@ mod tests {
         let mut congestion = Congestion::new(DATAGRAM);
         let (now, round_trip) = (Instant::ZERO, Duration::from_milliseconds(10));
         let mut sent = 0;
-        while congestion.due(round_trip) <= now {
+        while congestion.due(round_trip) <= now && sent < WINDOW_INITIAL {
             congestion.handle_sent(now, DATAGRAM, round_trip);
             sent += DATAGRAM;
         }
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn silence_leaves_two_datagrams_and_the_way_back() {
-        let mut congestion = Congestion::new(DATAGRAM);
+        let mut congestion = FRESH;
         (0..100).for_each(|_| congestion.handle_arrived(WINDOW_INITIAL, 0, congestion.window, DATAGRAM));
         let before = congestion.window;
         congestion.handle_silence(50, DATAGRAM);
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_filled_does_not_grow_and_none_without_bound() {
-        let mut congestion = Congestion::new(DATAGRAM);
+        let mut congestion = FRESH;
         congestion.handle_arrived(DATAGRAM, 0, 0, DATAGRAM);
         assert_eq!(congestion.window, WINDOW_INITIAL);
         (0..100).for_each(|_| congestion.handle_arrived(congestion.window, 0, congestion.window, DATAGRAM));

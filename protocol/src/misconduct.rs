@@ -88,7 +88,8 @@ fn at(rank: u32, offset: u64) -> GlobalAddress {
 
 /// That everything below `next` has come.
 fn received(next: u64) -> Acknowledgement {
-    Acknowledgement { next, refused: 0, room: 1000, datagram_bytes: 1200, words: [0; WORDS_MAX], words_used: 0 }
+    let nothing = Acknowledgement::parse(&mut Reader(&[0; 64])).unwrap();
+    Acknowledgement { next, room: 1000, datagram_bytes: 1200, ..nothing }
 }
 
 fn endpoint(me: u32) -> Endpoint {
