@@ -95,14 +95,14 @@ fn what_nothing_follows_is_sent_again_until_it_arrives() {
 }
 
 #[test]
-fn who_hears_nothing_asks_about_a_hundred_times_before_it_gives_up() {
+fn who_hears_nothing_asks_often_but_not_always_before_it_gives_up() {
     let mut network = acquainted(Weather::FAIR);
     network.kill(1);
     let write = write(&network, 1);
     network.submit(0, 1, write, 10);
     assert_eq!(network.wait(0, 10), Err(Failure::PeerLost(Rank::new(1))));
     let repeated = network.count(0, Event::DatagramRepeated);
-    assert!((50..200).contains(&repeated), "{repeated}");
+    assert!((20..200).contains(&repeated), "{repeated}");
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn who_hears_nothing_sends_little() {
     let before = network.count(0, Event::DatagramSent);
     network.run_until(asks + Duration::from_milliseconds(1000));
     let sent = network.count(0, Event::DatagramSent) - before;
-    // Twenty waits of 50 ms, with two full datagrams each and one to ask.
-    assert!((10..=80).contains(&sent), "{sent}");
+    // Twenty waits of 50 ms, with one datagram to ask and two full ones at most.
+    assert!((5..=80).contains(&sent), "{sent}");
     carries.set(true);
     assert_eq!(network.wait(0, 20), Ok(0));
     let took = network.now.since(silent);
@@ -149,7 +149,8 @@ fn after_two_tries_in_vain_all_that_was_sent_is_sent_again() {
     }
     carries.set(true);
     network.wait(0, 10).unwrap();
-    network.run_until(network.now + Duration::from_picoseconds(1));
+    // Some round trips, and less than the shortest wait for an answer.
+    network.run_until(network.now + Duration::from_microseconds(100));
     assert!(network.ended.contains_key(&(0, 11)) && network.ended.contains_key(&(0, 12)), "not one after the other");
 }
 
