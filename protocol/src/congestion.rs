@@ -99,6 +99,9 @@ mod tests {
 
     const DATAGRAM: u64 = 1200;
 
+    /// What nothing has happened to.
+    const FRESH: Congestion = Congestion { window: WINDOW_INITIAL, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO };
+
     #[test]
     fn the_window_doubles_each_round_trip_until_something_is_lost() {
         let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
@@ -133,7 +136,7 @@ mod tests {
         let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
         let (now, round_trip) = (Instant::ZERO, Duration::from_milliseconds(10));
         let mut sent = 0;
-        while congestion.due(round_trip) <= now {
+        while congestion.due(round_trip) <= now && sent < WINDOW_INITIAL {
             congestion.handle_sent(now, DATAGRAM, round_trip);
             sent += DATAGRAM;
         }
@@ -144,5 +147,32 @@ mod tests {
         }
         let takes = congestion.next.since(now);
         assert!(takes > Duration::from_milliseconds(7) && takes <= round_trip, "{takes:?}");
+    }
+
+    #[test]
+    fn silence_leaves_two_datagrams_and_the_way_back() {
+        let mut congestion = FRESH;
+        (0..100).for_each(|_| congestion.handle_arrived(WINDOW_INITIAL, 0, congestion.window, DATAGRAM));
+        let before = congestion.window;
+        congestion.handle_silence(50, DATAGRAM);
+        assert_eq!((congestion.window, congestion.threshold), (DATAGRAMS_MIN * DATAGRAM, before / 10 * 7));
+        // What left before says nothing of the window now, whether it arrives or not.
+        congestion.handle_arrived(before, 49, before, DATAGRAM);
+        congestion.handle_loss(49, 50, DATAGRAM);
+        assert_eq!(congestion.window, DATAGRAMS_MIN * DATAGRAM);
+        while congestion.window < before / 10 * 7 {
+            let window = congestion.window;
+            congestion.handle_arrived(window, 50, window, DATAGRAM);
+            assert_eq!(congestion.window, 2 * window, "quickly, as far as it is known to carry");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_not_filled_does_not_grow_and_none_without_bound() {
+        let mut congestion = FRESH;
+        congestion.handle_arrived(DATAGRAM, 0, 0, DATAGRAM);
+        assert_eq!(congestion.window, WINDOW_INITIAL);
+        (0..100).for_each(|_| congestion.handle_arrived(congestion.window, 0, congestion.window, DATAGRAM));
+        assert_eq!(congestion.window, WINDOW_MAX);
     }
 }

@@ -37,6 +37,8 @@
 mod congestion;
 mod endpoint;
 mod memory;
+#[cfg(test)]
+mod misconduct;
 mod operations;
 mod peer;
 mod receiver;

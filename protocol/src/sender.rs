@@ -622,3 +622,22 @@ impl Spare {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_buffers_are_kept_to_be_used_again() {
+        let mut spare = Spare::default();
+        spare.give(Draft::default());
+        assert!(spare.0.is_empty(), "there is nothing to keep of what has no memory");
+        for _ in 0..10 * SPARE_MAX {
+            spare.give(Draft { frames: vec![1; 100], writes: vec![7], prompt: true });
+        }
+        assert_eq!(spare.0.len(), SPARE_MAX);
+        let again = spare.take();
+        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.prompt);
+        assert!(again.frames.capacity() >= 100 && spare.0.len() < SPARE_MAX);
+    }
+}

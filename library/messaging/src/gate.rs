@@ -282,11 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bell_shows_another_word_for_each_ticket_of_each_share_and_never_that_of_fresh_memory() {
+    fn a_bell_shows_another_word_for_each_ticket_of_each_share_and_receiver_and_never_that_of_fresh_memory() {
         let mut shown = std::collections::HashSet::from([0]);
-        for share in [0, 1, SHARES_MAX as u32 - 1] {
-            for ticket in [0, 1, u32::MAX] {
-                assert!(shown.insert(rung(share, Ticket::new(ticket))), "share {share}, ticket {ticket}");
+        for rank in [0, 1, RANKS_MAX - 1].map(Rank::new) {
+            for share in [0, 1, SHARES_MAX as u32 - 1] {
+                for ticket in [0, 1, u32::MAX] {
+                    assert!(shown.insert(rung(rank, share, Ticket::new(ticket))), "{rank}, share {share}, ticket {ticket}");
+                }
             }
         }
     }

@@ -200,16 +200,48 @@ mod tests {
         }
 
         #[test]
-        fn nonces_tell_everything_apart(one in any::<(u32, u32, u32, u64)>(), other in any::<(u32, u32, u32, u64)>()) {
-            let nonce = |(from, to, begun, transmission): (u32, u32, u32, u64)| {
-                let (from, to, start) = (from % RANKS_MAX, to % RANKS_MAX, start(begun));
-                let transmission = transmission & TRANSMISSION_MAX;
-                let from = Rank::new(from);
-                let header = Header { from, start, sequenced: false, fenced: false, urgent: false, transmission, bytes: 50 };
-                ((from, to, start, transmission), header.nonce(Rank::new(to)))
+        fn nonces_tell_everything_apart(
+            from in 0..RANKS_MAX, to in 0..RANKS_MAX, start in 0..1u32 << START_BITS, transmission in 0..=TRANSMISSION_MAX,
+            bytes in any::<u16>(), change in 1..=u64::MAX,
+        ) {
+            let flags = (false, false, false);
+            let header = |from, start, transmission, bytes, (sequenced, fenced, urgent)| {
+                Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission, bytes }
             };
-            let ((one, first), (other, second)) = (nonce(one), nonce(other));
-            prop_assert_eq!(one == other, first == second);
+            let nonce = header(from, start, transmission, bytes, flags).nonce(Rank::new(to));
+            // One of them differs, as little or as much as can be.
+            for change in [change, 1, 1 << (change % 64), u64::MAX] {
+                let other = |number: u32, limit: u32| (number ^ change as u32) % limit;
+                let last = (transmission ^ change) & TRANSMISSION_MAX;
+                let (rank, begun) = (other(from, RANKS_MAX), other(start, 1 << START_BITS));
+                prop_assert_eq!(header(rank, start, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, rank == from);
+                prop_assert_eq!(header(from, begun, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, begun == start);
+                prop_assert_eq!(header(from, start, last, bytes, flags).nonce(Rank::new(to)) == nonce, last == transmission);
+                let target = other(to, RANKS_MAX);
+                prop_assert_eq!(header(from, start, transmission, bytes, flags).nonce(Rank::new(target)) == nonce, target == to);
+            }
+        }
+    }
+
+    #[test]
+    fn only_headers_of_this_version_are_headers() {
+        let header = Header {
+            from: Rank::new(RANKS_MAX - 1),
+            start: u32::MAX >> 8,
+            sequenced: true,
+            fenced: true,
+            urgent: true,
+            transmission: TRANSMISSION_MAX,
+            bytes: u16::MAX,
+        };
+        let mut layout = [0; HEADER_BYTES];
+        header.write(&mut layout);
+        assert_eq!(Header::parse(&layout), Some(header));
+        // Each bit of the version, a flag that there is none of, and a start that is too large.
+        for (byte, bit) in (4..8).map(|bit| (2, bit)).chain((3..8).map(|bit| (3, bit))).chain((0..8).map(|bit| (7, bit))) {
+            let mut other = layout;
+            other[byte] ^= 1 << bit;
+            assert_eq!(Header::parse(&other), None, "bit {bit} of byte {byte}");
         }
     }
 }

@@ -85,12 +85,38 @@ fn another_process_of_a_rank_is_a_stranger() {
     let add = Request::Atomic { at: word, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
     network.submit(0, 1, add, 0);
     network.wait(0, 0).unwrap();
-    network.kill(0);
+    // The first process owes nothing: so it is not lost, and whether it is there nobody asks.
     network.quiet();
     network.restart(0);
-    network.submit(0, 1, add, 1);
-    assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))));
+    // More datagrams than the first process has sent, so that their numbers are new.
+    for token in 1..5 {
+        network.submit(0, 1, add, token);
+    }
+    // What that process has not sent it does not take for acknowledged either.
+    network.submit(1, 0, Request::Write { to: at(network.layout, 0, 1, 0), bytes: b"not for it" }, 5);
+    for token in 1..5 {
+        assert_eq!(network.wait(0, token), Err(Failure::PeerLost(Rank::new(1))));
+    }
+    assert_eq!(network.wait(1, 5), Err(Failure::PeerLost(Rank::new(0))), "its answers are no signs of life");
     assert_eq!(network.memories[1].word(0), 1, "the second process changes nothing");
+    assert!(network.count(1, Event::DatagramForeign) >= 4);
+}
+
+#[test]
+fn nothing_is_taken_from_a_rank_that_was_given_up() {
+    let mut network = Network::new(2, 8, Weather::FAIR);
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, 0);
+    network.wait(0, 0).unwrap();
+    let now = network.now;
+    network.endpoints[1].lose(now, Rank::new(0));
+    // Once more changes nothing.
+    network.endpoints[1].lose(now, Rank::new(0));
+    network.submit(0, 1, Request::Write { to, bytes: &[2; 8] }, 1);
+    assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))), "it gets no answer");
+    assert_eq!(network.memories[1].word(0), u64::from_le_bytes([1; 8]));
+    assert_eq!((network.count(1, Event::PeerLost), network.endpoints[1].peers()), (1, (1, 0)));
+    assert!(network.count(1, Event::DatagramForeign) > 0);
 }
 
 #[test]

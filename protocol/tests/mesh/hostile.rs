@@ -4,7 +4,10 @@ use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::{Rejected, Request};
 
 use crate::memory::at;
-use crate::network::{Network, Random, Weather};
+use crate::network::{Departure, Network, Random, Weather};
+
+/// Bytes of a datagram that are never encrypted.
+const HEADER_BYTES: usize = 16;
 
 /// A job that has added, put and fetched, and all datagrams that it took.
 fn recorded(encrypt: bool) -> Network {
@@ -41,7 +44,7 @@ fn replayed_datagrams_change_nothing() {
         }
         let before = memories(&network);
         let (taken, ended) = (network.recorded.take().unwrap(), network.ended.clone());
-        for (_, datagram) in &taken {
+        for Departure { datagram, .. } in &taken {
             for rank in 0..3 {
                 let answer = network.deliver(rank, &mut datagram.clone());
                 let harmless = matches!(answer, Err(Rejected::Forged | Rejected::Duplicate)) || is_acknowledgement(datagram);
@@ -56,7 +59,7 @@ fn replayed_datagrams_change_nothing() {
 }
 
 /// Whether a datagram has no number: it can be repeated without harm.
-fn is_acknowledgement(datagram: &[u8]) -> bool {
+pub(crate) fn is_acknowledgement(datagram: &[u8]) -> bool {
     datagram[3] & 1 == 0
 }
 
@@ -67,9 +70,9 @@ fn replays_do_not_keep_the_dead_alive() {
     let taken = network.recorded.take().unwrap();
     network.kill(1);
     network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 64), bytes: b"hello" }, 1000);
-    let mut replayed = taken.iter().filter(|(to, _)| *to == 0).cycle();
+    let mut replayed = taken.iter().filter(|departure| departure.to == 0).cycle();
     while !network.ended.contains_key(&(0, 1000)) {
-        let _ = network.deliver(0, &mut replayed.next().unwrap().1.clone());
+        let _ = network.deliver(0, &mut replayed.next().unwrap().datagram.clone());
         assert!(network.step(), "the dead rank is found out");
         assert!(network.now.as_picoseconds() < 20_000_000_000_000, "in bounded time");
     }
@@ -84,7 +87,7 @@ fn altered_datagrams_are_refused_and_counted() {
         let (before, taken) = (memories(&network), network.recorded.take().unwrap());
         let mut random = Random::new(1);
         let mut counted = 0;
-        for (to, datagram) in taken.iter().filter(|(_, datagram)| !datagram.is_empty()) {
+        for Departure { to, datagram, .. } in &taken {
             let mut altered = datagram.clone();
             match random.below(3) {
                 0 => altered[random.below(datagram.len() as u64) as usize] ^= 1 << random.below(8),
@@ -114,7 +117,39 @@ fn altered_datagrams_are_refused_and_counted() {
 fn encrypted_datagrams_show_nothing() {
     for encrypt in [false, true] {
         let mut network = recorded(encrypt);
-        let shown = network.recorded.take().unwrap().iter().any(|(_, datagram)| datagram.windows(64).any(|part| part == [7; 64]));
+        let taken = network.recorded.take().unwrap();
+        let shown = taken.iter().any(|departure| departure.datagram.windows(64).any(|part| part == [7; 64]));
         assert_eq!(shown, !encrypt);
     }
+}
+
+#[test]
+fn two_processes_of_a_rank_never_seal_two_datagrams_alike() {
+    // What is encrypted twice with one nonce shows how the two texts differ; equal texts would be equal.
+    let bodies = |start_again: bool| {
+        let mut network = Network::with(2, 1, Weather::FAIR, 1400, true);
+        if start_again {
+            network.restart(0);
+        }
+        network.recorded = Some(Vec::new());
+        network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: &[7; 200] }, 0);
+        network.recorded.take().unwrap().remove(0).datagram.split_off(HEADER_BYTES)
+    };
+    let [first, again, second] = [false, false, true].map(bodies);
+    assert_eq!(first, again, "everything else is equal");
+    let alike = first.iter().zip(&second).filter(|(one, other)| one == other).count();
+    assert!(first.len() == second.len() && alike < first.len() / 16, "{alike} of {} bytes", first.len());
+}
+
+#[test]
+fn a_rank_that_the_job_has_not_is_refused_and_not_remembered() {
+    let mut network = Network::new(3, 1, Weather::FAIR);
+    network.recorded = Some(Vec::new());
+    // It has the key, and takes the job for a larger one.
+    network.submit(2, 0, Request::Write { to: at(network.layout, 0, 1, 0), bytes: b"from three" }, 0);
+    let datagram = network.recorded.take().unwrap().remove(0).datagram;
+    let mut smaller = Network::new(2, 1, Weather::FAIR);
+    assert_eq!(smaller.deliver(0, &mut datagram.clone()), Err(Rejected::Foreign));
+    assert_eq!(smaller.endpoints[0].peers(), (0, 0));
+    assert_eq!(network.deliver(0, &mut datagram.clone()), Ok(()), "the job that has it takes it");
 }

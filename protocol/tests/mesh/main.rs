@@ -1,11 +1,14 @@
 //! Endpoints that talk to each other over a network that loses, repeats, delays and reorders, in virtual time. Every run is made from a
 //! seed, which every failure names.
 
+mod bounds;
 mod exactly_once;
 mod failure;
 mod fences;
+mod flow;
 mod hostile;
 mod liveness;
+mod loss;
 mod memory;
 mod network;
 mod replayed;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pelago_base::{AddressLayout, Duration, Instant, Rank};
+use pelago_base::{AddressLayout, Duration, Event as Counted, Instant, Rank};
 use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Liveness, Local, PeerIndex, Rejected, Request};
 
 use crate::memory::RankMemory;
@@ -60,6 +60,20 @@ type Arrival = (Instant, u64, usize, Vec<u8>);
 
 pub(crate) type Outcome = Result<u64, Failure>;
 
+/// A datagram that a rank has sent.
+pub(crate) struct Departure {
+    pub(crate) at: Instant,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) datagram: Vec<u8>,
+}
+
+/// How much later than others a datagram arrives; `None` if it never does.
+pub(crate) type Fate = Option<Duration>;
+
+/// A datagram that arrives as all do.
+pub(crate) const CARRIED: Fate = Some(Duration::ZERO);
+
 /// The job: endpoints, what is between them, and what has ended.
 pub(crate) struct Network {
     pub(crate) layout: AddressLayout,
@@ -77,16 +91,27 @@ pub(crate) struct Network {
     pub(crate) liveness: fn(Rank) -> Liveness,
     pub(crate) dead: Vec<bool>,
     /// Everything that was ever sent, if wanted.
-    pub(crate) recorded: Option<Vec<(usize, Vec<u8>)>>,
+    pub(crate) recorded: Option<Vec<Departure>>,
+    /// What becomes of single datagrams, besides the weather.
+    pub(crate) fate: Box<dyn FnMut(&Departure) -> Fate>,
+    /// The longest datagram that each rank can send or take.
+    pub(crate) datagram_bytes: Vec<usize>,
     on_the_way: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
+    steps: u64,
     seed: u64,
-    datagram_bytes: usize,
+    encrypt: bool,
     buffer: Vec<u8>,
 }
 
 pub(crate) const KEY: Key = Key([0x5A; 16]);
 pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+
+/// More than any test takes.
+const STEPS_MAX: u64 = 5_000_000;
+
+/// Bytes that may be on their way to a rank.
+pub(crate) const ROOM_BYTES: u64 = 1 << 20;
 
 impl Network {
     pub(crate) fn new(ranks: u32, seed: u64, weather: Weather) -> Self {
@@ -109,17 +134,20 @@ impl Network {
             liveness: |_| Liveness::Unknown,
             dead: vec![false; ranks as usize],
             recorded: None,
+            fate: Box::new(|_| CARRIED),
+            datagram_bytes: vec![datagram_bytes; ranks as usize],
             on_the_way: BinaryHeap::new(),
             sent: 0,
+            steps: 0,
             seed,
-            datagram_bytes,
+            encrypt,
             buffer: vec![0; 1 << 16],
         }
     }
 
     /// The peer `to` as `from` knows it.
     pub(crate) fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
-        self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes)
+        self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes[from])
     }
 
     pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> Result<(), Full> {
@@ -161,6 +189,21 @@ impl Network {
         self.ended[&(rank, token)]
     }
 
+    /// Goes on until a moment, or until nothing happens any more.
+    pub(crate) fn run_until(&mut self, moment: Instant) {
+        while self.now < moment && self.step() {}
+    }
+
+    /// How often something happened to a rank.
+    pub(crate) fn count(&self, rank: usize, event: Counted) -> u64 {
+        self.endpoints[rank].counters().of(event)
+    }
+
+    /// Bytes that are on their way to a rank.
+    pub(crate) fn bytes_on_the_way(&self, to: usize) -> usize {
+        self.on_the_way.iter().filter(|Reverse(arrival)| arrival.2 == to).map(|Reverse(arrival)| arrival.3.len()).sum()
+    }
+
     /// Goes on until nothing happens any more; what is kept for idle peers is dropped by then.
     pub(crate) fn quiet(&mut self) {
         while self.step() {}
@@ -168,7 +211,8 @@ impl Network {
 
     /// The next thing that happens; `false` if nothing ever will.
     pub(crate) fn step(&mut self) -> bool {
-        assert!(self.sent < 20_000_000 && self.now.as_picoseconds() < u64::MAX / 2, "{}: no end", self.about());
+        self.steps += 1;
+        assert!(self.steps < STEPS_MAX, "{}: no end", self.about());
         let arrival = self.on_the_way.peek().map(|Reverse((at, ..))| *at);
         let alive = (0..self.endpoints.len()).filter(|&rank| !self.dead[rank]);
         let timeout = alive.filter_map(|rank| Some((self.endpoints[rank].poll_timeout()?, rank))).min();
@@ -207,7 +251,7 @@ impl Network {
     /// Another process speaks for a rank, without any memory of what was.
     pub(crate) fn restart(&mut self, rank: usize) {
         self.dead[rank] = false;
-        self.endpoints[rank] = Endpoint::new(config(self.layout, rank as u32, 2, false));
+        self.endpoints[rank] = Endpoint::new(config(self.layout, rank as u32, 2, self.encrypt));
     }
 
     /// Sends and tells what a rank has to send and to tell.
@@ -218,7 +262,7 @@ impl Network {
         self.tell(rank);
         while let Some(transmit) = self.endpoints[rank].poll_transmit(self.now, &self.memories[rank], &mut self.buffer, false) {
             let datagram = self.buffer[..transmit.bytes].to_vec();
-            self.send(transmit.to.index(), datagram);
+            self.send(rank, transmit.to.index(), datagram);
         }
         self.tell(rank);
     }
@@ -231,7 +275,7 @@ impl Network {
                     let before = self.ended.insert((rank, token), result);
                     assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
                 }
-                Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes)),
+                Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes[rank])),
                 Event::Silent(peer) => {
                     self.asked.push((rank, peer, self.now));
                     let liveness = (self.liveness)(peer);
@@ -247,26 +291,29 @@ impl Network {
         format!("seed {:#x}, {:?}", self.seed, self.weather)
     }
 
-    fn send(&mut self, to: usize, datagram: Vec<u8>) {
+    fn send(&mut self, from: usize, to: usize, datagram: Vec<u8>) {
+        let departure = Departure { at: self.now, from, to, datagram };
+        if let Some(later) = (self.fate)(&departure) {
+            if self.random.below(1_000_000) < self.weather.repeated {
+                self.carry(to, departure.datagram.clone(), later);
+            }
+            if self.random.below(1_000_000) >= self.weather.lost {
+                self.carry(to, departure.datagram.clone(), later);
+            }
+        }
         if let Some(recorded) = &mut self.recorded {
-            recorded.push((to, datagram.clone()));
-        }
-        if self.random.below(1_000_000) < self.weather.repeated {
-            self.carry(to, datagram.clone());
-        }
-        if self.random.below(1_000_000) >= self.weather.lost {
-            self.carry(to, datagram);
+            recorded.push(departure);
         }
     }
 
-    fn carry(&mut self, to: usize, datagram: Vec<u8>) {
+    fn carry(&mut self, to: usize, datagram: Vec<u8>, later: Duration) {
         let (shortest, longest) = self.weather.delay;
         let delay = Duration::from_nanoseconds(shortest + self.random.below(longest - shortest + 1));
         self.sent += 1;
-        self.on_the_way.push(Reverse((self.now + delay, self.sent, to, datagram)));
+        self.on_the_way.push(Reverse((self.now + delay + later, self.sent, to, datagram)));
     }
 }
 
 fn config(layout: AddressLayout, rank: u32, start: u32, encrypt: bool) -> Config {
-    Config { me: Rank::new(rank), start, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: 1 << 20 }
+    Config { me: Rank::new(rank), start, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: ROOM_BYTES }
 }

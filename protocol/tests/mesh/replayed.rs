@@ -20,8 +20,14 @@ fn captured() -> (Network, Vec<Vec<u8>>) {
         }
     }
     network.quiet();
-    let captured =
-        network.recorded.take().unwrap().into_iter().filter(|(to, _)| *to == 1).map(|(_, datagram)| datagram).collect();
+    let captured = network
+        .recorded
+        .take()
+        .unwrap()
+        .into_iter()
+        .filter(|departure| departure.to == 1)
+        .map(|departure| departure.datagram)
+        .collect();
     (network, captured)
 }
 
@@ -90,8 +96,14 @@ fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> (u64, u64
     for token in 3000..3006 {
         network.submit(0, 1, Request::Put { from: local, to, bytes: 240_000 }, token);
     }
-    let lengths: Vec<_> =
-        network.recorded.take().unwrap().iter().filter(|(to, _)| *to == 1).map(|(_, sent)| sent.len()).collect();
+    let lengths: Vec<_> = network
+        .recorded
+        .take()
+        .unwrap()
+        .iter()
+        .filter(|departure| departure.to == 1)
+        .map(|departure| departure.datagram.len())
+        .collect();
     network.quiet();
     (lengths.len() as u64, lengths.iter().sum::<usize>() as u64)
 }

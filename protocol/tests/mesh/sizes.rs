@@ -67,7 +67,7 @@ fn no_datagram_is_longer_than_the_way_takes() {
             network.submit(rank, other, Request::Put { from: local, to, bytes: 200_000 }, token as u64);
         }
         network.quiet();
-        let longest = network.recorded.iter().flatten().map(|(_, datagram)| datagram.len()).max();
+        let longest = network.recorded.iter().flatten().map(|departure| departure.datagram.len()).max();
         assert_eq!(longest, Some(datagram_bytes));
         assert!(network.endpoints.iter().all(|endpoint| endpoint.counters().of(Event::DatagramRepeated) > 10));
     }

@@ -99,6 +99,12 @@ impl Segments {
         self.locals.iter().map(kept).sum()
     }
 
+    /// How many places local memory has, and how many of them are free.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> (usize, usize) {
+        (self.locals.len(), self.free.len())
+    }
+
     fn place(&mut self, bytes: Bytes) -> Local {
         let index = self.free.pop().unwrap_or(self.locals.len() as u32);
         if index as usize == self.locals.len() {

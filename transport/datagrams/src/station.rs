@@ -406,4 +406,25 @@ mod tests {
             assert_eq!(me.segments.kept_bytes(), 0);
         }
     }
+
+    #[test]
+    fn local_memory_is_given_back_whether_there_is_room_or_not() {
+        let mut me = station(0);
+        let to = me.connect(Rank::new(1), DATAGRAM_BYTES);
+        let at = AddressLayout::new(2, HEAP_BYTES).unwrap().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+        let local = Cells::from_mut(vec![0u64; 512].leak());
+        let now = Instant::ZERO;
+        let mut posted = 0;
+        for token in 0..1000 {
+            posted += usize::from(me.post(now, to, Operation::Put { from: local, to: at }, Token(token)).is_ok());
+            let given = me.give(now, to, at, &[6; 4096], Token(token));
+            posted += usize::from(given.map(|given| me.capture(given)).is_ok());
+        }
+        // What is refused has its place for as long as it takes to refuse it.
+        let (places, free) = me.segments.places();
+        assert!(places <= posted + 1 && places - free == posted, "{places} places, {free} free, {posted} posted");
+        me.lose(now, Rank::new(1));
+        while me.find().is_some() {}
+        assert_eq!(me.segments.places(), (places, places), "what has ended keeps none");
+    }
 }

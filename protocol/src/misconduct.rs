@@ -1,0 +1,462 @@
+//! What a peer may do that has the job's key and does not keep to the protocol: it harms nobody but itself.
+
+use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+
+use crate::receiver::WINDOW;
+use crate::seal::Seal;
+use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, Place, Reader, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
+use crate::{Config, Denied, Endpoint, Event, Failure, Key, Local, Memory, Readable, Rejected, Request, reseal};
+
+const RANKS: u32 = 3;
+const HEAP_BYTES: usize = 1 << 12;
+const KEY: Key = Key([3; 16]);
+const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+
+/// Memory of a rank, one segment that answers to the addresses of rank 0, and local memory of its operations, which panics where it is left.
+struct Bytes {
+    heap: Vec<u8>,
+    local: Vec<u8>,
+}
+
+impl Bytes {
+    fn range(at: GlobalAddress, bytes: u64) -> Result<std::ops::Range<usize>, Denied> {
+        let start = layout().offset(at);
+        let is_here = layout().rank(at) == Rank::new(0) && start.checked_add(bytes).is_some_and(|end| end <= HEAP_BYTES as u64);
+        if is_here { Ok(start as usize..(start + bytes) as usize) } else { Err(Denied::Outside) }
+    }
+}
+
+impl Readable for Bytes {
+    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
+        into.copy_from_slice(&self.heap[Self::range(from, into.len() as u64)?]);
+        Ok(())
+    }
+
+    fn read_local(&self, _: Local, offset: u64, into: &mut [u8]) {
+        into.copy_from_slice(&self.local[offset as usize..][..into.len()]);
+    }
+}
+
+impl Memory for Bytes {
+    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
+        Self::range(at, bytes).map(drop)
+    }
+
+    fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
+        self.heap[Self::range(to, bytes.len() as u64)?].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) {
+        let (from, to) = (Self::range(from, bytes).expect("checked"), Self::range(to, bytes).expect("checked"));
+        self.heap.copy_within(from, to.start);
+    }
+
+    fn atomic(&mut self, at: GlobalAddress, _: Width, _: AtomicOperator, operand: u64) -> Result<u64, Denied> {
+        self.heap[Self::range(at, 1)?][0] += operand as u8;
+        Ok(0)
+    }
+
+    fn write_local(&mut self, _: Local, offset: u64, bytes: &[u8]) {
+        self.local[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// Rank 0, to which the test speaks in the name of the others.
+struct Scene {
+    me: Endpoint,
+    memory: Bytes,
+    now: Instant,
+    /// The latest transmission of anybody else, and the next number of each.
+    transmission: u64,
+    next: [u64; RANKS as usize],
+}
+
+/// What rank 0 has sent.
+struct Heard {
+    place: Option<Place>,
+    frames: Vec<u8>,
+}
+
+fn layout() -> AddressLayout {
+    AddressLayout::new(RANKS, HEAP_BYTES as u64).unwrap()
+}
+
+fn at(rank: u32, offset: u64) -> GlobalAddress {
+    layout().encode(Rank::new(rank), SegmentId::new(1).unwrap(), offset).unwrap()
+}
+
+/// That everything below `next` has come.
+fn received(next: u64) -> Acknowledgement {
+    let nothing = Acknowledgement::parse(&mut Reader(&[0; 64])).unwrap();
+    Acknowledgement { next, room: 1000, datagram_bytes: 1200, ..nothing }
+}
+
+fn endpoint(me: u32) -> Endpoint {
+    let (layout, room_bytes) = (layout(), 1 << 20);
+    let config =
+        Config { me: Rank::new(me), start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
+    Endpoint::new(config)
+}
+
+fn memory() -> Bytes {
+    Bytes { heap: vec![0; HEAP_BYTES], local: vec![0; 8] }
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (mut me, memory) = (endpoint(0), memory());
+        for rank in 1..RANKS {
+            me.connect(Rank::new(rank), 1200);
+        }
+        Self { me, memory, now: Instant::ZERO, transmission: 0, next: [0; RANKS as usize] }
+    }
+
+    /// Asks something of rank 1, and returns what is sent for it.
+    fn submit(&mut self, request: Request<'_>, token: u64) -> Vec<Heard> {
+        let peer = self.me.connect(Rank::new(1), 1200);
+        self.me.submit(self.now, peer, request, token).unwrap();
+        self.listen(1)
+    }
+
+    fn write(&mut self, token: u64) -> Vec<Heard> {
+        self.submit(Request::Write { to: at(1, 0), bytes: b"8 bytes." }, token)
+    }
+
+    /// Everything that rank 0 sends now to `rank`.
+    fn listen(&mut self, rank: u32) -> Vec<Heard> {
+        let (mut buffer, mut heard) = ([0; 1 << 16], Vec::new());
+        while let Some(transmit) = self.me.poll_transmit(self.now, &self.memory, &mut buffer, false) {
+            let datagram = &mut buffer[..transmit.bytes];
+            let header = Header::parse(datagram).unwrap();
+            let body = Seal::new(KEY, false).open(header.nonce(transmit.to), datagram).unwrap();
+            let mut reader = Reader(body);
+            Acknowledgement::parse(&mut reader).unwrap();
+            let place = header.sequenced.then(|| Place::parse(&mut reader, &header).unwrap());
+            if transmit.to == Rank::new(rank) {
+                heard.push(Heard { place, frames: reader.0.to_vec() });
+            }
+        }
+        heard
+    }
+
+    /// A datagram with this place and these frames.
+    fn send(&mut self, from: u32, said: Acknowledgement, place: Option<Place>, frames: &[Frame<'_>]) -> Result<(), Rejected> {
+        let mut bytes = Vec::new();
+        frames.iter().for_each(|frame| frame.append(&mut bytes));
+        self.send_bytes(from, said, place, &bytes)
+    }
+
+    fn send_bytes(&mut self, from: u32, said: Acknowledgement, place: Option<Place>, frames: &[u8]) -> Result<(), Rejected> {
+        let mut datagram = self.datagram(from, said, place, frames);
+        self.me.handle_datagram(self.now, &mut datagram, &mut self.memory)
+    }
+
+    fn datagram(&mut self, from: u32, said: Acknowledgement, place: Option<Place>, frames: &[u8]) -> Vec<u8> {
+        self.transmission += 1;
+        let mut datagram = vec![0; 1 << 16];
+        let (fenced, transmission) = (place.is_some_and(|place| place.after != 0), self.transmission);
+        let mut header =
+            Header { from: Rank::new(from), start: 1, sequenced: place.is_some(), fenced, urgent: true, transmission, bytes: 0 };
+        let mut end = HEADER_BYTES + said.write(&mut datagram[HEADER_BYTES..]);
+        if let Some(place) = place {
+            end += place.write(&mut datagram[end..]);
+        }
+        datagram[end..end + frames.len()].copy_from_slice(frames);
+        datagram.truncate(end + frames.len() + TAG_BYTES);
+        header.bytes = datagram.len() as u16;
+        header.write(&mut datagram);
+        assert!(reseal(KEY, false, Rank::new(0), &mut datagram));
+        datagram
+    }
+
+    /// These frames in the next datagram of a rank.
+    fn tell(&mut self, from: u32, frames: &[Frame<'_>]) -> Result<(), Rejected> {
+        let sequence = self.next[from as usize];
+        self.next[from as usize] += 1;
+        self.send(from, received(0), Some(Place { sequence, after: 0 }), frames)
+    }
+
+    /// That everything below `next` has come, and what of the numbers from there on.
+    fn acknowledge(&mut self, next: u64, word: u64) -> Result<(), Rejected> {
+        let words_used = u8::from(word != 0);
+        let mut said = Acknowledgement { words_used, ..received(next) };
+        said.words[0] = word;
+        self.send(1, said, None, &[])
+    }
+
+    /// What has ended since it was asked last.
+    fn ended(&mut self) -> Vec<(u64, Result<u64, Failure>)> {
+        let events = std::iter::from_fn(|| self.me.poll_event());
+        let ended = events
+            .filter_map(|event| if let Event::Completed { token, result, .. } = event { Some((token, result)) } else { None });
+        ended.collect()
+    }
+
+    /// The number that a request has given its operation.
+    fn operation(heard: &[Heard]) -> u32 {
+        match wire::frames(&heard[0].frames).next() {
+            Some(Some(Frame::Get { operation, .. } | Frame::Atomic { operation, .. } | Frame::Copy { operation, .. })) => {
+                operation
+            }
+            frame => panic!("{frame:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_never_sent_cannot_be_acknowledged() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.write(1).len(), 1);
+    for next in [2, 3, 1 << 40, u64::MAX] {
+        scene.acknowledge(next, 0).unwrap();
+        scene.acknowledge(next, u64::MAX).unwrap();
+        assert_eq!(scene.ended(), [], "who says so has not received what was sent either");
+    }
+    scene.acknowledge(0, !1).unwrap();
+    assert_eq!(scene.write(2).len(), 1);
+    assert_eq!(scene.ended(), [], "what is sent later was not acknowledged before");
+    scene.acknowledge(0, 2).unwrap();
+    assert_eq!(scene.ended(), [(2, Ok(0))]);
+    for _ in 0..2 {
+        scene.acknowledge(2, 0).unwrap();
+    }
+    assert_eq!(scene.ended(), [(1, Ok(0))], "once");
+}
+
+#[test]
+fn numbers_far_ahead_are_left_to_be_sent_again() {
+    let mut scene = Scene::new();
+    let add = Frame::Atomic { operation: 0, at: at(0, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+    for (sequence, outcome) in [(WINDOW, Rejected::Early), (1 << 40, Rejected::Early), (u64::MAX, Rejected::Early)] {
+        let place = Place { sequence, after: 0 };
+        assert_eq!(scene.send(1, received(0), Some(place), &[add]), Err(outcome));
+    }
+    for (sequence, after) in [(WINDOW - 1, 1), (1, 1), (0, u64::MAX)] {
+        assert_eq!(scene.send(1, received(0), Some(Place { sequence, after }), &[add]), Err(Rejected::Early));
+    }
+    assert_eq!(scene.memory.heap[0], 0);
+    for (count, sequence) in (1..).zip([WINDOW - 1, 5, 0]) {
+        let place = Some(Place { sequence, after: 0 });
+        assert_eq!(scene.send(1, received(0), place, &[add]), Ok(()));
+        assert_eq!(scene.send(1, received(0), place, &[add]), Err(Rejected::Duplicate));
+        assert_eq!(scene.memory.heap[0], count);
+    }
+    assert!(!scene.listen(1).is_empty(), "it is told");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_where_it_ends_to_make_sense() {
+    let mut scene = Scene::new();
+    let write = Frame::Write { to: at(0, 0), bytes: &[1; 8] };
+    let mut frames = Vec::new();
+    write.append(&mut frames);
+    let whole = scene.datagram(1, received(0), Some(Place { sequence: 0, after: 0 }), &frames);
+    for bytes in HEADER_BYTES..whole.len() - TAG_BYTES {
+        scene.transmission += 1;
+        let mut cut = [&whole[..bytes], &[0; TAG_BYTES][..]].concat();
+        assert!(reseal(KEY, false, Rank::new(0), &mut cut));
+        let outcome = scene.me.handle_datagram(scene.now, &mut cut, &mut scene.memory);
+        // With nothing behind its number it is whole; what it holds then is executed up to where it is cut, once.
+        let is_whole = bytes == HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8;
+        let is_repeated = bytes > HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8;
+        assert_eq!(
+            outcome,
+            if is_whole {
+                Ok(())
+            } else if is_repeated {
+                Err(Rejected::Duplicate)
+            } else {
+                Err(Rejected::Malformed)
+            }
+        );
+    }
+    // More words than an acknowledgement has, with room for them and without.
+    for room in [0, 8 * 255] {
+        let mut datagram = scene.datagram(1, received(0), None, &vec![0; room]);
+        let one = scene.datagram(1, Acknowledgement { words_used: 1, ..received(0) }, None, &vec![0; room]);
+        let place = (HEADER_BYTES..).find(|&place| datagram[place] != one[place]).unwrap();
+        datagram[place] = WORDS_MAX as u8 + 1;
+        assert!(reseal(KEY, false, Rank::new(0), &mut datagram));
+        assert_eq!(scene.me.handle_datagram(scene.now, &mut datagram, &mut scene.memory), Err(Rejected::Malformed));
+    }
+    // What comes before the nonsense is done, what follows is not.
+    let nonsense = [&frames[..], &[99], &frames].concat();
+    let place = Some(Place { sequence: 1, after: 0 });
+    assert_eq!(scene.send_bytes(1, received(0), place, &nonsense), Err(Rejected::Malformed));
+    assert_eq!(scene.memory.heap[..9], [1, 1, 1, 1, 1, 1, 1, 1, 0]);
+}
+
+#[test]
+fn nobody_answers_for_another_or_something_else() {
+    let mut scene = Scene::new();
+    let get = Request::Get { from: at(1, 0), to: Local(0), bytes: 8 };
+    let operation = Scene::operation(&scene.submit(get, 7));
+    let answer = Frame::Data { operation, bytes: &[1; 8] };
+    let wrong = |other: u32| {
+        [
+            Frame::Value { operation: other, value: 5 },
+            Frame::Data { operation: other, bytes: &[9; 8] },
+            Frame::Denied { operation: other, denied: Denied::Outside, second: false },
+            Frame::PeerLost { operation: other, rank: Rank::new(1) },
+        ]
+    };
+    // Another rank, or about an operation that there is none of.
+    for (from, number) in [(2, operation), (1, operation + 1), (1, operation + (1 << 13)), (1, u32::MAX)] {
+        scene.tell(from, &wrong(number)).unwrap();
+        assert_eq!(scene.ended(), []);
+    }
+    // No answer to a get, or more than it asked for.
+    scene.tell(1, &[Frame::Value { operation, value: 5 }, Frame::Data { operation, bytes: &[9; 9] }]).unwrap();
+    for offset in [1, 8, u64::MAX, u64::MAX - 7] {
+        scene.tell(1, &[Frame::DataPiece { operation, offset, bytes: &[9; 8] }]).unwrap();
+    }
+    assert_eq!((scene.ended(), &scene.memory.local[..]), (vec![], &[0; 8][..]));
+    scene.tell(1, &[answer, answer]).unwrap();
+    scene.tell(1, &[answer]).unwrap();
+    assert_eq!((scene.ended(), &scene.memory.local[..]), (vec![(7, Ok(0))], &[1; 8][..]));
+    // A put has no answer but its acknowledgement: all numbers that it may have.
+    let put = scene.submit(Request::Put { from: Local(0), to: at(1, 0), bytes: 8 }, 8);
+    let numbers = (0..4).flat_map(|reused| [0, 1].map(|index| index + (reused << 13)));
+    for number in numbers {
+        scene.tell(1, &wrong(number)).unwrap();
+        assert_eq!(scene.ended(), []);
+    }
+    scene.acknowledge(put[0].place.unwrap().sequence + 1, 0).unwrap();
+    assert_eq!(scene.ended(), [(8, Ok(0))]);
+}
+
+#[test]
+fn refusals_are_kept_within_bounds_and_waited_for() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.write(1).len(), 1);
+    let told = |next, refused| Acknowledgement { refused, ..received(next) };
+    // One was refused, as it says, and an older datagram does not know that yet.
+    for refused in [1, 0, 1] {
+        scene.send(1, told(1, refused), None, &[]).unwrap();
+        assert_eq!(scene.ended(), [], "what was refused is not known");
+    }
+    let refusal = Frame::Refused { sequence: 0, index: 0, denied: Denied::Misaligned };
+    let place = Some(Place { sequence: 0, after: 0 });
+    scene.send(1, told(1, 1), place, &[refusal]).unwrap();
+    assert_eq!(scene.ended(), [(1, Err(Failure::Misaligned(at(1, 0))))]);
+    // Of a datagram with one write, and of none.
+    assert_eq!(scene.write(2).len(), 1);
+    let refusals = [1, 77].map(|sequence| [Frame::Refused { sequence, index: 5, denied: Denied::Outside }; 40]).concat();
+    for sequence in 1..200 {
+        scene.send(1, told(1, 1), Some(Place { sequence, after: 0 }), &refusals).unwrap();
+    }
+    let kept = &scene.me.peers[0].active.as_ref().unwrap().sender.sent(1).unwrap().refused;
+    assert!(kept.len() <= 2, "{}", kept.len());
+}
+
+#[test]
+fn copies_lead_to_ranks_of_the_job() {
+    let mut scene = Scene::new();
+    let beyond = AddressLayout::new(RANKS + 1, HEAP_BYTES as u64).unwrap();
+    let to = beyond.encode(Rank::new(RANKS), SegmentId::new(1).unwrap(), 0).unwrap();
+    assert_eq!(layout().rank(to), Rank::new(RANKS), "an address that a job of one rank more has");
+    scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to, bytes: 8 }]).unwrap();
+    let heard = scene.listen(1);
+    let denied = Frame::Denied { operation: 4, denied: Denied::Outside, second: true };
+    assert_eq!(wire::frames(&heard[0].frames).collect::<Vec<_>>(), [Some(denied)]);
+    assert_eq!(scene.me.peers(), (2, 1), "nobody was met");
+    assert!(scene.me.poll_event().is_none());
+}
+
+#[test]
+fn who_asks_for_too_much_at_once_gets_no_further() {
+    let mut scene = Scene::new();
+    // Nothing of what it asks for may be sent to it.
+    let said = Acknowledgement { room: 0, ..received(0) };
+    let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 50];
+    let mut taken = 0;
+    while scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks).is_ok() {
+        taken += 1;
+        assert!(taken < 100, "it takes everything");
+    }
+    assert!(taken >= 512 / 50, "as many as may be asked for: {taken}");
+    assert_eq!(scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks), Err(Rejected::Early));
+    // Another is served all the same.
+    scene.tell(2, &[Frame::Get { operation: 1, from: at(0, 0), bytes: 8 }]).unwrap();
+    assert_eq!(scene.listen(2).len(), 1);
+}
+
+#[test]
+fn what_takes_the_last_place_of_the_table_is_the_last_that_is_taken() {
+    let mut scene = Scene::new();
+    // Rank 2, to whom the copies go, says nothing.
+    let copy = Frame::Copy { operation: 1, from: at(0, 0), to: at(2, 0), bytes: 8 };
+    let mut taken = 0;
+    while scene.tell(1, &[copy; 32]).is_ok() {
+        taken += 32;
+        assert!(taken <= 8192, "it takes everything");
+    }
+    assert_eq!(taken, 8192);
+    let denials = scene.listen(1).iter().filter(|heard| wire::frames(&heard.frames).next().is_some()).count();
+    assert_eq!(denials, 0, "what was taken is done, sooner or later");
+}
+
+#[test]
+#[should_panic(expected = "each transmission has its own number")]
+fn no_transmission_has_the_number_of_another() {
+    let mut scene = Scene::new();
+    scene.me.transmissions = TRANSMISSION_MAX - 1;
+    assert_eq!(scene.write(1).len(), 1);
+    scene.write(2);
+}
+
+/// Two ranks that keep to the protocol, between which the test carries each datagram by hand.
+struct Pair([Endpoint; 2]);
+
+impl Pair {
+    fn next(&mut self, from: usize, now: Instant) -> Vec<u8> {
+        let (mut buffer, memory) = ([0; 1 << 16], memory());
+        let transmit = self.0[from].poll_transmit(now, &memory, &mut buffer, false).expect("there is something to send");
+        buffer[..transmit.bytes].to_vec()
+    }
+
+    fn take(&mut self, to: usize, now: Instant, mut datagram: Vec<u8>) {
+        let _ = self.0[to].handle_datagram(now, &mut datagram, &mut memory());
+    }
+
+    fn smoothed(&self, rank: usize) -> Duration {
+        self.0[rank].peers[0].round_trip.smoothed()
+    }
+}
+
+#[test]
+fn only_an_answer_that_was_given_at_once_to_the_latest_try_tells_a_round_trip() {
+    let (mut pair, micro) = (Pair([endpoint(0), endpoint(1)]), Duration::from_microseconds);
+    let to = pair.0[0].connect(Rank::new(1), 1200);
+    let mut now = Instant::ZERO;
+    pair.0[0].submit(now, to, Request::Write { to: at(0, 0), bytes: b"8 bytes." }, 1).unwrap();
+    let first = pair.next(0, now);
+    now = pair.0[0].poll_timeout().unwrap();
+    pair.0[0].handle_timeout(now);
+    let _second = pair.next(0, now);
+    // The answer to the first comes just after the second has left.
+    pair.take(1, now, first);
+    let answer = pair.next(1, now);
+    pair.take(0, now + micro(1), answer);
+    assert!(pair.smoothed(0) == Duration::ZERO || pair.smoothed(0) > micro(1000), "{:?}", pair.smoothed(0));
+    // Of an answer to a get, the one that has asked tells later that it has come.
+    now = now + micro(10);
+    pair.0[0].submit(now, to, Request::Get { from: at(0, 0), to: Local(0), bytes: 8 }, 2).unwrap();
+    let asks = pair.next(0, now);
+    pair.take(1, now, asks);
+    let answer = pair.next(1, now);
+    pair.take(0, now, answer);
+    now = now + micro(1000);
+    pair.0[0].handle_timeout(now);
+    let told = pair.next(0, now);
+    pair.take(1, now, told);
+    assert!(pair.smoothed(1) < micro(500), "{:?}", pair.smoothed(1));
+    // What is answered at once tells.
+    pair.0[1].submit(now, to, Request::Write { to: at(0, 0), bytes: b"8 bytes." }, 3).unwrap();
+    let asks = pair.next(1, now);
+    pair.take(0, now + micro(10), asks);
+    let answer = pair.next(0, now + micro(10));
+    pair.take(1, now + micro(30), answer);
+    assert_eq!(pair.smoothed(1), micro(30));
+}

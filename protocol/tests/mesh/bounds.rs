@@ -1,0 +1,164 @@
+//! What a rank keeps for operations under way, its own and those that others ask for, is bounded; whoever has to wait goes on later.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pelago_base::{AtomicOperator, Event, Rank, Width};
+use pelago_protocol::{Failure, Request};
+
+use crate::memory::at;
+use crate::network::{CARRIED, Network, Weather};
+
+/// More than any bound on operations.
+const MANY: u64 = 10_000;
+
+fn add(network: &Network, to: u32) -> Request<'static> {
+    Request::Atomic { at: at(network.layout, to, 1, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 }
+}
+
+/// How many of many operations from rank 0 are taken over while nothing is sent; whatever is, ends well, and others follow.
+fn taken(network: &mut Network, request: Request<'_>, fenced: bool) -> u64 {
+    let first = network.ended.len() as u64;
+    let mut taken = 0;
+    while taken < MANY && network.hold(0, 1, request, first + taken) {
+        taken += 1;
+        if fenced {
+            network.fence(0, 1);
+        }
+    }
+    let other = Request::Write { to: at(network.layout, 2, 1, 0), bytes: b"another's" };
+    assert!(taken == 4096 || network.hold(0, 2, other, MANY + first), "what one peer has to wait for does not hold up another");
+    network.pump(0);
+    network.submit(0, 1, request, 2 * MANY + first);
+    network.quiet();
+    assert!(network.ended.values().all(Result::is_ok) && network.ended.len() as u64 > first + taken);
+    taken
+}
+
+#[test]
+fn what_waits_for_one_peer_is_bounded() {
+    let mut network = Network::new(3, 1, Weather::FAIR);
+    let to = at(network.layout, 1, 1, 8);
+    let local = network.local(0, vec![0; 4_000]);
+    let bytes = [1; 960];
+    let large = taken(&mut network, Request::Write { to, bytes: &bytes }, false);
+    assert!((256 << 10..(256 << 10) + 1000).contains(&(large * 971)), "a quarter of a megabyte of frames: {large}");
+    assert_eq!(taken(&mut network, Request::Put { from: local, to, bytes: 4_000 }, false), 256);
+    assert_eq!(taken(&mut network, Request::Get { from: to, to: local, bytes: 8 }, false), 512);
+    assert_eq!(taken(&mut network, Request::Get { from: to, to: local, bytes: 4_000 }, false), 512);
+    let add = add(&network, 1);
+    assert_eq!(taken(&mut network, add, false), 512);
+    let fences = taken(&mut network, Request::Put { from: local, to, bytes: 4_000 }, true);
+    assert!((32..=66).contains(&fences), "{fences}");
+}
+
+#[test]
+fn operations_whose_end_is_not_fetched_are_bounded() {
+    let mut network = Network::new(3, 1, Weather::FAIR);
+    let to = at(network.layout, 1, 1, 8);
+    for _ in 0..2 {
+        assert_eq!(taken(&mut network, Request::Write { to, bytes: &[1; 8] }, false), 4096);
+    }
+    // Also those that end at once.
+    let mut network = Network::new(3, 1, Weather::FAIR);
+    let now = network.now;
+    network.endpoints[0].lose(now, Rank::new(1));
+    for round in 0..2 {
+        let taken = (0..MANY).take_while(|token| network.hold(0, 1, Request::Write { to, bytes: b"late" }, MANY * round + token));
+        assert_eq!(taken.count(), 4096);
+        network.pump(0);
+        assert_eq!(network.ended.len() as u64, 4096 * (round + 1));
+    }
+    assert!(network.ended.values().all(|result| *result == Err(Failure::PeerLost(Rank::new(1)))));
+}
+
+/// A network whose rank 0 sends nothing until told; acknowledgements pass.
+fn mute(ranks: u32) -> (Network, Rc<Cell<bool>>) {
+    let mut network = Network::new(ranks, 1, Weather::FAIR);
+    let speaks = Rc::new(Cell::new(false));
+    network.fate = Box::new({
+        let speaks = speaks.clone();
+        move |departure| {
+            let is_held_up = departure.from == 0 && departure.datagram[3] & 1 != 0;
+            if is_held_up && !speaks.get() { None } else { CARRIED }
+        }
+    });
+    (network, speaks)
+}
+
+/// Steps until a rank has left so many datagrams to be sent again, which came neither too early nor twice.
+fn until_left(network: &mut Network, rank: usize, datagrams: u64) {
+    while network.count(rank, Event::DatagramEarly) < datagrams {
+        assert!(network.step(), "it takes everything");
+        assert!(network.lost.is_empty(), "it takes everything");
+    }
+}
+
+#[test]
+fn copies_for_others_are_bounded_and_what_has_no_room_is_done_later() {
+    // Each rank may have 512 under way; 8,192 have room.
+    const ASKING: usize = 20;
+    let (mut network, speaks) = mute(ASKING as u32 + 2);
+    let layout = network.layout;
+    for rank in 2..ASKING + 2 {
+        for token in 0..512 {
+            let copy = Request::Copy { from: at(layout, 0, 1, 0), to: at(layout, 1, 2, 8 * token), bytes: 8 };
+            assert!(network.hold(rank, 0, copy, token));
+        }
+        network.pump(rank);
+    }
+    until_left(&mut network, 0, 20);
+    // Neither has this rank itself room, until some have ended.
+    let own = add(&network, 2);
+    assert!(!network.hold(0, 2, own, MANY));
+    speaks.set(true);
+    network.submit(0, 2, own, MANY);
+    network.quiet();
+    assert_eq!(network.ended.len(), 512 * ASKING + 1);
+    assert!(network.ended.values().all(Result::is_ok), "{:?}", network.ended.values().find(|result| result.is_err()));
+}
+
+#[test]
+fn answers_that_are_kept_are_bounded_and_what_has_no_room_is_done_later() {
+    // 512 answers of 967 bytes for each rank; 64 megabytes are kept.
+    const ASKING: usize = 160;
+    let (mut network, speaks) = mute(ASKING as u32 + 1);
+    let from = at(network.layout, 0, 2, 0);
+    for rank in 1..=ASKING {
+        let to = network.local(rank, vec![1; 960]);
+        for token in 0..512 {
+            assert!(network.hold(rank, 0, Request::Get { from, to, bytes: 960 }, token));
+        }
+        network.pump(rank);
+    }
+    until_left(&mut network, 0, 20);
+    speaks.set(true);
+    network.quiet();
+    assert_eq!(network.ended.len(), 512 * ASKING);
+    assert!(network.ended.values().all(Result::is_ok));
+}
+
+#[test]
+fn peers_with_much_to_send_take_turns() {
+    let mut network = Network::new(4, 1, Weather::FAIR);
+    let layout = network.layout;
+    for to in 1..4 {
+        for token in 0..30 {
+            let address = at(layout, to as u32, 1, 0);
+            assert!(network.hold(0, to, Request::Write { to: address, bytes: &[1; 960] }, 100 * to as u64 + token));
+            // Each in a datagram of its own.
+            network.fence(0, to);
+        }
+        let local = network.local(0, vec![0; 200_000]);
+        for token in 30..40 {
+            let put = Request::Put { from: local, to: at(layout, to as u32, 2, 0), bytes: 200_000 };
+            assert!(network.hold(0, to, put, 100 * to as u64 + token));
+        }
+    }
+    network.recorded = Some(Vec::new());
+    network.quiet();
+    let departures = network.recorded.take().unwrap();
+    let turns = departures.iter().filter(|departure| departure.from == 0).collect::<Vec<_>>();
+    let longest = turns.chunk_by(|one, next| one.to == next.to).map(<[_]>::len).max();
+    assert!(longest <= Some(64), "{longest:?}");
+}

@@ -1,0 +1,195 @@
+//! How much is on its way, how fast it leaves, and in datagrams of which size.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pelago_base::{Duration, Event, Instant};
+use pelago_protocol::Request;
+
+use crate::memory::at;
+use crate::network::{Departure, Network, ROOM_BYTES, Weather};
+
+const DATAGRAM_BYTES: usize = 1400;
+
+/// Every datagram takes as long, and longer than to send a window.
+fn far(milliseconds: u64) -> Weather {
+    Weather { lost: 0, repeated: 0, delay: (milliseconds * 1_000_000, milliseconds * 1_000_000) }
+}
+
+/// A rank puts so many bytes at the memory of rank 0 or, if it is rank 0, of rank 1.
+fn put(network: &mut Network, from: usize, bytes: usize, token: u64) {
+    let local = network.local(from, vec![from as u8; bytes]);
+    let to = usize::from(from == 0);
+    let address = at(network.layout, to as u32, 2, 0);
+    network.submit(from, to, Request::Put { from: local, to: address, bytes: bytes as u64 }, token);
+}
+
+/// The most bytes that were on their way to a rank while operations of other ranks ended.
+fn peak(network: &mut Network, to: usize, operations: &[(usize, u64)]) -> usize {
+    let mut peak = 0;
+    while !operations.iter().all(|operation| network.ended.contains_key(operation)) {
+        assert!(network.step(), "it ends");
+        peak = peak.max(network.bytes_on_the_way(to));
+    }
+    peak
+}
+
+#[test]
+fn senders_share_what_the_receiver_has_room_for() {
+    const SENDERS: usize = 20;
+    let mut network = Network::new(SENDERS as u32 + 1, 1, far(2));
+    let bytes = 200_000;
+    let all = |token: u64| (1..=SENDERS).map(|rank| (rank, token)).collect::<Vec<_>>();
+    // They find each other's number at first.
+    (1..=SENDERS).for_each(|rank| put(&mut network, rank, bytes, 0));
+    peak(&mut network, 0, &all(0));
+    for token in 1..=5 {
+        (1..=SENDERS).for_each(|rank| put(&mut network, rank, bytes, token));
+        let peak = peak(&mut network, 0, &all(token));
+        let room = ROOM_BYTES as usize + SENDERS * DATAGRAM_BYTES;
+        assert!((room / 4..=room).contains(&peak), "round {token}: {peak} of {room}");
+    }
+    let repeated: u64 = (0..=SENDERS).map(|rank| network.count(rank, Event::DatagramRepeated)).sum();
+    assert_eq!(repeated, 0, "nothing was taken for lost");
+    // When the others have nothing to send any more, one has all the room.
+    network.quiet();
+    for token in 10..20 {
+        put(&mut network, 1, bytes, token);
+        network.wait(1, token).unwrap();
+    }
+    (20..40).for_each(|token| put(&mut network, 1, bytes, token));
+    let alone = peak(&mut network, 0, &[(1, 39)]);
+    assert!(alone > ROOM_BYTES as usize / 2, "{alone}");
+}
+
+#[test]
+fn one_sender_fills_the_room_of_the_receiver_and_no_more() {
+    // In datagrams so long that their number is not what limits.
+    let datagram_bytes = 8_972;
+    let mut network = Network::with(2, 1, far(5), datagram_bytes, false);
+    (0..60).for_each(|token| put(&mut network, 0, 200_000, token));
+    let peak = peak(&mut network, 1, &[(0, 59)]);
+    let room = ROOM_BYTES as usize;
+    assert!((room / 2..=room + datagram_bytes).contains(&peak), "{peak} of {room}");
+}
+
+#[test]
+fn a_window_grows_while_nothing_is_lost() {
+    let mut network = Network::new(2, 1, far(5));
+    (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
+    network.wait(0, 49).unwrap();
+    // Ten megabytes: 160 round trips of the first window, 16 and a few of what the receiver has room for.
+    let round_trips = network.now.since(Instant::ZERO).as_picoseconds() / Duration::from_milliseconds(10).as_picoseconds();
+    assert!((10..40).contains(&round_trips), "{round_trips}");
+}
+
+#[test]
+fn a_window_shrinks_when_something_is_lost() {
+    let mut network = Network::new(2, 1, far(5));
+    network.weather.lost = 20_000;
+    (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
+    network.run_until(Instant::ZERO + Duration::from_milliseconds(500));
+    let peak = peak(&mut network, 1, &[(0, 49)]);
+    assert!(peak < ROOM_BYTES as usize / 4, "{peak} on their way where one of fifty is lost");
+}
+
+#[test]
+fn a_window_leaves_little_by_little() {
+    let mut network = Network::new(2, 1, far(5));
+    (0..40).for_each(|token| put(&mut network, 0, 200_000, token));
+    network.wait(0, 39).unwrap();
+    network.recorded = Some(Vec::new());
+    (40..60).for_each(|token| put(&mut network, 0, 200_000, token));
+    network.wait(0, 59).unwrap();
+    let departures = network.recorded.take().unwrap();
+    let sent: Vec<&Departure> = departures.iter().filter(|departure| departure.from == 0).collect();
+    let at_once = sent.chunk_by(|one, next| one.at == next.at).map(|burst| burst.len() * DATAGRAM_BYTES).max().unwrap();
+    assert!(at_once < ROOM_BYTES as usize / 4 * 3, "a part of what has room at most: {at_once}");
+    // What its pace holds up leaves when its time has come, whether anything is heard meanwhile or not.
+    let first_answer = departures.iter().position(|departure| departure.from == 1).unwrap();
+    let moments = departures[..first_answer].chunk_by(|one, next| one.at == next.at).count();
+    assert!(moments > 5, "{moments}");
+}
+
+#[test]
+fn no_more_datagrams_are_under_way_than_their_receiver_tells_apart() {
+    let mut network = Network::new(2, 1, far(1));
+    (0..30).for_each(|token| put(&mut network, 0, 200_000, token));
+    network.wait(0, 29).unwrap();
+    let before = network.count(0, Event::DatagramSent);
+    let carries = Rc::new(Cell::new(false));
+    network.fate = Box::new({
+        let (carries, mut is_first) = (carries.clone(), true);
+        move |departure| (departure.from == 1 || !std::mem::take(&mut is_first) || carries.get()).then_some(Duration::ZERO)
+    });
+    let to = at(network.layout, 1, 1, 0);
+    // One datagram each, as soon as its pace allows; all within a round trip.
+    for token in 100..1900 {
+        network.now = network.now + Duration::from_microseconds(1);
+        let _ = network.try_submit(0, 1, Request::Write { to, bytes: &[1; 8] }, token);
+    }
+    let sent = network.count(0, Event::DatagramSent) - before;
+    assert!((900..=1024).contains(&sent), "{sent}");
+    network.quiet();
+    assert_eq!(network.count(1, Event::DatagramEarly), 0);
+    assert!(network.ended.values().all(Result::is_ok));
+}
+
+#[test]
+fn datagrams_are_no_longer_than_both_ends_can_take() {
+    for sizes in [[8_972, 1_400], [1_400, 8_972], [4_000, 4_000], [1_000, 8_972]] {
+        let mut network = Network::with(2, 1, Weather::FAIR, 0, false);
+        network.datagram_bytes = sizes.to_vec();
+        network.recorded = Some(Vec::new());
+        let longest = |network: &mut Network| {
+            let departures = network.recorded.replace(Vec::new()).unwrap();
+            departures.iter().map(|departure| departure.datagram.len()).max().unwrap()
+        };
+        put(&mut network, 0, 10_000, 0);
+        assert_eq!(longest(&mut network), 1200, "the other end has not said anything yet");
+        for token in 1..4 {
+            put(&mut network, 1, 200_000, token);
+            put(&mut network, 0, 200_000, token);
+            network.quiet();
+        }
+        assert_eq!(longest(&mut network), sizes[0].min(sizes[1]).max(1200));
+    }
+}
+
+#[test]
+fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
+    let mut network = Network::with(2, 1, Weather::FAIR, 8_972, false);
+    for token in 0..3 {
+        put(&mut network, 1, 50_000, token);
+        put(&mut network, 0, 50_000, token);
+        network.quiet();
+    }
+    let carries = Rc::new(Cell::new(false));
+    network.fate = Box::new({
+        let carries = carries.clone();
+        move |_| carries.get().then_some(Duration::ZERO)
+    });
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, 10);
+    while network.count(0, Event::DatagramRepeated) < 4 {
+        assert!(network.step());
+    }
+    // What is queued now, of which several would have room in one of the size that both ends can take.
+    network.recorded = Some(Vec::new());
+    for token in 11..40 {
+        network.submit(0, 1, Request::Write { to, bytes: &[1; 300] }, token);
+    }
+    network.run_until(network.now + Duration::from_milliseconds(400));
+    carries.set(true);
+    network.quiet();
+    let longest = |network: &mut Network| {
+        let departures = network.recorded.replace(Vec::new()).unwrap();
+        departures.iter().filter(|departure| departure.from == 0).map(|departure| departure.datagram.len()).max().unwrap()
+    };
+    let in_vain = longest(&mut network);
+    assert!((900..=1200).contains(&in_vain), "{in_vain}");
+    assert!((10..40).all(|token| network.ended[&(0, token)] == Ok(0)));
+    put(&mut network, 0, 50_000, 40);
+    network.quiet();
+    assert_eq!(longest(&mut network), 8_972, "an answer, and all is as before");
+}
