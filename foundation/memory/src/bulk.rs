@@ -368,6 +368,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn words_of_their_own_alignment_are_moved_whole_and_nothing_else() {
+        assert_eq!((natural::<u8>(), natural::<u16>(), natural::<u32>(), natural::<u64>()), (1, 2, 4, 8));
+        assert_eq!((natural::<[u32; 1]>(), natural::<f64>()), (4, 8));
+        assert_eq!((natural::<[u8; 3]>(), natural::<[u8; 4]>(), natural::<[u32; 2]>(), natural::<[u64; 2]>()), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn a_slice_is_written_to_every_other_word() {
+        let mut target = [0u32; 6];
+        let shape = |stride| Shape { block: 4, counts: [1, 1, 3], strides: [0, 0, stride] };
+        write_strided(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0], shape(4), Cells::from_mut(&mut target), shape(8));
+        assert_eq!(target.map(u32::from_le), [1, 0, 2, 0, 3, 0]);
+    }
+
     proptest! {
         #[test]
         fn a_strided_copy_equals_the_naive_one(

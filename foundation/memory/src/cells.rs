@@ -402,6 +402,22 @@ mod tests {
     }
 
     #[test]
+    fn all_is_cleared_and_nothing_beside_it() {
+        let mut memory = vec![7u8; 9000];
+        let cells = Cells::from_mut(&mut memory);
+        cells.part(1, 8500).unwrap().elements::<u8>().unwrap().clear();
+        assert!(memory.iter().enumerate().all(|(at, &byte)| byte == if (1..8501).contains(&at) { 0 } else { 7 }));
+    }
+
+    #[test]
+    fn elements_are_none_only_if_there_is_not_one_whole() {
+        let mut memory = [0u64; 2];
+        let cells = Cells::from_mut(&mut memory);
+        let is_empty = |bytes| cells.part(0, bytes).unwrap().elements::<u64>().unwrap().is_empty();
+        assert_eq!([0, 7, 8, 16].map(is_empty), [true, true, false, false]);
+    }
+
+    #[test]
     #[should_panic(expected = "element 3 of 3")]
     fn an_index_past_the_end_panics() {
         Cells::from_mut(&mut [0u32; 3]).elements::<u32>().unwrap().load(3);

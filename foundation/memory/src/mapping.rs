@@ -184,6 +184,7 @@ mod tests {
     #[test]
     fn large_pages_hold_what_was_there_and_all_see_it() {
         const BYTES: usize = 5 << 20;
+        let large_pages = |cells: Cells<'_>| cells.elements::<u8>().unwrap().use_large_pages();
         let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&file, BYTES as u64).unwrap();
         let (one, other) = (Mapping::shared(&file, BYTES).unwrap(), Mapping::shared(&file, BYTES).unwrap());
@@ -194,17 +195,17 @@ mod tests {
         let bytes: Vec<u8> = (0..BYTES).map(|at| (at / 1000 % 251) as u8).collect();
         one.cells().write(&bytes);
         // From the second page on: one large one.
-        let large = use_large_pages(one.cells().part(4096, (BYTES - 4096) as u64).unwrap());
+        let large = large_pages(one.cells().part(4096, (BYTES - 4096) as u64).unwrap());
         assert!(large == 0 || large == LARGE_PAGE_BYTES, "{large}");
         assert!(all(&one) == bytes && all(&other) == bytes);
         other.cells().part(3 << 20, 3).unwrap().write(b"abc");
         assert_eq!(all(&one)[3 << 20..][..3], *b"abc");
         one.clear(0, BYTES as u64);
         assert!(all(&other).iter().all(|&byte| byte == 0));
-        let again = use_large_pages(one.cells());
+        let again = large_pages(one.cells());
         assert!(again <= 2 * LARGE_PAGE_BYTES && again.is_multiple_of(LARGE_PAGE_BYTES), "as many as the system has: {again}");
         assert!(all(&other).iter().all(|&byte| byte == 0));
-        assert_eq!(use_large_pages(one.cells().part(0, 4096).unwrap()), 0, "too few");
+        assert_eq!(large_pages(one.cells().part(0, 4096).unwrap()), 0, "too few");
     }
 
     #[test]

@@ -43,3 +43,20 @@ impl Watch {
         self.watchers.load(Ordering::Relaxed) > 0
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_kept_until_the_last_that_watches_ends() {
+        let watch = Watch::new();
+        assert!(!watch.is_kept());
+        watch.begin();
+        watch.begin();
+        watch.end();
+        assert!(watch.is_kept());
+        watch.end();
+        assert!(!watch.is_kept());
+    }
+}

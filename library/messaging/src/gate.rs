@@ -16,6 +16,8 @@
 
 mod giver;
 #[cfg(test)]
+mod grants;
+#[cfg(test)]
 mod places;
 mod taker;
 

@@ -1,0 +1,102 @@
+//! A sender dies after each of its operations, at a mailbox that others go on to use: in virtual time, on the library's own protocol.
+
+#[path = "../../dsm/tests/simulated/mod.rs"]
+#[allow(dead_code)]
+mod simulated;
+
+use std::cell::Cell;
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_messaging::{Mailbox, Sent, Settings};
+use pelago_rma::{Error, Result, World};
+use pelago_simulator::Faults;
+use simulated::run_with_death;
+
+const RANKS: u32 = 4;
+const MESSAGES: u64 = 6;
+const RECEIVER: Rank = Rank::new(0);
+
+/// Longer than anything takes, in virtual time.
+const HANG: Duration = Duration::from_milliseconds(1_000);
+
+/// What became of a job.
+struct Ended {
+    /// When the victim asked for something after the mailbox was made.
+    noted: Vec<Instant>,
+    /// The numbers of the messages that came, by sender.
+    came: Vec<Vec<u64>>,
+    /// How many messages of the victim were complete.
+    completed: u64,
+}
+
+/// All ranks but one send to that one, through two slots, so that a ticket nobody uses would hold up everybody.
+fn play(victim: Rank, dies: Option<Instant>) -> Ended {
+    let completed = Cell::new(0);
+    let (noted, found) = run_with_death(RANKS, Faults::default(), (victim, dies), |world, begin| {
+        world.on_peer_lost(|_| {});
+        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(2, 8))?;
+        world.barrier()?;
+        begin();
+        if world.rank() == RECEIVER {
+            return receive(world, &mailbox, victim);
+        }
+        let mut sender = mailbox.sender(RECEIVER)?;
+        for number in 0..MESSAGES {
+            // It holds its ticket while it computes, so that the receiver finds a ticket of a living sender without its message.
+            while let Sent::Full(_) = sender.try_send(number.to_le_bytes())? {
+                world.compute(Duration::from_microseconds(40));
+            }
+            if number % 2 == 1 {
+                sender.flush()?;
+                if world.rank() == victim {
+                    completed.set(number + 1);
+                }
+            }
+        }
+        Ok(Vec::new())
+    });
+    let came = found[RECEIVER.number() as usize].clone().expect("the receiver does not die");
+    Ended { noted, came, completed: completed.get() }
+}
+
+fn receive(world: &World, mailbox: &Mailbox<'_>, victim: Rank) -> Result<Vec<Vec<u64>>> {
+    let mut came = vec![Vec::new(); RANKS as usize];
+    let mut receiver = mailbox.receiver()?;
+    let living = || (1..RANKS).map(Rank::new).filter(|&rank| rank != victim);
+    loop {
+        let is_all = living().all(|rank| came[rank.number() as usize].len() as u64 == MESSAGES);
+        // What the victim had sent may be still to come.
+        let limit = if is_all { Duration::from_milliseconds(100) } else { HANG };
+        match receiver.receive_within(limit) {
+            Ok(message) => {
+                let number = u64::from_le_bytes(message.to_vec().try_into().unwrap());
+                came[message.from().number() as usize].push(number);
+            }
+            Err(Error::TimedOut { .. }) if is_all => return Ok(came),
+            Err(error) => panic!("at {:?}: {error}; came: {came:?}", world.now()),
+        }
+    }
+}
+
+#[test]
+fn what_the_living_send_comes_whenever_another_sender_dies() {
+    for victim in [1, 3].map(Rank::new) {
+        let whole = play(victim, None);
+        assert!(whole.came.iter().skip(1).all(|came| came.iter().copied().eq(0..MESSAGES)), "{:?}", whole.came);
+        assert!(whole.noted.len() > 10, "{} operations", whole.noted.len());
+        for (number, &at) in whole.noted.iter().enumerate() {
+            for later in [1, 900].map(Duration::from_nanoseconds) {
+                let Ended { came, completed, .. } = play(victim, Some(at + later));
+                for (rank, came) in (0..).map(Rank::new).zip(&came).skip(1).filter(|(rank, _)| *rank != victim) {
+                    assert!(came.iter().copied().eq(0..MESSAGES), "operation {number} of {victim}: {came:?} of {rank}");
+                }
+                let came = &came[victim.number() as usize];
+                assert!(came.is_sorted_by(|one, next| one < next), "operation {number} of {victim}: {came:?}");
+                assert!(
+                    (0..completed).all(|number| came.contains(&number)),
+                    "operation {number}: {came:?}, {completed} complete"
+                );
+            }
+        }
+    }
+}
