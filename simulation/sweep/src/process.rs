@@ -83,9 +83,10 @@ fn wait(mut child: Child) -> Result<Output, String> {
 fn build() -> Result<Option<PathBuf>, String> {
     let this = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
     let folder = this.parent().unwrap_or(Path::new("."));
-    let folders = [folder.to_owned(), folder.join("deps")];
-    let folder = folders.iter().find(|folder| folder.join(LIBRARY).exists());
-    let folder = folder.ok_or_else(|| format!("{LIBRARY} is built with this program, and is not in {}", folders[0].display()))?;
+    // What Cargo has built for this program, rather than what somebody has asked it for before.
+    let folders = [folder.join("deps"), folder.to_owned()];
+    let found = folders.iter().find(|folder| folder.join(LIBRARY).exists());
+    let folder = found.ok_or_else(|| format!("{LIBRARY} is built with this program, and is not in {}", folder.display()))?;
     // Others may be at work: the program is there when it is whole.
     let (built, making) = (folder.join(BUILT), folder.join(format!("{BUILT}-{}", std::process::id())));
     let mut command = Command::new("cc");
