@@ -45,8 +45,8 @@ impl Two {
             Station::new(Config { me, start: rank, layout, key, encrypt: false, failure_limit, room_bytes: 1 << 22 })
         });
         let to = [0, 1].map(|rank| stations[rank].connect(Rank::new(1 - rank as u32), DATAGRAM_BYTES));
-        for (station, heap) in stations.iter_mut().zip(heaps) {
-            station.register(SegmentId::SYMMETRIC, heap).unwrap();
+        for ((station, heap), rank) in stations.iter_mut().zip(heaps).zip(0..) {
+            station.register(at(rank, 0), heap).unwrap();
         }
         Self { now: Instant::ZERO, stations, heaps, to }
     }
@@ -177,14 +177,14 @@ fn memory_is_registered_once_and_closed_before_it_goes() {
     let mut two = Two::new();
     let bytes = 200_000;
     two.heaps[1].write(&[3; HEAP_BYTES]);
-    assert!(two.stations[1].register(SegmentId::SYMMETRIC, cells(8)).is_err(), "it is in use");
+    assert!(two.stations[1].register(at(1, 0), cells(8)).is_err(), "it is in use");
     let to = cells(bytes);
     let (now, peer) = (two.now, two.to[0]);
     two.stations[0].post(now, peer, Operation::Get { from: at(1, 0), to }, Token(1)).unwrap();
     two.pass(0);
     // What is being read goes on; nothing new begins.
-    assert!(!two.stations[1].deregister(SegmentId::SYMMETRIC));
-    assert!(!two.stations[1].deregister(SegmentId::SYMMETRIC));
+    assert!(!two.stations[1].deregister(at(1, 0)));
+    assert!(!two.stations[1].deregister(at(1, 0)));
     let late = [Operation::Write { to: at(1, 0), bytes: &[1; 8] }, Operation::Get { from: at(1, 0), to: cells(8) }, add(1)];
     for (token, operation) in (2..).zip(late) {
         two.stations[0].post(now, peer, operation, Token(token)).unwrap();
@@ -200,9 +200,9 @@ fn memory_is_registered_once_and_closed_before_it_goes() {
     let mut read = vec![0; bytes];
     to.read(&mut read);
     assert!(read == vec![3; bytes]);
-    assert!(two.stations[1].deregister(SegmentId::SYMMETRIC), "nobody reads it any more");
+    assert!(two.stations[1].deregister(at(1, 0)), "nobody reads it any more");
     let other = cells(4096);
-    two.stations[1].register(SegmentId::SYMMETRIC, other).unwrap();
+    two.stations[1].register(at(1, 0), other).unwrap();
     assert_eq!(two.result(0, add(1)), Ok(0));
 }
 

@@ -67,7 +67,7 @@ fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
                 assert_eq!(taker.take(1).unwrap(), second);
                 taker.wait(second).unwrap();
                 world.barrier().unwrap();
-                assert_eq!(gate.words.local().load(gate.bell_index(0)), rung(0, second), "this rank has one sender");
+                assert_eq!(gate.words.local().load(gate.bell_index(0)), rung(RECEIVER, 0, second), "this rank has one sender");
             } else {
                 let mut giver = Giver::new(&gate);
                 let waiter = gate.waiter_index(0, second);
