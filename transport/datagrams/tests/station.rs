@@ -5,7 +5,7 @@ use pelago_base::{AddressLayout, AtomicOperator, Duration, Event, GlobalAddress,
 use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, Token};
-use pelago_protocol::{Config, Key, PeerIndex, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{Config, Key, Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 const HEAP_BYTES: usize = 1 << 20;
 const DATAGRAM_BYTES: usize = 8000;
@@ -268,7 +268,12 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
         two.now = two.stations[0].next_deadline().expect("it waits for an answer");
         two.stations[0].handle_timeout(two.now);
         while two.stations[0].transmit(two.now, None, &mut buffer, false).is_some() {}
-        lost.extend(std::iter::from_fn(|| two.stations[0].find()));
+        while let Some(found) = two.stations[0].find() {
+            match found {
+                Found::Silent(rank) => two.stations[0].handle_liveness(two.now, rank, Liveness::Unknown),
+                found => lost.push(found),
+            }
+        }
     }
     assert_eq!(lost, [Found::Lost(Rank::new(1))]);
     assert_eq!(two.completed(0)[0].result, Err(Failure::PeerLost(Rank::new(1))));
