@@ -66,14 +66,17 @@ pub fn atomics_stay_inside<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "atomics outside");
 }
 
-/// Words outside registered memory: null, in no segment, past each end.
+/// Words outside registered memory: null, in no segment, past each end, with bits that no address of the job has.
 fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
     let layout = world.layout();
     let spare = world.address(THERE, world.spare_segment(), 0);
     // Where a segment ends with what an address can name, nothing past its end can be named.
     let ends = world.segments().into_iter().map(|segment| (segment, world.segment_bytes(segment).next_multiple_of(8)));
     let past = ends.filter_map(|(segment, end)| layout.encode(THERE, segment, end).ok());
-    [GlobalAddress::NULL, spare].into_iter().chain(past).collect()
+    let good = world.address(THERE, world.segments()[0], 0).bits();
+    let strange = (0..u64::BITS).map(|bit| GlobalAddress::from_bits(good ^ 1 << bit)).filter(|&at| layout.rank(at) == THERE);
+    let strange = strange.filter(|&at| layout.segment(at).is_some() && !layout.is_in_segment(at, 0)).take(1);
+    [GlobalAddress::NULL, spare].into_iter().chain(past).chain(strange).collect()
 }
 
 /// Addresses from which so many bytes are not all registered memory.
