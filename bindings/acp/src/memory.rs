@@ -100,7 +100,11 @@ impl Memory {
             if !self.starter.holds(offset, bytes) && !self.heap.holds(offset, bytes) {
                 return Err(Refusal::Outside { end, address, bytes });
             }
-            return Ok(Located { address: at, rank, cells: self.reach.cells(at, bytes) });
+            let cells = self.reach.cells(at, bytes);
+            if cells.is_none() && !layout.is_in_segment(at, bytes) {
+                return Err(Refusal::Stranger { end, address });
+            }
+            return Ok(Located { address: at, rank, cells });
         }
         self.locate_registered(end, at, bytes)
     }

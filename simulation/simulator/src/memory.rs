@@ -147,8 +147,7 @@ impl Memory {
     fn heap_cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
         let layout = self.addresses;
         let (rank, segment, offset) = (layout.rank(address), layout.segment(address)?, layout.offset(address));
-        let fits =
-            self.heap_bit(address).is_some() && rank.index() < self.heaps.len() && bytes <= layout.segment_bytes() - offset;
+        let fits = self.heap_bit(address).is_some() && layout.is_in_segment(address, bytes);
         if fits { self.mapping.cells().part(self.heap(rank, segment) as u64 + offset, bytes) } else { None }
     }
 

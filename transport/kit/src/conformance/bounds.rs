@@ -85,7 +85,8 @@ pub fn atomics_stay_inside<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "atomics outside");
 }
 
-/// Words outside registered memory: null, in no segment, past each end, and as far past it as an address can be.
+/// Words outside registered memory: null, in no segment, past each end, as far past it as an address can be, and with bits that no address
+/// of the job has.
 fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
     let layout = world.layout();
     let spare = world.address(THERE, world.spare_segment(), 0);
@@ -95,7 +96,10 @@ fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
         let last = layout.segment_bytes() - 8;
         [end, last.max(end)].into_iter().filter_map(move |offset| layout.encode(THERE, segment, offset).ok())
     });
-    [GlobalAddress::NULL, spare].into_iter().chain(past).collect()
+    let good = world.address(THERE, world.segments()[0], 0).bits();
+    let strange = (0..u64::BITS).map(|bit| GlobalAddress::from_bits(good ^ 1 << bit)).filter(|&at| layout.rank(at) == THERE);
+    let strange = strange.filter(|&at| layout.segment(at).is_some() && !layout.is_in_segment(at, 0)).take(1);
+    [GlobalAddress::NULL, spare].into_iter().chain(past).chain(strange).collect()
 }
 
 /// Addresses from which so many bytes are not all registered memory.
