@@ -90,6 +90,14 @@ impl Running {
         kill_process(self.processes[rank], signal).expect("it runs");
     }
 
+    /// Kills the launcher of the job; all that it has started is to be gone soon.
+    #[track_caller]
+    pub(crate) fn kill_launcher(mut self) {
+        self.launcher.kill().expect("it runs");
+        assert_eq!(self.launcher.wait().expect("a status").code(), None);
+        assert!(is_gone_soon(), "a process of the job is left");
+    }
+
     /// Kills the launcher of a host: of the processes there, the one that the job's launcher has started.
     pub(crate) fn kill_host(&self, network: &Network, host: usize) {
         let launcher = network.processes(host).into_iter().find(|process| parent(*process) == Some(self.launcher.id()));
