@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
-use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX};
+use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX, datagram_options};
 use rustix::process::{Resource, getrlimit};
 
 use crate::attach;
@@ -32,6 +32,9 @@ fn lines() -> Vec<(&'static str, String)> {
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let memory = rustix::system::sysinfo();
+    let [cut, join] = datagram_options().map(|(name, refusal)| {
+        (name, refusal.map_or("yes".into(), |error| format!("no: {error}; each datagram is handled by itself")))
+    });
     let memory_bytes = |units: u64| gibibytes(units.saturating_mul(u64::from(memory.mem_unit)));
     vec![
         ("version", env!("CARGO_PKG_VERSION").into()),
@@ -42,6 +45,8 @@ fn lines() -> Vec<(&'static str, String)> {
         ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", "available".into()),
+        cut,
+        join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),
         ("cross-memory attach", attach::refusal().map_or("yes".into(), |why| format!("no: {why}; agents copy instead"))),
         ("huge pages", huge_pages()),

@@ -7,6 +7,8 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
 
 use rustix::io::Errno;
 
@@ -205,6 +207,23 @@ impl Call {
     }
 }
 
+/// Whether the kernel cuts large datagrams that are sent, and whether it joins those that come; the option, and why not.
+pub fn datagram_options() -> [(&'static str, Option<io::Error>); 2] {
+    [("UDP_SEGMENT", libc::UDP_SEGMENT), ("UDP_GRO", libc::UDP_GRO)].map(|(name, option)| (name, set_option(option).err()))
+}
+
+/// Sets an option of a socket to 0, which is what it is.
+fn set_option(option: libc::c_int) -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let off: libc::c_int = 0;
+    let (value, bytes) = ((&raw const off).cast(), size_of_val(&off) as libc::socklen_t);
+    // SAFETY: `value` points to `bytes` bytes, which the kernel reads.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, value, bytes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Tries what no job can do without, or no job that uses a network: what is missing is said once, and before anything runs.
 pub(super) fn check(uses_network: bool) -> Result<(), Refusal> {
     let needed = CALLS.iter().filter(|call| call.need == Need::Job || uses_network && call.need == Need::Network);
@@ -223,6 +242,8 @@ mod tests {
     #[test]
     fn what_this_system_grants_is_not_refused() {
         assert!(check(true).is_ok());
+        // Linux 4.18 and 5.0.
+        assert!(datagram_options().iter().all(|(_, refusal)| refusal.is_none()));
         let refused: Vec<_> = CALLS.iter().filter(|call| call.refusal().is_some()).map(|call| call.name).collect();
         // Not every user may have it.
         assert!(refused.iter().all(|name| *name == "userfaultfd"), "{refused:?}");
