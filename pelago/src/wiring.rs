@@ -32,6 +32,9 @@ pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
 /// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
 const STACKS_BYTES: u64 = 64 << 30;
 
+/// The exit code of a program that was started in a wrong way.
+const WRONG_USE: i32 = 2;
+
 /// A job that is to be simulated.
 pub(crate) struct Simulation {
     settings: pelago_simulator::Settings,
@@ -195,11 +198,17 @@ fn told(stuck: &[(Rank, Waiting)]) -> String {
 pub(crate) fn join() -> Result<Joined, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let settings = Settings::from_environment().map_err(|error| start(&error))?;
+    if let Some(foreign) = &settings.foreign {
+        // As a wrong use of the command: whatever the program would do with an error, a job of one rank is not what was asked for.
+        eprintln!("pelago: {foreign}");
+        std::process::exit(WRONG_USE);
+    }
     let clock = OsClock::start();
     let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
     let (rank, park) = (local.rank(), local.park().clone());
     let reach = local.host().reach().part(settings.transport.near(rank));
     let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
+    scrub_stack();
     let mut counters = Vec::new();
     if settings.statistics {
         let count = Count::new(transport);
@@ -215,6 +224,14 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
     let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
     Ok(Joined { world, park, counters })
+}
+
+/// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump
+/// would show it.
+#[inline(never)]
+fn scrub_stack() {
+    let mut left = [0_u8; 1 << 16];
+    std::hint::black_box(&mut left);
 }
 
 /// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the

@@ -16,6 +16,7 @@ use pelago::{Error, Event, Failure, Fault, GlobalAddress};
 fn main() -> pelago::Result<()> {
     let act = std::env::args().nth(1).expect("what to do");
     pelago::run(|world| match act.as_str() {
+        "nothing" => Ok(()),
         "everything" => everything(world),
         "registered" => registered(world),
         "wake" => wake(world),

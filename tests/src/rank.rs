@@ -1,6 +1,7 @@
 //! A rank for the tests: joins the job, does what its first argument says, and finishes.
 
-use std::process::{Command, ExitCode, exit};
+use std::io::{Read, Write};
+use std::process::{Command, ExitCode, Stdio, exit};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ fn main() -> ExitCode {
     let (act, arguments) = arguments.split_first().expect("what to do");
     let argument = |index: usize| arguments.get(index).expect("an argument for what to do").as_str();
     let chosen = std::env::var("PELAGO_RANK").ok().zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
+    if act == "ballast" {
+        ballast();
+    }
     match (act.as_str(), chosen) {
         ("late", true) => sleep(FOR_EVER),
         ("bystander", true) => return ExitCode::SUCCESS,
@@ -47,11 +51,27 @@ fn main() -> ExitCode {
             sleep(Duration::from_millis(100));
             exit(101);
         }
-        "code" | "silent" | "abort" | "fault" => world.meet(),
+        // As much memory as there is, page by page.
+        "hoard" if chosen => {
+            let mut hoard = Vec::new();
+            loop {
+                hoard.push(vec![1_u8; 1 << 20]);
+            }
+        }
+        "code" | "silent" | "abort" | "fault" | "hoard" => world.meet(),
         "wait" => {
             println!("{name} {}", std::process::id());
             // Rank 0 computes, as it were, so that this is no deadlock.
             if name == Rank::new(0) { sleep(FOR_EVER) } else { world.meet() }
+        }
+        // Writes the job's key to a file once another rank waits for this one.
+        "secret" => {
+            while world.0.host().arrivals() == 0 {
+                sleep(Duration::from_millis(1));
+            }
+            std::fs::write(argument(0), world.0.host().key()).expect("a file");
+            println!("{name} {}", std::process::id());
+            sleep(FOR_EVER);
         }
         "wait-and-flood" => {
             println!("{name} {}", std::process::id());
@@ -66,7 +86,14 @@ fn main() -> ExitCode {
             world.meet();
         }
         "grandchild" => {
-            let child = Command::new("sleep").arg("1000").spawn().expect("sleep is installed");
+            let heavy = argument(0) == "heavy";
+            let this = std::env::current_exe().expect("a path");
+            let mut command = if heavy { Command::new(this) } else { Command::new("sleep") };
+            command.arg(if heavy { "ballast" } else { "1000" });
+            let mut child = command.stdout(if heavy { Stdio::piped() } else { Stdio::inherit() }).spawn().expect("a program");
+            if let Some(mut ready) = child.stdout.take() {
+                ready.read_exact(&mut [0]).expect("a byte");
+            }
             println!("{name} {}", child.id());
             match argument(0) {
                 "stay" => sleep(FOR_EVER),
@@ -77,6 +104,16 @@ fn main() -> ExitCode {
     }
     world.0.finish();
     ExitCode::SUCCESS
+}
+
+/// So much memory that it takes a while to end.
+fn ballast() -> ! {
+    let memory = vec![1_u8; 1 << 28];
+    print!("!");
+    std::io::stdout().flush().expect("a pipe");
+    sleep(FOR_EVER);
+    drop(memory);
+    unreachable!("nobody waits for so long")
 }
 
 struct World(Local);

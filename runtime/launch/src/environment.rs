@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use pelago_base::{Duration, Rank};
 
-use crate::Binding;
+use crate::{Binding, Foreign};
 
 /// The names of the variables.
 pub mod names {
@@ -27,7 +27,7 @@ pub mod names {
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
     /// `1`: what ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
-    /// For how many seconds a rank may not answer others over a network before it counts as lost.
+    /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as lost.
     pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
     /// `auto`, `agent` or `inline`: who serves other ranks' requests.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
@@ -43,21 +43,25 @@ pub mod names {
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
     pub const DEADLOCK: &str = "PELAGO_DEADLOCK_SECONDS";
+    /// `1`: the program is to run alone, though another launcher has started several of its kind.
+    pub const SINGLE: &str = "PELAGO_SINGLE";
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
-const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
+pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
 /// What the environment says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The job that a launcher started, or `None` if the program was started alone.
     pub job: Option<LaunchedJob>,
+    /// Another launcher that has started the program, of which it cannot be a rank; `None` if a single rank is intended.
+    pub foreign: Option<Foreign>,
     /// How ranks reach each other.
     pub transport: TransportChoice,
     /// Whether what they send over a network is encrypted.
     pub encrypt: bool,
-    /// For how long a rank may not answer others over a network before it counts as lost.
+    /// For how long a rank may be stopped, or not answer others over a network, before it counts as lost.
     pub failure_limit: Duration,
     /// Who serves other ranks' requests.
     pub progress: Progress,
@@ -214,8 +218,11 @@ impl Settings {
         let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
+        let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
+        let foreign = (!is_single).then(|| Foreign::find(&variables.0)).flatten();
         Ok(Self {
             job: variables.job()?,
+            foreign,
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),

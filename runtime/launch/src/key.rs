@@ -1,12 +1,24 @@
 //! The secret of a job, which its ranks find in their host's memory: it is never in an argument, a variable or a file with a name.
 
-use rustix::io::{Errno, retry_on_intr};
+use std::fs::File;
+use std::io::{Error, Read};
+
+use rustix::io::retry_on_intr;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Draws a key from the system's random numbers, which gives so few bytes at once.
-pub(crate) fn draw() -> Result<[u8; 16], Errno> {
+/// Keeps this process, which knows a key in several places, from being dumped, and from being looked into by other processes of its user.
+/// Programs that it starts are as any. For launchers.
+#[cfg(feature = "launcher")]
+pub(crate) fn keep_from_dumps() {
+    let _where_granted = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+/// Draws a key from the system's random numbers, which gives so few bytes at once; by its device where the call is refused.
+pub(crate) fn draw() -> Result<[u8; 16], Error> {
     let mut key = [0; 16];
-    retry_on_intr(|| getrandom(&mut key, GetRandomFlags::empty()))?;
+    if retry_on_intr(|| getrandom(&mut key, GetRandomFlags::empty())) != Ok(key.len()) {
+        File::open("/dev/urandom")?.read_exact(&mut key)?;
+    }
     Ok(key)
 }
 

@@ -3,6 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Settings`] | what the environment says about the job |
+//! | [`Foreign`] | another launcher, of which a program cannot be a rank |
 //! | [`Local`] | a rank on a host whose launcher made its memory, or alone: `Bootstrap` |
 //! | [`Binding`] | which processors ranks keep to |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
@@ -13,6 +14,7 @@
 
 mod binding;
 mod environment;
+mod foreign;
 mod key;
 #[cfg(feature = "launcher")]
 pub mod launcher;
@@ -22,6 +24,7 @@ mod os_park;
 
 pub use binding::Binding;
 pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
+pub use foreign::Foreign;
 pub use local::{Local, StartError};
 pub use os_clock::OsClock;
 pub use os_park::OsPark;

@@ -153,7 +153,7 @@ fn alone(settings: &Settings) -> Result<Start, StartError> {
     }
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let hosts = [HostAddress { first: plan.first, address: socket.local_addr()? }];
-    let key = key::draw().map_err(std::io::Error::from)?;
+    let key = key::draw()?;
     Ok((Host::create(&Plan { key, hosts: &hosts, ..plan })?.0, plan.first, [Some(socket.into()), None]))
 }
 

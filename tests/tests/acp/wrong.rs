@@ -1,6 +1,6 @@
 //! What programs do wrong: the result says so, or the job ends with one line.
 
-use crate::build::{SIMULATED, TRANSPORTS, program, run};
+use crate::build::{LIBRARY_PATH, SIMULATED, TRANSPORTS, libraries, program, run};
 
 /// Bytes of starter memory that the program expects.
 const STARTER_BYTES: u32 = 4096;
@@ -73,4 +73,15 @@ fn whatever_ends_a_rank_is_told_once() {
         let begins = line.split([':', ';']).take(2).collect::<Vec<_>>().join(":");
         assert!(simulated == Some(code) && lines.len() == 1 && lines[0].starts_with(&begins), "{act}: {lines:?}");
     }
+}
+
+#[test]
+fn a_program_of_another_launcher_is_refused() {
+    let built = program("bad.c", "bad-foreign");
+    let ended =
+        std::process::Command::new(built).arg("calls").env("OMPI_COMM_WORLD_SIZE", "4").env(LIBRARY_PATH, libraries()).output();
+    let ended = ended.expect("a program");
+    let error = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+    assert!(error.starts_with("pelago: OMPI_COMM_WORLD_SIZE is 4") && ended.stdout.is_empty(), "{error}");
 }

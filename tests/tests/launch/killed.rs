@@ -2,9 +2,10 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use rustix::process::{Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::{RANK, Running, run, shared_memory_names};
+use crate::{MARK, RANK, Running, end, pelago, run, shared_memory_names, with_environment};
 
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
@@ -59,4 +60,36 @@ fn what_a_rank_has_started_ends_with_it() {
     job.signal_launcher(Signal::INT);
     assert_eq!(job.end().1.code, Some(130));
     run(&["run", "-n", "2", RANK, "grandchild", "leave"]).expect(0, "");
+}
+
+/// The processes that have this mark and were started by that one.
+fn children(mark: &str, parent: u32) -> Vec<Pid> {
+    let is_child = |process: &String| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        status.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok()) == Some(parent)
+    };
+    let of_job = with_environment(&format!("{MARK}={mark}")).into_iter().filter(is_child);
+    of_job.filter_map(|process| Pid::from_raw(process.parse().ok()?)).collect()
+}
+
+#[test]
+fn ranks_die_with_a_launcher_whose_guard_is_gone() {
+    let job = Running::start(&[RANK, "wait"]);
+    let mut guards = children(&job.mark, job.launcher.id());
+    guards.retain(|process| !job.processes.contains(process));
+    assert_eq!(guards.len(), 1, "the launcher has started the ranks and their guard");
+    kill_process(guards[0], Signal::KILL).unwrap();
+    job.signal_launcher(Signal::KILL);
+    job.end();
+}
+
+/// It takes a while to end, for which the launcher waits.
+#[test]
+fn what_a_rank_has_started_is_gone_before_the_launcher() {
+    let ended = end(pelago(&["run", "-n", "1", RANK, "grandchild", "heavy"]).0);
+    let process =
+        ended.output.split_whitespace().last().and_then(|number| Pid::from_raw(number.parse().ok()?)).expect("a process");
+    let left = test_kill_process(process);
+    ended.expect(0, "");
+    assert_eq!(left, Err(Errno::SRCH));
 }

@@ -13,8 +13,8 @@ use crate::network::Network;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// For how many seconds a rank may be silent in jobs that lose one, and after how many a rank that is alive is unreachable.
-const FAILURE_LIMIT: &str = "0.5";
-const UNREACHABLE: Duration = Duration::from_secs(3);
+pub(crate) const FAILURE_LIMIT_SECONDS: &str = "1";
+const UNREACHABLE: Duration = Duration::from_secs(6);
 
 /// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
 const MARGIN: Duration = Duration::from_secs(6);
@@ -65,7 +65,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a job with so many ranks on each host; it does not end by itself.
     pub(crate) fn start(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Self {
-        let mut command = pelago(network, slots, &[&["--failure-limit", FAILURE_LIMIT], options].concat(), program);
+        let mut command = pelago(network, slots, &[&["--failure-limit", FAILURE_LIMIT_SECONDS], options].concat(), program);
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
         let output = BufReader::new(launcher.stdout.take().expect("piped"));
         let mut job = Self { launcher, output, processes: Vec::new() };
@@ -88,6 +88,14 @@ impl Running {
 
     pub(crate) fn signal(&self, rank: usize, signal: Signal) {
         kill_process(self.processes[rank], signal).expect("it runs");
+    }
+
+    /// Kills the launcher of the job; all that it has started is to be gone soon.
+    #[track_caller]
+    pub(crate) fn kill_launcher(mut self) {
+        self.launcher.kill().expect("it runs");
+        assert_eq!(self.launcher.wait().expect("a status").code(), None);
+        assert!(is_gone_soon(), "a process of the job is left");
     }
 
     /// Kills the launcher of a host: of the processes there, the one that the job's launcher has started.

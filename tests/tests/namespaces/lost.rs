@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::job::{PROGRAM, Running};
+use crate::job::{FAILURE_LIMIT_SECONDS, PROGRAM, Running};
 use crate::network::Network;
 
 /// What ranks do until they are ended.
@@ -37,13 +37,15 @@ fn a_host_whose_launcher_is_killed() {
 }
 
 #[test]
-fn a_rank_that_is_stopped_is_not_lost() {
+fn a_rank_that_is_stopped_counts_as_lost_and_is_said_to_be_stopped() {
     let Some(network) = Network::ordinary(2) else { return };
     // A rank of the other host asks it again and again; who waits for a value only, does not know from whom.
     let job = exchange(&network, &[], "add");
     job.signal(2, Signal::STOP);
-    let line = job.end_lost();
-    assert!(line.starts_with(&format!("rank 2 (host {}) is alive but cannot be reached: ", network.hosts()[1])), "{line}");
+    let why = format!(
+        "was stopped, not dead, for longer than the failure limit of {FAILURE_LIMIT_SECONDS} s (--failure-limit allows more)"
+    );
+    assert_eq!(job.end_lost(), format!("rank 2 (host {}) {why}", network.hosts()[1]));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod acp;
 #[allow(dead_code)]
 mod build;
 mod job;
+mod kills;
 mod lost;
 mod network;
 mod same_result;

@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX, datagram_options};
 use rustix::process::{Resource, getrlimit};
 
 use crate::attach;
@@ -31,14 +32,21 @@ fn lines() -> Vec<(&'static str, String)> {
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let memory = rustix::system::sysinfo();
+    let [cut, join] = datagram_options().map(|(name, refusal)| {
+        (name, refusal.map_or("yes".into(), |error| format!("no: {error}; each datagram is handled by itself")))
+    });
     let memory_bytes = |units: u64| gibibytes(units.saturating_mul(u64::from(memory.mem_unit)));
     vec![
         ("version", env!("CARGO_PKG_VERSION").into()),
         ("system", format!("{} {} {}", word(system.sysname()), word(system.release()), word(system.machine()))),
+        ("system is recent", recent(&word(system.release()))),
+        ("system calls", missing()),
         ("processor", processor().unwrap_or_else(|| "unknown".into())),
         ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", "available".into()),
+        cut,
+        join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),
         ("cross-memory attach", attach::refusal().map_or("yes".into(), |why| format!("no: {why}; agents copy instead"))),
         ("huge pages", huge_pages()),
@@ -47,6 +55,32 @@ fn lines() -> Vec<(&'static str, String)> {
         ("ranks of a job", format!("1 to {RANKS_PER_HOST_MAX} on one host, to {RANKS_MAX} in all")),
         ("segment", format!("to {}", gibibytes(SEGMENT_BYTES_MAX))),
     ]
+}
+
+/// Whether a kernel of this release has what the launcher needs.
+fn recent(release: &str) -> String {
+    let (major, minor) = OLDEST_LINUX;
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(first), second) if (first, second.unwrap_or(0)) >= OLDEST_LINUX => "yes".into(),
+        (None, _) => "unknown".into(),
+        _ => format!("no: Linux {major}.{minor} is the oldest that can start jobs"),
+    }
+}
+
+/// Which system calls are refused here, and what comes of it; docs/system-calls.md tells more.
+fn missing() -> String {
+    let effect = |call: &Call| match call.need {
+        Need::Job => "no job can be started".into(),
+        Need::Network => "no job can use a network".into(),
+        Need::Nobody(instead) => format!("instead: {instead}"),
+    };
+    let line = |call: &Call| Some(format!("{}: {} ({})", call.name, call.refusal()?, effect(call)));
+    let missing: Vec<_> = CALLS.iter().filter_map(line).collect();
+    match &missing[..] {
+        [] => "all granted that jobs use".into(),
+        lines => format!("refused: {}", lines.join("; ")),
+    }
 }
 
 fn yes_or(yes: bool, otherwise: &str) -> String {
@@ -79,4 +113,19 @@ fn limit(resource: Resource) -> String {
     let text = |value: Option<u64>| value.map_or("no limit".into(), |value| value.to_string());
     let limit = getrlimit(resource);
     format!("{}, can be raised to {}", text(limit.current), text(limit.maximum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_as_numbers() {
+        for (release, expected) in [("5.4.0-42-generic", "yes"), ("6.18.44", "yes"), ("10.0", "yes"), ("odd", "unknown")] {
+            assert_eq!(recent(release), expected, "{release}");
+        }
+        for release in ["5.3.18-150300", "4.18.0-553.el8_10.x86_64"] {
+            assert!(recent(release).starts_with("no: Linux 5.4"), "{release}");
+        }
+    }
 }

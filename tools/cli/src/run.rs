@@ -22,7 +22,12 @@ Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 ti
 Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
 PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
 processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap,
---progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone).
+--progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone), PELAGO_SINGLE=1 (a program that
+another launcher, such as mpirun or srun, starts runs as a job of one rank; without, it ends with exit code 2).
+
+Signals: the first SIGINT, SIGTERM or SIGHUP asks the ranks to end, the second ends them at once; whatever the launcher waits for, it is gone
+20 s after the first. Ctrl-Z stops the launcher and not the ranks. A rank that is stopped while others run is lost after the failure limit; if all
+ranks are stopped, none is.
 
 Rank 0 reads the standard input, unless that is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
@@ -56,8 +61,8 @@ pub(crate) struct Run {
     /// Encrypt what ranks send each other over a network
     #[arg(long)]
     encrypt: bool,
-    /// After how many seconds without an answer over a network a rank is lost, unless it is known to be alive; then it is unreachable after six
-    /// times as many [default: 5]
+    /// After how many seconds a rank that is stopped, or a host that does not answer, counts as lost; a rank that is alive but does not
+    /// answer over a network is unreachable after six times as many [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
     /// List the bundled programs
@@ -119,6 +124,7 @@ impl Run {
         job.heap_bytes = self.heap.or(inherited.heap_bytes);
         job.label = self.label;
         job.time_limit = self.time_limit;
+        job.failure_limit = self.failure_limit.unwrap_or(inherited.failure_limit);
         job.start_limit = (self.start_limit > Duration::ZERO).then_some(self.start_limit);
         job.environment.extend(self.variables().map(|(name, value)| (name.into(), value.into())));
         Ok(job)

@@ -1,5 +1,5 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep` and
-//! `cargo xtask mutants`, which take longer.
+//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; and `cargo xtask sweep`, `cargo xtask
+//! mutants` and `cargo xtask kills`, which take longer.
 #![forbid(unsafe_code)]
 
 mod checkers;
@@ -56,10 +56,19 @@ const CHECKS: &[Check] = &[
 /// Whole jobs on networks that lose, double and delay, from seeds.
 const SWEEP: &[&str] = &["run", "--quiet", "--release", "--package", "pelago-sweep", "--"];
 
+/// Ranks, launchers of hosts and launchers that are killed at random moments, over shared memory, UDP and three namespaces.
+const KILLS: &[&str] = &["test", "--package", "pelago-tests", "--test", "launch", "--test", "namespaces", "kills::", "--"];
+
+/// How often each kind of kill is tried, and what tells the tests: seven kinds, so some two hundred kills.
+const KILLS_EACH: (&str, &str) = ("PELAGO_KILLS", "29");
+
 fn main() -> ExitCode {
     let chosen = std::env::args().nth(1).unwrap_or_default();
     if chosen == "sweep" {
-        return run(SWEEP, std::env::args_os().skip(2));
+        return run(SWEEP, &[], std::env::args_os().skip(2));
+    }
+    if chosen == "kills" {
+        return run(KILLS, &[KILLS_EACH], ["--nocapture".into()].into_iter());
     }
     if chosen == mutants::UNTIL_FAILURE {
         let passed = mutants::until_failure(std::env::args_os().skip(2)).unwrap_or_else(|error| {
@@ -81,8 +90,8 @@ fn main() -> ExitCode {
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| chosen == "ci" || chosen == check.name).collect();
     if checks.is_empty() {
         eprintln!(
-            "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask mutants tests the tests; cargo xtask ci runs everything; \
-             cargo xtask NAME one of:"
+            "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask mutants tests the tests; cargo xtask kills kills ranks and \
+             launchers two hundred times; cargo xtask ci runs everything; cargo xtask NAME one of:"
         );
         CHECKS.iter().for_each(|check| eprintln!("    {:?}", check.name));
         return ExitCode::from(2);
@@ -91,8 +100,8 @@ fn main() -> ExitCode {
 }
 
 /// Runs a program of the workspace with arguments of its own, and ends as it does.
-fn run(cargo: &[&str], arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    match Command::new(env!("CARGO")).args(cargo).args(arguments).status() {
+fn run(cargo: &[&str], environment: &[(&str, &str)], arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match Command::new(env!("CARGO")).args(cargo).args(arguments).envs(environment.iter().copied()).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
         Err(error) => {
             eprintln!("{error}");

@@ -133,6 +133,11 @@ impl Control {
         }
     }
 
+    /// The process that has joined as the rank, as its kernel numbers it; 0 before.
+    pub fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed)
+    }
+
     /// Says how far the rank has come.
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.store(stage as u32, Ordering::Release);

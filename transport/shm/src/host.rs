@@ -128,9 +128,13 @@ impl Host {
         Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout))
     }
 
+    /// The secret of the job stays out of core dumps.
     fn over(mapping: Mapping, layout: Layout) -> Self {
         // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
         let _supported = pelago_sync::asymmetric::register();
+        let job = mapping.cells().pointer().as_ptr().cast();
+        // SAFETY: what is read and written there stays as it is; `layout` puts a job, of whole pages, at the start.
+        let _kept_from_dumps = unsafe { rustix::mm::madvise(job, size_of::<Job>(), rustix::mm::Advice::LinuxDontDump) };
         Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout }
     }
 
@@ -527,5 +531,15 @@ mod tests {
             );
             assert!(controls < ADDRESS_SPACE_BYTES / 2, "{ranks} ranks have {regions} regions each");
         }
+    }
+
+    #[test]
+    fn the_secret_is_kept_from_core_dumps() {
+        let (host, _file) = between(&[]);
+        let start = host.reach.mapping().cells().pointer().as_ptr().addr();
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let is_there = |line: &&str| line.starts_with(&format!("{start:x}-"));
+        let flags = maps.lines().skip_while(|line| !is_there(line)).find_map(|line| line.strip_prefix("VmFlags:"));
+        assert!(flags.unwrap().split_whitespace().any(|flag| flag == "dd"), "{flags:?}");
     }
 }

@@ -15,6 +15,7 @@ use pelago_protocol::{Config, Key, PeerIndex};
 use crate::Socket;
 use crate::agent::{Agent, Shared};
 use crate::driver::{Driver, Watcher};
+use crate::socket::keep_from_dumps;
 
 /// What the transport of a rank is made from.
 pub struct Setup {
@@ -66,6 +67,8 @@ impl Udp {
         let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
         let driver = Driver::new(socket, Station::new(config), !encrypt, find, watcher);
         let shared = Arc::new(Shared::new(driver, wake));
+        // The key of the job is in there.
+        keep_from_dumps(&*shared);
         let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {
             name: "udp",

@@ -1,6 +1,6 @@
 //! The course of a job as a state machine: what happened goes in with its time, what to do to the ranks comes out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use pelago_base::limits::LOST_RANKS_MAX;
@@ -9,7 +9,7 @@ use pelago_platform::Fault;
 use pelago_shm::Stage;
 use serde::{Deserialize, Serialize};
 
-use super::limits::{LEAVE, TERMINATE};
+use super::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};
 use super::outcome::{Death, Outcome, Process};
 
 /// How a process ended.
@@ -17,6 +17,19 @@ use super::outcome::{Death, Outcome, Process};
 pub(super) enum End {
     Code(i32),
     Signal(i32),
+    /// By the kernel, probably because memory ran out.
+    Memory,
+}
+
+/// How long things may take; `None` is for ever.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Until ranks have joined once all of them run.
+    pub(super) start: Option<Duration>,
+    /// The job.
+    pub(super) time: Option<Duration>,
+    /// For how long a rank may be stopped while others run. Whoever looks does so [`STOP_LOOKS`] times meanwhile.
+    pub(super) failure: Duration,
 }
 
 /// What to do to the ranks that are left.
@@ -28,6 +41,8 @@ pub(super) enum Action {
     Tell(Fault),
     /// Tell them that the job goes on without this rank.
     Lose(Rank),
+    /// End this rank.
+    KillOne(Rank),
     /// Ask them to end.
     Terminate,
     /// End them.
@@ -51,8 +66,7 @@ pub(super) struct Course {
     /// Ranks not yet started or not yet ended. Where other hosts start ranks while the job ends, it is too low.
     left: u32,
     unstarted: u32,
-    time_limit: Option<Duration>,
-    start_limit: Option<Duration>,
+    limits: Limits,
     time_end: Option<Instant>,
     /// Until when all ranks should have joined; known when all are started.
     start_end: Option<Instant>,
@@ -66,25 +80,24 @@ pub(super) struct Course {
     survives: bool,
     losses: Vec<Outcome>,
     lost: VecDeque<Rank>,
+    /// Ranks that are stopped, and how often that was seen while another ran; those that are to be ended for it, and those that were.
+    stopped: BTreeMap<Rank, (Process, u32)>,
+    condemned: VecDeque<Rank>,
+    executed: Vec<Rank>,
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
+    /// When ranks that cannot be killed are left to the kernel.
+    give_up_at: Option<Instant>,
 }
 
 impl Course {
-    pub(super) fn new(
-        program: String,
-        ranks: u32,
-        start_limit: Option<Duration>,
-        time_limit: Option<Duration>,
-        now: Instant,
-    ) -> Self {
+    pub(super) fn new(program: String, ranks: u32, limits: Limits, now: Instant) -> Self {
         Self {
             program,
             left: ranks,
             unstarted: ranks,
-            time_limit,
-            start_limit,
-            time_end: time_limit.map(|limit| now + limit),
+            limits,
+            time_end: limits.time.map(|limit| now + limit),
             start_end: None,
             bystander: None,
             took_part: false,
@@ -93,8 +106,12 @@ impl Course {
             survives: false,
             losses: Vec::new(),
             lost: VecDeque::new(),
+            stopped: BTreeMap::new(),
+            condemned: VecDeque::new(),
+            executed: Vec::new(),
             terminate_at: None,
             kill_at: None,
+            give_up_at: None,
         }
     }
 
@@ -117,7 +134,7 @@ impl Course {
     pub(super) fn handle_start(&mut self, now: Instant) {
         self.unstarted -= 1;
         if self.unstarted == 0 {
-            self.start_end = self.start_limit.map(|limit| now + limit);
+            self.start_end = self.limits.start.map(|limit| now + limit);
         }
     }
 
@@ -133,7 +150,12 @@ impl Course {
             return self.amend(process, end);
         }
         let rank = process.rank;
+        self.stopped.remove(&rank);
         match (end, stage) {
+            (End::Signal(_) | End::Memory, _) if self.executed.contains(&rank) => {
+                self.lose(now, rank, Outcome::Lost(process, Death::Stopped(self.limits.failure)));
+            }
+            (End::Memory, _) => self.lose(now, rank, Outcome::Lost(process, Death::Memory)),
             (End::Code(0), Stage::Finished) => self.took_part = true,
             (End::Code(0), Stage::Absent) => _ = self.bystander.get_or_insert(process),
             (End::Code(0), _) => self.lose(now, rank, Outcome::Lost(process, Death::Silent)),
@@ -147,6 +169,32 @@ impl Course {
             let foreign = Outcome::Foreign(self.program.clone());
             self.outcome = Some(if self.took_part { Outcome::Left(bystander) } else { foreign });
         }
+    }
+
+    /// A rank is stopped, and was seen so once more. Where all are, as by a user who stops the job, nobody waits for any of them.
+    pub(super) fn handle_stop(&mut self, now: Instant, process: Process) {
+        let rank = process.rank;
+        self.stopped.entry(rank).or_insert((process, 0)).1 += 1;
+        if self.stopped.len() >= self.left as usize {
+            return self.stopped.values_mut().for_each(|(_, seen)| *seen = 0);
+        }
+        let (process, seen) = &self.stopped[&rank];
+        if *seen <= STOP_LOOKS || self.outcome.is_some() || self.executed.contains(&rank) {
+            return;
+        }
+        if self.survives {
+            // Others must not go on without a rank that could wake up.
+            self.executed.push(rank);
+            self.condemned.push_back(rank);
+        } else {
+            let outcome = Outcome::Lost(process.clone(), Death::Stopped(self.limits.failure));
+            self.lose(now, rank, outcome);
+        }
+    }
+
+    /// A rank is stopped no longer.
+    pub(super) fn handle_continuation(&mut self, rank: Rank) {
+        self.stopped.remove(&rank);
     }
 
     /// A host cannot take part; none of its ranks runs.
@@ -176,6 +224,9 @@ impl Course {
     /// The ranks have found the job at fault; `process` is the rank that is lost or cannot be reached, if it is that fault.
     pub(super) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<Process>) {
         let outcome = match (fault, process) {
+            (Fault::PeerLost(rank), Some(process)) if self.stopped.contains_key(&rank) => {
+                Outcome::Lost(process, Death::Stopped(self.limits.failure))
+            }
             (Fault::PeerLost(_), Some(process)) => Outcome::Lost(process, Death::Hearsay),
             (Fault::Unreachable(_), Some(process)) => Outcome::Unreachable(process),
             (Fault::Deadlock, _) => Outcome::Deadlock,
@@ -205,8 +256,11 @@ impl Course {
 
     /// Time has passed.
     pub(super) fn handle_time(&mut self, now: Instant) {
-        if let (Some(limit), true) = (self.time_limit, self.left > 0 && reached(self.time_end, now)) {
+        if let (Some(limit), true) = (self.limits.time, self.left > 0 && reached(self.time_end, now)) {
             self.end(now, Outcome::TimeLimit(limit), Duration::ZERO);
+        }
+        if reached(self.give_up_at, now) {
+            self.left = 0;
         }
     }
 
@@ -218,7 +272,7 @@ impl Course {
     /// This is how the ranks did at `now`.
     pub(super) fn handle_census(&mut self, now: Instant, census: Census) {
         let late = reached(self.start_end, now);
-        let limit = self.start_limit.unwrap_or(Duration::ZERO);
+        let limit = self.limits.start.unwrap_or(Duration::ZERO);
         match (self.bystander.take(), census.absent) {
             (Some(bystander), _) if census.joined => self.lose(now, bystander.rank, Outcome::Left(bystander)),
             (_, Some(_)) if late && !census.joined => {
@@ -240,6 +294,9 @@ impl Course {
         if let Some(rank) = self.lost.pop_front() {
             return Some(Action::Lose(rank));
         }
+        if let Some(rank) = self.condemned.pop_front() {
+            return Some(Action::KillOne(rank));
+        }
         if reached(self.terminate_at, now) {
             self.terminate_at = None;
             self.kill_at = Some(now + TERMINATE);
@@ -247,6 +304,7 @@ impl Course {
         }
         if reached(self.kill_at, now) {
             self.kill_at = None;
+            self.give_up_at = Some(now + COLLECT);
             return Some(Action::Kill);
         }
         None
@@ -255,7 +313,7 @@ impl Course {
     /// When to look again without an event.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let limits = [self.time_end, self.start_end].into_iter().filter(|_| self.outcome.is_none());
-        limits.chain([self.terminate_at, self.kill_at]).flatten().min()
+        limits.chain([self.terminate_at, self.kill_at, self.give_up_at]).flatten().min()
     }
 
     /// How the job ended, once it is over.
@@ -295,6 +353,7 @@ impl Course {
         let known = match (&self.outcome, end) {
             _ if self.terminate_at.is_none() => return,
             (Some(Outcome::Lost(lost, Death::Hearsay)), _) if lost.rank != process.rank => return,
+            (Some(Outcome::Lost(_, Death::Hearsay)), End::Memory) => Outcome::Lost(process, Death::Memory),
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Signal(signal)) => Outcome::Lost(process, Death::Signal(signal)),
             (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(0)) => Outcome::Lost(process, Death::Silent),
             // Those who gave up because the job was ended say so with code 3, also one that others could not hear; who ended it has another.
@@ -317,6 +376,9 @@ mod tests {
     use crate::launcher::outcome::Place;
 
     const SECOND: Duration = Duration::from_milliseconds(1000);
+    const TWO_SECONDS: Duration = Duration::from_milliseconds(2000);
+    const LIMITS: Limits = Limits { start: Some(SECOND), time: Some(TWO_SECONDS), failure: SECOND };
+    const ENDLESS: Limits = Limits { start: None, time: None, failure: SECOND };
 
     fn at(milliseconds: u64) -> Instant {
         Instant::ZERO + Duration::from_milliseconds(milliseconds)
@@ -328,7 +390,7 @@ mod tests {
 
     /// A job of three ranks that all run.
     fn course() -> Course {
-        let mut course = Course::new("program".into(), 3, Some(SECOND), Some(SECOND + SECOND), at(0));
+        let mut course = Course::new("program".into(), 3, LIMITS, at(0));
         (0..3).for_each(|_| course.handle_start(at(0)));
         course
     }
@@ -346,7 +408,7 @@ mod tests {
         let process = |rank| Process { rank: Rank::new(rank), place: Place::Here(100 + rank) };
         let killed = |rank| Outcome::Lost(process(rank), Death::Signal(9));
         let running = || {
-            let mut course = Course::new("program".into(), 3, None, None, Instant::ZERO);
+            let mut course = Course::new("program".into(), 3, ENDLESS, Instant::ZERO);
             (0..3).for_each(|_| course.handle_start(Instant::ZERO));
             course.handle_survival();
             course.handle_end(Instant::ZERO, process(1), End::Signal(9), Stage::Joined);
@@ -490,7 +552,7 @@ mod tests {
         assert!(!course.wants_census(at(1001)));
         assert_eq!(course.next_deadline(), Some(at(2000)));
         course.handle_time(at(2000));
-        assert_eq!(course.into_outcome(), Outcome::TimeLimit(SECOND + SECOND));
+        assert_eq!(course.into_outcome(), Outcome::TimeLimit(TWO_SECONDS));
     }
 
     #[test]
@@ -505,12 +567,101 @@ mod tests {
 
     #[test]
     fn ranks_that_are_not_started_yet_need_not_end() {
-        let mut course = Course::new("program".into(), 3, None, None, at(0));
+        let mut course = Course::new("program".into(), 3, ENDLESS, at(0));
         course.handle_start(at(0));
         course.handle_start_failure(at(1), Rank::new(1), "no room".into());
         assert!(!course.wants_start() && !course.is_over());
         course.handle_end(at(2), process(0), End::Signal(15), Stage::Absent);
         assert!(course.is_over());
         assert_eq!(course.into_outcome().exit_code(), 2);
+    }
+
+    /// How the job ends of whose ranks these were seen stopped so often, in this order.
+    fn stop(course: &mut Course, seen: &[(u32, u32)]) {
+        for &(rank, times) in seen {
+            (0..times).for_each(|_| course.handle_stop(at(10), process(rank)));
+        }
+    }
+
+    fn stopped(rank: u32) -> Outcome {
+        Outcome::Lost(process(rank), Death::Stopped(SECOND))
+    }
+
+    #[test]
+    fn a_rank_that_is_stopped_for_longer_than_the_limit_ends_the_job() {
+        let mut course = course();
+        stop(&mut course, &[(1, STOP_LOOKS)]);
+        assert!(!course.is_ending(), "as long as the limit, it may be");
+        course.handle_continuation(Rank::new(1));
+        stop(&mut course, &[(1, STOP_LOOKS), (2, STOP_LOOKS)]);
+        assert!(!course.is_ending(), "it ran in between");
+        stop(&mut course, &[(2, 1)]);
+        assert_eq!(actions(&mut course, at(10)), [Action::Tell(Fault::PeerLost(Rank::new(2)))]);
+        let outcome = course.into_outcome();
+        assert_eq!((outcome.exit_code(), &outcome), (3, &stopped(2)));
+        assert!(outcome.to_string().contains("was stopped, not dead, for longer than the failure limit of 1 s"), "{outcome}");
+    }
+
+    #[test]
+    fn a_job_that_is_stopped_as_a_whole_waits_for_nobody() {
+        let mut course = course();
+        stop(&mut course, &[(0, STOP_LOOKS), (1, STOP_LOOKS), (2, 100), (0, 100), (1, 100)]);
+        assert!(!course.is_ending());
+        course.handle_continuation(Rank::new(0));
+        stop(&mut course, &[(1, STOP_LOOKS)]);
+        assert!(!course.is_ending(), "the others are as if stopped just now");
+        stop(&mut course, &[(1, 1)]);
+        assert_eq!(course.into_outcome(), stopped(1));
+    }
+
+    #[test]
+    fn who_is_the_only_rank_left_may_be_stopped() {
+        let mut course = course();
+        [0, 1].into_iter().for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), Stage::Finished));
+        stop(&mut course, &[(2, 100)]);
+        assert!(!course.is_ending());
+    }
+
+    #[test]
+    fn a_program_that_survives_goes_on_without_a_stopped_rank_once_that_is_dead() {
+        let mut course = course();
+        course.handle_survival();
+        stop(&mut course, &[(1, 100)]);
+        assert_eq!(actions(&mut course, at(10)), [Action::KillOne(Rank::new(1))], "once");
+        course.handle_end(at(11), process(1), End::Signal(9), Stage::Joined);
+        assert_eq!(actions(&mut course, at(11)), [Action::Lose(Rank::new(1))]);
+        [0, 2].into_iter().for_each(|rank| course.handle_end(at(12), process(rank), End::Code(0), Stage::Finished));
+        assert_eq!(course.into_outcome(), Outcome::Survived(vec![stopped(1)]));
+    }
+
+    #[test]
+    fn a_rank_that_others_do_not_hear_and_that_is_stopped_is_said_to_be() {
+        let mut course = course();
+        stop(&mut course, &[(2, 1)]);
+        course.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
+        assert_eq!(course.into_outcome(), stopped(2));
+    }
+
+    #[test]
+    fn a_rank_that_the_kernel_killed_for_its_memory_says_so() {
+        let mut course = course();
+        course.handle_end(at(1), process(0), End::Memory, Stage::Joined);
+        let outcome = course.into_outcome();
+        assert_eq!(outcome, Outcome::Lost(process(0), Death::Memory));
+        assert!(outcome.to_string().contains("killed by signal 9 (SIGKILL), probably because memory ran out"), "{outcome}");
+    }
+
+    #[test]
+    fn ranks_that_cannot_be_killed_are_left() {
+        let mut course = course();
+        course.handle_signal(at(0), 15);
+        assert_eq!(actions(&mut course, at(0)), [Action::Terminate]);
+        assert_eq!(actions(&mut course, at(250)), [Action::Kill]);
+        let end = course.next_deadline().unwrap();
+        assert_eq!(end, at(250) + COLLECT);
+        course.handle_time(at(300));
+        assert!(!course.is_over());
+        course.handle_time(end);
+        assert!(course.is_over());
     }
 }

@@ -18,6 +18,10 @@ pub(super) enum Event {
     NotStarted(Rank, String),
     /// A rank's process has ended, after the rank had come so far.
     Ended(Process, End, Stage),
+    /// A rank is stopped: said each time that the launcher looks, which is a few times per failure limit.
+    Stopped(Process),
+    /// It is stopped no longer.
+    Continued(Rank),
     /// The ranks have found the job at fault; this is the rank that is lost or cannot be reached, if it is that fault and the rank is of this
     /// host.
     Fault(Fault, Option<Process>),
@@ -97,6 +101,8 @@ impl Lead for Alone {
             Event::Started => self.course.handle_start(now),
             Event::NotStarted(rank, why) => self.course.handle_start_failure(now, rank, why),
             Event::Ended(process, end, stage) => self.course.handle_end(now, process, end, stage),
+            Event::Stopped(process) => self.course.handle_stop(now, process),
+            Event::Continued(rank) => self.course.handle_continuation(rank),
             Event::Fault(fault, process) => self.course.handle_fault(now, fault, process),
             Event::Signal(signal) => self.course.handle_signal(now, signal),
             Event::Survives => self.course.handle_survival(),

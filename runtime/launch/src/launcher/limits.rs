@@ -18,6 +18,11 @@ pub(super) const STARTS_PER_ROUND: u32 = 16;
 /// ranks of a full host.
 pub(super) const BIND_ATTEMPTS_MAX: u32 = 100;
 
+/// How long an address that cannot be used is tried again, and how often: a second and a half is what IPv6 needs to know that nobody else
+/// has it. Less than a host may be silent.
+pub(super) const ADDRESS_WAIT: Duration = Duration::from_milliseconds(3000);
+pub(super) const ADDRESS_PAUSE: Duration = Duration::from_milliseconds(100);
+
 /// Descriptors of each rank in the launcher: two pipes and the process; before its start, its socket.
 pub(super) const DESCRIPTORS_PER_RANK: u64 = 3;
 
@@ -32,6 +37,25 @@ pub(super) const TERMINATE: Duration = Duration::from_milliseconds(250);
 
 /// How long a reader of the output has, after a job that did not end well, to take what is left of it.
 pub(super) const READER: Duration = Duration::from_milliseconds(500);
+
+/// How long the launcher waits for processes that it has killed: only one that the kernel holds back takes that long, and then it is left.
+pub(super) const COLLECT: Duration = Duration::from_milliseconds(5000);
+
+/// How long the guard has to go, and again when it was killed.
+pub(super) const GUARD_LEAVE: Duration = Duration::from_milliseconds(1000);
+
+/// Descriptors that the guard tries to close where it cannot know which are open: more than a launcher of the largest job has.
+pub(super) const DESCRIPTORS_TRIED_MAX: u64 = 1 << 16;
+
+/// How long the launcher has to end when a signal asks for it, in seconds: more than all of its limits together. After that the kernel ends
+/// it, whatever it waits for, and with it the ranks.
+pub(super) const SIGNAL_SECONDS: u32 = 20;
+
+/// How often, per failure limit, the launcher looks which ranks are stopped.
+pub(super) const STOP_LOOKS: u32 = 4;
+
+/// The least time between two of these looks: one asks the kernel about each rank.
+pub(super) const STOP_PAUSE_MIN: Duration = Duration::from_milliseconds(20);
 
 /// How often the launcher looks, without any event, whether the ranks have found the job at fault.
 pub(super) const WATCH: Duration = Duration::from_milliseconds(500);

@@ -11,12 +11,17 @@
 //! | `stream`, `lines`, `outlet` | output: from the ranks' pipes; as whole lines; to the launcher's own |
 //! | `sockets` | where ranks receive datagrams |
 //! | `cluster` | jobs of several hosts |
+//! | [`calls`] | what not every system grants |
+//! | `stops`, `memory` | which ranks are stopped; whether the kernel killed some for their memory |
+//! | `reap` | collecting what was killed, without waiting for what does not die |
+//! | `refusal` | what the system refuses the launcher |
 //! | `ready`, `signals`, `descriptors`, `program` | parts that those need |
 //! | `limits` | the bounds |
 //!
 //! Nothing of a job has a name in the file system, and when the launcher dies, the kernel kills the ranks and the guard what those
-//! have started: nothing stays behind.
+//! have started: nothing stays behind. The launcher waits nowhere but in `poll`, for signals too, and a little for what it has killed.
 
+pub mod calls;
 mod cluster;
 mod course;
 mod descriptors;
@@ -24,13 +29,17 @@ mod guard;
 mod lead;
 mod limits;
 mod lines;
+mod memory;
 mod outcome;
 mod outlet;
 mod process;
 mod program;
 mod ready;
+mod reap;
+mod refusal;
 mod signals;
 mod sockets;
+mod stops;
 mod stream;
 mod watch;
 
@@ -47,8 +56,10 @@ use pelago_shm::{Host, HostAddress, HostError, Plan};
 
 pub use self::cluster::{Cluster, HOST_COMMAND, Hosts, HostsError, Network, NetworkError, RemoteShell, RemoteShellError, serve};
 pub use self::outcome::{Death, Outcome, Place, Process};
+pub use self::refusal::Refusal;
 
 use self::limits::DOWN_BYTES_MAX;
+use crate::environment::FAILURE_LIMIT_DEFAULT;
 use crate::{OsClock, TransportChoice, key, names};
 
 /// Where the ranks of a job on one host receive datagrams.
@@ -75,6 +86,8 @@ pub struct Job {
     pub start_limit: Option<Duration>,
     /// How long the job may take; `None` is for ever.
     pub time_limit: Option<Duration>,
+    /// For how long a rank may be stopped, as by SIGSTOP, while others run.
+    pub failure_limit: Duration,
 }
 
 /// A job could not be started.
@@ -103,7 +116,7 @@ pub enum LaunchError {
         allowed: u64,
     },
     /// The ranks cannot reach each other over UDP.
-    #[error("cannot bind {0} UDP sockets to {1}: {2}; start fewer ranks, or let them use shared memory (--transport shm)")]
+    #[error("cannot bind {0} UDP sockets to {1}: {2}; {hint}", hint = socket_hint(.2))]
     Sockets(u32, IpAddr, std::io::Error),
     /// The memory of the job cannot be made.
     #[error(transparent)]
@@ -128,8 +141,19 @@ pub enum LaunchError {
         "pelago {HOST_COMMAND} is what pelago run --hosts starts on each host; it is told through its standard input what to do"
     )]
     Uncalled,
-    /// The system refuses.
-    #[error("cannot watch the ranks: {0}")]
+    /// The system gives no random numbers.
+    #[error("cannot draw the key of the job: getrandom and /dev/urandom give no random numbers: {}", reason(.0))]
+    Key(std::io::Error),
+    /// Datagrams do not reach this host from itself.
+    #[error(
+        "datagrams do not reach {0} on this machine: {1}; is its interface up (ip link set lo up)? --transport shm needs no network"
+    )]
+    Unreachable(IpAddr, std::io::Error),
+    /// The system refuses a call.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The job cannot be started for another reason.
+    #[error("cannot start the job: {0}")]
     System(#[from] std::io::Error),
 }
 
@@ -151,6 +175,7 @@ impl Job {
             label: false,
             start_limit: Some(Self::START_LIMIT_DEFAULT),
             time_limit: None,
+            failure_limit: FAILURE_LIMIT_DEFAULT,
         }
     }
 
@@ -167,15 +192,20 @@ impl Job {
             return Err(LaunchError::Ranks(self.ranks));
         }
         let program = program::find(&self.program, std::env::var_os("PATH").as_deref())?;
+        calls::check(self.transport.has_network())?;
         let limit = descriptors::make_room(self.ranks)?;
         let (host, memory, sockets) = self.supplies()?;
         let name = self.program.to_string_lossy().into_owned();
-        let course = course::Course::new(name, self.ranks, self.start_limit, self.time_limit, clock.now());
-        let alone = lead::Alone::new(course, outlet::outlets(self.label).map_err(std::io::Error::from)?);
+        let course = course::Course::new(name, self.ranks, self.limits(), clock.now());
+        let alone = lead::Alone::new(course, outlet::outlets(self.label)?);
         let command = |rank| self.command(&program, rank);
-        let supplies = watch::Supplies { host: &host, memory: memory.as_fd(), sockets, call: None, input: true, command, limit };
-        let ended = watch::Watch::new(supplies, clock, alone)?.run().map_err(std::io::Error::from)?;
-        Ok(ended.into_outcome())
+        let (memory, failure_limit) = (memory.as_fd(), self.failure_limit);
+        let supplies = watch::Supplies { host: &host, memory, sockets, call: None, input: true, command, limit, failure_limit };
+        Ok(watch::Watch::new(supplies, clock, alone)?.run()?.into_outcome())
+    }
+
+    fn limits(&self) -> course::Limits {
+        course::Limits { start: self.start_limit, time: self.time_limit, failure: self.failure_limit }
     }
 
     /// The memory of the job, and a socket for each rank if they reach each other over UDP.
@@ -185,10 +215,10 @@ impl Job {
             let (host, memory) = Host::create(&plan)?;
             return Ok((host, memory, Vec::new()));
         }
-        let refused = |error| LaunchError::Sockets(self.ranks, LOOPBACK, error);
-        let (port, sockets) = sockets::bind(LOOPBACK, self.ranks).map_err(refused)?;
+        let (port, sockets) = sockets::bind_reachable(LOOPBACK, self.ranks)?;
         let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
-        let key = key::draw().map_err(std::io::Error::from)?;
+        key::keep_from_dumps();
+        let key = key::draw().map_err(LaunchError::Key)?;
         let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
         Ok((host, memory, sockets))
     }
@@ -211,6 +241,16 @@ impl Job {
 /// A number of bytes, with an optional K, M, G or T for powers of 1024, as everywhere in Pelago.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     crate::environment::parse_bytes(text)
+}
+
+/// What may help where sockets cannot be bound.
+fn socket_hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrNotAvailable => {
+            "the address is not, or not yet, one that this machine may use: an interface that has just come up needs some seconds"
+        }
+        _ => "start fewer ranks, or let them use shared memory (--transport shm)",
+    }
 }
 
 /// What is wrong, without the number of the error.

@@ -78,6 +78,10 @@ pub enum Death {
     Signal(i32),
     /// It ended with exit code 0 in the middle of the job.
     Silent,
+    /// A signal killed it, as the kernel does when memory runs out, which it did meanwhile.
+    Memory,
+    /// It was stopped for longer than the failure limit, as by SIGSTOP.
+    Stopped(Duration),
     /// Another rank says that it was lost.
     Hearsay,
 }
@@ -106,6 +110,9 @@ impl Outcome {
     }
 }
 
+/// What the kernel kills a process with when memory runs out.
+const KILLED: i32 = 9;
+
 /// How a line ends about a loss that ended the job.
 const ENDED: &str = "; the job was ended";
 
@@ -126,6 +133,16 @@ impl fmt::Display for Outcome {
             }
             Self::Lost(process, Death::Silent) => {
                 write!(f, "{process} ended with exit code 0 in the middle of the job; the job was ended")
+            }
+            Self::Lost(process, Death::Memory) => {
+                write!(f, "{process} was killed by {}, probably because memory ran out; the job was ended", SignalName(KILLED))
+            }
+            Self::Lost(process, Death::Stopped(limit)) => {
+                let seconds = limit.as_seconds();
+                write!(
+                    f,
+                    "{process} was stopped, not dead, for longer than the failure limit of {seconds} s (--failure-limit allows more); the job was ended"
+                )
             }
             Self::Lost(process, Death::Hearsay) => write!(f, "{process} was lost; the job was ended"),
             Self::Unreachable(process) => write!(

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::limits::WRITE_BYTES;
 use super::lines::{Merged, Sink};
+use super::refusal::{Named, Refusal};
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -19,13 +20,14 @@ pub(super) struct Outlet {
 }
 
 /// The launcher's standard output and error.
-pub(super) fn outlets(label: bool) -> Result<[Outlet; 2], Errno> {
+pub(super) fn outlets(label: bool) -> Result<[Outlet; 2], Refusal> {
     Ok([Outlet::new(std::io::stdout().as_fd(), label)?, Outlet::new(std::io::stderr().as_fd(), label)?])
 }
 
 impl Outlet {
-    fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, Errno> {
-        Ok(Self { merged: Merged::new(label), into: rustix::io::fcntl_dupfd_cloexec(into, 3)?, broken: None })
+    fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, Refusal> {
+        let into = rustix::io::fcntl_dupfd_cloexec(into, 3).named("fcntl(F_DUPFD_CLOEXEC)")?;
+        Ok(Self { merged: Merged::new(label), into, broken: None })
     }
 
     /// What to wait for, if anything is to be written.

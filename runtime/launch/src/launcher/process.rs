@@ -13,13 +13,17 @@ use std::process::{Command, Stdio};
 use pelago_base::Rank;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process_group,
-    pidfd_open, set_parent_process_death_signal, setrlimit, waitid, waitpgid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
+    pidfd_send_signal, set_parent_process_death_signal, setrlimit, waitid,
 };
 
 use super::course::End;
 use super::guard::Guard;
+use super::limits::COLLECT;
+use super::memory::Kills;
 use super::outcome::{Place, Process};
+use super::reap;
+use super::refusal::{Named, Refusal};
 
 /// The process of a rank, with all that it starts: a process group.
 pub(super) struct RankProcess {
@@ -27,7 +31,12 @@ pub(super) struct RankProcess {
     id: Pid,
     /// Until its end has been seen.
     running: Option<OwnedFd>,
+    /// Whether nothing is left of its group.
+    is_collected: bool,
 }
+
+/// What the kernel ends a process with when memory runs out.
+const KILLED: i32 = Signal::KILL.as_raw();
 
 /// A process that was started, and the ends of the pipes that it writes to: standard output, then error.
 pub(super) struct Started {
@@ -48,11 +57,12 @@ impl RankProcess {
             (getpid(), descriptors.iter().map(|(_, descriptor)| descriptor.as_raw_fd()).collect::<Vec<_>>());
         command.envs(descriptors.iter().map(|(name, descriptor)| (name, descriptor.as_raw_fd().to_string())));
         let prepare = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // Where these two are refused, the guard ends what is left of a launcher that was killed, and the limit stays raised.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            let _ = setrlimit(Resource::Nofile, limit);
             if getppid() != Some(launcher) {
                 return Err(Errno::SRCH.into());
             }
-            setrlimit(Resource::Nofile, limit)?;
             for &descriptor in &inherited {
                 // SAFETY: `start` borrows the descriptors until the child has left this function.
                 fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::empty())?;
@@ -64,10 +74,15 @@ impl RankProcess {
         let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let id = Pid::from_child(&child);
         let (Some(output), Some(error)) = (child.stdout.take(), child.stderr.take()) else { unreachable!("both were asked for") };
-        let running = pidfd_open(id, PidfdFlags::empty()).inspect_err(|_| {
-            let _ = child.kill().and_then(|()| child.wait());
+        let running = pidfd_open(id, PidfdFlags::empty()).named("pidfd_open").map_err(|refusal| {
+            let _ = kill_process_group(id, Signal::KILL);
+            reap::wait(COLLECT, || reap::is_group_gone(id));
+            io::Error::other(refusal)
         })?;
-        Ok(Started { process: Self { rank, id, running: Some(running) }, pipes: [output.into(), error.into()] })
+        Ok(Started {
+            process: Self { rank, id, running: Some(running), is_collected: false },
+            pipes: [output.into(), error.into()],
+        })
     }
 
     /// The rank and its process.
@@ -90,45 +105,57 @@ impl RankProcess {
         self.running.as_ref().map(AsFd::as_fd)
     }
 
-    /// How the process ended, if it has; what it left in its group is killed and collected.
+    /// How the process ended, if it has, and the descriptor that told so; what it left in its group is killed, and to be collected.
     ///
     /// Killing comes first: until the process is collected, no other group can have its number.
-    pub(super) fn take_end(&mut self, guard: &Guard) -> Result<Option<End>, Errno> {
+    pub(super) fn take_end(&mut self, guard: &Guard, kills: &Kills) -> Result<Option<(End, OwnedFd)>, Refusal> {
         let Some(running) = &self.running else { return Ok(None) };
-        let status =
-            waitid(WaitId::PidFd(running.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
-        let Some(status) = status else { return Ok(None) };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Some(status) = waitid(WaitId::PidFd(running.as_fd()), options).named("waitid")? else { return Ok(None) };
         self.signal(Signal::KILL);
         guard.remove(self.group());
-        // All of the group are children of the launcher by now or as soon as their parent has ended (L3).
-        self.collect();
-        self.running = None;
-        Ok(Some(match (status.exit_status(), status.terminating_signal()) {
+        let end = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => End::Code(code),
+            (None, Some(KILLED)) if kills.have_risen() => End::Memory,
             (None, signal) => End::Signal(signal.unwrap_or(0)),
-        }))
+        };
+        Ok(self.running.take().map(|running| (end, running)))
     }
 
-    /// Waits for all of the group, which have been killed.
-    fn collect(&self) {
-        while !matches!(waitpgid(self.id, WaitOptions::empty()), Err(Errno::CHILD)) {}
+    /// Collects what has ended of the group of a process whose end was taken; whether nothing is left. All of the group are children of the
+    /// launcher by now or as soon as their parent has ended (L3).
+    pub(super) fn is_gone(&mut self) -> bool {
+        self.is_collected = self.is_collected || self.running.is_none() && reap::is_group_gone(self.id);
+        self.is_collected
+    }
+
+    /// Whether the kernel says that the process is stopped. One that stands in a debugger is not.
+    pub(super) fn is_stopped(&self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::PidFd(running.as_fd()), options).is_ok_and(|status| status.is_some_and(|status| status.stopped()))
     }
 
     /// Sends a signal to the process and all that it started, if it runs.
     pub(super) fn signal(&self, signal: Signal) {
-        if self.running.is_some() {
-            // The group may be empty of all but the ended process.
-            let _ = kill_process_group(self.id, signal);
+        let Some(running) = &self.running else { return };
+        // The group may be empty of all but the ended process. Where groups cannot be signalled, the process still can.
+        if kill_process_group(self.id, signal).is_err_and(|error| error != Errno::SRCH) {
+            let _ = pidfd_send_signal(running, signal);
         }
     }
 }
 
-impl Drop for RankProcess {
-    /// Whatever goes wrong in the launcher, no rank outlives it.
+/// The ranks that were started, from the first of the host on. Whatever goes wrong in the launcher, none outlives it.
+#[derive(Default)]
+pub(super) struct Ranks(pub(super) Vec<RankProcess>);
+
+impl Drop for Ranks {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        if self.running.is_some() {
-            self.collect();
+        self.0.iter().for_each(|rank| rank.signal(Signal::KILL));
+        for rank in &mut self.0 {
+            rank.running = None;
         }
+        reap::wait(COLLECT, || self.0.iter_mut().filter(|rank| !rank.is_collected).all(RankProcess::is_gone));
     }
 }

@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use super::LaunchError;
 
@@ -25,7 +26,11 @@ fn check(path: &Path) -> Result<(), LaunchError> {
     if std::fs::metadata(path).map_err(named)?.is_dir() {
         return Err(named(ErrorKind::IsADirectory.into()));
     }
-    access(path, Access::EXEC_OK).map_err(|error| named(error.into()))
+    match access(path, Access::EXEC_OK) {
+        // Where the system does not say, the start of the ranks does.
+        Ok(()) | Err(Errno::NOSYS | Errno::PERM) => Ok(()),
+        Err(error) => Err(named(error.into())),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use super::refusal::{Named, Refusal};
+
 /// Descriptors that are told apart by a number each.
 pub(super) struct Ready {
     set: OwnedFd,
@@ -17,13 +19,13 @@ const EVENTS: usize = 64;
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 impl Ready {
-    pub(super) fn new() -> Result<Self, Errno> {
-        Ok(Self { set: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(EVENTS) })
+    pub(super) fn new() -> Result<Self, Refusal> {
+        Ok(Self { set: epoll::create(epoll::CreateFlags::CLOEXEC).named("epoll_create1")?, events: Vec::with_capacity(EVENTS) })
     }
 
     /// Adds a descriptor under `number`.
-    pub(super) fn add(&self, descriptor: impl AsFd, number: u64) -> Result<(), Errno> {
-        epoll::add(&self.set, descriptor, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
+    pub(super) fn add(&self, descriptor: impl AsFd, number: u64) -> Result<(), Refusal> {
+        epoll::add(&self.set, descriptor, epoll::EventData::new_u64(number), epoll::EventFlags::IN).named("epoll_ctl")
     }
 
     /// Removes a descriptor, which must be done before it is closed: a process being started may hold a copy of it.
@@ -38,11 +40,11 @@ impl Ready {
     }
 
     /// The numbers of some that can be read now.
-    pub(super) fn poll(&mut self) -> Result<Vec<u64>, Errno> {
+    pub(super) fn poll(&mut self) -> Result<Vec<u64>, Refusal> {
         self.events.clear();
         match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&NOW)) {
             Ok(_) | Err(Errno::INTR) => Ok(self.events.iter().map(|event| event.data.u64()).collect()),
-            Err(error) => Err(error),
+            Err(error) => Err(error).named("epoll_wait"),
         }
     }
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::limits::LINE_BYTES_MAX;
 use super::lines::{Sink, Unfinished};
 use super::ready::Ready;
+use super::refusal::Refusal;
 
 /// The standard output, or the standard error, of all ranks of this host.
 pub(super) struct Stream {
@@ -22,18 +23,20 @@ pub(super) struct Stream {
 struct Pipe {
     end: OwnedFd,
     unfinished: Unfinished,
+    /// How much of it is still to be read, once the rank has ended: whoever else writes there is not heard.
+    left_bytes: Option<u64>,
 }
 
 impl Stream {
     /// The stream of ranks from `first` on.
-    pub(super) fn new(first: Rank) -> Result<Self, Errno> {
+    pub(super) fn new(first: Rank) -> Result<Self, Refusal> {
         Ok(Self { first, pipes: Vec::new(), ready: Ready::new()?, scratch: vec![0; LINE_BYTES_MAX] })
     }
 
     /// Adds the pipe of the next rank.
-    pub(super) fn add(&mut self, end: OwnedFd) -> Result<(), Errno> {
+    pub(super) fn add(&mut self, end: OwnedFd) -> Result<(), Refusal> {
         self.ready.add(&end, self.pipes.len() as u64)?;
-        self.pipes.push(Some(Pipe { end, unfinished: Unfinished::default() }));
+        self.pipes.push(Some(Pipe { end, unfinished: Unfinished::default(), left_bytes: None }));
         Ok(())
     }
 
@@ -43,7 +46,7 @@ impl Stream {
     }
 
     /// Passes on what ranks wrote, as long as there is room; `false` if there was nothing.
-    pub(super) fn pump(&mut self, into: &mut impl Sink) -> Result<bool, Errno> {
+    pub(super) fn pump(&mut self, into: &mut impl Sink) -> Result<bool, Refusal> {
         let mut busy = false;
         if into.has_room() {
             for place in self.ready.poll()? {
@@ -55,6 +58,13 @@ impl Stream {
             }
         }
         Ok(busy)
+    }
+
+    /// All ranks have ended: what lies in their pipes is read and nothing that comes after it.
+    pub(super) fn close(&mut self) {
+        for pipe in self.pipes.iter_mut().flatten() {
+            pipe.left_bytes = Some(rustix::io::ioctl_fionread(&pipe.end).unwrap_or(0));
+        }
     }
 
     /// Passes on the beginnings of lines that will have no end any more.
@@ -69,8 +79,12 @@ impl Stream {
     fn read(&mut self, place: usize, into: &mut impl Sink) {
         let rank = self.rank(place);
         let Some(pipe) = &mut self.pipes[place] else { return };
-        match rustix::io::read(&pipe.end, &mut self.scratch[..]) {
-            Ok(bytes @ 1..) => pipe.unfinished.feed(rank, &self.scratch[..bytes], into),
+        let most = pipe.left_bytes.map_or(self.scratch.len(), |left| self.scratch.len().min(left as usize));
+        match rustix::io::read(&pipe.end, &mut self.scratch[..most]) {
+            Ok(bytes @ 1..) => {
+                pipe.unfinished.feed(rank, &self.scratch[..bytes], into);
+                pipe.left_bytes = pipe.left_bytes.map(|left| left - bytes as u64);
+            }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(0) | Err(_) => {
                 pipe.unfinished.finish(rank, into);

@@ -14,13 +14,19 @@ use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
 use super::course::{Action, Census};
 use super::guard::Guard;
 use super::lead::{Event, Lead};
-use super::limits::{READER, STARTS_PER_ROUND, WATCH};
+use super::limits::{COLLECT, READER, STARTS_PER_ROUND, WATCH};
 use super::lines::Sink;
-use super::process::RankProcess;
+use super::memory::Kills;
+use super::process::{RankProcess, Ranks};
 use super::ready::Ready;
+use super::refusal::{Named, Refusal};
 use super::signals::Signals;
+use super::stops::Stops;
 use super::stream::Stream;
 use crate::{OsClock, names};
+
+/// The longest pause between two looks for what was killed.
+const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
 
 /// What the ranks of a host are started with.
 pub(super) struct Supplies<'a, C> {
@@ -37,6 +43,8 @@ pub(super) struct Supplies<'a, C> {
     pub(super) command: C,
     /// The limit on its descriptors.
     pub(super) limit: Rlimit,
+    /// For how long a rank may be stopped while others run.
+    pub(super) failure_limit: Duration,
 }
 
 /// A job under way, as far as it is of this host.
@@ -50,13 +58,14 @@ pub(super) struct Watch<'a, C, L> {
     command: C,
     limit: Rlimit,
     clock: OsClock,
-    /// Those that were started, from the first of the host on.
-    ranks: Vec<RankProcess>,
+    ranks: Ranks,
     /// Ranks by their place in `ranks`, then the call, then the signals.
     ready: Ready,
     signals: Signals,
     guard: Guard,
     streams: [Stream; 2],
+    stops: Stops,
+    kills: Kills,
     /// Whether the lead knows that the program goes on when ranks are lost.
     survives: bool,
     lead: L,
@@ -64,11 +73,11 @@ pub(super) struct Watch<'a, C, L> {
 
 impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     /// A job whose ranks are started with `supplies`.
-    pub(super) fn new(supplies: Supplies<'a, C>, clock: OsClock, lead: L) -> std::io::Result<Self> {
-        let Supplies { host, memory, sockets, call, input, command, limit } = supplies;
-        let (ready, signals, guard) = (Ready::new()?, Signals::watch()?, Guard::start()?);
-        // Whatever ranks start and leave behind becomes this process's to collect.
-        set_child_subreaper(Some(getpid()))?;
+    pub(super) fn new(supplies: Supplies<'a, C>, clock: OsClock, lead: L) -> Result<Self, Refusal> {
+        let Supplies { host, memory, sockets, call, input, command, limit, failure_limit } = supplies;
+        let (ready, signals, guard) = (Ready::new()?, Signals::watch().named("sigaction")?, Guard::start()?);
+        // Whatever ranks start and leave behind becomes this process's to collect; where that is refused, the system's.
+        let _ = set_child_subreaper(Some(getpid()));
         if let Some((end, _)) = call {
             ready.add(end, u64::from(host.count()))?;
         }
@@ -76,7 +85,8 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             ready.add(descriptor, u64::from(host.count()) + 1 + place as u64)?;
         }
         let streams = [Stream::new(host.first())?, Stream::new(host.first())?];
-        let (sockets, ranks) = (sockets.into_iter(), Vec::new());
+        let (sockets, ranks) = (sockets.into_iter(), Ranks::default());
+        let (stops, kills) = (Stops::new(failure_limit, clock.now()), Kills::note());
         Ok(Self {
             host,
             memory,
@@ -91,13 +101,15 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             signals,
             guard,
             streams,
+            stops,
+            kills,
             survives: false,
             lead,
         })
     }
 
     /// From the first rank's start to the last one's end and the last byte of their output. Returns who led.
-    pub(super) fn run(mut self) -> Result<L, Errno> {
+    pub(super) fn run(mut self) -> Result<L, Refusal> {
         while !self.lead.is_over() {
             self.start_some();
             self.wait()?;
@@ -105,8 +117,25 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             self.pump()?;
             self.act();
         }
+        self.collect()?;
         self.drain()?;
         Ok(self.lead)
+    }
+
+    /// Waits a little for what the ranks, all ended by now, have left in their groups, which was killed.
+    fn collect(&mut self) -> Result<(), Refusal> {
+        let end = self.clock.now() + COLLECT;
+        let mut pause = Duration::from_microseconds(50);
+        while !self.ranks.0.iter_mut().all(RankProcess::is_gone) && self.clock.now() < end {
+            self.sleep(pause)?;
+            pause = (pause + pause).min(COLLECT_PAUSE_MAX);
+            let now = self.clock.now();
+            for number in self.ready.poll()? {
+                self.note(number as usize, now)?;
+            }
+            self.pump()?;
+        }
+        Ok(())
     }
 
     /// Starts the next ranks; between rounds those that run are looked at.
@@ -115,7 +144,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             if !self.lead.wants_start() {
                 return;
             }
-            let rank = Rank::new(self.host.first().number() + self.ranks.len() as u32);
+            let rank = Rank::new(self.host.first().number() + self.ranks.0.len() as u32);
             let event = match self.start(rank) {
                 Ok(()) => Event::Started,
                 Err(error) => Event::NotStarted(rank, error.to_string()),
@@ -135,25 +164,28 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
         let descriptors: Vec<_> = [(names::MEMORY, self.memory)].into_iter().chain(socket).chain(call).collect();
         let started = RankProcess::start(command, rank, &descriptors, self.limit)?;
         self.guard.add(started.process.group());
-        if let Some(running) = started.process.running() {
-            self.ready.add(running, self.ranks.len() as u64)?;
+        let place = self.ranks.0.len() as u64;
+        // From here on it is ended with the others, whatever goes wrong.
+        self.ranks.0.push(started.process);
+        if let Some(running) = self.ranks.0.last().and_then(RankProcess::running) {
+            self.ready.add(running, place).map_err(std::io::Error::other)?;
         }
-        self.ranks.push(started.process);
         for (stream, pipe) in self.streams.iter_mut().zip(started.pipes) {
-            stream.add(pipe)?;
+            stream.add(pipe).map_err(std::io::Error::other)?;
         }
         Ok(())
     }
 
     /// Sleeps until something happens or a moment has come.
-    fn wait(&mut self) -> Result<(), Errno> {
+    fn wait(&mut self) -> Result<(), Refusal> {
         let now = self.clock.now();
         let deadline = self.lead.next_deadline().map_or(WATCH, |deadline| deadline.since(now).min(WATCH));
+        let deadline = deadline.min(self.stops.next().since(now));
         self.sleep(if self.lead.wants_start() { Duration::ZERO } else { deadline })
     }
 
     /// Takes notice of what has happened.
-    fn look(&mut self) -> Result<(), Errno> {
+    fn look(&mut self) -> Result<(), Refusal> {
         let ready = self.ready.poll()?;
         let now = self.clock.now();
         if !self.survives && self.host.survives() {
@@ -163,11 +195,14 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
         // Before the ends that follow from it.
         if let (Some(fault), false) = (self.host.job().fault(), self.lead.is_ending()) {
             let is_it = |rank| fault == Fault::PeerLost(rank) || fault == Fault::Unreachable(rank);
-            let concerned = self.ranks.iter().find(|process| is_it(process.rank()));
+            let concerned = self.ranks.0.iter().find(|process| is_it(process.rank()));
             self.lead.handle(now, Event::Fault(fault, concerned.map(RankProcess::process)));
         }
         for number in ready {
             self.note(number as usize, now)?;
+        }
+        for event in self.stops.look(now, &self.ranks.0, self.host) {
+            self.lead.handle(now, event);
         }
         self.lead.handle_time(now);
         self.count(now);
@@ -175,13 +210,12 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     }
 
     /// Takes notice of what stands behind a number of `ready`.
-    fn note(&mut self, number: usize, now: Instant) -> Result<(), Errno> {
+    fn note(&mut self, number: usize, now: Instant) -> Result<(), Refusal> {
         let calls = self.host.count() as usize;
-        if let Some(rank) = self.ranks.get_mut(number) {
-            if let Some(running) = rank.running() {
+        if let Some(rank) = self.ranks.0.get_mut(number) {
+            // Until the end can be taken, its descriptor is said to be readable again and again.
+            if let Some((end, running)) = rank.take_end(&self.guard, &self.kills)? {
                 self.ready.remove(running);
-            }
-            if let Some(end) = rank.take_end(&self.guard)? {
                 let stage = self.host.control(rank.rank()).map_or(Stage::Absent, |control| control.stage());
                 self.lead.handle(now, Event::Ended(rank.process(), end, stage));
             }
@@ -198,12 +232,12 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     /// Says how the ranks do, if that matters.
     fn count(&mut self, now: Instant) {
         if self.lead.wants_census(now) {
-            self.lead.handle_census(now, census(self.host, &self.ranks));
+            self.lead.handle_census(now, census(self.host, &self.ranks.0));
         }
     }
 
     /// Passes output on; `false` if there is none and none on its way.
-    fn pump(&mut self) -> Result<bool, Errno> {
+    fn pump(&mut self) -> Result<bool, Refusal> {
         // In this order: where nothing waits, there is room, and so every pipe is looked at.
         let mut busy = self.lead.pump(self.clock.now());
         for (number, stream) in self.streams.iter_mut().enumerate() {
@@ -224,8 +258,11 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
                 Action::Release(meeting) => self.host.release(meeting),
                 Action::Tell(fault) => self.host.fail(fault),
                 Action::Lose(rank) => self.go_on_without(rank),
-                Action::Terminate => self.ranks.iter().for_each(|rank| rank.signal(Signal::TERM)),
-                Action::Kill => self.ranks.iter().for_each(|rank| rank.signal(Signal::KILL)),
+                Action::KillOne(rank) => {
+                    self.ranks.0.iter().filter(|process| process.rank() == rank).for_each(|process| process.signal(Signal::KILL));
+                }
+                Action::Terminate => self.ranks.0.iter().for_each(|rank| rank.signal(Signal::TERM)),
+                Action::Kill => self.ranks.0.iter().for_each(|rank| rank.signal(Signal::KILL)),
             }
         }
     }
@@ -240,9 +277,10 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     }
 
     /// Passes on what the ranks, all ended by now, have left in their pipes. Whoever else holds a pipe open is not waited for.
-    fn drain(&mut self) -> Result<(), Errno> {
+    fn drain(&mut self) -> Result<(), Refusal> {
         let begun = self.clock.now();
         let mut finished = false;
+        self.streams.iter_mut().for_each(Stream::close);
         loop {
             if !self.pump()? {
                 if finished {
@@ -268,7 +306,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
         }
     }
 
-    fn sleep(&self, pause: Duration) -> Result<(), Errno> {
+    fn sleep(&self, pause: Duration) -> Result<(), Refusal> {
         let streams = self.streams.iter().enumerate().filter(|(number, _)| self.lead.has_room(*number));
         let ready = PollFd::new(self.ready.descriptor(), PollFlags::IN);
         sleep(pause, streams.map(|(_, stream)| stream.interest()).chain(self.lead.interest()).chain([ready]))
@@ -302,11 +340,11 @@ fn census(host: &Host, ranks: &[RankProcess]) -> Census {
 }
 
 /// Sleeps until one of the descriptors is ready or the time is over.
-pub(super) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), Errno> {
+pub(super) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), Refusal> {
     let pause = std::time::Duration::from(pause);
     let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
     match poll(&mut descriptors.collect::<Vec<_>>(), Some(&pause)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error),
+        Err(error) => Err(error).named("poll"),
     }
 }

@@ -8,6 +8,7 @@
 //! - **K3** All bytes zero are a valid value of the C structures here.
 //! - **K4** Pages that are lent are only read, as another process would read them. What is written there meanwhile may reach the peer,
 //!   who finds that the tag is wrong: so there are only datagrams in clear, and memory of their own to assemble them in.
+//! - **K5** That pages are left out of core dumps changes nothing of what is read or written there.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -21,6 +22,15 @@ use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmspli
 
 use super::control::{self, CUT_BYTES};
 use super::name::Name;
+
+/// Leaves the pages in which a value lies, and what else lies there, out of core dumps. Where the system refuses, they are in them.
+pub(crate) fn keep_from_dumps<T>(value: &T) {
+    let page_bytes = rustix::param::page_size();
+    let start = ptr::from_ref(value).addr() / page_bytes * page_bytes;
+    let end = (ptr::from_ref(value).addr() + mem::size_of_val(value)).next_multiple_of(page_bytes);
+    // SAFETY: K5.
+    unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTDUMP) };
+}
 
 /// Bytes to send to one address, as one datagram or cut into several.
 pub(super) struct Message<'a> {

@@ -25,6 +25,7 @@ use pelago_base::limits::{UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_SOCKET_B
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
+pub(crate) use self::kernel::keep_from_dumps;
 pub use incoming::Incoming;
 pub use outgoing::Outgoing;
 pub use queue::Sent;

@@ -224,6 +224,8 @@ impl Course {
                 self.job.handle_end(now, host.process(rank)?, end, stage);
             }
             Up::Fault(trouble) => self.spread(now, place, trouble)?,
+            Up::Stopped { rank } => self.job.handle_stop(now, host.process(rank)?),
+            Up::Continued { rank } => self.job.handle_continuation(host.process(rank)?.rank),
             Up::Survives => self.job.handle_survival(),
             Up::Signal(signal) => self.job.handle_signal(now, signal),
             Up::Done if host.ended == host.count || self.job.is_ending() => {
@@ -353,6 +355,7 @@ impl Course {
                 job::Action::Release(meeting) => self.tell(&Down::Release(meeting)),
                 job::Action::Tell(fault) => self.tell(&Down::Fault(fault.into())),
                 job::Action::Lose(rank) => self.tell(&Down::Lost(rank.number())),
+                job::Action::KillOne(rank) => self.tell(&Down::KillOne(rank.number())),
                 job::Action::Terminate => self.tell(&Down::Terminate),
                 job::Action::Kill => {
                     self.tell(&Down::Kill);

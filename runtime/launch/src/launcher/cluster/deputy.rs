@@ -7,7 +7,6 @@ use std::os::fd::OwnedFd;
 use pelago_base::{Instant, Rank};
 use pelago_platform::Fault;
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 use serde::Serialize;
 
 use super::frame::{Frame, parse};
@@ -15,7 +14,8 @@ use super::link::Link;
 use super::message::{Down, Plan, Up};
 use crate::launcher::course::{Action, Census};
 use crate::launcher::lead::{Event, Lead};
-use crate::launcher::limits::{DOWN_BYTES_MAX, LEADER_SILENCE, ROOM_BYTES, WAITING_BYTES_MAX};
+use crate::launcher::limits::{COLLECT, DOWN_BYTES_MAX, LEADER_SILENCE, ROOM_BYTES, WAITING_BYTES_MAX};
+use crate::launcher::refusal::Refusal;
 
 /// Speaks for a host.
 pub(super) struct Deputy {
@@ -33,6 +33,8 @@ pub(super) struct Deputy {
     unstarted: u32,
     /// Ranks that were started and have not ended.
     running: u32,
+    /// When ranks that cannot be killed are left to the kernel.
+    give_up_at: Option<Instant>,
     /// The last meeting that it knows of.
     met: u64,
     /// How much of each stream may be sent: less than nothing if the last piece was larger than the room.
@@ -47,6 +49,7 @@ struct Told {
     meeting: Option<u64>,
     fault: Option<Fault>,
     lost: VecDeque<Rank>,
+    condemned: VecDeque<Rank>,
     terminate: bool,
     kill: bool,
     ping: Option<u64>,
@@ -61,7 +64,7 @@ pub(super) struct Start {
 
 impl Deputy {
     /// Listens to `input` and speaks to `output`.
-    pub(super) fn new(input: OwnedFd, output: OwnedFd, now: Instant) -> Result<Self, Errno> {
+    pub(super) fn new(input: OwnedFd, output: OwnedFd, now: Instant) -> Result<Self, Refusal> {
         Ok(Self {
             link: Link::new(input, output, DOWN_BYTES_MAX)?,
             heard: now,
@@ -71,6 +74,7 @@ impl Deputy {
             has_told: false,
             unstarted: 0,
             running: 0,
+            give_up_at: None,
             met: 0,
             room: [ROOM_BYTES as i64; 2],
         })
@@ -135,6 +139,7 @@ impl Deputy {
                 self.end();
             }
             Down::Lost(rank) => self.told.lost.push_back(Rank::new(rank)),
+            Down::KillOne(rank) => self.told.condemned.push_back(Rank::new(rank)),
             Down::Terminate => {
                 self.told.terminate = true;
                 self.end();
@@ -180,7 +185,7 @@ impl Lead for Deputy {
                 self.send(&Up::NotStarted { rank: rank.number(), why });
             }
             Event::Ended(process, end, stage) => {
-                self.running -= 1;
+                self.running = self.running.saturating_sub(1);
                 self.send(&Up::Ended { rank: process.rank.number(), end, stage });
             }
             Event::Fault(fault, _) if !self.has_told => {
@@ -193,6 +198,8 @@ impl Lead for Deputy {
             }
             Event::Signal(signal) => self.send(&Up::Signal(signal)),
             Event::Survives => self.send(&Up::Survives),
+            Event::Stopped(process) => self.send(&Up::Stopped { rank: process.rank.number() }),
+            Event::Continued(rank) => self.send(&Up::Continued { rank: rank.number() }),
             Event::Fault(..) | Event::Met(_) => {}
         }
     }
@@ -200,6 +207,9 @@ impl Lead for Deputy {
     fn handle_time(&mut self, now: Instant) {
         if !self.is_left && now >= self.heard + LEADER_SILENCE {
             self.leave();
+        }
+        if self.give_up_at.is_some_and(|end| now >= end) {
+            self.running = 0;
         }
     }
 
@@ -226,18 +236,23 @@ impl Lead for Deputy {
         self.is_ending
     }
 
-    fn poll_action(&mut self, _now: Instant) -> Option<Action> {
+    fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        if self.told.kill {
+            self.give_up_at.get_or_insert(now + COLLECT);
+        }
         let told = &mut self.told;
         let meeting = told.meeting.take().map(Action::Release);
         meeting
             .or_else(|| told.fault.take().map(Action::Tell))
             .or_else(|| told.lost.pop_front().map(Action::Lose))
+            .or_else(|| told.condemned.pop_front().map(Action::KillOne))
             .or_else(|| std::mem::take(&mut told.terminate).then_some(Action::Terminate))
             .or_else(|| std::mem::take(&mut told.kill).then_some(Action::Kill))
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        (!self.is_left).then(|| self.heard + LEADER_SILENCE)
+        let silence = (!self.is_left).then(|| self.heard + LEADER_SILENCE);
+        silence.into_iter().chain(self.give_up_at).min()
     }
 
     fn push(&mut self, stream: usize, rank: Rank, bytes: &[u8]) {
@@ -334,8 +349,13 @@ mod tests {
         deputy.handle(Instant::ZERO, Event::Fault(Fault::Deadlock, None));
         deputy.handle(Instant::ZERO, Event::Fault(Fault::Deadlock, None));
         deputy.handle(Instant::ZERO, ended(4));
+        let process = Process { rank: Rank::new(4), place: Place::Here(7) };
+        deputy.handle(Instant::ZERO, Event::Stopped(process));
+        deputy.handle(Instant::ZERO, Event::Continued(Rank::new(4)));
         let end = Up::Ended { rank: 4, end: End::Signal(9), stage: Stage::Joined };
-        assert_eq!(heard(&mut launcher), [Up::Arrived(1), Up::Fault(Trouble::Deadlock), end], "each once");
+        let stops = [Up::Stopped { rank: 4 }, Up::Continued { rank: 4 }];
+        let [stopped, continued] = stops;
+        assert_eq!(heard(&mut launcher), [Up::Arrived(1), Up::Fault(Trouble::Deadlock), end, stopped, continued], "each once");
         assert!(!deputy.is_over());
         deputy.handle(Instant::ZERO, ended(5));
         assert!(deputy.is_over() && !deputy.is_ending());
@@ -346,6 +366,8 @@ mod tests {
         let (mut deputy, mut launcher) = running();
         tell(&mut deputy, &mut launcher, &Down::Release(3));
         assert!(actions(&mut deputy) == [Action::Release(3)] && !deputy.is_ending());
+        tell(&mut deputy, &mut launcher, &Down::KillOne(4));
+        assert!(actions(&mut deputy) == [Action::KillOne(Rank::new(4))] && !deputy.is_ending());
         for message in [Down::Fault(Trouble::Lost(9)), Down::Terminate, Down::Kill] {
             tell(&mut deputy, &mut launcher, &message);
         }
@@ -412,7 +434,9 @@ mod tests {
             assert_eq!(actions(&mut deputy), [Action::Kill]);
             deputy.push(0, Rank::new(0), &[0; 1_000_000]);
             assert!(deputy.has_room(0) && !deputy.pump(silence), "nobody is waited for");
-            assert_eq!((deputy.interest().count(), deputy.next_deadline()), (0, None));
+            assert_eq!((deputy.interest().count(), deputy.next_deadline()), (0, Some(Instant::ZERO + COLLECT)));
+            deputy.handle_time(Instant::ZERO + COLLECT);
+            assert!(deputy.is_over(), "ranks that cannot be killed are left");
         }
     }
 

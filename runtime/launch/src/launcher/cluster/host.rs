@@ -15,12 +15,13 @@ use rustix::process::Rlimit;
 use super::deputy::{Deputy, Start};
 use super::message::{Plan, Up, VERSION};
 use super::network::{Network, Reachable};
-use crate::OsClock;
 use crate::launcher::course::Census;
 use crate::launcher::lead::Lead;
 use crate::launcher::limits::{ADDRESSES_MAX, REASON_BYTES_MAX};
+use crate::launcher::refusal::Named;
 use crate::launcher::watch::{Supplies, Watch, sleep};
-use crate::launcher::{Job, LaunchError, descriptors, program, sockets};
+use crate::launcher::{Job, LaunchError, calls, descriptors, program, sockets};
+use crate::{OsClock, key};
 
 /// Does a host's part of a job, as the launcher of the job says through standard input; what happens is said to standard output.
 ///
@@ -32,9 +33,10 @@ pub fn serve() -> Result<(), LaunchError> {
     if stdin().is_terminal() {
         return Err(LaunchError::Uncalled);
     }
+    key::keep_from_dumps();
     let clock = OsClock::start();
     let (input, output) = (stdin().as_fd().try_clone_to_owned()?, stdout().as_fd().try_clone_to_owned()?);
-    let mut deputy = Deputy::new(input, output, clock.now()).map_err(std::io::Error::from)?;
+    let mut deputy = Deputy::new(input, output, clock.now())?;
     deputy.send(&Up::Hello { version: VERSION.into(), reachable: reachable()? });
     let Some(plan) = wait(&mut deputy, clock, Deputy::take_plan)? else { return Ok(()) };
     let part = match Part::prepare(*plan) {
@@ -68,8 +70,9 @@ impl Part {
         job.environment.clone_from(&work.environment);
         job.transport = work.transport;
         let program = program::find(&job.program, std::env::var_os("PATH").as_deref())?;
+        calls::check(plan.address.is_some())?;
         let limit = descriptors::make_room(plan.count)?;
-        let bind = |ip| sockets::bind(ip, plan.count).map_err(|error| LaunchError::Sockets(plan.count, ip, error));
+        let bind = |ip| sockets::bind_reachable(ip, plan.count);
         let (port, sockets) = plan.address.map(bind).transpose()?.unzip();
         Ok(Self { job, program, limit, port, sockets: sockets.unwrap_or_default(), plan })
     }
@@ -85,12 +88,13 @@ impl Part {
 
     /// From the first rank's start to the last word.
     fn run(self, host: &Host, memory: &OwnedFd, deputy: Deputy, clock: OsClock) -> Result<(), LaunchError> {
-        let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(std::io::Error::from)?;
+        let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2")?;
         let call = (!host.is_whole_job()).then(|| (call.0.as_fd(), call.1.as_fd()));
         let command = |rank| self.job.command(&self.program, rank);
-        let supplies =
-            Supplies { host, memory: memory.as_fd(), sockets: self.sockets, call, input: false, command, limit: self.limit };
-        let mut deputy = Watch::new(supplies, clock, deputy)?.run().map_err(std::io::Error::from)?;
+        let failure_limit = Duration::from_milliseconds(self.plan.job.failure_limit_ms);
+        let (memory, sockets, limit) = (memory.as_fd(), self.sockets, self.limit);
+        let supplies = Supplies { host, memory, sockets, call, input: false, command, limit, failure_limit };
+        let mut deputy = Watch::new(supplies, clock, deputy)?.run()?;
         deputy.send(&Up::Done);
         finish(deputy, clock)
     }
@@ -140,7 +144,7 @@ fn listen(deputy: &mut Deputy, clock: OsClock) {
 
 fn pause(deputy: &Deputy, clock: OsClock) -> Result<(), LaunchError> {
     let pause = deputy.next_deadline().map_or(Duration::ZERO, |deadline| deadline.since(clock.now()));
-    Ok(sleep(pause, deputy.interest()).map_err(std::io::Error::from)?)
+    Ok(sleep(pause, deputy.interest())?)
 }
 
 /// Where this host can be reached.

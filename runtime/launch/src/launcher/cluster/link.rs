@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::frame::{Frame, FrameError, Frames, put_message, put_output};
 use crate::launcher::limits::READ_BYTES;
+use crate::launcher::refusal::{Named, Refusal};
 
 /// One end of a connection.
 pub(super) struct Link {
@@ -22,9 +23,9 @@ pub(super) struct Link {
 
 impl Link {
     /// A connection whose other end says at most `bytes_max` bytes at once.
-    pub(super) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, Errno> {
-        rustix::io::ioctl_fionbio(&input, true)?;
-        rustix::io::ioctl_fionbio(&output, true)?;
+    pub(super) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, Refusal> {
+        rustix::io::ioctl_fionbio(&input, true).named("ioctl(FIONBIO)")?;
+        rustix::io::ioctl_fionbio(&output, true).named("ioctl(FIONBIO)")?;
         Ok(Self { input, output, frames: Frames::new(bytes_max), waiting: Vec::new(), written: 0 })
     }
 

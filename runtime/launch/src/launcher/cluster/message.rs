@@ -38,6 +38,10 @@ pub(super) enum Up {
         #[serde(with = "StageAsText")]
         stage: Stage,
     },
+    /// A rank is stopped, and was seen so once more.
+    Stopped { rank: u32 },
+    /// It is stopped no longer.
+    Continued { rank: u32 },
     /// The program wants to go on when ranks are lost.
     Survives,
     /// The ranks of the host have found the job at fault.
@@ -63,6 +67,8 @@ pub(super) enum Down {
     Fault(Trouble),
     /// The job goes on without this rank.
     Lost(u32),
+    /// End this rank.
+    KillOne(u32),
     /// Ask the ranks to end.
     Terminate,
     /// End the ranks.
@@ -95,6 +101,8 @@ pub(super) struct Work {
     pub(super) transport: TransportChoice,
     /// The most bytes of a heap; without, what suits every host.
     pub(super) heap_bytes: Option<u64>,
+    /// For how long a rank may be stopped while others run.
+    pub(super) failure_limit_ms: u64,
     /// The job's secret.
     pub(super) key: [u8; 16],
 }
@@ -156,6 +164,7 @@ mod tests {
             folder: "/tmp".into(),
             transport: TransportChoice::Udp,
             heap_bytes: Some(1 << 40),
+            failure_limit_ms: 2500,
             key: *b"sixteen letters.",
         };
         let plan = Down::Plan(Box::new(Plan { first: 2, count: 2, address: Some([10, 0, 0, 1].into()), job }));

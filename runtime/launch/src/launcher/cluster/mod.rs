@@ -39,7 +39,7 @@ pub use self::shell::{RemoteShell, RemoteShellError};
 use self::course::{Course, Way};
 use self::message::Work;
 use super::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
-use super::{Job, LaunchError, Outcome, course as job, descriptors, outlet};
+use super::{Job, LaunchError, Outcome, calls, course as job, descriptors, outlet};
 use crate::{OsClock, TransportChoice, key};
 
 /// A job to run on several hosts.
@@ -78,15 +78,17 @@ impl Cluster {
         }
         let uses_network = hosts.len() > 1 || self.job.transport.has_network();
         let way = uses_network.then(|| self.network.map_or(Way::Any, Way::By));
+        key::keep_from_dumps();
         let work = self.work()?;
+        calls::check(false)?;
         descriptors::make_room(hosts.len() as u32)?;
         let name = self.job.program.to_string_lossy().into_owned();
-        let job = job::Course::new(name, self.job.ranks, self.job.start_limit, self.job.time_limit, clock.now());
+        let job = job::Course::new(name, self.job.ranks, self.job.limits(), clock.now());
         let command = [self.remote_pelago.as_os_str(), HOST_COMMAND.as_ref()];
         let calls = hosts.iter().map(|host| self.remote_shell.words(&host.name, &command)).collect();
         let course = Course::new(job, work, way, hosts, clock.now());
-        let outlets = outlet::outlets(self.job.label).map_err(std::io::Error::from)?;
-        Ok(watch::Watch::new(calls, clock, course, outlets)?.run().map_err(std::io::Error::from)?)
+        let outlets = outlet::outlets(self.job.label)?;
+        Ok(watch::Watch::new(calls, clock, course, outlets)?.run()?)
     }
 
     fn work(&self) -> Result<Work, LaunchError> {
@@ -98,7 +100,8 @@ impl Cluster {
             folder: std::env::current_dir()?,
             transport: self.job.transport,
             heap_bytes: self.job.heap_bytes,
-            key: key::draw().map_err(std::io::Error::from)?,
+            failure_limit_ms: (self.job.failure_limit.as_seconds() * 1e3).ceil() as u64,
+            key: key::draw().map_err(LaunchError::Key)?,
         };
         // With room for what each plan has besides.
         let bytes = serde_json::to_vec(&work).map_err(std::io::Error::from)?.len() + REASON_BYTES_MAX;

@@ -7,14 +7,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use pelago_base::Instant;
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open, waitid, waitpid,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
 
 use super::link::Link;
 use crate::launcher::guard::Guard;
-use crate::launcher::limits::{SHELL_LEAVE, UP_BYTES_MAX};
+use crate::launcher::limits::{COLLECT, SHELL_LEAVE, UP_BYTES_MAX};
+use crate::launcher::reap;
+use crate::launcher::refusal::{Named, Refusal};
 
 /// A remote shell, with all that it starts here: a process group, so that what is typed at the terminal is for the launcher only.
 pub(super) struct Remote {
@@ -41,9 +40,15 @@ impl Remote {
         let id = Pid::from_child(&child);
         guard.add(id.as_raw_nonzero().get() as u32);
         let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else { unreachable!("both were asked for") };
-        let connect =
-            || Ok::<_, Errno>((Link::new(input.into(), output.into(), UP_BYTES_MAX)?, pidfd_open(id, PidfdFlags::empty())?));
-        let (link, process) = connect().inspect_err(|_| end(id, guard))?;
+        let connect = || {
+            let link = Link::new(input.into(), output.into(), UP_BYTES_MAX)?;
+            Ok::<_, Refusal>((link, pidfd_open(id, PidfdFlags::empty()).named("pidfd_open")?))
+        };
+        let (link, process) = connect().map_err(|refusal| {
+            kill(id, guard);
+            reap::wait(COLLECT, || reap::is_child_gone(id));
+            io::Error::other(refusal)
+        })?;
         let program = program.to_string_lossy().into_owned();
         Ok(Self { link: Some(link), program, id, process, breaking_since: None, is_silent: false, end: None })
     }
@@ -60,9 +65,9 @@ impl Remote {
     }
 
     /// Takes notice of the end of the shell, if it has ended.
-    pub(super) fn handle_end(&mut self, now: Instant) -> Result<(), Errno> {
+    pub(super) fn handle_end(&mut self, now: Instant) -> Result<(), Refusal> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if let Some(status) = waitid(WaitId::PidFd(self.process.as_fd()), options)? {
+        if let Some(status) = waitid(WaitId::PidFd(self.process.as_fd()), options).named("waitid")? {
             self.end = Some(match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => format!("its remote shell ({}) ended with exit code {code}", self.program),
                 (None, signal) => format!("its remote shell ({}) was killed by signal {}", self.program, signal.unwrap_or(0)),
@@ -92,16 +97,20 @@ impl Remote {
         self.breaking_since.map(|since| since + SHELL_LEAVE)
     }
 
-    /// Ends what is left of the shell, of whatever it started here too.
-    pub(super) fn end(self, guard: &Guard) {
-        drop(self.link);
-        end(self.id, guard);
+    /// Ends what is left of the shell, of whatever it started here too; it is to be collected.
+    pub(super) fn kill(&mut self, guard: &Guard) {
+        self.link = None;
+        kill(self.id, guard);
+    }
+
+    /// Whether the shell, which was killed, is gone; then it is collected.
+    pub(super) fn is_gone(&self) -> bool {
+        reap::is_child_gone(self.id)
     }
 }
 
 /// Killing comes first: until the shell is collected, no other group can have its number.
-fn end(id: Pid, guard: &Guard) {
+fn kill(id: Pid, guard: &Guard) {
     let _ = kill_process_group(id, Signal::KILL);
     guard.remove(id.as_raw_nonzero().get() as u32);
-    let _ = waitpid(Some(id), WaitOptions::empty());
 }

@@ -1,6 +1,8 @@
 //! The remote shell: the command that runs another command on a host, as the user writes it.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 /// A command with `{host}` in it, such as `ssh {host}` or `ip netns exec {host}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub enum RemoteShellError {
 
 const HOST: &str = "{host}";
 
+/// Programs that give all words of a command to a shell on the host as one.
+const JOINING: [&str; 4] = ["ssh", "slogin", "rsh", "remsh"];
+
 impl Default for RemoteShell {
     fn default() -> Self {
         Self(["ssh", HOST].map(String::from).into())
@@ -44,11 +49,29 @@ impl RemoteShell {
         }
     }
 
-    /// The words that run `command` on `host`.
+    /// The words that run `command` on `host`. Where another shell takes them apart there, they are quoted for it.
     pub(super) fn words(&self, host: &str, command: &[&OsStr]) -> Vec<OsString> {
         let words = self.0.iter().map(|word| word.replace(HOST, host).into());
-        words.chain(command.iter().map(OsString::from)).collect()
+        let joins = self.joins();
+        words.chain(command.iter().map(|word| if joins { quoted(word) } else { word.into() })).collect()
     }
+
+    /// Whether one of the words is a program that joins what it is to run with blanks, for a shell on the host.
+    fn joins(&self) -> bool {
+        let name = |word: &String| Path::new(word).file_name().and_then(OsStr::to_str).map(str::to_owned);
+        self.0.iter().filter_map(name).any(|name| JOINING.contains(&&*name))
+    }
+}
+
+/// A word as a shell understands it whole.
+fn quoted(word: &OsStr) -> OsString {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+:,@%=".contains(byte);
+    let bytes = word.as_bytes();
+    if !bytes.is_empty() && bytes.iter().all(is_plain) {
+        return word.into();
+    }
+    let inner = bytes.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
+    OsString::from_vec([b"'", &inner[..], b"'"].concat())
 }
 
 /// The words of a command; `None` if a quote has no end.
@@ -124,5 +147,16 @@ mod tests {
             shell.words("a", &command),
             ["docker", "exec", "c-a", "env", "H=a:a", "/bin/pelago", "host"].map(OsString::from)
         );
+    }
+
+    #[test]
+    fn where_a_shell_on_the_host_takes_the_command_apart_it_is_quoted() {
+        let command = ["/opt/my tools/it's/pelago".as_ref(), "host".as_ref()];
+        let words = |shell: &str| RemoteShell::parse(shell).unwrap().words("a", &command);
+        for shell in ["ssh {host}", "/usr/bin/ssh -p 7 {host}", "sshpass ssh {host}"] {
+            let words = words(shell);
+            assert_eq!(words[words.len() - 2..], [r"'/opt/my tools/it'\''s/pelago'", "host"].map(OsString::from), "{shell}");
+        }
+        assert_eq!(words("ip netns exec {host}")[4..], ["/opt/my tools/it's/pelago", "host"].map(OsString::from));
     }
 }

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Clock;
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 
 use super::course::{Action, Course};
 use super::frame::{Frame, parse};
@@ -13,12 +12,14 @@ use super::message::{Down, Up};
 use super::remote::Remote;
 use crate::OsClock;
 use crate::launcher::guard::Guard;
-use crate::launcher::limits::{READER, ROOM_BYTES, SHELL_LEAVE, STARTS_PER_ROUND, WATCH};
+use crate::launcher::limits::{COLLECT, READER, ROOM_BYTES, SHELL_LEAVE, STARTS_PER_ROUND, WATCH};
 use crate::launcher::lines::Sink;
 use crate::launcher::outcome::Outcome;
 use crate::launcher::outlet::Outlet;
 use crate::launcher::ready::Ready;
+use crate::launcher::reap;
 use crate::launcher::reason;
+use crate::launcher::refusal::{Named, Refusal};
 use crate::launcher::signals::Signals;
 use crate::launcher::watch::sleep;
 
@@ -41,8 +42,8 @@ pub(super) struct Watch {
 
 impl Watch {
     /// A job on hosts that are reached by these words.
-    pub(super) fn new(calls: Vec<Vec<OsString>>, clock: OsClock, course: Course, outlets: [Outlet; 2]) -> std::io::Result<Self> {
-        let (ready, signals, guard) = (Ready::new()?, Signals::watch()?, Guard::start()?);
+    pub(super) fn new(calls: Vec<Vec<OsString>>, clock: OsClock, course: Course, outlets: [Outlet; 2]) -> Result<Self, Refusal> {
+        let (ready, signals, guard) = (Ready::new()?, Signals::watch().named("sigaction")?, Guard::start()?);
         for (place, descriptor) in signals.descriptors().enumerate() {
             ready.add(descriptor, (2 * calls.len() + place) as u64)?;
         }
@@ -51,7 +52,7 @@ impl Watch {
     }
 
     /// From the first call to the last word of every host and the last byte of output.
-    pub(super) fn run(mut self) -> Result<Outcome, Errno> {
+    pub(super) fn run(mut self) -> Result<Outcome, Refusal> {
         while !self.course.is_over() {
             self.call_some()?;
             self.act();
@@ -66,7 +67,7 @@ impl Watch {
     }
 
     /// Calls the next hosts; between rounds those that were called are listened to.
-    fn call_some(&mut self) -> Result<(), Errno> {
+    fn call_some(&mut self) -> Result<(), Refusal> {
         for _ in 0..STARTS_PER_ROUND {
             let place = self.remotes.len();
             let Some(words) = self.calls.get(place) else { return Ok(()) };
@@ -88,7 +89,7 @@ impl Watch {
     }
 
     /// Sleeps until something happens or a moment has come.
-    fn wait(&self) -> Result<(), Errno> {
+    fn wait(&self) -> Result<(), Refusal> {
         let now = self.clock.now();
         let breaks = self.remotes.iter().flatten().filter_map(Remote::break_end);
         let deadline = breaks.fold(self.course.next_deadline(), Instant::min);
@@ -96,7 +97,7 @@ impl Watch {
     }
 
     /// Takes notice of what has happened.
-    fn look(&mut self) -> Result<(), Errno> {
+    fn look(&mut self) -> Result<(), Refusal> {
         for number in self.ready.poll()? {
             self.note(number as usize)?;
         }
@@ -111,7 +112,7 @@ impl Watch {
     }
 
     /// Takes notice of what stands behind a number of `ready`.
-    fn note(&mut self, number: usize) -> Result<(), Errno> {
+    fn note(&mut self, number: usize) -> Result<(), Refusal> {
         let (place, now) = (number / 2, self.clock.now());
         let signals = 2 * self.calls.len();
         match self.remotes.get_mut(place).and_then(Option::as_mut) {
@@ -121,8 +122,10 @@ impl Watch {
                 }
             }
             Some(remote) if number % 2 == 1 => {
-                self.ready.remove(remote.process());
                 remote.handle_end(now)?;
+                if remote.has_ended() {
+                    self.ready.remove(remote.process());
+                }
             }
             Some(remote) => {
                 let Some(link) = &mut remote.link else { return Ok(()) };
@@ -202,7 +205,7 @@ impl Watch {
     }
 
     /// Passes on what is left of the output, as on one host.
-    fn drain(&mut self) -> Result<(), Errno> {
+    fn drain(&mut self) -> Result<(), Refusal> {
         let begun = self.clock.now();
         // The line that says how the job ended follows here.
         if self.course.is_ending() {
@@ -219,7 +222,7 @@ impl Watch {
     }
 
     /// Waits a little for the remote shells, all of which have nothing to do any more, and ends those that are left.
-    fn end(&mut self) -> Result<(), Errno> {
+    fn end(&mut self) -> Result<(), Refusal> {
         let end = self.clock.now() + SHELL_LEAVE;
         while self.remotes.iter().flatten().any(|remote| !remote.has_ended()) && self.clock.now() < end {
             self.sleep(end.since(self.clock.now()))?;
@@ -227,11 +230,15 @@ impl Watch {
                 self.note(number as usize)?;
             }
         }
-        self.remotes.drain(..).flatten().for_each(|remote| remote.end(&self.guard));
+        self.remotes.iter_mut().flatten().for_each(|remote| remote.kill(&self.guard));
+        reap::wait(COLLECT, || {
+            self.remotes.retain(|remote| remote.as_ref().is_some_and(|remote| !remote.is_gone()));
+            self.remotes.is_empty()
+        });
         Ok(())
     }
 
-    fn sleep(&self, pause: Duration) -> Result<(), Errno> {
+    fn sleep(&self, pause: Duration) -> Result<(), Refusal> {
         let links = self.remotes.iter().flatten().filter_map(|remote| remote.link.as_ref()?.interest());
         let ready = PollFd::new(self.ready.descriptor(), PollFlags::IN);
         sleep(pause, self.outlets.iter().filter_map(Outlet::interest).chain(links).chain([ready]))

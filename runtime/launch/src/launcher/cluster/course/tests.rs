@@ -22,13 +22,16 @@ fn work(ranks: u32) -> Work {
         folder: "/".into(),
         transport: TransportChoice::Auto,
         heap_bytes: None,
+        failure_limit_ms: 5000,
         key: [7; 16],
     }
 }
 
 /// A job of two hosts, a with ranks 0 and 1 and b with ranks 2 to 4, which are being called; ranks have a second to join.
 fn called(network: Option<Way>) -> Course {
-    let job = job::Course::new("program".into(), 5, Some(Duration::from_milliseconds(1000)), None, at(0));
+    let second = Duration::from_milliseconds(1000);
+    let limits = job::Limits { start: Some(second), time: None, failure: second };
+    let job = job::Course::new("program".into(), 5, limits, at(0));
     let placed = |name: &str, first, count| Placed { name: name.into(), first: Rank::new(first), count };
     Course::new(job, work(5), network, vec![placed("a", 0, 2), placed("b", 2, 3)], at(0))
 }

@@ -1,0 +1,178 @@
+//! Bundled programs on systems that refuse one call: each job works without it, or ends at once with one line that names it. What comes of
+//! each is written down in the project's `docs/system-calls.md`.
+
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::{Ended, PATIENCE, pelago, wait_until_gone};
+
+const REFUSE: &str = env!("CARGO_BIN_EXE_refuse-under-test");
+
+/// How the document is renewed.
+const RENEW: &str = "PELAGO_RENEW_DOCUMENTS";
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/system-calls.md");
+
+/// What filters say, and kernels that are too old.
+const ERRORS: [Errno; 2] = [Errno::NOSYS, Errno::PERM];
+
+/// The jobs of each transport.
+const JOBS: [(&str, &[&[&str]]); 2] = [
+    ("shm", &[&["ring"], &["himeno", "XS", "--iterations", "1"], &["counter", "--turns", "20"]]),
+    ("udp", &[&["ring"], &["counter", "--turns", "20"]]),
+];
+
+/// What comes of a job.
+#[derive(Clone, PartialEq)]
+enum Effect {
+    Works,
+    /// It ended with exit code 2 and this line.
+    Refused(String),
+}
+
+#[test]
+fn a_job_works_without_a_call_or_says_which_is_refused() {
+    let next = AtomicUsize::new(0);
+    let mut rows: Vec<(usize, String)> = std::thread::scope(|threads| {
+        let work = || {
+            let numbers =
+                std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < CALLS.len()));
+            numbers.map(|number| (number, row(&CALLS[number]))).collect::<Vec<_>>()
+        };
+        let workers = [(); 2].map(|()| threads.spawn(work));
+        workers.into_iter().flat_map(|worker| worker.join().expect("each call is as its row says")).collect()
+    });
+    rows.sort();
+    let document = document(rows.into_iter().map(|(_, row)| row));
+    if std::env::var_os(RENEW).is_some() {
+        std::fs::write(DOCUMENT, &document).expect("the document can be written");
+    }
+    let written = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
+    assert!(
+        written == document,
+        "docs/system-calls.md is out of date: renew it by {RENEW}=1 cargo test -p pelago-tests --test launch refused"
+    );
+}
+
+/// A command that runs jobs ends when it is asked to, also where it could not close what it had open.
+#[test]
+fn an_interrupt_ends_a_job_without_close_range() {
+    let call = CALLS.iter().find(|call| call.name == "close_range").expect("it is listed");
+    let (command, mark) = pelago(&["run", "-n", "4", crate::RANK, "wait"]);
+    let job = crate::Running::of(4, (refusing(call, Errno::NOSYS, command), mark));
+    job.signal_launcher(rustix::process::Signal::TERM);
+    let (_, ended) = job.end();
+    ended.expect(130, "interrupted by signal 15 (SIGTERM); the job was ended");
+}
+
+/// What the command says that a call is refused.
+#[test]
+fn what_is_refused_is_listed() {
+    let call = CALLS.iter().find(|call| call.name == "pidfd_open").expect("it is listed");
+    let ended = end_in_time(refusing(call, Errno::NOSYS, pelago(&["info"]).0));
+    assert!(
+        ended.output.contains("refused: pidfd_open: Function not implemented (os error 38) (no job can be started)"),
+        "{ended:?}"
+    );
+}
+
+/// What is said about a call.
+fn row(call: &Call) -> String {
+    let [unknown, forbidden] = ERRORS.map(|error| cell(call, error));
+    format!("| `{}` | {} | {unknown} | {forbidden} |", call.name, call.purpose)
+}
+
+/// What comes of jobs for which the system refuses a call.
+fn cell(call: &Call, error: Errno) -> String {
+    let effects = JOBS.map(|(transport, programs)| {
+        let mut effects = programs.iter().map(|program| effect(call, error, transport, program));
+        let effect = effects.next().expect("a program");
+        assert!(effects.all(|other| other == effect), "{}: what comes of it differs from program to program", call.name);
+        if matches!(call.need, Need::Nobody(_)) {
+            assert!(effect == Effect::Works, "{}: a job over {transport} does not do without", call.name);
+        }
+        effect
+    });
+    let [shm, udp] = effects.clone().map(|effect| text(call, &effect));
+    match (&effects[0], &effects[1]) {
+        (one, other) if one == other => shm,
+        _ => format!("shm: {shm}; udp: {udp}"),
+    }
+}
+
+fn text(call: &Call, effect: &Effect) -> String {
+    match (effect, call.need) {
+        (Effect::Refused(line), _) => format!("exit code 2: `{line}`"),
+        (Effect::Works, Need::Nobody(instead)) => format!("works: {instead}"),
+        (Effect::Works, _) => "not needed".into(),
+    }
+}
+
+/// Runs a job to its end, after which nothing of it is left.
+fn effect(call: &Call, error: Errno, transport: &str, program: &[&str]) -> Effect {
+    let (command, mark) = pelago(&[&["run", "-n", "2", "--transport", transport], program].concat());
+    let ended = end_in_time(refusing(call, error, command));
+    wait_until_gone(&mark);
+    let what = format!("{} refused with {error}, {program:?} over {transport}: {ended:?}", call.name);
+    match ended.code {
+        Some(0) => {
+            assert!(ended.error.is_empty() && !ended.output.is_empty(), "{what}");
+            Effect::Works
+        }
+        Some(2) => {
+            assert!(ended.output.is_empty() && ended.error.lines().count() == 1, "{what}");
+            assert!(ended.error.starts_with("pelago: ") && ended.error.contains(call.name), "{what}");
+            Effect::Refused(ended.error.trim_end().into())
+        }
+        _ => panic!("{what}"),
+    }
+}
+
+/// `command` on a system that refuses a call.
+fn refusing(call: &Call, error: Errno, command: Command) -> Command {
+    let mut refusing = Command::new(REFUSE);
+    refusing
+        .arg(call.number.to_string())
+        .arg(error.raw_os_error().to_string())
+        .arg(command.get_program())
+        .args(command.get_args());
+    refusing.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
+    refusing
+}
+
+/// As `end`, but a command that does not end fails the test.
+fn end_in_time(mut command: Command) -> Ended {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
+    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("a child");
+    let limit = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    if poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) == Ok(0) {
+        child.kill().expect("it runs");
+        panic!("{command:?} does not end");
+    }
+    let output = child.wait_with_output().expect("a status");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ended { code: output.status.code(), output: text(output.stdout), error: text(output.stderr) }
+}
+
+fn document(rows: impl Iterator<Item = String>) -> String {
+    let (major, minor) = OLDEST_LINUX;
+    let mut text = format!(
+        "# System calls\n\n\
+        The oldest Linux on which jobs can be started is {major}.{minor}. Containers may refuse system calls that the kernel has. `pelago info` lists what\n\
+        is refused on a machine.\n\n\
+        This table says what comes of it if one call is refused: with `ENOSYS`, as by older kernels, or with `EPERM`, as by the filters of older\n\
+        container runtimes. Each row was tested with `ring`, `himeno` and `counter` over shared memory and with `ring` and `counter` over UDP: a job works as\n\
+        before, or ends with exit code 2 before any rank runs. Calls that every program needs, such as `read`, `mmap`, `futex`, `poll`, `clone`,\n\
+        `execve`, `prlimit64` and `sysinfo`, are not listed.\n\n\
+        A test writes this page: `{RENEW}=1 cargo test -p pelago-tests --test launch refused`.\n\n\
+        | call | purpose | refused with `ENOSYS` | refused with `EPERM` |\n|---|---|---|---|\n"
+    );
+    rows.for_each(|row| writeln!(text, "{row}").expect("memory takes all"));
+    text
+}
