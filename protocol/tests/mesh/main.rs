@@ -8,6 +8,7 @@ mod hostile;
 mod liveness;
 mod memory;
 mod network;
+mod patience;
 mod replayed;
 mod sizes;
 mod transfers;

@@ -13,8 +13,8 @@ use crate::network::Network;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// For how many seconds a rank may be silent in jobs that lose one, and after how many a rank that is alive is unreachable.
-const FAILURE_LIMIT: &str = "0.5";
-const UNREACHABLE: Duration = Duration::from_secs(3);
+const FAILURE_LIMIT: &str = "0.25";
+const UNREACHABLE: Duration = Duration::from_secs(5);
 
 /// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
 const MARGIN: Duration = Duration::from_secs(6);

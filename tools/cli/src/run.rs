@@ -56,8 +56,8 @@ pub(crate) struct Run {
     /// Encrypt what ranks send each other over a network
     #[arg(long)]
     encrypt: bool,
-    /// After how many seconds without an answer over a network a rank is lost, unless it is known to be alive; then it is unreachable after six
-    /// times as many [default: 5]
+    /// After how many seconds without an answer over a network a rank is lost, unless it is known to be alive; then it is unreachable after
+    /// twenty times as many [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
     /// List the bundled programs
