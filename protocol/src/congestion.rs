@@ -22,7 +22,7 @@ const AHEAD: Duration = Duration::from_microseconds(50);
 const ROUND_TRIP_NANOSECONDS_MAX: u64 = u32::MAX as u64;
 
 const _: () =
-    assert!(ROUND_TRIP_NANOSECONDS_MAX.checked_mul(800 << 17).is_some(), "the pace of the largest datagram is a number");
+    assert!(ROUND_TRIP_NANOSECONDS_MAX.checked_mul(800 << 16).is_some(), "the pace of the largest datagram is a number");
 
 /// The window and the pace of one peer.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@
 //! - **Bounded.** A sender keeps a window of 1,024 datagrams to a peer, in as many bytes as the receiver grants: what its
 //!   socket holds, shared among those who send to it. Whoever owes answers for too many requests gets no further ones.
 //! - **Finite.** Whoever has something under way hears from the peer, or asks it again and again. A peer that is silent for the failure limit is
-//!   lost if nobody else knows that it is alive; one that is alive, but silent for six times as long, is unreachable.
+//!   lost if nobody else knows that it is alive; one that is alive, but silent for twenty times as long, is unreachable.
 //!
 //! Absent on purpose: sockets, addresses of hosts, clocks, threads, random numbers, unsafe code.
 

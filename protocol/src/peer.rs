@@ -209,6 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_is_no_longer_than_the_part_of_the_room() {
+        let mut peer = Peer::new(Rank::new(1));
+        (peer.datagram_bytes_here, peer.datagram_bytes_there) = (20_000, 30_000);
+        assert_eq!(peer.datagram_bytes(), 20_000);
+        for (room, expected) in [(1 << 20, 20_000), (5_000, 5_000), (100, DATAGRAM_BYTES_BASE)] {
+            peer.active = None;
+            peer.activate(Instant::ZERO, room);
+            assert_eq!(peer.datagram_bytes(), expected, "of a room of {room}");
+        }
+    }
+
+    #[test]
     fn a_peer_that_rests_keeps_how_far_it_has_come() {
         let mut peer = Peer::new(Rank::new(1));
         assert!(peer.activate(Instant::ZERO, 1 << 20) && !peer.activate(Instant::ZERO, 1 << 20));

@@ -410,7 +410,8 @@ impl Sender {
         self.bytes_in_flight = self.bytes_in_flight - counted.0 + bytes as u64;
         self.datagrams_in_flight = self.datagrams_in_flight - counted.1 + 1;
         self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt });
-        self.congestion.handle_sent(now, charge(bytes as u64), round_trip.smoothed());
+        // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
+        self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
     }
 
     /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so.

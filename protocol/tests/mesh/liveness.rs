@@ -84,5 +84,6 @@ fn a_silent_peer_is_probed_less_and_less_often() {
         counts.push(sent(&network) - before);
     }
     assert!(counts[0] < 80, "{counts:?}");
-    assert!(counts.is_sorted_by(|earlier, later| earlier >= later) && counts[5] * 3 < counts[0], "{counts:?}");
+    let last = counts[counts.len() - 1];
+    assert!(last >= 3 && counts[1] < counts[0] && last * 5 < counts[0], "{counts:?}");
 }

@@ -11,6 +11,7 @@ mod liveness;
 mod loss;
 mod memory;
 mod network;
+mod patience;
 mod replayed;
 mod sizes;
 mod transfers;

@@ -13,8 +13,8 @@ use crate::network::Network;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
 /// For how many seconds a rank may be silent in jobs that lose one, and after how many a rank that is alive is unreachable.
-pub(crate) const FAILURE_LIMIT_SECONDS: &str = "1";
-const UNREACHABLE: Duration = Duration::from_secs(6);
+pub(crate) const FAILURE_LIMIT_SECONDS: &str = "0.5";
+const UNREACHABLE: Duration = Duration::from_secs(10);
 
 /// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
 const MARGIN: Duration = Duration::from_secs(6);

@@ -62,7 +62,7 @@ pub(crate) struct Run {
     #[arg(long)]
     encrypt: bool,
     /// After how many seconds a rank that is stopped, or a host that does not answer, counts as lost; a rank that is alive but does not
-    /// answer over a network is unreachable after six times as many [default: 5]
+    /// answer over a network is unreachable after twenty times as many [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
     /// List the bundled programs

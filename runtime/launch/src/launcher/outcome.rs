@@ -147,7 +147,7 @@ impl fmt::Display for Outcome {
             Self::Lost(process, Death::Hearsay) => write!(f, "{process} was lost; the job was ended"),
             Self::Unreachable(process) => write!(
                 f,
-                "{process} is alive but cannot be reached: nothing of it has come for 6 times the failure limit; check that UDP passes \
+                "{process} is alive but cannot be reached: nothing of it has come for 20 times the failure limit; check that UDP passes \
                  both ways (routes, firewalls) and, with --progress inline, that it calls the library; the job was ended"
             ),
             Self::Left(process) => {

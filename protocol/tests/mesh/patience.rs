@@ -1,0 +1,73 @@
+//! How long a rank waits before it asks again: as long as answers take, and as late as it runs itself.
+
+use pelago_base::{Duration, Event};
+use pelago_protocol::Request;
+
+use crate::memory::at;
+use crate::network::{Network, Weather};
+
+/// A way that takes much longer than anybody waits who knows nothing of it.
+const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (150_000_000, 150_000_000) };
+
+fn repeated(network: &Network) -> u64 {
+    network.endpoints[0].counters().of(Event::DatagramRepeated)
+}
+
+fn write(network: &mut Network, to: usize, token: u64) {
+    let there = at(network.layout, to as u32, 1, 0);
+    network.submit(0, to, Request::Write { to: there, bytes: b"far" }, token);
+}
+
+#[test]
+fn a_long_way_is_known_after_the_first_answer_although_all_was_sent_several_times() {
+    let mut network = Network::new(2, 41, FAR);
+    write(&mut network, 1, 0);
+    network.wait(0, 0).unwrap();
+    let first = repeated(&network);
+    assert!(first > 1, "nobody knows how long the way is: {first}");
+    for token in 1..20 {
+        write(&mut network, 1, token);
+        network.wait(0, token).unwrap();
+    }
+    assert_eq!(repeated(&network), first);
+}
+
+#[test]
+fn what_one_peer_takes_is_expected_of_those_that_nothing_is_known_of() {
+    let mut network = Network::new(12, 42, FAR);
+    for token in 0..5 {
+        write(&mut network, 1, token);
+        network.wait(0, token).unwrap();
+    }
+    let before = repeated(&network);
+    for to in 2..12 {
+        write(&mut network, to, 10 + to as u64);
+    }
+    for to in 2..12 {
+        network.wait(0, 10 + to).unwrap();
+    }
+    assert_eq!(repeated(&network), before);
+}
+
+#[test]
+fn a_rank_that_runs_late_does_not_take_its_peers_for_silent() {
+    let mut network = Network::new(2, 43, Weather::FAIR);
+    write(&mut network, 1, 0);
+    network.wait(0, 0).unwrap();
+    network.quiet();
+    network.kill(1);
+    write(&mut network, 1, 1);
+    // Nobody looks for so long, as where the processor is another's.
+    let away = Duration::from_milliseconds(500);
+    network.now = network.now + away;
+    let look = |network: &mut Network| {
+        let now = network.now;
+        network.endpoints[0].handle_timeout(now);
+        network.pump(0);
+    };
+    look(&mut network);
+    assert_eq!(repeated(&network), 0, "the peer may have run as late");
+    network.now = network.now + away + away;
+    look(&mut network);
+    assert_eq!(repeated(&network), 1, "now it should have answered");
+}
