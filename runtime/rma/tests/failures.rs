@@ -71,7 +71,7 @@ fn a_thousand_pending_puts_to_a_rank_that_is_lost_all_fail() {
 #[test]
 fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
     const COUNT: u64 = 100_000;
-    let fails = |number: u64| number % 2 == 0;
+    let fails = |number: u64| number.is_multiple_of(2);
     for failure in [|_| LOST, outside] {
         let (world, script) = job();
         let end = |number| if fails(number) { Err(failure(number)) } else { Ok(0) };

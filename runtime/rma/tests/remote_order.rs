@@ -221,27 +221,18 @@ fn a_full_transport_is_asked_again_after_progress_only() {
 
 #[test]
 fn a_failure_while_there_is_no_room_is_told_at_once() {
-    let job = Job::new();
-    let first = job.put(word(1));
-    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|_| drop(job.put(word(1)).test()));
-    let lost = Failure::PeerLost(Rank::new(1));
-    job.script.lock().unwrap().complete(0, Err(lost));
-    let second = job.world.after(&first).put(word(1), &[2]);
-    assert!(matches!(second, Err(Error::Failed(failure)) if failure == lost), "{second:?}");
-    assert_eq!(job.calls().len(), OPERATIONS_IN_FLIGHT_MAX, "it has no effect");
-    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| job.complete(index, Ok(0)));
-}
-
-#[test]
-fn a_failure_while_there_is_no_room_is_told_to_what_comes_after_all() {
-    let job = Job::new();
-    (0..OPERATIONS_IN_FLIGHT_MAX).for_each(|_| drop(job.put(word(1)).test()));
-    let lost = Failure::PeerLost(Rank::new(1));
-    job.script.lock().unwrap().complete(0, Err(lost));
-    let last = job.world.after_all().put(word(1), &[2]);
-    assert!(matches!(last, Err(Error::Failed(failure)) if failure == lost), "{last:?}");
-    assert_eq!(job.calls().len(), OPERATIONS_IN_FLIGHT_MAX, "it has no effect");
-    (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| job.complete(index, Ok(0)));
+    for comes_after_all in [false, true] {
+        let job = Job::new();
+        let first = job.put(word(1));
+        (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|_| drop(job.put(word(1)).test()));
+        let lost = Failure::PeerLost(Rank::new(1));
+        job.script.lock().unwrap().complete(0, Err(lost));
+        let order = if comes_after_all { job.world.after_all() } else { job.world.after(&first) };
+        let second = order.put(word(1), &[2]);
+        assert!(matches!(second, Err(Error::Failed(failure)) if failure == lost), "{second:?}");
+        assert_eq!(job.calls().len(), OPERATIONS_IN_FLIGHT_MAX, "it has no effect");
+        (1..OPERATIONS_IN_FLIGHT_MAX).for_each(|index| job.complete(index, Ok(0)));
+    }
 }
 
 #[test]
