@@ -477,7 +477,7 @@ impl Endpoint {
             let spread =
                 FIRST_SPREAD.as_nanoseconds().min(u64::from(self.config.layout.ranks()) * FIRST_SPACING.as_nanoseconds());
             let chance = u64::from(scattered(peer.rank.number(), self.config.me.number()));
-            active.sender.congestion.wait_until(now + Duration::from_nanoseconds(chance * spread >> 32));
+            active.sender.congestion.wait_until(now + Duration::from_nanoseconds((chance * spread) >> 32));
         }
     }
 
