@@ -93,6 +93,7 @@ mod tests {
         assert!(GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(0x1_0004)).is_err());
         let pointer = GlobalPtr::<u32>::from_address(GlobalAddress::from_bits(0x1_0004)).unwrap();
         assert_eq!(pointer.add(3).address().bits(), 0x1_0010);
+        assert!(pointer.add(3) == pointer.add(2).add(1) && pointer != pointer.add(1));
         assert!(pointer.cast::<u64>().is_err() && pointer.add(1).cast::<u64>().is_ok());
         assert_eq!(size_of::<GlobalPtr<[u64; 4]>>(), 8);
     }

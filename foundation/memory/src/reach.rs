@@ -411,13 +411,13 @@ mod tests {
     }
 
     /// Turns a hang into a failure; nothing depends on its length.
-    const HANG: Option<core::time::Duration> = Some(core::time::Duration::from_secs(20));
+    const HANG: Option<core::time::Duration> = Some(core::time::Duration::from_secs(5));
 
     #[test]
     fn what_is_written_wakes_its_owner_and_nobody_else() {
         use pelago_sync::Slept;
         let (reach, addresses) = reach(10, 3);
-        let owner = Rank::new(11);
+        let owner = Rank::new(12);
         let address = addresses.encode(owner, SegmentId::INDIVIDUAL, 64).unwrap();
         let word = || reach.place(GlobalPtr::<u64>::from_address(address).unwrap()).unwrap();
         let ways: [&dyn Fn(); 3] = [

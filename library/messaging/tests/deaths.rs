@@ -42,9 +42,10 @@ fn play(victim: Rank, dies: Option<Instant>) -> Ended {
         }
         let mut sender = mailbox.sender(RECEIVER)?;
         for number in 0..MESSAGES {
-            // It holds its ticket while it computes, so that the receiver finds a ticket of a living sender without its message.
+            // It holds its ticket while it computes, for longer than the receiver takes to ask who is lost: it finds a ticket of a living sender
+            // without its message.
             while let Sent::Full(_) = sender.try_send(number.to_le_bytes())? {
-                world.compute(Duration::from_microseconds(40));
+                world.compute(Duration::from_milliseconds(30));
             }
             if number % 2 == 1 {
                 sender.flush()?;

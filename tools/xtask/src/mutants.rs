@@ -183,10 +183,13 @@ fn problems(choice: &Choice) -> Result<Vec<String>, String> {
     }
     let tree = place.join("tree");
     copy(&root, &tree)?;
-    let mut problems = Vec::new();
+    let (mut problems, mut without) = (Vec::new(), choice.files.clone());
     for subject in SUBJECTS.iter().filter(|subject| choice.crates.is_empty() || choice.crates.contains(subject.name)) {
-        problems.extend(subject.examine(&root, &tree, &place.join(subject.name), choice)?);
+        let (tried, found) = subject.examine(&root, &tree, &place.join(subject.name), choice)?;
+        without.retain(|file| !tried.contains(file));
+        problems.extend(found);
     }
+    problems.extend(without.into_iter().map(|file| format!("{file}: has no mutation in any crate that is examined")));
     Ok(problems)
 }
 
@@ -213,8 +216,11 @@ fn choice(mut arguments: impl Iterator<Item = String>) -> Result<Choice, String>
         match (argument.as_str(), &mut arguments) {
             ("--sample", _) => choice.files.extend(SAMPLE.iter().map(|&file| file.to_owned())),
             ("--resume", _) => choice.resume = true,
-            ("--crate", more) => choice.crates.extend(more.next().filter(|name| SUBJECTS.iter().any(|known| known.name == name))),
-            ("--file", more) => choice.files.extend(more.next()),
+            ("--crate", more) => match more.next() {
+                Some(name) if SUBJECTS.iter().any(|known| known.name == name) => choice.crates.extend([name]),
+                _ => return Err(format!("--crate is one of {:?}", SUBJECTS.iter().map(|known| known.name).collect::<Vec<_>>())),
+            },
+            ("--file", more) => choice.files.extend([more.next().ok_or(USAGE)?]),
             _ => return Err(USAGE.into()),
         }
     }
@@ -222,8 +228,14 @@ fn choice(mut arguments: impl Iterator<Item = String>) -> Result<Choice, String>
 }
 
 impl Subject {
-    /// Tries its mutations; returns what is wrong with them and their list.
-    fn examine(&self, root: &Path, tree: &Path, output: &Path, choice: &Choice) -> Result<Vec<String>, String> {
+    /// Tries its mutations; returns in which files, and what is wrong with them and their list.
+    fn examine(
+        &self,
+        root: &Path,
+        tree: &Path,
+        output: &Path,
+        choice: &Choice,
+    ) -> Result<(BTreeSet<String>, Vec<String>), String> {
         let list = format!("tests/mutants/{}.toml", self.name);
         let listed = listed(&root.join(&list))?;
         let mutations = self.mutations(tree)?;
@@ -233,10 +245,10 @@ impl Subject {
             gone.map(|mutation| format!("stale in {list}: {mutation}: is no mutation any more")).collect();
         let chosen = |mutation: &Mutation| choice.files.is_empty() || choice.files.contains(&mutation.file);
         let tried: BTreeMap<String, Mutation> = mutations.into_iter().filter(|(_, mutation)| chosen(mutation)).collect();
-        if tried.is_empty() {
-            return Ok(problems);
+        let files: BTreeSet<String> = tried.values().map(|mutation| mutation.file.clone()).collect();
+        if files.is_empty() {
+            return Ok((files, problems));
         }
-        let files: BTreeSet<&str> = tried.values().map(|mutation| mutation.file.as_str()).collect();
         let ends = self.try_them(tree, output, &files, choice.resume)?;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
         for (name, mutation) in &tried {
@@ -246,7 +258,7 @@ impl Subject {
             problems.extend(wrong(mutation, end, listed.contains(mutation), &list));
         }
         counts.iter().for_each(|(file, count)| println!("{file}: {count}"));
-        Ok(problems)
+        Ok((files, problems))
     }
 
     /// The mutations of its files, by the full name that cargo-mutants gives them.
@@ -263,12 +275,12 @@ impl Subject {
         &self,
         tree: &Path,
         output: &Path,
-        files: &BTreeSet<&str>,
+        files: &BTreeSet<String>,
         resume: bool,
     ) -> Result<BTreeMap<String, String>, String> {
         fs::create_dir_all(output).map_err(said(output))?;
-        let mut command = self.command(tree, files.iter().copied());
-        command.args(["--in-place", "--colors", "never", "--unviable", "--output"]).arg(output);
+        let mut command = self.command(tree, files.iter().map(String::as_str));
+        command.args(["--in-place", "--colors", "never", "--output"]).arg(output);
         command.args(self.tests.iter().map(|argument| format!("--cargo-arg={argument}")));
         let runner = std::env::current_exe().map_err(said(tree))?;
         command.arg(format!("--cargo-arg=--config=target.'cfg(all())'.runner=[{runner:?}, {UNTIL_FAILURE:?}]"));
@@ -475,6 +487,15 @@ mod tests {
         // A busy machine lets tests time out.
         for (end, is_listed) in [(MISSED, true), (CAUGHT, false), (UNVIABLE, false), (TIMEOUT, true), (TIMEOUT, false)] {
             assert_eq!(wrong(end, is_listed), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_examines_is_refused() {
+        let chosen = |arguments: &[&str]| choice(arguments.iter().map(|&argument| argument.to_owned()));
+        assert!(chosen(&["--crate", "sync", "--resume"]).is_ok_and(|choice| choice.resume && choice.crates.contains("sync")));
+        for wrong in [&["--crate", "base"][..], &["--crate"], &["--file"], &["sync"]] {
+            assert!(chosen(wrong).is_err(), "{wrong:?}");
         }
     }
 
