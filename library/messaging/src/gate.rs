@@ -268,4 +268,14 @@ mod tests {
         assert_eq!(Waiter::of_word(waiter.word()), Some(waiter));
         assert_eq!(Waiter::of_word(0), None);
     }
+
+    /// Else one that was rung late would stand for a ticket of the next receiver that the same words are used for.
+    #[test]
+    fn a_bell_tells_who_has_rung_it_for_which_ticket() {
+        let (last, share) = (Rank::new(RANKS_MAX - 1), SHARES_MAX as u32 - 1);
+        let [first, ticket] = [0, u32::MAX].map(Ticket::new);
+        let bells =
+            [rung(last, share, ticket), rung(Rank::new(0), share, ticket), rung(last, 0, ticket), rung(last, share, first)];
+        assert!((1..bells.len()).all(|bell| !bells[..bell].contains(&bells[bell])) && !bells.contains(&0), "{bells:x?}");
+    }
 }
