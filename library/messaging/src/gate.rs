@@ -283,6 +283,7 @@ mod tests {
         assert_eq!(Waiter::of_word(0), None);
     }
 
+    /// Else one that was rung late would stand for a ticket of the next receiver that the same words are used for.
     #[test]
     fn a_bell_shows_another_word_for_each_ticket_of_each_share_and_receiver_and_never_that_of_fresh_memory() {
         let mut shown = std::collections::HashSet::from([0]);

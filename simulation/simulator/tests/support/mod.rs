@@ -26,6 +26,11 @@ pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settin
     }
 }
 
+/// So many ranks, one on each node, whose datagrams overtake each other as a seed has it.
+pub(crate) fn settings_late(ranks: u32, seed: u64) -> Settings {
+    Settings { seed, protocol: Some("delay=0.3:60us".parse().unwrap()), ..settings("rx200-qdr", ranks, 1) }
+}
+
 /// So many ranks, one on each node, of the machine of paper D with a network for each of `rails`, which says in lines of `key = value` where it differs;
 /// the first is taken where none is named.
 pub(crate) fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
@@ -79,4 +84,16 @@ pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) ->
         Ok(value)
     })
     .unwrap()
+}
+
+/// As [`run`], of a job whose ranks all come to their end without an error.
+pub(crate) fn run_to_the_end(settings: &Settings, what: &str, body: impl Fn(&World) -> Result<()>) {
+    let outcome = run(settings, body);
+    let (ranks, seed) = (settings.ranks, settings.seed);
+    assert!(outcome.stuck.is_empty(), "{what}, {ranks} ranks, seed {seed}: {:?} wait for ever", outcome.stuck);
+    assert!(
+        outcome.results.iter().all(|ended| *ended == Some(Ok(()))),
+        "{what}, {ranks} ranks, seed {seed}: {:?}",
+        outcome.results
+    );
 }

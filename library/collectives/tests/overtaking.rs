@@ -1,0 +1,75 @@
+//! Plans on a network where datagrams overtake each other: credits do not go back, and no slot is written before it was read.
+
+#[path = "../../../simulation/simulator/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use pelago_base::Duration;
+use pelago_collectives::{Algorithm, Choice, Collectives, Model, Operation, Settings, Sum};
+use pelago_rma::{Result, World};
+
+/// So that nobody has to measure it.
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+
+/// Few slots, which all members use again and again.
+fn little() -> Settings {
+    Settings { memory_bytes: 64 << 10, plan_bytes: 512, per_host: Some(1), model: Some(MODEL), ..Settings::default() }
+}
+
+/// Runs plans of two operations by turns, without a meeting, and others in the memory of those before.
+fn run_plans(world: &World) -> Result<()> {
+    let all = Collectives::new(world, &little())?;
+    for round in 0..3 {
+        let root = round % world.size();
+        let mut sums = all.plan_of(Operation::Allreduce, 3, Sum, Choice::Table)?;
+        let mut brought = all.plan::<u64>(Operation::Broadcast { root }, 20, Choice::Table)?;
+        for run in 0..24 {
+            let value = u64::from(round) << 32 | run;
+            let mut values = [value; 20];
+            if world.rank().number() != root {
+                values = [0; 20];
+            }
+            brought.run_in_place(&mut values)?;
+            assert_eq!(values, [value; 20], "broadcast {run} of round {round}");
+            if run % 3 == 0 {
+                let mut values = [value + 1; 3];
+                sums.run_in_place(&mut values)?;
+                assert_eq!(values, [(value + 1) * u64::from(world.size()); 3], "sum {run} of round {round}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The root of a broadcast is as far ahead as slots let it, of members that are slow by turns: their credits alone hold it back.
+fn run_ahead(world: &World) -> Result<()> {
+    let all = Collectives::new(world, &little())?;
+    let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
+    for run in 0..200 {
+        let mut values = [if world.rank().number() == 0 { run } else { u64::MAX }; 20];
+        if world.rank().number() != 0 && run % u64::from(7 * world.size()) == u64::from(7 * world.rank().number()) {
+            world.compute(Duration::from_microseconds(300));
+        }
+        plan.run_in_place(&mut values)?;
+        assert_eq!(values, [run; 20], "run {run}");
+    }
+    Ok(())
+}
+
+#[test]
+fn credits_are_not_overtaken_by_older_ones() {
+    for ranks in [4, 5, 7] {
+        for seed in 0..6 {
+            support::run_to_the_end(&support::settings_late(ranks, seed), "a broadcast", run_ahead);
+        }
+    }
+}
+
+#[test]
+fn runs_follow_one_another_where_datagrams_overtake_each_other() {
+    for ranks in [4, 5, 7] {
+        for seed in 0..8 {
+            support::run_to_the_end(&support::settings_late(ranks, seed), "plans", run_plans);
+        }
+    }
+}

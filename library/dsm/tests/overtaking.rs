@@ -1,0 +1,51 @@
+//! Variables on a network where datagrams overtake each other: what came along with the token, ahead of it or by a guess counts only if it is
+//! the version of the token.
+
+#[path = "../../../simulation/simulator/tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use std::cell::Cell;
+
+use pelago_base::{Duration, Rank};
+use pelago_dsm::Shared;
+use pelago_rma::{Result, World};
+
+/// Words of a variable that comes along with the token.
+const WORDS: usize = 12;
+
+/// Each rank writes by turns of its own, now and then after it has asked for the data ahead, and finds what the last has written.
+fn write_by_turns(world: &World, written: &Cell<u64>) -> Result<()> {
+    let mut variable = Shared::<[u64]>::new(world, Rank::new(0), vec![0; WORDS])?;
+    let me = world.rank().number();
+    for turn in 0..25 {
+        if (turn + me) % 3 == 0 {
+            variable.prefetch()?;
+            world.compute(Duration::from_microseconds(u64::from(30 * (turn % 4))));
+        }
+        if (turn + me) % 4 == 1 {
+            let guard = variable.read()?;
+            assert_eq!(*guard, vec![written.get(); WORDS], "rank {me} reads in turn {turn}");
+            guard.release()?;
+        }
+        let mut guard = variable.write()?;
+        assert_eq!(*guard, vec![written.get(); WORDS], "rank {me} writes in turn {turn}");
+        written.set(written.get() + 1);
+        guard.fill(written.get());
+        guard.release()?;
+        world.compute(Duration::from_microseconds(u64::from((turn * 7 + me * 13) % 40)));
+    }
+    world.barrier()
+}
+
+#[test]
+fn each_holder_finds_what_the_last_has_written_where_datagrams_overtake_each_other() {
+    for ranks in [4, 5, 7] {
+        for seed in 0..6 {
+            let written = Cell::new(0);
+            let late = support::settings_late(ranks, seed);
+            support::run_to_the_end(&late, "a variable", |world| write_by_turns(world, &written));
+            assert_eq!(written.get(), u64::from(25 * ranks));
+        }
+    }
+}

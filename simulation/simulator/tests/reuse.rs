@@ -1,0 +1,31 @@
+//! Memory that is given back and allocated again is zero, whatever was still on its way to it.
+
+mod support;
+
+use pelago_rma::{Result, World};
+
+const WORDS: usize = 8;
+
+/// Puts to all ranks, waits for nothing, gives the memory back, and has it again.
+fn allocate_again(world: &World) -> Result<()> {
+    for round in 1..=20 {
+        let words = world.alloc::<u64>(WORDS)?;
+        for rank in world.ranks() {
+            world.put(words.at(rank, 0), &[round; WORDS])?;
+        }
+        drop(words);
+        let words = world.alloc::<u64>(WORDS)?;
+        assert_eq!(words.local().to_vec(), [0; WORDS], "round {round}");
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn nothing_comes_to_memory_after_its_owner_has_cleared_it() {
+    for ranks in [2, 4, 7] {
+        for seed in 0..4 {
+            support::run_to_the_end(&support::settings_late(ranks, seed), "allocations", allocate_again);
+        }
+    }
+}
