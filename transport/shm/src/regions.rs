@@ -92,12 +92,8 @@ impl<'a> Regions<'a> {
     /// Looks for `bytes` bytes from the address `at` on. Any process.
     pub(crate) fn find(self, at: u64, bytes: u64) -> Found<'a> {
         for look in 1..=LOOKS_MAX {
-            let version = self.head.version.read();
-            if let Some((address, pass)) = self.enter(at, bytes) {
-                return Found::Inside { address, pass };
-            }
-            if version.is_some_and(|version| self.head.version.is_still(version)) {
-                return Found::Nowhere;
+            if let Some(found) = self.look(at, bytes, || ()) {
+                return found;
             }
             if look.is_multiple_of(16) { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
@@ -132,6 +128,17 @@ impl<'a> Regions<'a> {
         entry.left.store(self.head.free.load(Ordering::Relaxed), Ordering::Relaxed);
         self.head.free.store(number, Ordering::Relaxed);
         true
+    }
+
+    /// Looks once; `None` if the tree changes, so that what was not found may be there. `meanwhile` is for tests.
+    fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<Found<'a>> {
+        let version = self.head.version.read();
+        if let Some((address, pass)) = self.enter(at, bytes) {
+            return Some(Found::Inside { address, pass });
+        }
+        meanwhile();
+        let is_still = version.is_some_and(|version| self.head.version.is_still(version));
+        is_still.then_some(Found::Nowhere)
     }
 
     /// A way into the region that these bytes are of, if it is found now.
@@ -407,6 +414,9 @@ mod tests {
             assert!(matches!(regions.find(20, 1), Found::Changing), "a region may be there in a moment");
             assert_eq!(find(regions, 2, 1), Some(5002), "what is found is right at any time");
         });
+        let changed = regions.look(20, 1, || assert_eq!(regions.insert(20, 5020, 1), Inserted::Open));
+        assert!(changed.is_none() && find(regions, 20, 1) == Some(5020), "it came while somebody looked");
+        assert!(regions.remove(20));
         // Links in a circle, as a reader may meet them that looks at several moments.
         table.entries[0].right.store(1, Ordering::Relaxed);
         assert_eq!(find(regions, 20, 1), None);
