@@ -549,9 +549,6 @@ impl Endpoint {
         // Anybody may repeat what has come before, which says nothing of the peer and asks for nothing: its answer was sent, or the peer asks again.
         let is_fresh = header.transmission > peer.transmission;
         let is_new = place.is_some_and(|place| peer.is_new(place));
-        if !is_fresh && !is_new && peer.active.is_none() {
-            return Err(Rejected::Duplicate);
-        }
         if is_fresh || is_new {
             self.activate(now, index);
             place.inspect(|_| self.count_sender(now, index));
