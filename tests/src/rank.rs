@@ -1,13 +1,14 @@
 //! A rank for the tests: joins the job, does what its first argument says, and finishes.
 
-use std::io::{Read, Write};
-use std::process::{Command, ExitCode, Stdio, exit};
+use std::process::{Command, ExitCode, exit};
 use std::thread::sleep;
 use std::time::Duration;
 
 use pelago_base::Rank;
 use pelago_launch::{Local, OsClock, Settings};
 use pelago_platform::{Bootstrap, Fault};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, waitpid};
 
 const FOR_EVER: Duration = Duration::from_secs(1000);
 
@@ -16,8 +17,8 @@ fn main() -> ExitCode {
     let (act, arguments) = arguments.split_first().expect("what to do");
     let argument = |index: usize| arguments.get(index).expect("an argument for what to do").as_str();
     let chosen = std::env::var("PELAGO_RANK").ok().zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
-    if act == "ballast" {
-        ballast();
+    if act == "parent" {
+        return parent(arguments);
     }
     match (act.as_str(), chosen) {
         ("late", true) => sleep(FOR_EVER),
@@ -86,14 +87,7 @@ fn main() -> ExitCode {
             world.meet();
         }
         "grandchild" => {
-            let heavy = argument(0) == "heavy";
-            let this = std::env::current_exe().expect("a path");
-            let mut command = if heavy { Command::new(this) } else { Command::new("sleep") };
-            command.arg(if heavy { "ballast" } else { "1000" });
-            let mut child = command.stdout(if heavy { Stdio::piped() } else { Stdio::inherit() }).spawn().expect("a program");
-            if let Some(mut ready) = child.stdout.take() {
-                ready.read_exact(&mut [0]).expect("a byte");
-            }
+            let child = Command::new("sleep").arg("1000").spawn().expect("sleep is installed");
             println!("{name} {}", child.id());
             match argument(0) {
                 "stay" => sleep(FOR_EVER),
@@ -106,14 +100,14 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// So much memory that it takes a while to end.
-fn ballast() -> ! {
-    let memory = vec![1_u8; 1 << 28];
-    print!("!");
-    std::io::stdout().flush().expect("a pipe");
-    sleep(FOR_EVER);
-    drop(memory);
-    unreachable!("nobody waits for so long")
+/// Runs a command that must leave no process behind: those become this process's.
+fn parent(command: &[String]) -> ExitCode {
+    set_child_subreaper(Some(getpid())).expect("the system grants it");
+    let (program, arguments) = command.split_first().expect("a command");
+    let status = Command::new(program).args(arguments).status().expect("the command under test");
+    let left = waitpid(None, WaitOptions::NOHANG);
+    assert!(matches!(left, Err(Errno::CHILD)), "a process is left: {left:?}");
+    status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 struct World(Local);

@@ -1,9 +1,9 @@
 //! Whoever is killed, all end, and nothing is left: no process, no memory with a name.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{MARK, RANK, Running, end, pelago, run, shared_memory_names, with_environment};
 
@@ -83,13 +83,14 @@ fn ranks_die_with_a_launcher_whose_guard_is_gone() {
     job.end();
 }
 
-/// It takes a while to end, for which the launcher waits.
+/// Whatever ranks have left is killed and collected, and so are the guard and the remote shells.
 #[test]
-fn what_a_rank_has_started_is_gone_before_the_launcher() {
-    let ended = end(pelago(&["run", "-n", "1", RANK, "grandchild", "heavy"]).0);
-    let process =
-        ended.output.split_whitespace().last().and_then(|number| Pid::from_raw(number.parse().ok()?)).expect("a process");
-    let left = test_kill_process(process);
-    ended.expect(0, "");
-    assert_eq!(left, Err(Errno::SRCH));
+fn a_launcher_leaves_no_process_behind() {
+    let hosts = ["--hosts", "a,b", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
+    for options in [&[][..], &hosts] {
+        let (command, mark) = pelago(&[&["run", "-n", "2"], options, &[RANK, "grandchild", "leave"]].concat());
+        let mut parent = Command::new(RANK);
+        parent.arg("parent").arg(command.get_program()).args(command.get_args()).env(MARK, mark);
+        end(parent).expect(0, "");
+    }
 }
