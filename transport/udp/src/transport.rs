@@ -175,3 +175,6 @@ impl Transport for Udp {
         self.shared.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;
