@@ -88,9 +88,8 @@ fn a_window_shrinks_when_something_is_lost() {
     let mut network = Network::new(2, 1, far(5));
     network.weather.lost = 20_000;
     (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
-    network.run_until(Instant::ZERO + Duration::from_milliseconds(500));
     let peak = peak(&mut network, 1, &[(0, 49)]);
-    assert!(peak < ROOM_BYTES as usize / 4, "{peak} on their way where one of fifty is lost");
+    assert!((50_000..ROOM_BYTES as usize / 4).contains(&peak), "{peak} on their way where one of fifty is lost");
 }
 
 #[test]

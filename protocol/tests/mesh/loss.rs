@@ -95,6 +95,21 @@ fn what_nothing_follows_is_sent_again_until_it_arrives() {
 }
 
 #[test]
+fn each_wait_for_an_answer_ends_with_another_try() {
+    let mut network = acquainted(Weather::FAIR);
+    network.kill(1);
+    network.recorded = Some(Vec::new());
+    let write = write(&network, 1);
+    network.submit(0, 1, write, 10);
+    while network.count(0, Event::DatagramRepeated) < 3 {
+        assert!(network.step());
+    }
+    let moments: Vec<_> = network.recorded.iter().flatten().map(|departure| departure.at).collect();
+    let waits: Vec<u64> = moments.windows(2).map(|pair| pair[1].since(pair[0]).as_picoseconds()).collect();
+    assert!(waits[1] >= 3 * waits[0] / 2 && waits[2] >= 3 * waits[1] / 2, "each is about twice the one before: {waits:?}");
+}
+
+#[test]
 fn who_hears_nothing_asks_often_but_not_always_before_it_gives_up() {
     let mut network = acquainted(Weather::FAIR);
     network.kill(1);

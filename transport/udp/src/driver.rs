@@ -309,8 +309,7 @@ impl Driver {
     /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in
     /// their order, so that what is older than what has arrived was read.
     fn may_lend(&self) -> bool {
-        let is_held = |bytes| bytes <= UDP_LENT_BYTES_MAX as u64;
-        self.lends && self.outgoing.is_large() && self.station.stream_bytes().is_some_and(is_held)
+        self.lends && self.outgoing.is_large() && has_place(self.station.stream_bytes())
     }
 
     fn find_out(&mut self, now: Instant) {
@@ -331,5 +330,24 @@ impl Driver {
         let index = index as usize;
         self.peers.resize(self.peers.len().max(index + 1), None);
         self.peers[index] = address;
+    }
+}
+
+/// Whether nothing else comes to the place of what is on its way before it was read: `stream_bytes`, all to one peer.
+fn has_place(stream_bytes: Option<u64>) -> bool {
+    stream_bytes.is_some_and(|bytes| bytes <= UDP_LENT_BYTES_MAX as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
+
+    #[test]
+    fn what_is_lent_has_a_place_of_its_own_until_it_was_read() {
+        assert!(has_place(Some(0)) && has_place(Some(UDP_LENT_BYTES_MAX as u64)));
+        assert!(!has_place(None), "several peers read in any order");
+        let too_many = (0..).step_by(1024).find(|&bytes| !has_place(Some(bytes))).unwrap() as usize;
+        assert!(too_many + UDP_OUTGOING_BYTES < UDP_LENT_BYTES, "the next batch comes behind {too_many} bytes");
     }
 }

@@ -178,3 +178,6 @@ impl Transport for Udp {
         self.shared.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

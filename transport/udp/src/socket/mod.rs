@@ -317,6 +317,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_for_a_path_is_cut_there() {
+        let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let lane = socket.connect(socket.local_address()).unwrap();
+        for descriptor in [socket.descriptor(), lane.as_fd()] {
+            assert_eq!(sockopt::ip_mtu_discover(descriptor).unwrap(), sockopt::Ipv4PathMtuDiscovery::DONT);
+        }
+        let Ok(socket) = Socket::bind((Ipv6Addr::LOCALHOST, 0).into()) else { return eprintln!("not tested: no IPv6 here") };
+        let lane = socket.connect(socket.local_address()).unwrap();
+        for descriptor in [socket.descriptor(), lane.as_fd()] {
+            assert_eq!(sockopt::ipv6_mtu_discover(descriptor).unwrap(), sockopt::Ipv6PathMtuDiscovery::DONT);
+        }
+    }
+
+    #[test]
     fn a_payload_is_what_the_headers_leave() {
         let [four, six] = ["10.0.0.1:1", "[2001:db8::1]:1"].map(|address| address.parse().unwrap());
         assert_eq!([1500, 65_535, 27, 0].map(|bytes| payload_bytes(four, bytes)), [1472, 65_507, 0, 0]);

@@ -1,0 +1,167 @@
+//! What the transport takes from its process and its socket, and whom it tells of peers.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Mutex;
+
+use pelago_base::Event;
+use pelago_base::limits::UDP_DATAGRAM_BYTES_MAX;
+use rustix::net::sockopt;
+
+use super::*;
+
+const HEAP_BYTES: usize = 2 << 20;
+
+/// Longer than anything here takes, so that what never happens is told.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Two ranks of one process, with their heaps; which of them the first has given up.
+struct Two {
+    begun: std::time::Instant,
+    ends: [Udp; 2],
+    lost: Arc<Mutex<Vec<Rank>>>,
+}
+
+fn layout() -> AddressLayout {
+    AddressLayout::new(2, HEAP_BYTES as u64).unwrap()
+}
+
+fn write(bytes: &[u8]) -> Operation<'_> {
+    Operation::Write { to: layout().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), bytes }
+}
+
+fn bind() -> Socket {
+    Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+}
+
+impl Two {
+    /// The ranks find each other at these addresses.
+    fn at(sockets: [Socket; 2], addresses: [SocketAddr; 2], failure_limit: Duration) -> Self {
+        let lost = Arc::new(Mutex::new(Vec::new()));
+        let mut number = 0;
+        let ends = sockets.map(|socket| {
+            let (me, told) = (Rank::new(number), lost.clone());
+            number += 1;
+            let mut end = Udp::new(Setup {
+                me,
+                layout: layout(),
+                socket,
+                key: [7; 16],
+                encrypt: false,
+                failure_limit,
+                find: Box::new(move |rank| addresses.get(rank.index()).copied()),
+                wake: Box::new(|| {}),
+                lost: Box::new(move |rank| told.lock().unwrap().push(rank)),
+                agent: None,
+            })
+            .unwrap();
+            end.register(SegmentId::SYMMETRIC, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            end
+        });
+        Self { begun: std::time::Instant::now(), ends, lost }
+    }
+
+    fn new(sockets: [Socket; 2]) -> Self {
+        let addresses = [&sockets[0], &sockets[1]].map(Socket::local_address);
+        Self::at(sockets, addresses, Duration::from_milliseconds(20_000))
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.begun.elapsed().into()
+    }
+
+    /// The second rank, as the first knows it.
+    fn connect(&mut self) -> Endpoint {
+        let address = self.ends[1].address();
+        self.ends[0].connect(Rank::new(1), &address).unwrap()
+    }
+
+    /// Drives those ranks until something of the first has completed.
+    fn complete(&mut self, driven: &[usize]) -> Completion {
+        let mut completed = Vec::new();
+        while completed.is_empty() {
+            assert!(self.begun.elapsed() < PATIENCE, "it ends");
+            for &rank in driven {
+                let now = self.now();
+                let mut others = Vec::new();
+                self.ends[rank].progress(now, if rank == 0 { &mut completed } else { &mut others });
+            }
+        }
+        completed[0]
+    }
+
+    /// Posts at the second rank, and waits.
+    fn result(&mut self, to: Endpoint, operation: Operation<'_>) -> Result<u64, pelago_platform::Failure> {
+        let now = self.now();
+        self.ends[0].post(now, to, operation, Token(1)).unwrap();
+        self.complete(&[0, 1]).result
+    }
+}
+
+#[test]
+fn a_process_is_told_from_another_of_its_rank() {
+    let plain = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    plain.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut two = Two::new([bind(), bind()]);
+    let address = Address(plain.local_addr().unwrap().to_string().into());
+    let to = two.ends[0].connect(Rank::new(1), &address).unwrap();
+    two.ends[0].post(two.now(), to, write(&[1; 8]), Token(1)).unwrap();
+    let mut datagram = [0; 2000];
+    plain.recv(&mut datagram).unwrap();
+    // Where the header has the start of the process.
+    let start = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
+    assert_eq!(start, std::process::id() & 0xFF_FFFF);
+}
+
+#[test]
+fn a_rank_that_is_not_connected_is_not_sent_to() {
+    let mut two = Two::new([bind(), bind()]);
+    let now = two.now();
+    assert_eq!(two.ends[0].post(now, Endpoint(0), write(&[1; 8]), Token(1)), Err(PostError::Unknown(Endpoint(0))));
+    let to = two.connect();
+    assert_eq!(two.ends[0].post(now, Endpoint(1), write(&[1; 8]), Token(1)), Err(PostError::Unknown(Endpoint(1))));
+    assert_eq!(two.result(to, write(&[1; 8])), Ok(0), "the other finds it although it has not connected either");
+}
+
+#[test]
+fn datagrams_are_no_longer_than_pays() {
+    let mut two = Two::new([bind(), bind()]);
+    let to = two.connect();
+    let bytes = vec![1; 1 << 20];
+    // At first neither knows what the other can take.
+    for _ in 0..3 {
+        assert_eq!(two.result(to, write(&bytes)), Ok(0));
+    }
+    let sent = |two: &Two| two.ends[0].counters()().of(Event::DatagramSent);
+    let before = sent(&two);
+    assert_eq!(two.result(to, write(&bytes)), Ok(0));
+    let datagrams = (sent(&two) - before) as usize;
+    assert!(datagrams >= bytes.len() / UDP_DATAGRAM_BYTES_MAX, "{datagrams} datagrams");
+}
+
+#[test]
+fn no_more_is_on_its_way_than_the_socket_of_the_receiver_holds() {
+    let sockets = [bind(), bind()];
+    // As little as the kernel allows; less than a kilobyte of it is for datagrams.
+    sockopt::set_socket_recv_buffer_size(sockets[1].descriptor(), 1).unwrap();
+    let mut two = Two::new(sockets);
+    let to = two.connect();
+    assert_eq!(two.result(to, write(&[1; 8])), Ok(0), "it has told");
+    let counters = two.ends[0].counters();
+    let before = counters().of(Event::DatagramSent);
+    let (now, bytes) = (two.now(), vec![1; 100_000]);
+    two.ends[0].post(now, to, write(&bytes), Token(2)).unwrap();
+    two.ends[0].progress(now, &mut Vec::new());
+    assert_eq!(counters().of(Event::DatagramSent) - before, 1);
+}
+
+#[test]
+fn who_waits_for_a_rank_that_says_nothing_is_told() {
+    let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let (sockets, addresses) = ([bind(), bind()], [silent.local_addr().unwrap(); 2]);
+    let mut two = Two::at(sockets, addresses, Duration::from_milliseconds(50));
+    let to = two.ends[0].connect(Rank::new(1), &Address(addresses[1].to_string().into())).unwrap();
+    let now = two.now();
+    two.ends[0].post(now, to, write(&[1; 8]), Token(1)).unwrap();
+    assert_eq!(two.complete(&[0]).result, Err(pelago_platform::Failure::PeerLost(Rank::new(1))));
+    assert_eq!(*two.lost.lock().unwrap(), [Rank::new(1)]);
+}
