@@ -12,6 +12,8 @@ mod programs;
 mod rails;
 mod sim;
 mod sim_ends;
+mod sim_files;
+mod sim_input;
 mod stranger;
 mod survival;
 mod wrong_input;
