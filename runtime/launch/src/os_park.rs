@@ -27,8 +27,11 @@ const YIELDS: u32 = 50;
 /// How long a sleeper that has to watch a socket itself may not notice the bell.
 const GLANCE: Duration = Duration::from_milliseconds(1);
 
-/// How often a sleeper looks whether the whole job stands still.
+/// How often, at least, a sleeper looks whether the whole job stands still.
 const WATCH: Duration = Duration::from_milliseconds(500);
+
+/// How often it looks, at least, in the time after which it declares a deadlock.
+const WATCHES: u64 = 4;
 
 /// Sleeping on the doorbell of a rank.
 pub struct OsPark {
@@ -70,8 +73,10 @@ impl OsPark {
 
     fn sleep(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         let mut stillness: Option<(Instant, Vec<u64>)> = None;
+        let watch =
+            self.deadlock_after.map_or(WATCH, |limit| WATCH.min(Duration::from_picoseconds(limit.as_picoseconds() / WATCHES)));
         loop {
-            let left = until.map_or(WATCH, |until| until.since(self.clock.now()).min(WATCH));
+            let left = until.map_or(watch, |until| until.since(self.clock.now()).min(watch));
             let slept = self.doze(left, &mut || ready() || self.fault().is_some());
             if let Some(fault) = self.fault() {
                 return Woken::Fault(fault);
@@ -181,5 +186,108 @@ impl Park for OsPark {
 
     fn lost(&self, known: usize) -> Option<Rank> {
         self.host.lost().nth(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_shm::Plan;
+
+    const ME: Rank = Rank::new(0);
+    const OTHER: Rank = Rank::new(1);
+    const LIMIT: Duration = Duration::from_milliseconds(4);
+
+    /// Looks of a sleeper in far more time than the limit.
+    const LOOKS: u32 = 40;
+
+    /// Two ranks that have joined, of which the other sleeps: its one thread waits, and nobody has rung since.
+    fn asleep(plan: &Plan<'_>) -> Arc<Host> {
+        let host = Arc::new(Host::create(plan).expect("memory for two ranks").0);
+        [ME, OTHER].into_iter().for_each(|rank| host.join(rank));
+        let other = host.control(OTHER).expect("of this host");
+        other.threads.store(1, Ordering::SeqCst);
+        other.waiting.store(1, Ordering::SeqCst);
+        // Announces a sleeper, which only a ring takes away.
+        other.bell.sleep(None, &mut || true);
+        host
+    }
+
+    fn plan() -> Plan<'static> {
+        Plan::local(2, Some(1 << 20))
+    }
+
+    fn park(host: &Arc<Host>) -> OsPark {
+        OsPark::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
+    }
+
+    /// How a wait ends that ends by itself after so many looks; `each` is done at every look.
+    fn wait(park: &OsPark, until: Option<Instant>, looks: u32, each: impl Fn()) -> Woken {
+        let mut left = looks;
+        park.park(until, &mut || {
+            each();
+            left = left.saturating_sub(1);
+            left == 0
+        })
+    }
+
+    #[test]
+    fn a_job_in_which_every_rank_sleeps_is_a_deadlock() {
+        let host = asleep(&plan());
+        assert_eq!(wait(&park(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
+        for end in [Host::finish, |host: &Host, rank| _ = host.lose(rank)] {
+            let host = asleep(&plan());
+            host.survive();
+            end(&host, OTHER);
+            assert_eq!(wait(&park(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock), "the other has ended");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_may_move_is_no_part_of_a_deadlock() {
+        let cases: [(&str, fn(&Control)); 3] = [
+            ("it computes", |other| other.waiting.store(0, Ordering::SeqCst)),
+            ("another of its threads computes", |other| other.threads.store(2, Ordering::SeqCst)),
+            ("it was rung, and is about to wake", |other| other.bell.ring()),
+        ];
+        for (why, change) in cases {
+            let host = asleep(&plan());
+            change(host.control(OTHER).expect("of this host"));
+            assert_eq!(wait(&park(&host), None, LOOKS, || ()), Woken::Look, "{why}");
+        }
+        let host = asleep(&plan());
+        let moves = || _ = host.control(OTHER).expect("of this host").moves.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(wait(&park(&host), None, LOOKS, moves), Woken::Look, "it wakes now and then, and sleeps again");
+    }
+
+    #[test]
+    fn who_has_not_come_or_cannot_be_seen_may_move() {
+        let absent = Arc::new(Host::create(&plan()).expect("memory for two ranks").0);
+        absent.join(ME);
+        assert_eq!(wait(&park(&absent), None, LOOKS, || ()), Woken::Look, "the other has yet to join");
+        let part = asleep(&Plan { count: 2, ..Plan::local(3, Some(1 << 20)) });
+        assert_eq!(wait(&park(&part), None, LOOKS, || ()), Woken::Look, "there are ranks on other hosts");
+    }
+
+    #[test]
+    fn a_wait_that_ends_by_itself_is_no_part_of_a_deadlock() {
+        let host = asleep(&plan());
+        let park = park(&host);
+        let late = park.clock.now() + Duration::from_seconds(1000.0);
+        assert_eq!(wait(&park, Some(late), LOOKS, || ()), Woken::Look);
+    }
+
+    #[test]
+    fn a_sleeper_that_is_rung_looks_for_itself() {
+        let host = asleep(&plan());
+        let park = park(&host);
+        let looks = std::cell::Cell::new(0);
+        let rung = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 1 {
+                host.control(ME).expect("of this host").bell.ring();
+            }
+        };
+        assert_eq!(wait(&park, None, u32::MAX, rung), Woken::Look);
     }
 }

@@ -19,6 +19,8 @@
 
 #![forbid(unsafe_code)]
 
+mod fit;
+mod keys;
 mod lists;
 mod machine;
 mod message;
@@ -35,6 +37,7 @@ mod statistics;
 mod tests;
 mod topology;
 
+pub use keys::{KEYS, Quantity};
 pub use machine::{Atomics, Descriptors, Machine, MachineError, RailInfo, Serving, Software, Threads, Way};
 pub use message::{Notice, Operation, Reason};
 pub use netsim::Netsim;

@@ -3,6 +3,7 @@
 use pelago_base::Duration;
 use serde::Deserialize;
 
+use crate::network::ENTITIES_MAX;
 use crate::rate::Rate;
 use crate::topology::{DragonflySpec, FatTreeSpec, GraphSpec, MeshSpec, RingSpec, TorusSpec};
 
@@ -40,6 +41,10 @@ pub struct MachineError(String);
 impl MachineError {
     pub(crate) fn new(message: String) -> Self {
         Self(message)
+    }
+
+    pub(crate) fn too_many(nodes: u32) -> Self {
+        Self(format!("nodes = {nodes}: too many NICs or links, at most {ENTITIES_MAX}"))
     }
 
     fn value(key: &str, value: impl std::fmt::Display, allowed: &str) -> Self {

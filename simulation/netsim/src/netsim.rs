@@ -20,7 +20,7 @@ use crate::topology::Topology;
 const AHEAD: usize = 4;
 
 /// Nodes of a machine at most; each needs some hundred bytes.
-const NODES_MAX: u32 = 1 << 24;
+pub(crate) const NODES_MAX: u32 = 1 << 24;
 
 /// A simulated machine.
 ///
@@ -67,13 +67,7 @@ impl Netsim {
     ///
     /// The description does not go with so many nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
-        if nodes == 0 || nodes > NODES_MAX {
-            return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
-        }
-        if nodes > 1 && machine.rails.is_empty() {
-            let name = &machine.name;
-            return Err(MachineError::new(format!("nodes = {nodes}: must be 1, as {name} has no network ([[rail]])")));
-        }
+        machine.check_nodes(nodes)?;
         let mut netsim = Self {
             queue: Queue::new(),
             network: Network::new(seed),
@@ -98,8 +92,7 @@ impl Netsim {
     }
 
     fn add(&mut self, spec: &RailSpec, nodes: u32) -> Result<(), MachineError> {
-        let too_many = || MachineError::new(format!("nodes = {nodes}: too many NICs or links, at most {ENTITIES_MAX}"));
-        let terminals = nodes.checked_mul(spec.count).filter(|&nics| nics < ENTITIES_MAX).ok_or_else(too_many)?;
+        let terminals = nodes * spec.count;
         let topology = Topology::new(spec, nodes)?;
         let router = &spec.router;
         let medium = |link: &LinkSpec| Medium {
@@ -134,7 +127,7 @@ impl Netsim {
         self.rails.push(Rail::new(spec, first));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
-            return Err(too_many());
+            return Err(MachineError::too_many(nodes));
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ mod secret;
 mod silence;
 mod sim;
 mod sim_ends;
+mod sim_files;
+mod sim_input;
 mod stopped;
 mod stranger;
 mod survival;

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe |
 //! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
-//! | `sim`, `overrides` | `pelago sim`: all ranks on a simulated machine; single values of it replaced |
+//! | `sim`, `overrides`, `quantity` | `pelago sim`: all ranks on a simulated machine; single values of it replaced, with units |
+//! | `outputs` | whether a file can be written, before the work for it |
 //! | `executable`, `object` | whether a file is a program that can be simulated; programs in C that are shared objects |
 //! | `bench` | `pelago bench`: measures in jobs of this executable |
 //! | `tune` | `pelago tune`: describes this machine, and compares what is simulated on the description with what happens |
@@ -24,7 +25,9 @@ mod executable;
 mod host;
 mod info;
 mod object;
+mod outputs;
 mod overrides;
+mod quantity;
 mod run;
 mod sim;
 mod tune;

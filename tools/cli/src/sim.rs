@@ -1,6 +1,8 @@
 //! `pelago sim`: the same executable, with all its ranks on a simulated machine.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -12,14 +14,29 @@ use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, Request, VARIABLE};
 
 use crate::executable::{self, Kind};
-use crate::{Refused, bundled, object, overrides, this};
+use crate::{Refused, bundled, object, outputs, overrides, this};
+
+/// The longest description of a machine: far more than a program can be told.
+const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest request: Linux passes on variables of 128 KiB, with their names.
+const REQUEST_BYTES_MAX: usize = (128 << 10) - 64;
+
+/// Characters of the command that a report shows.
+const PROGRAM_CHARS_MAX: usize = 2000;
 
 /// Run a program as the ranks of a job on a simulated machine
 #[derive(Args)]
 #[command(override_usage = "pelago sim -n N --machine MACHINE [OPTIONS] PROGRAM [ARGS…]\n       pelago sim --list")]
 #[command(after_help = "\
 All ranks are in one process, of which exactly one runs at any time; time is virtual, and computing takes what --compute says.
-The same program, machine and seed give the same run, unless computing is measured: then no two runs are quite the same. Exit codes: those of the program; 2 wrong usage.")]
+The same program, machine and seed give the same run, unless computing is measured: then no two runs are quite the same.
+
+Units of --set: without one, a value is in the unit that its key names. Times: ps, ns, us, ms, s. Rates: b/s, kb/s, Mb/s, Gb/s, Tb/s (bits);
+B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, KiB, MiB, GiB; K, M and G are KiB, MiB and GiB.
+
+Exit codes, as of pelago run: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost, or crashed; 4 time limit; 130 interrupted (143: by
+SIGTERM). A program that returns an error, or exits, has the exit code that it chooses.")]
 pub(crate) struct Sim {
     /// How many ranks
     #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
@@ -27,7 +44,7 @@ pub(crate) struct Sim {
     /// A bundled machine, or the path of a description in TOML
     #[arg(long, value_name = "MACHINE", required_unless_present = "list")]
     machine: Option<String>,
-    /// A value of the machine to be another one, as rail.receive.slots=256; may be given several times
+    /// A value of the machine to be another one, as rail.receive.slots=256 or rail.link.cable_ns=1.2us; may be given several times; units are below
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<String>,
     /// How many consecutive ranks share a node
@@ -135,7 +152,7 @@ impl Sim {
             computing: self.computing()?,
             time_limit_seconds: self.time_limit.map(Duration::as_seconds),
             summary: !self.quiet,
-            program: self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            program: self.program(),
             protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
             report: self.report.clone(),
             trace: self.trace.clone(),
@@ -151,8 +168,35 @@ impl Sim {
                 "--data sizes: the library's own protocol carries bytes; leave out --protocol and --faults".into(),
             ));
         }
-        request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
+        let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
+        has_room(name, &settings.machine, ranks, self.per_node)?;
+        for file in [&self.report, &self.trace].into_iter().flatten() {
+            if file.to_str().is_none() {
+                return Err(Refused(format!("cannot write {}: its name is not UTF-8", file.display())));
+            }
+            outputs::check(file)?;
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace)
+            && report == trace
+        {
+            return Err(Refused(format!("--report and --trace are both {}: give each a file of its own", report.display())));
+        }
+        let bytes = request.to_variable().len();
+        if bytes > REQUEST_BYTES_MAX {
+            return Err(Refused(format!(
+                "{name}: with its description the request has {bytes} bytes; at most {REQUEST_BYTES_MAX} reach a program"
+            )));
+        }
         Ok(request)
+    }
+
+    /// What the user calls the program, as far as it is not too long to read.
+    fn program(&self) -> String {
+        let words = self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(PROGRAM_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
     }
 
     fn computing(&self) -> Result<Computing, Refused> {
@@ -163,6 +207,21 @@ impl Sim {
             (Compute::Zero, None) => Ok(Computing::Zero),
         }
     }
+}
+
+/// Looks whether a machine has as many nodes as the ranks need; if not, says with how many ranks on a node it would, or how it would be larger.
+fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
+    let nodes = ranks.div_ceil(per_node);
+    let Err(error) = machine.check_nodes(nodes) else { return Ok(()) };
+    let fewer = Some(machine.nodes_max()).filter(|&most| most > 0).map(|most| {
+        let per_node = ranks.div_ceil(most);
+        format!("--per-node {per_node}, which needs {} of at most {most} nodes", ranks.div_ceil(per_node))
+    });
+    let larger = machine.larger(nodes);
+    let larger = larger.iter().map(|(key, value)| format!("--set '{key}={value}'")).collect::<Vec<_>>().join(" ");
+    let ways: Vec<String> = fewer.into_iter().chain(Some(larger).filter(|larger| !larger.is_empty())).collect();
+    let hint = if ways.is_empty() { String::new() } else { format!("; there is room with {}", ways.join(", or with ")) };
+    Err(Refused(format!("{name}: {error}{hint}")))
 }
 
 /// What operations move.
@@ -179,7 +238,12 @@ pub(crate) fn description(name: &str) -> Result<String, Refused> {
     if let Some(text) = Machine::bundled(name) {
         return Ok(text.into());
     }
-    std::fs::read_to_string(Path::new(name)).map_err(|error| {
+    let read = || {
+        let mut text = String::new();
+        File::open(Path::new(name))?.take(DESCRIPTION_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().map_err(|error: std::io::Error| {
         let names: Vec<_> = Machine::names().collect();
         Refused(format!("no machine is called {name}, and no file can be read there ({error}); bundled: {}", names.join(", ")))
     })

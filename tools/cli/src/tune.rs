@@ -12,7 +12,7 @@ use clap::Args;
 use pelago_bench::{Row, Transport};
 use pelago_netsim::Machine;
 
-use crate::{Refused, bench, sim, this};
+use crate::{Refused, bench, outputs, sim, this};
 use check::Check;
 use figures::Figures;
 
@@ -56,7 +56,7 @@ impl Tune {
         let given = self.machine.as_deref().map(given).transpose()?;
         let name = self.output.as_deref().map_or(UNNAMED.into(), name_of);
         // Found out before a minute of work, not after.
-        let file = self.output.as_deref().map(open).transpose()?;
+        self.output.as_deref().map_or(Ok(()), outputs::check)?;
         let (this, mut rounds, mut check) = (this()?, Vec::new(), self.check.then(Check::default));
         for round in 1..=self.rounds {
             progress(&format!("round {round} of {}", self.rounds));
@@ -75,9 +75,10 @@ impl Tune {
             }
         }
         progress("");
-        match (file, description) {
-            (Some((path, mut file)), Some(description)) => {
-                file.write_all(description.as_bytes()).map_err(|error| cannot_write(&path, &error))?;
+        match (&self.output, description) {
+            (Some(path), Some(description)) => {
+                let written = std::fs::write(path, description);
+                written.map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))?;
             }
             (None, Some(description)) if !self.check => print(&description),
             _ => {}
@@ -108,15 +109,6 @@ fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let name: String = stem.chars().filter(|found| found.is_alphanumeric() || "-_.".contains(*found)).collect();
     if name.is_empty() { UNNAMED.into() } else { name }
-}
-
-fn open(path: &Path) -> Result<(PathBuf, std::fs::File), Refused> {
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    file.map(|file| (path.into(), file)).map_err(|error| cannot_write(path, &error))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Refused {
-    Refused(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Says how far the work is, on a terminal.

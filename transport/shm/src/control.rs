@@ -220,4 +220,18 @@ mod tests {
         assert!(is_rung(bell, || control.depart()), "a request was left behind");
         assert!(is_rung(bell, ask), "all have gone");
     }
+    #[test]
+    fn a_rank_is_unasked_while_it_sleeps_and_nothing_stands_in_its_inbox() {
+        let host = Host::create(&Plan::local(1, Some(1 << 20))).unwrap().0;
+        let control = host.control(Rank::new(0)).unwrap();
+        let fall_asleep = || control.bell.sleep(None, &mut || true);
+        assert!(!control.is_unasked(), "it is awake");
+        fall_asleep();
+        assert!(control.is_unasked());
+        assert!(control.ask([0; REQUEST_WORDS]) && !control.is_unasked(), "it was rung");
+        fall_asleep();
+        assert!(!control.is_unasked(), "a request that its agent has not taken");
+        control.inbox.pop().unwrap();
+        assert!(control.is_unasked());
+    }
 }

@@ -27,6 +27,20 @@ pub(crate) struct DragonflySpec {
     routes: Routes,
 }
 
+impl DragonflySpec {
+    /// So many groups, or, where links between groups are too few for that, so many of these, that there is room for `nodes` nodes.
+    pub(super) fn larger(&self, nodes: u32) -> Option<(&'static str, String)> {
+        let per_group = self.nodes_per_router.checked_mul(self.routers_per_group).filter(|&nodes| nodes > 0)?;
+        let needed = nodes.div_ceil(per_group);
+        let allowed = u64::from(self.routers_per_group) * u64::from(self.global_links_per_router) + 1;
+        match self.groups {
+            Some(_) if u64::from(needed) <= allowed => Some(("groups", needed.to_string())),
+            Some(_) => None,
+            None => Some(("global_links_per_router", (needed - 1).div_ceil(self.routers_per_group).to_string())),
+        }
+    }
+}
+
 /// Which way a packet takes to another group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -28,6 +28,16 @@ pub(crate) struct FatTreeSpec {
     routes: Routes,
 }
 
+impl FatTreeSpec {
+    /// As many links down of each level as there are, and so many at the top that the tree reaches `terminals`.
+    pub(super) fn larger(&self, terminals: u32) -> Option<String> {
+        let (top, below) = self.down.split_last()?;
+        let below_reach = below.iter().try_fold(1u32, |reach, &down| reach.checked_mul(down)).filter(|&reach| reach > 0)?;
+        let needed = terminals.div_ceil(below_reach).max(*top);
+        Some(format!("{:?}", below.iter().copied().chain([needed]).collect::<Vec<_>>()))
+    }
+}
+
 /// Which link a packet takes up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -28,6 +28,14 @@ pub(crate) struct GraphSpec {
     nodes_per_router: u32,
 }
 
+impl GraphSpec {
+    /// So many nodes of each router that is linked that there is room for `nodes`; `None` where the description says which router each has.
+    pub(super) fn larger(&self, nodes: u32) -> Option<String> {
+        let routers = self.links.iter().flat_map(|&(a, b)| [a, b]).max()? + 1;
+        self.attach.is_none().then(|| nodes.div_ceil(routers).to_string())
+    }
+}
+
 fn one() -> u32 {
     1
 }

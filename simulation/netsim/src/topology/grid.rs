@@ -26,7 +26,7 @@ const DIMENSIONS_MAX: usize = 8;
 #[serde(deny_unknown_fields)]
 pub(crate) struct TorusSpec {
     /// Routers along each dimension, the one in which neighbours have consecutive numbers first; 0 for as many as the nodes need.
-    dimensions: Vec<u32>,
+    pub(super) dimensions: Vec<u32>,
     /// Which dimensions are rings; all if absent.
     #[serde(default)]
     rings: Option<Vec<bool>>,
@@ -40,7 +40,7 @@ pub(crate) struct TorusSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeshSpec {
-    dimensions: Vec<u32>,
+    pub(super) dimensions: Vec<u32>,
     #[serde(default = "one")]
     nodes_per_router: u32,
 }

@@ -112,6 +112,21 @@ impl Topology {
         Ok(topology)
     }
 
+    /// A value of the topology, by its key, with which it would be large enough for `nodes` nodes; `None` if no single one is enough.
+    pub(crate) fn larger(rail: &RailSpec, nodes: u32) -> Option<(&'static str, String)> {
+        let (key, value) = match &rail.topology {
+            TopologySpec::FatTree(spec) => ("down", spec.larger(nodes * rail.count)?),
+            TopologySpec::Torus(TorusSpec { dimensions, .. }) | TopologySpec::Mesh(MeshSpec { dimensions, .. }) => {
+                // As many as the nodes need.
+                ("dimensions", format!("{:?}", vec![0; dimensions.len()]))
+            }
+            TopologySpec::Dragonfly(spec) => spec.larger(nodes)?,
+            TopologySpec::Graph(spec) => ("nodes_per_router", spec.larger(nodes)?),
+            _ => return None,
+        };
+        Some((key, value))
+    }
+
     /// Virtual channels without which packets could wait for each other in a circle.
     fn vcs_min(&self) -> u8 {
         match self {

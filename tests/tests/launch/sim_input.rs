@@ -1,0 +1,103 @@
+//! Wrong input of `pelago sim` and its kin: one line that names what is wrong and what would be right, and exit code 2, before anything runs.
+
+use crate::{Ended, pelago, run};
+
+#[track_caller]
+fn refused(arguments: &[&str]) -> String {
+    line_of(run(arguments), arguments)
+}
+
+#[track_caller]
+fn line_of(ended: Ended, arguments: &[&str]) -> String {
+    let is_line = ended.error.starts_with("pelago: ") && ended.error.lines().count() == 1 && ended.output.is_empty();
+    assert!(is_line && ended.code == Some(2), "{arguments:?}: {ended:?}");
+    ended.error
+}
+
+/// Machines whose networks end somewhere, each with a way to make it large enough that its refusal names.
+#[test]
+fn a_machine_that_is_too_small_says_how_many_fit() {
+    for (machine, ranks, per_node) in
+        [("fat-tree-ndr", "1048576", 16), ("dragonfly-slingshot", "1048576", 4), ("fat-tree-ndr", "65537", 2)]
+    {
+        let line = refused(&["sim", "-n", ranks, "--machine", machine, "ring"]);
+        assert!(line.contains(&format!("there is room with --per-node {per_node}, which needs ")), "{line}");
+        let quoted: Vec<&str> = line.split('\'').collect();
+        assert!(quoted[0].ends_with("or with --set ") && quoted[1].starts_with("rail.topology."), "{line}");
+        for fits in [["--per-node", &per_node.to_string()], ["--set", quoted[1]]] {
+            // What is checked next is where the report goes, so that nothing is simulated.
+            let next = refused(&["sim", "-n", ranks, "--machine", machine, fits[0], fits[1], "--report", "/no/x", "ring"]);
+            assert!(next.contains("cannot write /no/x"), "{next}");
+        }
+    }
+    let line = refused(&["sim", "-n", "4", "--machine", "laptop", "ring"]);
+    assert!(
+        line.contains("has no network ([[rail]]); there is room with --per-node 4, which needs 1 of at most 1 nodes"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_value_that_is_set_has_units_and_is_named_when_it_is_wrong() {
+    let sim = ["sim", "-n", "2", "--machine", "rx200-qdr", "--quiet"];
+    let barrier = |set: &str| {
+        let ended = run(&[&sim[..], &["--set", set, "barrier", "--algorithm", "ring"]].concat());
+        ended.expect(0, "");
+        ended.output
+    };
+    for (plain, with_unit) in [
+        ("rail.nic.overhead_ns=1500", "rail.nic.overhead_ns=1.5us"),
+        ("rail.link.gb_per_s=0.125", "rail.link.gb_per_s=1Gb/s"),
+        ("rail.nic.packet_bytes=1024", "rail.nic.packet_bytes=1KiB"),
+    ] {
+        assert_eq!(barrier(plain), barrier(with_unit), "{with_unit}");
+    }
+    assert_ne!(barrier("rail.nic.overhead_ns=1.5us"), barrier("rail.nic.overhead_ns=1.5ns"));
+    for (set, says) in [
+        ("rail.nic.overhead=5", "no machine has a rail.nic.overhead; the nearest are rail.nic.overhead_ns, "),
+        (
+            "rail.nic.overhead_ns=fast",
+            "rail.nic.overhead_ns cannot be \"fast\": it is a time, in nanoseconds, or with one of ps, ns",
+        ),
+        ("rail.nic.overhead_ns=5GB/s", "GB/s is a unit of rates; it is a time"),
+        ("rail.router.vcs=1000", "rail.router.vcs cannot be \"1000\": it is a whole number, from 0 to 255"),
+        ("rail.router.vcs=17", "rail.router.vcs = 17: must be from 1 to 16"),
+    ] {
+        let line = refused(&[&sim[..], &["--set", set, "ring"]].concat());
+        assert!(line.starts_with(&format!("pelago: --set {set}: ")) && line.contains(says), "{line}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let stray = std::ffi::OsStr::from_bytes(b"stray\xff");
+    for before in [
+        &["sim", "-n", "2", "--machine"][..],
+        &["sim", "-n", "2", "--machine", "rx200-qdr", "--set"],
+        &["sim", "-n", "2", "--machine", "rx200-qdr", "ring", "--repeat"],
+        &["sim", "-n", "2", "--machine", "rx200-qdr", "--report"],
+        &["tune", "--check", "--machine"],
+    ] {
+        let (mut command, _) = pelago(before);
+        command.arg(stray).arg("ring");
+        line_of(crate::end(command), before);
+    }
+}
+
+#[test]
+fn what_is_too_long_or_never_ends_is_refused() {
+    let line = refused(&["sim", "-n", "2", "--machine", "/dev/zero", "ring"]);
+    assert!(line.contains("/dev/zero: "), "{line}");
+    let path = std::env::temp_dir().join(format!("pelago-long-{}.toml", std::process::id()));
+    let text = "simulation/netsim/machines/rx200-qdr.toml";
+    let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(text)).unwrap();
+    std::fs::write(&path, text + &"# a remark\n".repeat(20_000)).unwrap();
+    let line = refused(&["sim", "-n", "2", "--machine", path.to_str().unwrap(), "ring"]);
+    assert!(line.contains("at most 131008 reach a program"), "{line}");
+    std::fs::remove_file(path).unwrap();
+    // Long arguments are the program's own.
+    let long = "x".repeat(100_000);
+    let line = run(&["sim", "-n", "1", "--machine", "rx200-qdr", "/bin/false", &long]);
+    assert_eq!((line.code, line.error.as_str()), (Some(1), ""), "it was started");
+}
