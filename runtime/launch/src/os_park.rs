@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_rank_that_may_move_is_no_part_of_a_deadlock() {
-        let cases: [(&str, fn(&Control)); 3] = [
+        type Case = (&'static str, fn(&Control));
+        let cases: [Case; 3] = [
             ("it computes", |other| other.waiting.store(0, Ordering::SeqCst)),
             ("another of its threads computes", |other| other.threads.store(2, Ordering::SeqCst)),
             ("it was rung, and is about to wake", |other| other.bell.ring()),
