@@ -3,8 +3,9 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;
 
-use pelago_base::Event;
 use pelago_base::limits::UDP_DATAGRAM_BYTES_MAX;
+use pelago_base::{Event, SegmentId};
+use pelago_protocol::Liveness;
 use rustix::net::sockopt;
 
 use super::*;
@@ -21,12 +22,33 @@ struct Two {
     lost: Arc<Mutex<Vec<Rank>>>,
 }
 
+/// Knows nothing of ranks, and notes which are lost.
+struct Told(Arc<Mutex<Vec<Rank>>>);
+
+impl Watcher for Told {
+    fn liveness(&self, _rank: Rank) -> Liveness {
+        Liveness::Unknown
+    }
+
+    fn lost(&self, rank: Rank) {
+        self.0.lock().unwrap().push(rank);
+    }
+
+    fn unreachable(&self, rank: Rank) {
+        panic!("nobody says that {rank} is alive");
+    }
+}
+
 fn layout() -> AddressLayout {
     AddressLayout::new(2, HEAP_BYTES as u64).unwrap()
 }
 
+fn heap(rank: u32) -> GlobalAddress {
+    layout().encode(Rank::new(rank), SegmentId::SYMMETRIC, 0).unwrap()
+}
+
 fn write(bytes: &[u8]) -> Operation<'_> {
-    Operation::Write { to: layout().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), bytes }
+    Operation::Write { to: heap(1), bytes }
 }
 
 fn bind() -> Socket {
@@ -50,11 +72,11 @@ impl Two {
                 failure_limit,
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
-                lost: Box::new(move |rank| told.lock().unwrap().push(rank)),
+                watcher: Box::new(Told(told)),
                 agent: None,
             })
             .unwrap();
-            end.register(SegmentId::SYMMETRIC, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
             end
         });
         Self { begun: std::time::Instant::now(), ends, lost }
