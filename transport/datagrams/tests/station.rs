@@ -265,7 +265,9 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
     // Nobody carries the answers.
     let mut lost = Vec::new();
     while lost.is_empty() {
-        two.now = two.stations[0].next_deadline().expect("it waits for an answer");
+        let due = two.stations[0].next_deadline().expect("it waits for an answer");
+        assert!(due > two.now, "what was due has been done");
+        two.now = due;
         two.stations[0].handle_timeout(two.now);
         while two.stations[0].transmit(two.now, None, &mut buffer, false).is_some() {}
         while let Some(found) = two.stations[0].find() {
