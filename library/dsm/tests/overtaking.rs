@@ -19,7 +19,7 @@ fn write_by_turns(world: &World, written: &Cell<u64>) -> Result<()> {
     let mut variable = Shared::<[u64]>::new(world, Rank::new(0), vec![0; WORDS])?;
     let me = world.rank().number();
     for turn in 0..25 {
-        if (turn + me) % 3 == 0 {
+        if (turn + me).is_multiple_of(3) {
             variable.prefetch()?;
             world.compute(Duration::from_microseconds(u64::from(30 * (turn % 4))));
         }

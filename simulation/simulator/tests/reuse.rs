@@ -1,5 +1,6 @@
 //! Memory that is given back and allocated again is zero, whatever was still on its way to it.
 
+#[allow(dead_code)]
 mod support;
 
 use pelago_rma::{Result, World};

@@ -154,8 +154,8 @@ impl Act for Containers {
                 _ => self.use_map(crew, &map, &mut known, (step, &mut random))?,
             }
         }
-        demand!(deque.to_vec()? == Vec::from(ring), "the deque is not as it was written");
-        demand!(list.to_vec()? == Vec::from(listed), "the list is not as it was written");
+        demand!(ring == deque.to_vec()?, "the deque is not as it was written");
+        demand!(listed == list.to_vec()?, "the list is not as it was written");
         crew.meet(None)?;
         let (mut all, mine) = (counted, counted);
         crew.allreduce(&mut all)?;
