@@ -8,7 +8,7 @@ use pelago_base::Rank;
 use pelago_launch::{Local, OsClock, Settings};
 use pelago_platform::{Bootstrap, Fault};
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, waitpid};
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 
 const FOR_EVER: Duration = Duration::from_secs(1000);
 
@@ -105,7 +105,7 @@ fn parent(command: &[String]) -> ExitCode {
     set_child_subreaper(Some(getpid())).expect("the system grants it");
     let (program, arguments) = command.split_first().expect("a command");
     let status = Command::new(program).args(arguments).status().expect("the command under test");
-    let left = waitpid(None, WaitOptions::NOHANG);
+    let left = wait(WaitOptions::NOHANG);
     assert!(matches!(left, Err(Errno::CHILD)), "a process is left: {left:?}");
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

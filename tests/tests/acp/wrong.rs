@@ -79,7 +79,7 @@ fn whatever_ends_a_rank_is_told_once() {
 fn a_program_of_another_launcher_is_refused() {
     let built = program("bad.c", "bad-foreign");
     let ended =
-        std::process::Command::new(built).arg("calls").env("OMPI_COMM_WORLD_SIZE", "4").env(LIBRARY_PATH, libraries()).output();
+        std::process::Command::new(built).arg("abort").env("OMPI_COMM_WORLD_SIZE", "4").env(LIBRARY_PATH, libraries()).output();
     let ended = ended.expect("a program");
     let error = String::from_utf8_lossy(&ended.stderr);
     assert_eq!((ended.status.code(), error.lines().count()), (Some(2), 1), "{error}");

@@ -84,13 +84,6 @@ fn a_reader_that_stands_still_does_not_keep_the_job_from_its_time_limit() {
     ended.expect(4, "the time limit of 1 s has passed; the job was ended");
 }
 
-/// What a rank has started and left, in a session of its own, holds the rank's pipe and writes there without end.
-#[test]
-fn whoever_writes_for_ever_does_not_keep_the_job() {
-    let ended = run(&["run", "-n", "2", "sh", "-c", "setsid yes & exec $0 meet", RANK]);
-    ended.expect(0, "");
-}
-
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let (mut command, _) = pelago(&["run", "-n", "2", RANK, "both"]);

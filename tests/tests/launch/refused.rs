@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::{Ended, PATIENCE, pelago, wait_until_gone};
+use crate::{Ended, PATIENCE, RANK, Running, pelago, wait_until_gone};
 
 const REFUSE: &str = env!("CARGO_BIN_EXE_refuse-under-test");
 
@@ -60,15 +60,16 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
     );
 }
 
-/// A command that runs jobs ends when it is asked to, also where it could not close what it had open.
+/// The guard, which has to close what it has inherited, still notices the end of the launcher.
 #[test]
-fn an_interrupt_ends_a_job_without_close_range() {
+fn nothing_is_left_without_close_range() {
     let call = CALLS.iter().find(|call| call.name == "close_range").expect("it is listed");
-    let (command, mark) = pelago(&["run", "-n", "4", crate::RANK, "wait"]);
-    let job = crate::Running::of(4, (refusing(call, Errno::NOSYS, command), mark));
-    job.signal_launcher(rustix::process::Signal::TERM);
-    let (_, ended) = job.end();
-    ended.expect(130, "interrupted by signal 15 (SIGTERM); the job was ended");
+    for (signal, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
+        let (command, mark) = pelago(&["run", "-n", "4", RANK, "grandchild", "stay"]);
+        let job = Running::of(4, (refusing(call, Errno::NOSYS, command), mark));
+        job.signal_launcher(signal);
+        assert_eq!(job.end().0.code(), code);
+    }
 }
 
 /// What the command says that a call is refused.

@@ -128,13 +128,9 @@ impl Host {
         Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout))
     }
 
-    /// The secret of the job stays out of core dumps.
     fn over(mapping: Mapping, layout: Layout) -> Self {
         // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
         let _supported = pelago_sync::asymmetric::register();
-        let job = mapping.cells().pointer().as_ptr().cast();
-        // SAFETY: what is read and written there stays as it is; `layout` puts a job, of whole pages, at the start.
-        let _kept_from_dumps = unsafe { rustix::mm::madvise(job, size_of::<Job>(), rustix::mm::Advice::LinuxDontDump) };
         Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout }
     }
 

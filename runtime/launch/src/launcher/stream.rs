@@ -98,3 +98,38 @@ impl Stream {
         Rank::new(self.first.number() + place as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::*;
+
+    /// Takes what is passed on.
+    #[derive(Default)]
+    struct Heard(Vec<u8>);
+
+    impl Sink for Heard {
+        fn push(&mut self, _: Rank, bytes: &[u8]) {
+            self.0.extend_from_slice(bytes);
+        }
+
+        fn has_room(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn what_ranks_have_left_is_heard_and_nothing_after_it() {
+        let (mut stream, mut heard) = (Stream::new(Rank::new(0)).unwrap(), Heard::default());
+        let (end, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        stream.add(end).unwrap();
+        rustix::io::write(&writer, b"left\n").unwrap();
+        stream.close();
+        // Somebody else holds the pipe.
+        rustix::io::write(&writer, b"more\n").unwrap();
+        assert!(stream.pump(&mut heard).unwrap() && stream.pump(&mut heard).unwrap());
+        assert!(!stream.pump(&mut heard).unwrap(), "the pipe is let go, though more lies there");
+        assert_eq!(heard.0, b"left\n");
+    }
+}
