@@ -6,14 +6,15 @@ use pelago_fuzz::{Plan, campaign};
 fn nothing_that_ranks_are_sent_makes_them_panic() {
     let tally = campaign(Plan { inputs: 200_000, seed: 1 }, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(tally.inputs, 200_000);
-    // Each kind of answer is met often enough to say that what lies behind it was reached.
+    // Each kind of answer is met often enough to say that what lies behind it was reached. Altered acknowledgements that say nothing new count as
+    // repeated, although they are read.
     for (count, least) in [
         (tally.forged, 50_000),
         (tally.malformed, 1_000),
         (tally.duplicate, 1_000),
         (tally.early, 1_000),
         (tally.foreign, 1_000),
-        (tally.accepted, 20_000),
+        (tally.accepted, 8_000),
     ] {
         assert!(count >= least, "{tally}");
     }

@@ -152,7 +152,8 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &Outcome<R>) -> Opt
     let fault = match (outcome.fault, outcome.failed) {
         // A rank that failed by itself tells why, unless another was lost before: then that is why.
         (Some(Fault::PeerLost(rank)), Some(failed)) if rank == failed => lost?,
-        (fault, _) => fault?,
+        // A loss that nobody has noticed is one all the same.
+        (fault, _) => fault.or(lost)?,
     };
     let when = milliseconds(outcome.end);
     match simulation.keeper.cause().filter(|_| fault == Fault::Aborted) {

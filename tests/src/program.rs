@@ -55,6 +55,7 @@ fn main() -> pelago::Result<()> {
             let _ = world.barrier();
         },
         "bereaved" => bereaved(world),
+        "outlive" => outlive(world),
         "memory" => memory(world),
         "exchange" => exchange(world),
         "beset" => beset(world),
@@ -301,7 +302,18 @@ fn until_asleep(process: u32) {
     }
 }
 
-/// Rank 1 is lost when it comes late; rank 0 needs it, and takes that as its second argument says: it ends with the error, or panics.
+/// Rank 1 waits until it is lost, and the others until they know; then they finish.
+fn outlive(world: &World) -> pelago::Result<()> {
+    world.on_peer_lost(|_| ());
+    let nothing = world.alloc::<u64>(1)?;
+    match world.wait_until(nothing.local(), 0, |value| value == 1) {
+        Err(Error::Fault(Fault::PeerLost(lost))) if lost == Rank::new(1) => Ok(()),
+        ended => ended.map(drop),
+    }
+}
+
+/// Rank 1 is lost when it comes late; rank 0 needs it, and takes that as its second argument says: it ends with the
+/// error, panics, or has failed before.
 fn bereaved(world: &World) -> pelago::Result<()> {
     let words = world.alloc::<u64>(1)?;
     world.barrier()?;
@@ -310,6 +322,11 @@ fn bereaved(world: &World) -> pelago::Result<()> {
         if std::env::args().nth(3).is_some() {
             std::process::abort();
         }
+    }
+    // Before anybody knows of the loss, if ranks are simulated.
+    if std::env::args().nth(2).as_deref() == Some("impatient") && world.rank() == Rank::new(0) {
+        world.compute(pelago::Duration::from_microseconds(1000));
+        return Err(Error::ForeignHandle);
     }
     let added = loop {
         world.compute(pelago::Duration::from_microseconds(10));

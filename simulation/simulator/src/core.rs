@@ -88,7 +88,7 @@ pub(crate) struct Core {
     /// Whether the job goes on when ranks are lost, and those that were.
     pub(crate) survives: bool,
     pub(crate) losses: Vec<Rank>,
-    /// Ranks that have died, or that others have taken for lost, before the job was at fault.
+    /// Ranks that have died, or that others have taken for lost, before the job was at fault, unless it goes on without them.
     gone: BTreeSet<Rank>,
 }
 
@@ -529,14 +529,14 @@ impl Core {
         })
     }
 
-    /// A rank has died, or was taken for lost. What happens after the job's fault is no cause of its end.
+    /// A rank has died, or was taken for lost. What happens after the job's fault is no cause of its end, nor what the job survives.
     fn note_gone(&mut self, rank: Rank) {
-        if self.fault.is_none() {
+        if self.fault.is_none() && !self.survives {
             self.gone.insert(rank);
         }
     }
 
-    /// Ranks that have died, or were taken for lost, before the job was at fault.
+    /// Ranks that have died, or were taken for lost, before the job was at fault, unless it goes on without them.
     pub(crate) fn gone(&self) -> impl Iterator<Item = Rank> {
         self.gone.iter().copied()
     }

@@ -123,7 +123,8 @@ pub struct Outcome<R> {
     pub fault: Option<Fault>,
     /// Ranks that waited when nothing could happen any more, with what each waited for.
     pub stuck: Vec<(Rank, Waiting)>,
-    /// Ranks that have died, or that others have taken for lost, before anything else was wrong with the job; in the order of their numbers.
+    /// Ranks that have died, or that others have taken for lost, before anything else was wrong with the job,
+    /// unless it goes on without them; in the order of their numbers.
     pub lost: Vec<Rank>,
 }
 

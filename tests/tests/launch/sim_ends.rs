@@ -96,6 +96,19 @@ fn a_lost_rank_has_the_same_exit_code_however_it_shows() {
 }
 
 #[test]
+fn a_rank_that_fails_before_it_knows_of_a_loss_is_not_why_the_job_ends() {
+    let ended = sim(&["--faults", "kill=1@200us,limit=20ms", PROGRAM, "bereaved", "impatient"]);
+    expect(&ended, 3, "pelago: rank 1 was lost, after ", " ms");
+    let alone = ["sim", "--machine", "rx200-qdr", "--quiet", "-n", "1", "--faults", "kill=0@200us"];
+    expect(&run(&[&alone[..], &[PROGRAM, "deadlock"]].concat()), 3, "pelago: rank 0 was lost, after ", " ms");
+}
+
+#[test]
+fn a_job_that_goes_on_without_a_rank_ends_well() {
+    sim(&["--faults", "kill=1@200us,told=1us", PROGRAM, "outlive"]).expect(0, "");
+}
+
+#[test]
 fn one_interrupt_ends_a_job_with_a_report_until_then() {
     let page = std::env::temp_dir().join(format!("pelago-interrupted-{}.json", std::process::id()));
     for (signal, code, name) in [(Signal::INT, 130, "2 (SIGINT)"), (Signal::TERM, 143, "15 (SIGTERM)")] {
