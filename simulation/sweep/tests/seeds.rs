@@ -198,3 +198,13 @@ fn what_is_acknowledged_early_is_found() {
 fn what_is_out_of_order_is_found() {
     assert_found(Wrong::Disorders);
 }
+
+/// Two jobs in which a sender looks at the counters of a rank that dies: the failure of the second look is not left to the next barrier.
+#[test]
+fn who_goes_on_learns_of_no_failure_twice() {
+    for first in [4733, 7849] {
+        let (tally, violations) = swept(Plan { first, seeds: 1, threads: 1, chosen: Chosen::default() });
+        assert_eq!(violations, [""; 0]);
+        assert_eq!(tally.survived, 1);
+    }
+}
