@@ -4,7 +4,10 @@ use std::ops::Deref;
 
 use pelago_platform::{BootstrapError, Park};
 
-use crate::{Error, Result, World, processes, run, wiring};
+#[cfg(feature = "simulation")]
+use crate::simulation::processes;
+use crate::wiring::launched;
+use crate::{Error, Result, World, run};
 
 /// A rank that takes part, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
 pub struct Job {
@@ -13,28 +16,33 @@ pub struct Job {
 
 enum Kind {
     /// A process of its own.
-    Process(wiring::Joined),
-    /// One of [`processes`](crate::processes).
+    Process(launched::Joined),
+    /// One of [`processes`].
+    #[cfg(feature = "simulation")]
     Simulated(World),
 }
 
 impl Job {
-    /// Takes part in the job that a launcher started, or in one of this rank alone; as the running rank of [`processes`](crate::processes),
-    /// in the simulated job. Once in a process: what a launcher leaves for a rank is used up. Collective. If a launched job is at fault before
+    /// Takes part in the job that a launcher started, or in one of this rank alone; as the running rank of `pelago::processes`, in the
+    /// simulated job. Once in a process: what a launcher leaves for a rank is used up. Collective. If a launched job is at fault before
     /// all have come, the process exits without a word: the launcher tells.
     ///
     /// # Errors
     /// The process cannot take part; it is to be simulated, which needs a body for each rank; a rank was lost before all had come.
     pub fn join() -> Result<Self> {
+        #[cfg(feature = "simulation")]
         if let Some(joined) = processes::join() {
             return joined.map(|world| Self { kind: Kind::Simulated(world) });
         }
-        if wiring::request()?.is_some() {
+        #[cfg(feature = "simulation")]
+        if crate::wiring::simulated::request()?.is_some() {
             let why = "only the body that pelago::run is given can be simulated, or a program linked with libacp.so".into();
             return Err(BootstrapError::Start(why).into());
         }
-        match wiring::join() {
-            Err(Error::Bootstrap(BootstrapError::Fault(fault))) if wiring::is_launched() => run::leave(fault),
+        #[cfg(not(feature = "simulation"))]
+        launched::refuse_simulation()?;
+        match launched::join() {
+            Err(Error::Bootstrap(BootstrapError::Fault(fault))) if launched::is_launched() => run::leave(fault),
             joined => Ok(Self { kind: Kind::Process(joined?) }),
         }
     }
@@ -47,7 +55,9 @@ impl Job {
         let left = World::leave(self);
         match &self.kind {
             Kind::Process(joined) => run::tell_counted(joined.world.rank(), &joined.counters),
+            #[cfg(feature = "simulation")]
             Kind::Simulated(_) if left.is_ok() => processes::left(),
+            #[cfg(feature = "simulation")]
             Kind::Simulated(_) => {}
         }
         left
@@ -56,7 +66,8 @@ impl Job {
     /// With which exit code this process has to end without a word, because the job is at fault and its launcher tells why in one line.
     pub fn exit_code(&self) -> Option<i32> {
         match &self.kind {
-            Kind::Process(joined) => joined.park.fault().filter(|_| wiring::is_launched()).map(run::exit_code),
+            Kind::Process(joined) => joined.park.fault().filter(|_| launched::is_launched()).map(run::exit_code),
+            #[cfg(feature = "simulation")]
             Kind::Simulated(_) => processes::exit_code(),
         }
     }
@@ -68,6 +79,7 @@ impl Deref for Job {
     fn deref(&self) -> &World {
         match &self.kind {
             Kind::Process(joined) => &joined.world,
+            #[cfg(feature = "simulation")]
             Kind::Simulated(world) => world,
         }
     }

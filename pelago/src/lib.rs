@@ -22,10 +22,31 @@
 //! [`World`] is where to begin: it allocates memory that all ranks reach and has the collective operations; everything one-sided is
 //! a method of [`Context`], to which it dereferences. What a program may assume about memory that others write is written in the
 //! project's `docs/memory-model.md`.
+//!
+//! # Features
+//! All but `page-faults` are on by default.
+//!
+//! | feature | gives |
+//! |---|---|
+//! | `launch` | [`run`] and [`Job`]: ranks of a job under `pelago run`, or alone; shared memory |
+//! | `udp` | ranks of several hosts |
+//! | `simulation` | the same program as all ranks of a simulated machine, under `pelago sim` |
+//! | `collectives`, `containers`, `dsm`, `halo`, `messaging` | the module of that name |
+//! | `page-faults` | regions of `dsm` as one slice |
+//!
+//! Without `launch` a program supplies its own transport, clock, waiting and bootstrap: [`run_with`].
 
 #![forbid(unsafe_code)]
 
-#[cfg(doctest)]
+#[cfg(all(
+    doctest,
+    feature = "launch",
+    feature = "collectives",
+    feature = "containers",
+    feature = "dsm",
+    feature = "halo",
+    feature = "messaging"
+))]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/memory-model.md")]
 #[doc = include_str!("../../docs/collectives.md")]
@@ -35,31 +56,45 @@
 #[doc = include_str!("../../docs/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
-mod files;
+#[cfg(feature = "launch")]
 mod job;
 pub mod prelude;
-pub mod processes;
+#[cfg(feature = "launch")]
 mod run;
-mod watch;
+mod run_with;
+#[cfg(feature = "simulation")]
+mod simulation;
 mod wiring;
 
+#[cfg(feature = "launch")]
 pub use job::Job;
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
-/// What teams do together, as schedules that are chosen by a model and by trial.
+/// What teams do together, as schedules that are chosen by a model and by trial. Feature `collectives`.
+#[cfg(feature = "collectives")]
 pub use pelago_collectives as collectives;
-/// Containers in global memory: an allocator, maps, sets, vectors, deques and lists.
+/// Containers in global memory: an allocator, maps, sets, vectors, deques and lists. Feature `containers`.
+#[cfg(feature = "containers")]
 pub use pelago_containers as containers;
-/// Shared variables whose consistency the type system enforces.
+/// Shared variables whose consistency the type system enforces. Feature `dsm`.
+#[cfg(feature = "dsm")]
 pub use pelago_dsm as dsm;
-/// Distributed arrays, and the exchange of their halos.
+/// Distributed arrays, and the exchange of their halos. Feature `halo`.
+#[cfg(feature = "halo")]
 pub use pelago_halo as halo;
-/// Messages with fixed memory: mailboxes, channels, limits.
+/// Messages with fixed memory: mailboxes, channels, limits. Feature `messaging`.
+#[cfg(feature = "messaging")]
 pub use pelago_messaging as messaging;
+/// What a program supplies to [`run_with`]: the four traits of the boundary, and what they speak of.
+pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, Error, Fetch, GlobalPtr, Group, Handle, Individual, Ordered, Pod, PointerError,
     Registered, Result, Scope, Sharer, Symmetric, UnknownBarrier, Word, World,
 };
+#[cfg(feature = "launch")]
 pub use run::run;
+pub use run_with::run_with;
+#[cfg(feature = "simulation")]
+pub use simulation::processes;
 /// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
 pub use zerocopy;

@@ -1,4 +1,4 @@
-//! What looks on while tests run: Miri for undefined behaviour, ThreadSanitizer for data races.
+//! What checks more than one command of cargo does: builds with some features alone; and what looks on while tests run: Miri for undefined behaviour, ThreadSanitizer for data races.
 //!
 //! Neither checks all: Miri knows no inline assembly, no shared files and no membarrier, so that copies are made of atomics and fences are
 //! full ones below it; ThreadSanitizer does not see what inline assembly does, nor into the standard library.
@@ -32,6 +32,19 @@ const THREADS: &[&[&str]] = &[
     &["--package", "pelago-sync", "--package", "pelago-memory", "--package", "pelago-base", "--lib"],
     &["--package", "pelago-kit", "--test", "conformance", "loopback::"],
 ];
+
+/// Features that programs may choose, none of which is to need another that it does not name; all of them together are what else is checked.
+const FEATURES: &[&str] = &["", "launch", "launch,udp", "simulation", "collectives,containers,dsm,halo,messaging"];
+
+/// That the library builds without warnings with some of its features alone.
+pub(crate) fn features() -> Verdict {
+    let passes = FEATURES.iter().all(|chosen| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["clippy", "--quiet", "--package", "pelago", "--no-default-features", "--features", chosen]);
+        command.args(["--", "--deny", "warnings"]).status().is_ok_and(|status| status.success())
+    });
+    if passes { Verdict::Passed } else { Verdict::Failed }
+}
 
 /// Undefined behaviour, by an interpreter.
 pub(crate) fn miri() -> Verdict {

@@ -36,6 +36,7 @@ const CHECKS: &[Check] = &[
         name: "lints",
         how: How::Cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"], &[]),
     },
+    Check { name: "features", how: How::Own(checkers::features) },
     Check {
         name: "documentation",
         how: How::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "--deny warnings")]),

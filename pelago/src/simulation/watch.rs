@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{exit, pipe, signal_name};
 
-use crate::files;
+use super::files;
 
 /// How long the ranks of a job that is to end may take for the next of them to end. A rank that computes, and does not call the library for
 /// longer, is given up.

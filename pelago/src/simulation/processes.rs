@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use pelago_platform::{BootstrapError, Clock, Fault, Park, Parts};
 
-use crate::{Duration, Instant, Rank, Result, World, run, wiring};
+use crate::wiring::simulated;
+use crate::{Duration, Instant, Rank, Result, World, run};
 
 /// A program whose `main` is called for each rank.
 pub trait Program {
@@ -73,7 +74,7 @@ struct Running<'p> {
 /// The environment asks for no simulation, or for none that there can be.
 pub fn ranks() -> Result<u32> {
     let nobody = || BootstrapError::Start("nobody asks for a simulation".into()).into();
-    wiring::request()?.map(|request| request.ranks).ok_or_else(nobody)
+    simulated::request()?.map(|request| request.ranks).ok_or_else(nobody)
 }
 
 /// Runs `program` as all ranks of the job that the environment asks for, on stacks of `stack_bytes` bytes unless the user says how many;
@@ -82,24 +83,24 @@ pub fn ranks() -> Result<u32> {
 /// # Errors
 /// The environment asks for no simulation, or for one that cannot begin.
 pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
-    let Some(mut simulation) = wiring::simulation()? else {
+    let Some(mut simulation) = simulated::simulation()? else {
         return Err(BootstrapError::Start("nobody asks for a simulation".into()).into());
     };
     simulation.prefer_stacks(stack_bytes);
     let seats = RefCell::new((0..simulation.ranks()).map(|_| Seat::default()).collect());
     let job = Rc::new(Job { seats, running: Cell::new(0), verdict: RefCell::new(None) });
     JOB.set(Some(job.clone()));
-    let outcome = wiring::simulate_processes(&simulation, &Running { program, job: job.clone() });
+    let outcome = simulated::simulate_processes(&simulation, &Running { program, job: job.clone() });
     JOB.set(None);
     let outcome = outcome?;
     if let Some(verdict) = &*job.verdict.borrow() {
-        if let Some(code) = wiring::loss(&outcome) {
+        if let Some(code) = simulated::loss(&outcome) {
             return Ok(code);
         }
         eprintln!("pelago: {verdict}; the job was ended");
         return Ok(verdict.exit_code());
     }
-    if let Some(code) = wiring::job_fault(&simulation, &outcome) {
+    if let Some(code) = simulated::job_fault(&simulation, &outcome) {
         return Ok(code);
     }
     if !job.seats.borrow().iter().any(|seat| seat.is_joined) {
@@ -117,7 +118,7 @@ pub fn end(end: End) -> ! {
     let job = job().expect("a simulated rank is running");
     job.note(end);
     drop(job);
-    wiring::end_process()
+    simulated::end_process()
 }
 
 /// The rank that is running, of [`simulate`].
@@ -160,12 +161,12 @@ const LOOK_AFTER: Duration = Duration::from_microseconds(1);
 /// # Errors
 /// There is no room for its stack.
 pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'static) -> std::io::Result<()> {
-    wiring::begin_thread(number, stack_bytes, body)
+    simulated::begin_thread(number, stack_bytes, body)
 }
 
 /// The thread that runs, of the running rank: 0 is its first.
 pub fn thread() -> usize {
-    wiring::thread()
+    simulated::thread()
 }
 
 /// Ends the running thread where it stands, as [`end`] a rank.
@@ -173,7 +174,7 @@ pub fn thread() -> usize {
 /// # Panics
 /// No rank of [`simulate`] is running, or its first thread.
 pub fn end_thread() -> ! {
-    wiring::end_thread()
+    simulated::end_thread()
 }
 
 /// Lets other threads of the running rank go on.
@@ -188,7 +189,7 @@ pub(crate) fn join() -> Option<Result<World>> {
     if let Some(rank) = late {
         job.judge(Verdict::Left(Rank::new(rank as u32)));
         drop(job);
-        wiring::end_process()
+        simulated::end_process()
     }
     let parts = {
         let seat = &mut job.seats.borrow_mut()[job.running.get()];
@@ -253,7 +254,7 @@ impl Job {
     }
 }
 
-impl wiring::Processes for Running<'_> {
+impl simulated::Processes for Running<'_> {
     fn enter(&self, rank: Rank) {
         self.job.running.set(rank.index());
         self.program.enter(rank);

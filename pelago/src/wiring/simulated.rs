@@ -1,43 +1,20 @@
-//! The only file that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
+//! A job that is simulated: its machine, its ranks, and what is told of it.
 
-use std::sync::{Arc, PoisonError};
-
-use pelago_base::{Counters, Rank};
-use pelago_kit::{Count, Split, Trace};
-use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, TransportChoice, names};
-use pelago_memory::Reach;
-use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Fault, Transport};
-use pelago_rma::Parts;
-use pelago_shm::{CopyBy, Host, Shm};
-use pelago_simulator::{Outcome, Request, Waiting};
+use pelago_base::{Instant, Rank};
+use pelago_platform::{BootstrapError, Fault, Parts};
+use pelago_simulator::{Outcome, Request, Settings, Waiting};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
-use pelago_sync::Doorbell;
-use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
-use crate::watch::{Keeper, milliseconds};
-use crate::{Error, World, files, run};
-
-/// A rank that takes part.
-pub(crate) struct Joined {
-    pub(crate) world: World,
-    /// Knows what is wrong with the job, also when the world has ended.
-    pub(crate) park: Arc<OsPark>,
-    /// What passed through the transport, and what over the network below it, if the user wants to know.
-    pub(crate) counters: Vec<Counted>,
-}
-
-/// Tells what has been counted, also when the world has ended.
-pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
+use crate::simulation::files;
+use crate::simulation::watch::{Keeper, milliseconds};
+use crate::{Error, World, run};
 
 /// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
 const STACKS_BYTES: u64 = 64 << 30;
 
-/// The exit code of a program that was started in a wrong way.
-const WRONG_USE: i32 = 2;
-
 /// A job that is to be simulated.
 pub(crate) struct Simulation {
-    settings: pelago_simulator::Settings,
+    settings: Settings,
     request: Request,
     keeper: Keeper,
 }
@@ -129,7 +106,7 @@ impl Simulation {
 
     /// One line on what was simulated.
     fn summarize<R>(&self, outcome: &Outcome<R>) -> String {
-        let pelago_simulator::Settings { machine, ranks, per_node, .. } = &self.settings;
+        let Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
         let atomics = statistics.busiest_atomics.map_or_else(String::new, |unit| {
@@ -139,7 +116,7 @@ impl Simulation {
         format!(
             "simulated {ranks} ranks on {nodes} nodes of {} for {:.6} ms: {} events, {} packets{atomics}",
             machine.name(),
-            outcome.end.since(pelago_base::Instant::ZERO).as_seconds() * 1e3,
+            outcome.end.since(Instant::ZERO).as_seconds() * 1e3,
             statistics.events,
             statistics.packets,
         )
@@ -193,127 +170,4 @@ fn told(stuck: &[(Rank, Waiting)]) -> String {
     let more = stuck.len().saturating_sub(STUCK_MAX);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     if groups.is_empty() { String::new() } else { format!(": {}{more}", groups.join("; ")) }
-}
-
-/// Becomes the rank that the environment names, or the only rank of a job of its own.
-pub(crate) fn join() -> Result<Joined, Error> {
-    let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
-    let settings = Settings::from_environment().map_err(|error| start(&error))?;
-    if let Some(foreign) = &settings.foreign {
-        // As a wrong use of the command: whatever the program would do with an error, a job of one rank is not what was asked for.
-        eprintln!("pelago: {foreign}");
-        std::process::exit(WRONG_USE);
-    }
-    let clock = OsClock::start();
-    let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
-    let (rank, park) = (local.rank(), local.park().clone());
-    let reach = local.host().reach().part(settings.transport.near(rank));
-    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
-    scrub_stack();
-    let mut counters = Vec::new();
-    if settings.statistics {
-        let count = Count::new(transport);
-        let operations = count.counters();
-        counters.push(Box::new(move || operations.lock().unwrap_or_else(PoisonError::into_inner).clone()) as Counted);
-        counters.extend(network);
-        transport = Box::new(count);
-    }
-    if settings.trace {
-        transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
-    }
-    local.bind(settings.binding);
-    let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
-    let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
-    Ok(Joined { world, park, counters })
-}
-
-/// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump
-/// would show it.
-#[inline(never)]
-fn scrub_stack() {
-    let mut left = [0_u8; 1 << 16];
-    std::hint::black_box(&mut left);
-}
-
-/// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
-/// network, if there is one.
-fn transport(
-    settings: &Settings,
-    local: &mut Local,
-    reach: &Reach,
-    clock: OsClock,
-) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
-    let (host, rank) = (local.host().clone(), local.rank());
-    let inline = settings.progress == Progress::Inline;
-    let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
-    let shm = Shm::new(host.clone(), rank, copy_by, inline);
-    let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
-    let socket = Socket::adopt(socket)?;
-    if inline {
-        local.park().watch(socket.descriptor())?;
-    }
-    let udp = Udp::new(Setup {
-        me: rank,
-        layout: host.reach().addresses(),
-        socket,
-        key: host.key(),
-        encrypt: settings.encrypt,
-        failure_limit: settings.failure_limit,
-        find: Box::new({
-            let host = host.clone();
-            move |rank| host.address_of(rank)
-        }),
-        wake: Box::new({
-            let host = host.clone();
-            move || {
-                host.reach().bell(rank).map(Doorbell::ring);
-            }
-        }),
-        watcher: Box::new(JobWatcher { host: host.clone(), is_launched: is_launched() }),
-        agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
-    })?;
-    let counted = Some(udp.counters());
-    if settings.transport == TransportChoice::Udp {
-        return Ok((Box::new(udp), counted));
-    }
-    let near = {
-        let reach = reach.clone();
-        move |rank| reach.holds(rank)
-    };
-    let layout = reach.addresses();
-    let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
-    Ok((Box::new(split), counted))
-}
-
-/// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
-/// of a host that does not answer it: whoever is not told of is alive.
-struct JobWatcher {
-    host: Arc<Host>,
-    is_launched: bool,
-}
-
-impl Watcher for JobWatcher {
-    fn liveness(&self, rank: Rank) -> Liveness {
-        let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
-        match (is_lost, self.is_launched) {
-            (true, _) => Liveness::Lost,
-            (false, true) => Liveness::Alive,
-            (false, false) => Liveness::Unknown,
-        }
-    }
-
-    fn lost(&self, rank: Rank) {
-        // Those who wait for a value from it would wait for ever.
-        self.host.lose(rank);
-    }
-
-    fn unreachable(&self, rank: Rank) {
-        // The others may reach it: who is right cannot be known, so the job cannot go on without it.
-        self.host.fail(Fault::Unreachable(rank));
-    }
-}
-
-/// Whether a launcher watches over the job.
-pub(crate) fn is_launched() -> bool {
-    std::env::var_os(names::RANK).is_some()
 }

@@ -1,0 +1,94 @@
+//! From parts of the platform, whoever supplies them, to a rank and back.
+
+use pelago_platform::Parts;
+
+use crate::{Error, World};
+
+/// Takes part in a job by means that the program supplies: its own transport, clock, waiting and bootstrap. Calls `body`, and leaves when every
+/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`.
+///
+/// A job of one rank, whose memory is its own and whose transport is a loopback:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Arc;
+///
+/// use pelago::platform::{Bootstrap, BootstrapError, Clock, Fault, Park, Parts, Woken};
+/// use pelago::{AddressLayout, Instant, Rank};
+/// use pelago_kit::Loopback;
+/// use pelago_memory::{Mapping, Reach, ReachLayout};
+///
+/// struct Wall(std::time::Instant);
+///
+/// impl Clock for Wall {
+///     fn now(&self) -> Instant {
+///         Instant::ZERO + self.0.elapsed().into()
+///     }
+/// }
+///
+/// struct Yielding;
+///
+/// impl Park for Yielding {
+///     fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+///         ready();
+///         std::thread::yield_now();
+///         Woken::Look
+///     }
+///     fn spins(&self) -> u32 { 0 }
+///     fn yields(&self) -> u32 { 0 }
+///     fn give_way(&self) {}
+///     fn is_crowded(&self) -> bool { false }
+///     fn join(&self) {}
+///     fn leave(&self) {}
+///     fn fault(&self) -> Option<Fault> { None }
+/// }
+///
+/// /// What it has published.
+/// struct Alone(HashMap<String, Vec<u8>>);
+///
+/// impl Bootstrap for Alone {
+///     fn rank(&self) -> Rank { Rank::new(0) }
+///     fn size(&self) -> u32 { 1 }
+///     fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+///         self.0.insert(key.into(), value.into());
+///         Ok(())
+///     }
+///     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+///         self.0.get(key).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
+///     }
+///     fn barrier(&mut self, _meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> { Ok(()) }
+///     fn finish(&mut self) {}
+/// }
+///
+/// let addresses = AddressLayout::new(1, 1 << 20).expect("a megabyte");
+/// let (first, count) = (Rank::new(0), 1);
+/// let layout = ReachLayout { addresses, first, count, controls: 4096, control_bytes: 128, heaps: 8192 };
+/// let memory = Mapping::private(layout.bytes() as usize)?;
+/// let parts = Parts {
+///     reach: Reach::new(Arc::new(memory), layout),
+///     clock: Arc::new(Wall(std::time::Instant::now())),
+///     park: Arc::new(Yielding),
+///     bootstrap: Box::new(Alone(HashMap::new())),
+///     transport: Box::new(Loopback::network(addresses, 1).pop().expect("the end of rank 0")),
+/// };
+/// let sum = pelago::run_with(parts, |world| {
+///     let word = world.alloc::<u64>(1)?;
+///     world.fetch_add(word.at(world.rank(), 0), 42)?.wait()?;
+///     world.get(word.at(world.rank(), 0))
+/// })?;
+/// assert_eq!(sum, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The world cannot be made of these parts; `body` failed; a rank was lost before the end.
+pub fn run_with<R, E: From<Error>>(parts: Parts, body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
+    take_part(World::new(parts)?, body)
+}
+
+/// From a world to the end of this rank's part.
+pub(crate) fn take_part<R, E: From<Error>>(world: World, body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
+    let value = body(&world)?;
+    world.finish()?;
+    Ok(value)
+}

@@ -1,0 +1,53 @@
+//! Jobs that are simulated: all ranks in this process, in virtual time.
+
+pub(crate) mod files;
+pub mod processes;
+pub(crate) mod watch;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use pelago_platform::Fault;
+
+use crate::wiring::simulated;
+use crate::{Error, Rank, World};
+
+/// Ends a rank's part of a simulated job; apart from its body, so that both need less of its stack.
+#[inline(never)]
+fn finish_simulated(world: Box<World>) -> Result<(), Error> {
+    world.finish()
+}
+
+/// Runs all ranks of a simulated job. One that panics ends the job, as on a real machine.
+pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
+    let panicked = Cell::new(None);
+    let outcome = simulated::simulate(simulation, |world| {
+        let rank = world.rank();
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let value = body(&world)?;
+            finish_simulated(world)?;
+            Ok(value)
+        }));
+        taken.unwrap_or_else(|panic| {
+            // A rank that never goes on, of which the rest is dropped, has not panicked.
+            if simulated::is_unwinding() {
+                resume_unwind(panic);
+            }
+            panicked.set(panicked.get().or(Some(rank)));
+            Err(Error::Fault(Fault::PeerLost(rank)).into())
+        })
+    })?;
+    if let Some(code) = simulated::job_fault(simulation, &outcome) {
+        std::process::exit(code);
+    }
+    let first = outcome.failed.unwrap_or(Rank::new(0));
+    if panicked.get() == Some(first) {
+        eprintln!("pelago: {first} panicked; the job was ended");
+        std::process::exit(1);
+    }
+    let mut results = outcome.results;
+    match results.swap_remove(u32::from(first) as usize) {
+        Some(result) => result,
+        None => Err(Error::Fault(Fault::PeerLost(first)).into()),
+    }
+}

@@ -1,0 +1,105 @@
+//! A rank that a launcher has started, or that is alone: its memory, clock and waiting, and the way to other ranks.
+
+use std::sync::{Arc, PoisonError};
+
+use pelago_base::Counters;
+use pelago_kit::{Count, Trace};
+use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, names};
+use pelago_memory::Reach;
+use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
+use pelago_shm::{CopyBy, Shm};
+
+use crate::{Error, World};
+
+/// A rank that takes part.
+pub(crate) struct Joined {
+    pub(crate) world: World,
+    /// Knows what is wrong with the job, also when the world has ended.
+    pub(crate) park: Arc<OsPark>,
+    /// What passed through the transport, and what over the network below it, if the user wants to know.
+    pub(crate) counters: Vec<Counted>,
+}
+
+/// Tells what has been counted, also when the world has ended.
+pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
+
+/// The exit code of a program that was started in a wrong way.
+const WRONG_USE: i32 = 2;
+
+/// Becomes the rank that the environment names, or the only rank of a job of its own.
+pub(crate) fn join() -> Result<Joined, Error> {
+    let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
+    let settings = Settings::from_environment().map_err(|error| start(&error))?;
+    if let Some(foreign) = &settings.foreign {
+        // As a wrong use of the command: whatever the program would do with an error, a job of one rank is not what was asked for.
+        eprintln!("pelago: {foreign}");
+        std::process::exit(WRONG_USE);
+    }
+    let clock = OsClock::start();
+    let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
+    let (rank, park) = (local.rank(), local.park().clone());
+    let reach = local.host().reach().part(settings.transport.near(rank));
+    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
+    scrub_stack();
+    let mut counters = Vec::new();
+    if settings.statistics {
+        let count = Count::new(transport);
+        let operations = count.counters();
+        counters.push(Box::new(move || operations.lock().unwrap_or_else(PoisonError::into_inner).clone()) as Counted);
+        counters.extend(network);
+        transport = Box::new(count);
+    }
+    if settings.trace {
+        transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
+    }
+    local.bind(settings.binding);
+    let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
+    let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
+    Ok(Joined { world, park, counters })
+}
+
+/// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump
+/// would show it.
+#[inline(never)]
+fn scrub_stack() {
+    let mut left = [0_u8; 1 << 16];
+    std::hint::black_box(&mut left);
+}
+
+/// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
+/// network, if there is one.
+fn transport(
+    settings: &Settings,
+    local: &mut Local,
+    reach: &Reach,
+    clock: OsClock,
+) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
+    let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
+    let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == Progress::Inline);
+    let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
+    #[cfg(feature = "udp")]
+    return super::network::connect(shm, socket, settings, local, reach, clock)
+        .map(|(transport, counted)| (transport, Some(counted)));
+    #[cfg(not(feature = "udp"))]
+    {
+        drop((shm, socket, reach, clock));
+        Err(std::io::Error::other(
+            "its ranks reach each other by UDP, and this program was built without (feature `udp` of pelago)",
+        ))
+    }
+}
+
+/// Tells that all ranks were to be simulated in this process.
+///
+/// # Errors
+/// The environment asks for that.
+#[cfg(not(feature = "simulation"))]
+pub(crate) fn refuse_simulation() -> Result<(), Error> {
+    let why = "it was built without the simulator (feature `simulation` of pelago)";
+    std::env::var_os("PELAGO_SIM").map_or(Ok(()), |_| Err(BootstrapError::Start(why.into()).into()))
+}
+
+/// Whether a launcher watches over the job.
+pub(crate) fn is_launched() -> bool {
+    std::env::var_os(names::RANK).is_some()
+}

@@ -1,0 +1,92 @@
+//! The way to ranks of other hosts: UDP, beside the memory of this host or in its place.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use pelago_base::Rank;
+use pelago_kit::Split;
+use pelago_launch::{Local, OsClock, Progress, Settings, TransportChoice};
+use pelago_memory::Reach;
+use pelago_platform::{Address, Bootstrap, Clock, Fault, Transport};
+use pelago_shm::{Host, Shm};
+use pelago_sync::Doorbell;
+use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
+
+use super::launched::{Counted, is_launched};
+
+/// Ranks of this host are reached by `shm` and others by datagrams of `socket`, or all by datagrams, as the settings say. Also returns what
+/// counts what passes over the network.
+pub(super) fn connect(
+    shm: Shm,
+    socket: OwnedFd,
+    settings: &Settings,
+    local: &Local,
+    reach: &Reach,
+    clock: OsClock,
+) -> std::io::Result<(Box<dyn Transport>, Counted)> {
+    let (host, rank) = (local.host().clone(), local.rank());
+    let inline = settings.progress == Progress::Inline;
+    let socket = Socket::adopt(socket)?;
+    if inline {
+        local.park().watch(socket.descriptor())?;
+    }
+    let udp = Udp::new(Setup {
+        me: rank,
+        layout: host.reach().addresses(),
+        socket,
+        key: host.key(),
+        encrypt: settings.encrypt,
+        failure_limit: settings.failure_limit,
+        find: Box::new({
+            let host = host.clone();
+            move |rank| host.address_of(rank)
+        }),
+        wake: Box::new({
+            let host = host.clone();
+            move || {
+                host.reach().bell(rank).map(Doorbell::ring);
+            }
+        }),
+        watcher: Box::new(JobWatcher { host: host.clone(), is_launched: is_launched() }),
+        agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
+    })?;
+    let counted: Counted = udp.counters();
+    if settings.transport == TransportChoice::Udp {
+        return Ok((Box::new(udp), counted));
+    }
+    let near = {
+        let reach = reach.clone();
+        move |rank| reach.holds(rank)
+    };
+    let layout = reach.addresses();
+    let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
+    Ok((Box::new(split), counted))
+}
+
+/// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
+/// of a host that does not answer it: whoever is not told of is alive.
+struct JobWatcher {
+    host: Arc<Host>,
+    is_launched: bool,
+}
+
+impl Watcher for JobWatcher {
+    fn liveness(&self, rank: Rank) -> Liveness {
+        let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
+        match (is_lost, self.is_launched) {
+            (true, _) => Liveness::Lost,
+            (false, true) => Liveness::Alive,
+            (false, false) => Liveness::Unknown,
+        }
+    }
+
+    fn lost(&self, rank: Rank) {
+        // Those who wait for a value from it would wait for ever.
+        self.host.lose(rank);
+    }
+
+    fn unreachable(&self, rank: Rank) {
+        // The others may reach it: who is right cannot be known, so the job cannot go on without it.
+        self.host.fail(Fault::Unreachable(rank));
+    }
+}
