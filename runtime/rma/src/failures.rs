@@ -213,7 +213,7 @@ mod tests {
     struct Oracle {
         ended: BTreeMap<u64, Option<Failure>>,
         untold: BTreeMap<u64, Failure>,
-        /// Numbers of those that failed, in the order of their ends.
+        /// Numbers of those that failed, in order.
         failed: Vec<u64>,
     }
 
@@ -222,19 +222,24 @@ mod tests {
             self.ended.insert(id, failure);
             if let Some(failure) = failure {
                 self.untold.insert(id, failure);
-                self.failed.push(id);
+                self.failed.insert(self.not_above(id), id);
             }
         }
 
         /// Compares what was said of an operation, and notes that it was.
         fn check(&mut self, id: u64, said: Result<()>) {
             if said == Err(Error::Forgotten) {
-                let newer = self.failed.iter().filter(|&&failed| failed > id).count();
+                let newer = self.failed.len() - self.not_above(id);
                 assert!(newer >= FAILURE_GROUPS_MAX - GROUP as usize, "{id} is forgotten after {newer} newer failures");
                 return;
             }
             assert_eq!(said, self.ended[&id].map_or(Ok(()), told), "operation {id}");
             self.untold.remove(&id);
+        }
+
+        /// How many have failed whose numbers are not above this.
+        fn not_above(&self, id: u64) -> usize {
+            self.failed.partition_point(|&failed| failed <= id)
         }
 
         fn tell_all(&mut self) -> Option<Failure> {

@@ -1,11 +1,10 @@
 //! Every operation does what it says, wherever its target is.
 
-mod support;
-
 use pelago_base::{Event, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Rail};
 use pelago_rma::{Error, GlobalPtr, Symmetric, World};
-use support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
+
+use crate::support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 #[test]
 fn puts_of_every_length_land_whole() {

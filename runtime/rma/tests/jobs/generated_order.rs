@@ -1,11 +1,10 @@
 //! Generated operations, each ordered after the one before and by any rail, against an oracle that does them one after another.
 
-mod support;
-
 use pelago_base::Rank;
 use pelago_platform::Rail;
 use pelago_rma::{Fetch, Handle, Ordered, Symmetric, World};
-use support::{Platform, on_every_platform, run};
+
+use crate::support::{Platform, on_every_platform, run};
 
 /// Runs, each from its own seed.
 const SEEDS: u64 = 30;

@@ -1,13 +1,10 @@
 //! What operations do not allocate.
 
-#[path = "support/counting.rs"]
-mod counting;
-mod scripted;
-
-use counting::allocations;
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
-use scripted::{HEAP_BYTES, lone};
+
+use super::scripted::{HEAP_BYTES, lone};
+use crate::counting::allocations;
 
 /// How often 10,000 operations allocate, when as many have been done before.
 fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {

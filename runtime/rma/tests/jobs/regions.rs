@@ -1,14 +1,13 @@
 //! Registered memory: many regions, that come and go in any order, each reached by its own addresses and by no others.
 
-mod support;
-
 use pelago_base::limits::{RANKS_MAX, REGION_GAP_BYTES, REGIONS_RETIRED_MAX, SEGMENT_BYTES_MAX};
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_memory::Space;
 use pelago_platform::Failure;
 use pelago_rma::{Error, GlobalPtr, Registered, World};
 use proptest::prelude::*;
-use support::{Platform, on_every_platform, run};
+
+use crate::support::{Platform, on_every_platform, run};
 
 fn pointer(bits: u64) -> GlobalPtr<u64> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()

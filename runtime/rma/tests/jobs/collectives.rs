@@ -1,12 +1,11 @@
 //! What all ranks do together.
 
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Rank, Team};
 use pelago_rma::{Error, Failure};
-use support::{HEAP_BYTES, Platform, on_every_platform, run};
+
+use crate::support::{HEAP_BYTES, Platform, on_every_platform, run};
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
 

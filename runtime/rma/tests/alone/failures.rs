@@ -1,7 +1,5 @@
 //! No operation that failed is reported as successful, and each failure is reported once.
 
-mod scripted;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +8,8 @@ use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_platform::Failure;
 use pelago_rma::{Error, Fetch, GlobalPtr, Handle, Result, World};
 use proptest::prelude::*;
-use scripted::{HEAP_BYTES, Script, lone};
+
+use super::scripted::{HEAP_BYTES, Script, lone};
 
 const RANKS: u32 = 3;
 

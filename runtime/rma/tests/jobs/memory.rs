@@ -1,93 +1,8 @@
-//! What a program makes and drops again can be made again, as often as it likes, and as much of it at once as there is memory.
+//! Allocations and groups that a program makes and drops again can be made again, as many at once as there is memory.
 
-mod scripted;
-#[allow(dead_code)]
-mod support;
+use pelago_base::{Event, Rank, Team};
 
-use std::collections::BTreeSet;
-
-use pelago_base::{AddressLayout, Event, Rank, SegmentId, Team};
-use pelago_platform::Token;
-use pelago_rma::{Context, Error, GlobalPtr, Handle};
-use scripted::lone;
-use support::{Platform, run, run_with_heaps};
-
-/// Contexts that a token can tell apart.
-const CONTEXTS_MAX: usize = 1 << 16;
-
-fn word(rank: u32) -> GlobalPtr<u64> {
-    let layout = AddressLayout::new(2, scripted::HEAP_BYTES).unwrap();
-    GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
-}
-
-fn put(context: &Context) -> Handle<'_> {
-    context.put(word(1), &[1]).unwrap()
-}
-
-#[test]
-fn contexts_are_made_one_after_another_for_ever() {
-    let (world, script) = lone(2);
-    script.lock().unwrap().completes = true;
-    let sharer = world.share();
-    for _ in 0..200_000 {
-        let context = sharer.context().unwrap();
-        put(&context).wait().unwrap();
-    }
-}
-
-#[test]
-fn as_many_contexts_are_there_as_tokens_tell_apart() {
-    let (world, _) = lone(2);
-    let sharer = world.share();
-    let mut others: Vec<_> = (1..CONTEXTS_MAX).map(|_| sharer.context().unwrap()).collect();
-    assert!(matches!(sharer.context(), Err(Error::TooMany { limit: CONTEXTS_MAX, .. })));
-    others.pop();
-    others.push(sharer.context().unwrap());
-    assert!(sharer.context().is_err());
-}
-
-/// A wait of this job is told at once that nobody moves any more, so that a context is dropped with what it has under way.
-#[test]
-fn no_context_is_told_of_the_operations_of_one_before_it() {
-    let (world, script) = lone(2);
-    let sharer = world.share();
-    let first = sharer.context().unwrap();
-    put(&first);
-    drop(first);
-    let second = sharer.context().unwrap();
-    let pending = put(&second);
-    let complete = |index| script.lock().unwrap().complete(index, Ok(0));
-    complete(0);
-    assert_eq!(pending.test(), Ok(false), "what has ended is another's");
-    complete(1);
-    assert_eq!(pending.test(), Ok(true));
-    // What has completed gives its number back, whoever takes that in.
-    for _ in 0..20 {
-        let posted = script.lock().unwrap().posted().len();
-        for _ in 0..10 {
-            put(&sharer.context().unwrap());
-        }
-        (posted..posted + 10).for_each(complete);
-        second.progress();
-    }
-    let numbers: BTreeSet<_> = script.lock().unwrap().tokens().map(|Token(token)| token >> 48).collect();
-    assert!(numbers.len() <= 12, "{numbers:?}: ten at once, the second, and the first");
-}
-
-#[test]
-fn the_first_context_gives_its_number_to_nobody() {
-    let (world, script) = lone(2);
-    // Under way before anybody else uses the transport.
-    world.put(word(1), &[1]).unwrap();
-    let sharer = world.share();
-    drop(world);
-    let other = sharer.context().unwrap();
-    let pending = put(&other);
-    script.lock().unwrap().complete(0, Ok(0));
-    assert_eq!(pending.test(), Ok(false));
-    script.lock().unwrap().complete(1, Ok(0));
-    assert_eq!(pending.test(), Ok(true));
-}
+use crate::support::{HEAP_BYTES, Platform, run, run_with_heaps};
 
 #[test]
 fn thousands_of_symmetric_allocations_are_alive_at_once() {
@@ -125,7 +40,7 @@ fn thousands_of_symmetric_allocations_are_alive_at_once() {
 
 #[test]
 fn what_is_alive_costs_an_allocation_no_message() {
-    run_with_heaps(Platform::Remote, 3, support::HEAP_BYTES, |world, passed| {
+    run_with_heaps(Platform::Remote, 3, HEAP_BYTES, |world, passed| {
         let operations = || {
             let counters = passed.lock().unwrap();
             [Event::PutPosted, Event::GetPosted, Event::AtomicPosted].map(|event| counters.of(event))

@@ -1,17 +1,16 @@
 //! Memory that something else owns: registered where it lies, and slices of one's own segments.
 #![allow(unsafe_code)]
 
-mod support;
-
 use core::ptr::NonNull;
 
 use pelago_base::{AtomicOperator, GlobalAddress};
 use pelago_rma::{Error, GlobalPtr};
-use support::{on_every_platform, run};
+
+use crate::support::{Platform, on_every_platform, run};
 
 #[test]
 fn memory_on_a_stack_is_reached_where_it_lies() {
-    run(support::Platform::Remote, 2, |world| {
+    run(Platform::Remote, 2, |world| {
         let letter = world.alloc::<u64>(1).unwrap();
         let peer = world.rank().next(2);
         let mut memory = [5u64, 6, 7];

@@ -49,13 +49,11 @@ impl Script {
     }
 
     /// The addresses of all operations that were accepted: of the target, or of the source of a get or a copy.
-    #[allow(dead_code)]
     pub(crate) fn posted(&self) -> impl ExactSizeIterator<Item = GlobalAddress> {
         self.posted.iter().map(|&(_, at)| at)
     }
 
     /// Their tokens.
-    #[allow(dead_code)]
     pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
         self.posted.iter().map(|&(token, _)| token)
     }

@@ -1,15 +1,14 @@
 //! When operations are posted that wait for others, and when waiting looks at the transport.
 
-mod scripted;
-
 use std::sync::{Arc, Mutex};
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
-use scripted::Call::{self, Fence, Post};
-use scripted::{ALONE, HEAP_BYTES, SPINS, Script, lone};
+
+use super::scripted::Call::{self, Fence, Post};
+use super::scripted::{ALONE, HEAP_BYTES, SPINS, Script, lone};
 
 const RANKS: u32 = 3;
 

@@ -1,0 +1,8 @@
+//! The tests of this crate, one program.
+
+#[path = "support/counting.rs"]
+mod counting;
+mod support;
+
+mod alone;
+mod jobs;
