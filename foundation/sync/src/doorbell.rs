@@ -201,6 +201,24 @@ mod tests {
     }
 
     #[test]
+    fn it_has_a_sleeper_from_the_announcement_to_the_ring() {
+        let bell = Doorbell::new();
+        assert!(!bell.has_sleeper());
+        assert_eq!(bell.sleep(HANG, &mut || bell.has_sleeper()), Slept::Ready);
+        assert!(bell.has_sleeper(), "others may sleep still");
+        bell.ring();
+        assert!(!bell.has_sleeper());
+    }
+
+    /// Another may ring between a ringer's look at the word and its own wake-up.
+    #[test]
+    fn who_rings_second_changes_nothing() {
+        let bell = Doorbell::new();
+        bell.wake();
+        assert_eq!(word(&bell), 0);
+    }
+
+    #[test]
     fn writes_to_quiet_memory_wake_nobody() {
         #[repr(C, align(4096))]
         struct Page([u8; PAGE_BYTES]);
