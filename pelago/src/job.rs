@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use pelago_platform::{BootstrapError, Park};
+use pelago_platform::{BootstrapError, Wait};
 
 #[cfg(feature = "simulation")]
 use crate::simulation::processes;
@@ -66,7 +66,7 @@ impl Job {
     /// With which exit code this process has to end without a word, because the job is at fault and its launcher tells why in one line.
     pub fn exit_code(&self) -> Option<i32> {
         match &self.kind {
-            Kind::Process(joined) => joined.park.fault().filter(|_| launched::is_launched()).map(run::exit_code),
+            Kind::Process(joined) => joined.wait.fault().filter(|_| launched::is_launched()).map(run::exit_code),
             #[cfg(feature = "simulation")]
             Kind::Simulated(_) => processes::exit_code(),
         }

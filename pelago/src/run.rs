@@ -1,6 +1,6 @@
 //! From a program to a rank and back.
 
-use pelago_platform::{BootstrapError, Fault, Park};
+use pelago_platform::{BootstrapError, Fault, Wait};
 
 use crate::run_with::take_part;
 use crate::wiring::launched::{self, Counted};
@@ -21,14 +21,14 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     }
     #[cfg(not(feature = "simulation"))]
     launched::refuse_simulation()?;
-    let launched::Joined { world, park, counters } = match launched::join() {
+    let launched::Joined { world, wait, counters } = match launched::join() {
         Err(Error::Bootstrap(BootstrapError::Fault(fault))) if launched::is_launched() => leave(fault),
         joined => joined?,
     };
     let rank = world.rank();
     let result = take_part(world, body);
     tell_counted(rank, &counters);
-    match park.fault() {
+    match wait.fault() {
         Some(fault) if launched::is_launched() && result.is_err() => leave(fault),
         _ => result,
     }

@@ -13,7 +13,7 @@ use crate::{Error, World};
 /// use std::collections::HashMap;
 /// use std::sync::Arc;
 ///
-/// use pelago::platform::{Bootstrap, BootstrapError, Clock, Fault, Park, Parts, Woken};
+/// use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Wait, WaitPolicy, Woken};
 /// use pelago::{AddressLayout, Instant, Rank};
 /// use pelago_kit::Loopback;
 /// use pelago_memory::{Mapping, Reach, ReachLayout};
@@ -28,19 +28,18 @@ use crate::{Error, World};
 ///
 /// struct Yielding;
 ///
-/// impl Park for Yielding {
-///     fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+/// impl Wait for Yielding {
+///     fn policy(&self) -> WaitPolicy { WaitPolicy::default() }
+///     fn park(&self, _: For, _: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
 ///         ready();
-///         std::thread::yield_now();
+///         self.yield_now();
 ///         Woken::Look
 ///     }
-///     fn spins(&self) -> u32 { 0 }
-///     fn yields(&self) -> u32 { 0 }
-///     fn give_way(&self) {}
-///     fn is_crowded(&self) -> bool { false }
-///     fn join(&self) {}
-///     fn leave(&self) {}
+///     fn yield_now(&self) { std::thread::yield_now() }
+///     fn note(&self, _: Activity) {}
 ///     fn fault(&self) -> Option<Fault> { None }
+///     fn survive(&self) {}
+///     fn lost(&self, _: usize) -> Option<Rank> { None }
 /// }
 ///
 /// /// What it has published.
@@ -67,7 +66,8 @@ use crate::{Error, World};
 /// let parts = Parts {
 ///     reach: Reach::new(Arc::new(memory), layout),
 ///     clock: Arc::new(Wall(std::time::Instant::now())),
-///     park: Arc::new(Yielding),
+///     wait: Arc::new(Yielding),
+///     virtual_time: None,
 ///     bootstrap: Box::new(Alone(HashMap::new())),
 ///     transport: Box::new(Loopback::network(addresses, 1).pop().expect("the end of rank 0")),
 /// };

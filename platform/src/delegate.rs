@@ -1,35 +1,12 @@
-//! Wrappers of [`Transport`](crate::Transport) and [`Park`](crate::Park) without a line for each method that they leave as it is.
+//! Wrappers of [`Transport`](crate::Transport) without a line for each method that they leave as it is.
 
-/// Writes the named methods of [`Transport`] or [`Park`] as calls of the same methods of `self.inner`, or of another place:
-/// `delegate! { self => (PLACE); METHODS }`. Every method of both traits can be named.
+/// Writes the named methods of [`Transport`] as calls of the same methods of `self.inner`, or of another place:
+/// `delegate! { self => (PLACE); METHODS }`. Every method can be named.
 ///
 /// A method that is neither named nor written would keep the body that its trait gives it, and never reach what is inside: so every `impl`
 /// that delegates denies `clippy::missing_trait_methods`. What a wrapper hides it hides by a method of its own, which says why.
 ///
-/// ```
-/// use pelago_base::Duration;
-/// use pelago_platform::{Park, delegate};
-///
-/// /// Computes half as fast as another.
-/// struct Slow<P> {
-///     inner: P,
-/// }
-///
-/// #[deny(clippy::missing_trait_methods)]
-/// impl<P: Park> Park for Slow<P> {
-///     delegate! {
-///         park park_for spins yields give_way gather called returned waits waited is_crowded line_bytes takes_threads
-///         join leave fault survive lost
-///     }
-///
-///     fn compute(&self, duration: Duration) {
-///         self.inner.compute(duration + duration);
-///     }
-/// }
-/// ```
-///
 /// [`Transport`]: crate::Transport
-/// [`Park`]: crate::Park
 #[macro_export]
 macro_rules! delegate {
     ($self:ident => $inner:tt; $($method:ident)+) => { $($crate::delegate! { @ $self $inner $method })+ };
@@ -112,33 +89,4 @@ macro_rules! delegate {
             $inner.two_sided()
         }
     };
-
-    // The methods of `Park`.
-    (@ $self:ident $inner:tt park) => {
-        fn park(&$self, until: Option<$crate::Instant>, ready: &mut dyn FnMut() -> bool) -> $crate::Woken {
-            $inner.park(until, ready)
-        }
-    };
-    (@ $self:ident $inner:tt park_for) => {
-        fn park_for(&$self, what: $crate::For, until: Option<$crate::Instant>, ready: &mut dyn FnMut() -> bool) -> $crate::Woken {
-            $inner.park_for(what, until, ready)
-        }
-    };
-    (@ $self:ident $inner:tt spins) => { fn spins(&$self) -> u32 { $inner.spins() } };
-    (@ $self:ident $inner:tt yields) => { fn yields(&$self) -> u32 { $inner.yields() } };
-    (@ $self:ident $inner:tt give_way) => { fn give_way(&$self) { $inner.give_way(); } };
-    (@ $self:ident $inner:tt compute) => { fn compute(&$self, duration: $crate::Duration) { $inner.compute(duration); } };
-    (@ $self:ident $inner:tt gather) => { fn gather(&$self, bytes: u64) { $inner.gather(bytes); } };
-    (@ $self:ident $inner:tt called) => { fn called(&$self) { $inner.called(); } };
-    (@ $self:ident $inner:tt returned) => { fn returned(&$self) { $inner.returned(); } };
-    (@ $self:ident $inner:tt waits) => { fn waits(&$self) { $inner.waits(); } };
-    (@ $self:ident $inner:tt waited) => { fn waited(&$self) { $inner.waited(); } };
-    (@ $self:ident $inner:tt is_crowded) => { fn is_crowded(&$self) -> bool { $inner.is_crowded() } };
-    (@ $self:ident $inner:tt line_bytes) => { fn line_bytes(&$self) -> u64 { $inner.line_bytes() } };
-    (@ $self:ident $inner:tt takes_threads) => { fn takes_threads(&$self) -> bool { $inner.takes_threads() } };
-    (@ $self:ident $inner:tt join) => { fn join(&$self) { $inner.join(); } };
-    (@ $self:ident $inner:tt leave) => { fn leave(&$self) { $inner.leave(); } };
-    (@ $self:ident $inner:tt fault) => { fn fault(&$self) -> Option<$crate::Fault> { $inner.fault() } };
-    (@ $self:ident $inner:tt survive) => { fn survive(&$self) { $inner.survive(); } };
-    (@ $self:ident $inner:tt lost) => { fn lost(&$self, known: usize) -> Option<$crate::Rank> { $inner.lost(known) } };
 }

@@ -1,11 +1,12 @@
-//! The boundary: everything that is not deterministic enters the library by these four traits.
+//! The boundary: everything that is not deterministic enters the library by these four traits, and a fifth where time is virtual.
 //!
 //! | trait | brings in | real | simulated |
 //! |---|---|---|---|
 //! | [`Transport`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
 //! | [`Clock`] | time | the system's monotonic clock | the event queue's time |
-//! | [`Park`] | giving up the processor | futex on a doorbell | the turn passes to the next event |
+//! | [`Wait`] | giving up the core | futex on a doorbell | the turn passes to the next event |
 //! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
+//! | [`VirtualTime`] | what computing takes | absent: it takes its own time | the clock moves on |
 //!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
@@ -14,18 +15,18 @@
 mod bootstrap;
 mod clock;
 mod delegate;
-mod park;
 mod parts;
 mod transport;
+mod wait;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
-pub use park::{Fault, For, Park, Woken};
 pub use parts::Parts;
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, RegisterError, Token,
     Transfer, Transport, TwoSided,
 };
+pub use wait::{Activity, Fault, For, VirtualTime, Wait, WaitPolicy, Woken};
 
 // What the signatures of `delegate!` name besides, for whoever does not.
 #[doc(hidden)]

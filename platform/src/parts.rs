@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelago_memory::Reach;
 
-use crate::{Bootstrap, Clock, Park, Transport};
+use crate::{Bootstrap, Clock, Transport, VirtualTime, Wait};
 
 /// What a rank is made of: one implementation of each part of the platform.
 pub struct Parts {
@@ -13,7 +13,9 @@ pub struct Parts {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Waiting.
-    pub park: Arc<dyn Park>,
+    pub wait: Arc<dyn Wait>,
+    /// What lets time pass, where it is virtual.
+    pub virtual_time: Option<Arc<dyn VirtualTime>>,
     /// Who takes part.
     pub bootstrap: Box<dyn Bootstrap>,
     /// The way to all other memory.

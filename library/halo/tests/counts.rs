@@ -7,41 +7,74 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::Instant;
+use pelago_base::{Duration, Instant, Rank};
 use pelago_halo::{Field, Method, Nodes, Plan, Settings, Template};
-use pelago_platform::{For, Park, Woken, delegate};
+use pelago_platform::{Activity, Fault, For, VirtualTime, Wait, WaitPolicy, Woken};
 use pelago_rma::{Rail, Result, World};
 use pelago_simulator::simulate;
 
 const EXCHANGES: u64 = 20;
 
 /// Waits as another does, and counts.
-struct Counting {
-    inner: Arc<dyn Park>,
-    sleeps: Arc<AtomicU64>,
-    /// Bytes gathered into one piece or scattered from it, and how often.
-    gathered: Arc<[AtomicU64; 2]>,
+struct Sleeps {
+    inner: Arc<dyn Wait>,
+    count: Arc<AtomicU64>,
 }
 
-#[deny(clippy::missing_trait_methods)]
-impl Park for Counting {
-    delegate! {
-        spins yields give_way compute called returned waits waited is_crowded line_bytes takes_threads join leave fault survive lost
+impl Wait for Sleeps {
+    fn policy(&self) -> WaitPolicy {
+        self.inner.policy()
     }
 
-    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.park_for(For::Anything, until, ready)
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.inner.park(what, until, ready)
     }
 
-    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.sleeps.fetch_add(1, Ordering::Relaxed);
-        self.inner.park_for(what, until, ready)
+    fn yield_now(&self) {
+        self.inner.yield_now();
+    }
+
+    fn note(&self, activity: Activity) {
+        self.inner.note(activity);
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.inner.fault()
+    }
+
+    fn survive(&self) {
+        self.inner.survive();
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.inner.lost(known)
+    }
+}
+
+/// Lets time pass as another does, and counts bytes gathered into one piece or scattered from it, and how often.
+struct Gathered {
+    inner: Arc<dyn VirtualTime>,
+    counts: Arc<[AtomicU64; 2]>,
+}
+
+impl VirtualTime for Gathered {
+    fn compute(&self, duration: Duration) {
+        self.inner.compute(duration);
     }
 
     fn gather(&self, bytes: u64) {
-        self.gathered[0].fetch_add(bytes, Ordering::Relaxed);
-        self.gathered[1].fetch_add(1, Ordering::Relaxed);
+        self.counts[0].fetch_add(bytes, Ordering::Relaxed);
+        self.counts[1].fetch_add(1, Ordering::Relaxed);
         self.inner.gather(bytes);
+    }
+
+    fn entered(&self) {
+        self.inner.entered();
+    }
+
+    fn left(&self) {
+        self.inner.left();
     }
 }
 
@@ -51,7 +84,9 @@ fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
     let job = support::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);
     let outcome = simulate(&job, |mut parts| -> Result<[u64; 3]> {
         let (sleeps, gathered) = (Arc::new(AtomicU64::new(0)), Arc::new([const { AtomicU64::new(0) }; 2]));
-        parts.park = Arc::new(Counting { inner: parts.park, sleeps: sleeps.clone(), gathered: gathered.clone() });
+        parts.wait = Arc::new(Sleeps { inner: parts.wait, count: sleeps.clone() });
+        let inner = parts.virtual_time.take().expect("time is virtual");
+        parts.virtual_time = Some(Arc::new(Gathered { inner, counts: gathered.clone() }));
         let world = World::new(*parts)?;
         let nodes = Nodes::new([4, 1], [true, false]).unwrap();
         let array = Template::new([8, cells], nodes).unwrap().array().shadow([[1, 1], [0, 0]]).unwrap();

@@ -6,7 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pelago_platform::{BootstrapError, Clock, Fault, Park, Parts};
+use pelago_platform::{BootstrapError, Clock, Fault, For, Parts, Wait};
 
 use crate::wiring::simulated;
 use crate::{Duration, Instant, Rank, Result, World, run};
@@ -45,7 +45,7 @@ struct Seat {
     /// Until it joins.
     parts: Option<Box<Parts>>,
     clock: Option<Arc<dyn Clock>>,
-    park: Option<Arc<dyn Park>>,
+    wait: Option<Arc<dyn Wait>>,
     is_joined: bool,
     has_left: bool,
     has_ended: bool,
@@ -136,19 +136,19 @@ pub fn now() -> Option<Instant> {
 pub fn sleep(duration: Duration) {
     let Some(until) = now().map(|now| now + duration) else { return };
     let Some(job) = job() else { return };
-    let park = job.seats.borrow()[job.running.get()].park.clone();
-    let Some(park) = park else { return };
-    while now().is_some_and(|now| now < until) && park.fault().is_none() {
-        park.park(Some(until), &mut || false);
+    let wait = job.seats.borrow()[job.running.get()].wait.clone();
+    let Some(wait) = wait else { return };
+    while now().is_some_and(|now| now < until) && wait.fault().is_none() {
+        wait.park(For::Anything, Some(until), &mut || false);
     }
 }
 
 /// Lets others go on, if this rank only looks again and again; nothing happens outside of [`simulate`].
 pub fn give_way() {
     let Some(job) = job() else { return };
-    let park = job.seats.borrow()[job.running.get()].park.clone();
-    if let Some(park) = park {
-        park.give_way();
+    let wait = job.seats.borrow()[job.running.get()].wait.clone();
+    if let Some(wait) = wait {
+        wait.yield_now();
     }
 }
 
@@ -221,7 +221,7 @@ fn job() -> Option<Rc<Job>> {
 impl Job {
     fn fault(&self) -> Option<Fault> {
         let seats = self.seats.borrow();
-        seats[self.running.get()].park.as_ref().and_then(|park| park.fault())
+        seats[self.running.get()].wait.as_ref().and_then(|wait| wait.fault())
     }
 
     /// The rank that is running ends.
@@ -265,7 +265,7 @@ impl simulated::Processes for Running<'_> {
         {
             let seat = &mut self.job.seats.borrow_mut()[rank.index()];
             seat.clock = Some(parts.clock.clone());
-            seat.park = Some(parts.park.clone());
+            seat.wait = Some(parts.wait.clone());
             seat.parts = Some(parts);
         }
         let code = self.program.main(rank);

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use pelago_base::Counters;
 use pelago_kit::{Count, Trace};
-use pelago_launch::{Local, OsClock, OsPark, Progress, Settings, names};
+use pelago_launch::{Local, OsClock, OsWait, Progress, Settings, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
@@ -15,7 +15,7 @@ use crate::{Error, World};
 pub(crate) struct Joined {
     pub(crate) world: World,
     /// Knows what is wrong with the job, also when the world has ended.
-    pub(crate) park: Arc<OsPark>,
+    pub(crate) wait: Arc<OsWait>,
     /// What passed through the transport, and what over the network below it, if the user wants to know.
     pub(crate) counters: Vec<Counted>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
     }
     let clock = OsClock::start();
     let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
-    let (rank, park) = (local.rank(), local.park().clone());
+    let (rank, wait) = (local.rank(), local.wait().clone());
     let reach = local.host().reach().part(settings.transport.near(rank));
     let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
     scrub_stack();
@@ -54,8 +54,8 @@ pub(crate) fn join() -> Result<Joined, Error> {
     }
     local.bind(settings.binding);
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
-    let world = World::new(Parts { reach, clock, park: park.clone(), bootstrap, transport })?;
-    Ok(Joined { world, park, counters })
+    let world = World::new(Parts { reach, clock, wait: wait.clone(), virtual_time: None, bootstrap, transport })?;
+    Ok(Joined { world, wait, counters })
 }
 
 /// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump

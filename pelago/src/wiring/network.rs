@@ -28,7 +28,7 @@ pub(super) fn connect(
     let inline = settings.progress == Progress::Inline;
     let socket = Socket::adopt(socket)?;
     if inline {
-        local.park().watch(socket.descriptor())?;
+        local.wait().watch(socket.descriptor())?;
     }
     let udp = Udp::new(Setup {
         me: rank,

@@ -5,9 +5,9 @@
 //! | [`Settings`] | what the environment says about the job |
 //! | [`Foreign`] | another launcher, of which a program cannot be a rank |
 //! | [`Local`] | a rank on a host whose launcher made its memory, or alone: `Bootstrap` |
-//! | [`Binding`] | which processors ranks keep to |
+//! | [`Binding`] | which cores ranks keep to |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
-//! | [`OsClock`], [`OsPark`] | the system's clock; sleeping on a doorbell: `Clock`, `Park` |
+//! | [`OsClock`], [`OsWait`] | the system's clock; sleeping on a doorbell: `Clock`, `Wait` |
 //!
 //! Absent on purpose: operations, transports other than the host's memory (sockets are bound and handed on, never used), and what a job
 //! computes.
@@ -20,11 +20,11 @@ mod key;
 pub mod launcher;
 mod local;
 mod os_clock;
-mod os_park;
+mod os_wait;
 
 pub use binding::Binding;
 pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
 pub use foreign::Foreign;
 pub use local::{Local, StartError};
 pub use os_clock::OsClock;
-pub use os_park::OsPark;
+pub use os_wait::OsWait;

@@ -6,11 +6,11 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use pelago_base::Rank;
-use pelago_platform::{Bootstrap, BootstrapError, Park, Woken};
+use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{Host, HostAddress, HostError, Plan};
 
 use crate::environment::LaunchedJob;
-use crate::{Binding, OsClock, OsPark, Settings, key};
+use crate::{Binding, OsClock, OsWait, Settings, key};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
@@ -20,7 +20,7 @@ const DATAGRAMS: &str = "udp";
 pub struct Local {
     host: Arc<Host>,
     rank: Rank,
-    park: Arc<OsPark>,
+    wait: Arc<OsWait>,
     /// Until somebody takes it.
     socket: Option<OwnedFd>,
     /// Where the launcher is called when all ranks of this host have come to a meeting.
@@ -66,9 +66,9 @@ impl Local {
         };
         let host = Arc::new(host);
         host.join(rank);
-        let park = Arc::new(OsPark::new(host.clone(), rank, clock, settings.deadlock_after));
+        let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
         let [socket, call] = descriptors;
-        Ok(Self { host, rank, park, socket, call })
+        Ok(Self { host, rank, wait, socket, call })
     }
 
     /// The socket by which this rank receives datagrams, bound to its address; the first time that it is asked for, if ranks reach each
@@ -89,8 +89,8 @@ impl Local {
     }
 
     /// How this rank waits.
-    pub fn park(&self) -> &Arc<OsPark> {
-        &self.park
+    pub fn wait(&self) -> &Arc<OsWait> {
+        &self.wait
     }
 }
 
@@ -122,7 +122,7 @@ impl Bootstrap for Local {
         }
         while !self.host.have_met(meeting) {
             let mut ready = || self.host.have_met(meeting) || meanwhile();
-            if let Woken::Fault(fault) = self.park.park(None, &mut ready) {
+            if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut ready) {
                 return Err(fault.into());
             }
         }

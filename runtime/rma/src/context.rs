@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{GlobalPtr, Reach};
-use pelago_platform::{Capabilities, Fault, Rail};
+use pelago_platform::{Activity, Capabilities, Fault, Rail};
 
 use crate::buffer::Spare;
 use crate::chain::{Chain, Ordered, Terms};
@@ -42,7 +42,7 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(shared: Arc<Shared>, port: Port) -> Self {
-        shared.park.join();
+        shared.wait.note(Activity::Joins);
         Self {
             reach: shared.reach.clone(),
             pace: Pace::of(&shared),
@@ -141,13 +141,17 @@ impl Context {
     /// Lets `duration` of computing pass: in virtual time the clock moves on; on a real machine computing takes its own time, and nothing
     /// happens. It says how long a part of the program takes on the machine that is simulated.
     pub fn compute(&self, duration: Duration) {
-        self.shared.park.compute(duration);
+        if let Some(time) = self.shared.virtual_time() {
+            time.compute(duration);
+        }
     }
 
     /// As [`compute`](Self::compute), for as long as the machine that is simulated takes to gather blocks of so many bytes into one piece, or to
     /// scatter them: for whoever packs what is to travel.
     pub fn gathered(&self, bytes: u64) {
-        self.shared.park.gather(bytes);
+        if let Some(time) = self.shared.virtual_time() {
+            time.gather(bytes);
+        }
     }
 
     /// Whether transfers move what they are given. `false` in a simulation that was asked for sizes only (`pelago sim --data sizes`): a put, get
@@ -162,7 +166,7 @@ impl Context {
 
     /// What is known to be wrong with the job.
     pub fn fault(&self) -> Option<Fault> {
-        self.shared.park.fault()
+        self.shared.wait.fault()
     }
 
     /// How often an operation of this context was deferred and how often it slept. What passes through a transport is counted there.
@@ -178,13 +182,13 @@ impl Context {
 
     /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and none other may.
     pub fn takes_threads(&self) -> bool {
-        self.shared.park.takes_threads()
+        self.shared.policy.takes_threads
     }
 
     /// Waits for something that is no part of the library, for as long as `wait` does. Meanwhile this thread is none of those that use the
     /// library: if all others wait, it is a deadlock, though this one may go on.
     pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.shared.park.leave();
+        self.shared.wait.note(Activity::Leaves);
         let _back = Back(self);
         wait()
     }
@@ -523,7 +527,7 @@ struct Back<'c>(&'c Context);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        self.0.shared.park.join();
+        self.0.shared.wait.note(Activity::Joins);
     }
 }
 
@@ -536,6 +540,6 @@ impl Drop for Context {
             ended.unwrap_or_else(|error| self.shared.leave_behind(error));
         }
         self.engine.get_mut().port().leave();
-        self.shared.park.leave();
+        self.shared.wait.note(Activity::Leaves);
     }
 }

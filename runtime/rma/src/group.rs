@@ -17,7 +17,7 @@ use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};
 const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
 /// The lines of the scratch memory, by number: one for each word that somebody waits for, as long as the platform says
-/// ([`Park::line_bytes`](pelago_platform::Park::line_bytes)). The two lines of a round of a barrier are a pair that processors fetch together.
+/// ([`WaitPolicy::line_bytes`](pelago_platform::WaitPolicy::line_bytes)). The two lines of a round of a barrier are a pair that cores fetch together.
 pub(crate) const ARRIVED: u64 = 0;
 pub(crate) const RELEASED: u64 = ARRIVED + 1;
 pub(crate) const MET: u64 = RELEASED + 1;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_base::{GlobalAddress, Rank, SegmentId};
 use pelago_memory::{Heap, Reach, Space};
-use pelago_platform::{Address, Bootstrap, Clock, Park};
+use pelago_platform::{Activity, Address, Bootstrap, Clock, VirtualTime, Wait, WaitPolicy};
 
 use crate::{Error, Result};
 
@@ -16,7 +16,10 @@ pub(crate) struct Shared {
     pub(crate) size: u32,
     pub(crate) reach: Reach,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) park: Arc<dyn Park>,
+    pub(crate) wait: Arc<dyn Wait>,
+    /// As `wait` says.
+    pub(crate) policy: WaitPolicy,
+    virtual_time: Option<Arc<dyn VirtualTime>>,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
     /// Made when it is first used.
     individual: Mutex<Option<Box<Heap>>>,
@@ -35,7 +38,8 @@ impl Shared {
     pub(crate) fn new(
         reach: Reach,
         clock: Arc<dyn Clock>,
-        park: Arc<dyn Park>,
+        wait: Arc<dyn Wait>,
+        virtual_time: Option<Arc<dyn VirtualTime>>,
         bootstrap: Box<dyn Bootstrap>,
         data_bytes_max: u64,
     ) -> Self {
@@ -44,7 +48,9 @@ impl Shared {
             size: bootstrap.size(),
             reach,
             clock,
-            park,
+            policy: wait.policy(),
+            wait,
+            virtual_time,
             bootstrap: Mutex::new(bootstrap),
             individual: Mutex::new(None),
             registered: Mutex::new(None),
@@ -72,20 +78,28 @@ impl Shared {
 
     /// Goes on when ranks are lost, from now on.
     pub(crate) fn survive(&self) {
-        self.park.survive();
+        self.wait.survive();
         self.survives.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the platform that the library works until the value is dropped, and no longer the program. On ways that leave this rank only.
+    /// Lets computing take the time that it takes where time is virtual.
+    pub(crate) fn virtual_time(&self) -> Option<&dyn VirtualTime> {
+        self.virtual_time.as_deref()
+    }
+
+    /// Tells virtual time that the library works until the value is dropped, and no longer the program. On ways that leave this rank only.
     pub(crate) fn inside(&self) -> Inside<'_> {
-        self.park.called();
-        Inside(&*self.park)
+        let virtual_time = self.virtual_time.as_deref();
+        if let Some(time) = virtual_time {
+            time.entered();
+        }
+        Inside(virtual_time)
     }
 
     /// Tells the platform that this thread waits until the value is dropped.
     pub(crate) fn waiting(&self) -> Waiting<'_> {
-        self.park.waits();
-        Waiting(&*self.park)
+        self.wait.note(Activity::Waits);
+        Waiting(&*self.wait)
     }
 
     #[inline]
@@ -153,19 +167,21 @@ impl Shared {
 }
 
 /// The library works; see [`Shared::inside`].
-pub(crate) struct Inside<'s>(&'s dyn Park);
+pub(crate) struct Inside<'s>(Option<&'s dyn VirtualTime>);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.returned();
+        if let Some(time) = self.0 {
+            time.left();
+        }
     }
 }
 
 /// A thread waits; see [`Shared::waiting`].
-pub(crate) struct Waiting<'s>(&'s dyn Park);
+pub(crate) struct Waiting<'s>(&'s dyn Wait);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waited();
+        self.0.note(Activity::GoesOn);
     }
 }

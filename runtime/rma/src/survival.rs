@@ -48,7 +48,7 @@ impl Context {
     /// Takes notice of ranks that were lost since the last time.
     #[cold]
     pub(crate) fn note_losses(&self) {
-        while let Some(rank) = self.shared().park.lost(self.losses.count.get()) {
+        while let Some(rank) = self.shared().wait.lost(self.losses.count.get()) {
             self.losses.count.set(self.losses.count.get() + 1);
             self.losses.known.borrow_mut().push(rank);
             let now = self.shared().clock.now();

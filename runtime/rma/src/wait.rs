@@ -24,7 +24,7 @@ struct Looks {
 }
 
 /// What is waited for.
-struct Wait {
+struct Awaited {
     what: &'static str,
     limit: Option<Duration>,
     /// What brings it about.
@@ -43,7 +43,7 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn of(shared: &Shared) -> Self {
         let idle = if shared.is_all_mapped() { LOOKS_PER_PROGRESS } else { LOOKS_PER_PROGRESS_REMOTE };
-        Self { spins: shared.park.spins(), idle }
+        Self { spins: shared.policy.spins, idle }
     }
 }
 
@@ -97,7 +97,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wait { what, limit, on: For::Anything }, ready)
+        self.wait(Awaited { what, limit, on: For::Anything }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -108,7 +108,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wait { what, limit, on: For::Memory }, ready)
+        self.wait(Awaited { what, limit, on: For::Memory }, ready)
     }
 
     /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
@@ -118,14 +118,14 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<()>>,
     ) -> Result<()> {
-        self.wait(Wait { what: "quiet", limit, on: For::AtMost(left as u32) }, ready)
+        self.wait(Awaited { what: "quiet", limit, on: For::AtMost(left as u32) }, ready)
     }
 
     #[inline]
-    fn wait<T>(&self, wait: Wait, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    fn wait<T>(&self, awaited: Awaited, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         match self.look_at_once(&mut ready)? {
             Some(found) => Ok(found),
-            None => self.block_parked(wait, &mut ready),
+            None => self.block_parked(awaited, &mut ready),
         }
     }
 
@@ -156,8 +156,8 @@ impl Context {
     }
 
     #[cold]
-    fn block_parked<T>(&self, wait: Wait, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let Wait { what, limit, on } = wait;
+    fn block_parked<T>(&self, awaited: Awaited, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
+        let Awaited { what, limit, on } = awaited;
         let shared = self.shared();
         let _inside = shared.inside();
         let _waiting = shared.waiting();
@@ -188,7 +188,7 @@ impl Context {
                 };
                 // What has yet to be posted may follow any completion.
                 let on = if self.engine().borrow().is_all_begun() { on } else { For::Anything };
-                let woken = shared.park.park_for(on, due, &mut look_again);
+                let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());
@@ -209,9 +209,9 @@ impl Context {
     /// has moved for long, or late.
     #[inline(never)]
     fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
-        let park = &self.shared().park;
+        let shared = self.shared();
         let mut look = 0;
-        while look < park.yields() {
+        while look < shared.policy.yields {
             look += 1;
             if let Some(found) = ready()? {
                 return Ok(Some(found));
@@ -222,11 +222,11 @@ impl Context {
                     return Ok(Some(found));
                 }
             }
-            // Others may take the processor for milliseconds each time.
+            // Others may take the core for milliseconds each time.
             if is_late() {
                 break;
             }
-            park.give_way();
+            shared.wait.yield_now();
         }
         Ok(None)
     }

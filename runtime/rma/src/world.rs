@@ -38,14 +38,15 @@ impl World {
     /// # Errors
     /// A rank ended before all had come.
     pub fn new(parts: Parts) -> Result<Self> {
-        let Parts { reach, clock, park, mut bootstrap, mut transport } = parts;
+        let Parts { reach, clock, wait, virtual_time, mut bootstrap, mut transport } = parts;
+        let policy = wait.policy();
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         register_heaps(&reach, rank, transport.as_mut())?;
         bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
         // Where all ranks are on one host they may see different numbers of processors, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
         if mapped {
-            bootstrap.publish(BARRIER_KEY, &[u8::from(park.is_crowded())])?;
+            bootstrap.publish(BARRIER_KEY, &[u8::from(policy.is_oversubscribed)])?;
         }
         bootstrap.barrier(&mut || false)?;
         let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
@@ -55,8 +56,8 @@ impl World {
         if bytes > heap_bytes {
             return Err(Error::NoMemory { bytes, heap_bytes });
         }
-        let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, park.line_bytes());
-        let shared = Arc::new(Shared::new(reach, clock, park, bootstrap, transport.data_bytes_max()));
+        let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
+        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, transport.data_bytes_max()));
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 

@@ -79,8 +79,8 @@ impl Meter {
     /// What the meter shows when nothing is computed.
     fn trial(&mut self) -> f64 {
         let rank = Rank::new(0);
-        self.called(rank, Instant::now());
-        self.returned(rank);
+        self.entered(rank, Instant::now());
+        self.left(rank);
         let steady = Instant::now();
         let shown = self.ranks[0].since.map_or(0.0, |since| since.until(steady));
         self.ranks[0] = Stint::default();
@@ -88,7 +88,7 @@ impl Meter {
     }
 
     /// The program of `rank` has called the library at `steady`; returns what it has computed since the last call, in virtual time.
-    pub(crate) fn called(&mut self, rank: Rank, steady: Instant) -> Duration {
+    pub(crate) fn entered(&mut self, rank: Rank, steady: Instant) -> Duration {
         let stint = &mut self.ranks[rank.index()];
         stint.depth += 1;
         let Some(since) = stint.since.take() else { return Duration::ZERO };
@@ -100,7 +100,7 @@ impl Meter {
     }
 
     /// The library returns to the program of `rank`.
-    pub(crate) fn returned(&mut self, rank: Rank) {
+    pub(crate) fn left(&mut self, rank: Rank) {
         let stint = &mut self.ranks[rank.index()];
         stint.depth -= 1;
         if stint.depth == 0 {
@@ -134,19 +134,19 @@ mod tests {
         let since = |meter: &mut Meter, nanoseconds| {
             meter.ranks[0].since = Some(Reading { steady: at(nanoseconds), processor: none });
         };
-        assert_eq!(meter.called(rank, at(10)), Duration::ZERO, "nothing was measured before the first call");
-        assert_eq!(meter.called(rank, at(20)), Duration::ZERO);
-        meter.returned(rank);
+        assert_eq!(meter.entered(rank, at(10)), Duration::ZERO, "nothing was measured before the first call");
+        assert_eq!(meter.entered(rank, at(20)), Duration::ZERO);
+        meter.left(rank);
         assert!(meter.ranks[0].since.is_none(), "the inner call ends inside the outer one");
-        meter.returned(rank);
+        meter.left(rank);
         since(&mut meter, 100);
-        assert_eq!(meter.called(rank, at(103)), Duration::from_picoseconds(6_000));
-        meter.returned(rank);
+        assert_eq!(meter.entered(rank, at(103)), Duration::from_picoseconds(6_000));
+        meter.left(rank);
         meter.cost = 5.0;
         since(&mut meter, 200);
-        assert_eq!(meter.called(rank, at(240)), Duration::ZERO, "what the meter does not see");
-        meter.returned(rank);
+        assert_eq!(meter.entered(rank, at(240)), Duration::ZERO, "what the meter does not see");
+        meter.left(rank);
         since(&mut meter, 300);
-        assert_eq!(meter.called(rank, at(345)), Duration::from_picoseconds(80_000));
+        assert_eq!(meter.entered(rank, at(345)), Duration::from_picoseconds(80_000));
     }
 }

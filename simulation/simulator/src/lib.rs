@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
 //! | [`simulate_processes`] | the same for ranks that take themselves for processes: each may end anywhere, and knows when it goes on |
-//! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Park`, `Bootstrap` |
+//! | `rank` | the platform as a rank sees it: `Transport`, `Clock`, `Wait`, `VirtualTime`, `Bootstrap` |
 //! | `core` | ranks that wait and go on, moved by one event after another |
 //! | `operations`, `work`, `order`, `effects` | what is under way, what it does, the order that fences ask for, and what becomes of it |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |

@@ -8,8 +8,8 @@ use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation, Park,
-    Parts, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
+    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation,
+    Parts, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, VirtualTime, Wait, WaitPolicy, Woken,
 };
 
 use crate::computing::Meter;
@@ -73,7 +73,7 @@ impl Shared {
         let capabilities = if self.core().stations.is_some() { &BY_PROTOCOL } else { &BY_NIC };
         let bootstrap = Box::new(Member { rank, shared: self.clone() });
         let transport = Box::new(End { rank, capabilities, shared: self.clone() });
-        Parts { reach, clock: self.clone(), park: self.clone(), bootstrap, transport }
+        Parts { reach, clock: self.clone(), wait: self.clone(), virtual_time: Some(self.clone()), bootstrap, transport }
     }
 
     /// Lets time pass for the rank that runs.
@@ -114,20 +114,22 @@ impl Shared {
 
 impl Clock for Shared {
     fn now(&self) -> Instant {
-        self.called();
+        self.entered();
         self.look_in_vain(ASK);
         let now = self.core().now();
-        self.returned();
+        self.left();
         now
     }
 }
 
-impl Park for Shared {
-    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.park_for(For::Anything, until, ready)
+impl Wait for Shared {
+    /// Ranks are coroutines of one thread: looking again changes nothing, and no other thread may use the library. All lines of a rank, each
+    /// a word and a value beside it, are a quarter of a page.
+    fn policy(&self) -> WaitPolicy {
+        WaitPolicy { line_bytes: 16, takes_threads: false, ..WaitPolicy::default() }
     }
 
-    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
         }
@@ -143,34 +145,11 @@ impl Park for Shared {
         self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
-    fn spins(&self) -> u32 {
-        0
-    }
-
-    fn yields(&self) -> u32 {
-        0
-    }
-
-    fn give_way(&self) {
+    fn yield_now(&self) {
         self.look_in_vain(LOOK);
     }
 
-    fn is_crowded(&self) -> bool {
-        false
-    }
-
-    /// A word, and a value beside it: all lines of a rank are a quarter of a page.
-    fn line_bytes(&self) -> u64 {
-        16
-    }
-
-    fn takes_threads(&self) -> bool {
-        false
-    }
-
-    fn join(&self) {}
-
-    fn leave(&self) {}
+    fn note(&self, _: Activity) {}
 
     fn fault(&self) -> Option<Fault> {
         self.core().fault
@@ -183,7 +162,9 @@ impl Park for Shared {
     fn lost(&self, known: usize) -> Option<Rank> {
         self.core().losses.get(known).copied()
     }
+}
 
+impl VirtualTime for Shared {
     fn compute(&self, duration: Duration) {
         if self.declared {
             self.pass(duration);
@@ -197,21 +178,21 @@ impl Park for Shared {
         }
     }
 
-    fn called(&self) {
+    fn entered(&self) {
         let Some(meter) = &self.meter else { return };
         // First of all: what follows is not the program's.
         let steady = std::time::Instant::now();
         let Some(rank) = self.core().running else { return };
-        let computed = meter.lock().unwrap_or_else(PoisonError::into_inner).called(rank, steady);
+        let computed = meter.lock().unwrap_or_else(PoisonError::into_inner).entered(rank, steady);
         if computed > Duration::ZERO {
             self.pass(computed);
         }
     }
 
-    fn returned(&self) {
+    fn left(&self) {
         let Some(meter) = &self.meter else { return };
         let Some(rank) = self.core().running else { return };
-        meter.lock().unwrap_or_else(PoisonError::into_inner).returned(rank);
+        meter.lock().unwrap_or_else(PoisonError::into_inner).left(rank);
     }
 }
 
@@ -255,9 +236,9 @@ impl Bootstrap for Member {
     }
 
     fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
-        self.shared.called();
+        self.shared.entered();
         let met = self.meet(meanwhile);
-        self.shared.returned();
+        self.shared.left();
         met
     }
 

@@ -206,8 +206,8 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
     let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |parts| {
-        let Parts { reach, clock, park, bootstrap, transport } = *parts;
-        let limit = Arc::new(Limit { inner: park, clock: clock.clone(), until, late: late.clone() });
+        let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
+        let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone() });
         let transport = match networks {
             None => around(transport),
             Some(networks) => {
@@ -217,7 +217,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
                 Box::new(fault.by_rail(networks.manners.clone()))
             }
         };
-        let parts = Parts { reach, clock: clock.clone(), park: limit, bootstrap, transport };
+        let parts = Parts { reach, clock: clock.clone(), wait: limit, virtual_time, bootstrap, transport };
         let play = || {
             let world = World::new(parts)?;
             stage.play(&world)?;

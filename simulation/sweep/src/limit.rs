@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pelago_base::Instant;
-use pelago_platform::{Clock, Fault, For, Park, Woken, delegate};
+use pelago_base::{Instant, Rank};
+use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
 
 /// Waits as another does, until the time has come: then the job is aborted, and `late` says so.
 pub(crate) struct Limit {
-    pub(crate) inner: Arc<dyn Park>,
+    pub(crate) inner: Arc<dyn Wait>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) until: Instant,
     pub(crate) late: Arc<AtomicBool>,
@@ -24,29 +24,40 @@ impl Limit {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
-impl Park for Limit {
-    delegate! {
-        spins yields give_way compute gather called returned waits waited is_crowded line_bytes takes_threads join leave survive lost
+impl Wait for Limit {
+    fn policy(&self) -> WaitPolicy {
+        self.inner.policy()
     }
 
-    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.park_for(For::Anything, until, ready)
-    }
-
-    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if self.is_over() {
             return Woken::Fault(Fault::Aborted);
         }
         let until = until.map_or(self.until, |until| until.min(self.until));
-        match self.inner.park_for(what, Some(until), ready) {
+        match self.inner.park(what, Some(until), ready) {
             Woken::Look if self.is_over() => Woken::Fault(Fault::Aborted),
             woken => woken,
         }
     }
 
+    fn yield_now(&self) {
+        self.inner.yield_now();
+    }
+
+    fn note(&self, activity: Activity) {
+        self.inner.note(activity);
+    }
+
     fn fault(&self) -> Option<Fault> {
         if self.is_over() { Some(Fault::Aborted) } else { self.inner.fault() }
+    }
+
+    fn survive(&self) {
+        self.inner.survive();
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.inner.lost(known)
     }
 }
 
@@ -57,12 +68,11 @@ mod tests {
     use pelago_netsim::Machine;
     use pelago_simulator::{Computing, Data, Settings, simulate};
 
-    /// What a rank computes and gathers takes the same time with a limit as without.
+    /// A rank that nobody wakes.
     #[test]
-    fn time_passes_as_without_a_limit() {
-        let machine = Machine::bundled("rx200-qdr").unwrap().replace("[node]", "[node]\ngather_ns = 500.0");
+    fn a_wait_ends_when_the_time_has_come() {
         let settings = Settings {
-            machine: Machine::parse(&machine).unwrap(),
+            machine: Machine::parse(&Machine::bundled("rx200-qdr").unwrap()).unwrap(),
             ranks: 1,
             per_node: 1,
             seed: 1,
@@ -74,21 +84,15 @@ mod tests {
             report: None,
             watch: Arc::default(),
         };
-        let [within, without] = [true, false].map(|limited| {
-            let outcome = simulate(&settings, |parts| {
-                let (clock, late) = (parts.clock.clone(), Arc::default());
-                let until = Instant::ZERO + Duration::from_milliseconds(1_000);
-                let limit = Arc::new(Limit { inner: parts.park.clone(), clock: clock.clone(), until, late });
-                let park = if limited { limit } else { parts.park };
-                let begun = clock.now();
-                park.gather(1 << 20);
-                let gathered = clock.now();
-                park.compute(Duration::from_microseconds(3));
-                Ok::<_, ()>((gathered.since(begun), clock.now().since(gathered), park.line_bytes()))
-            });
-            outcome.unwrap().results[0].unwrap().unwrap()
+        let until = Instant::ZERO + Duration::from_milliseconds(1);
+        let outcome = simulate(&settings, |parts| {
+            let (clock, late) = (parts.clock, Arc::default());
+            let limit = Limit { inner: parts.wait, clock: clock.clone(), until, late: Arc::clone(&late) };
+            assert_eq!((limit.fault(), late.load(Ordering::Relaxed)), (None, false));
+            let woken = limit.park(For::Anything, None, &mut || false);
+            Ok::<_, ()>((woken, clock.now(), limit.fault(), late.load(Ordering::Relaxed)))
         });
-        assert_eq!(within, without);
-        assert_eq!(within.0, Duration::from_nanoseconds(500));
+        let aborted = Fault::Aborted;
+        assert_eq!(outcome.unwrap().results[0], Some(Ok((Woken::Fault(aborted), until, Some(aborted), true))));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
-    PostError, Rail, RegisterError, Token, Transport, Woken,
+    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, For,
+    Operation, PostError, Rail, RegisterError, Token, Transport, Wait, WaitPolicy, Woken,
 };
 use pelago_rma::{Parts, World};
 
@@ -68,7 +68,8 @@ pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
     let parts = Parts {
         reach: Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout),
         clock: Arc::new(Still),
-        park: Arc::new(Restless(script.clone())),
+        wait: Arc::new(Restless(script.clone())),
+        virtual_time: None,
         bootstrap: Box::new(First(size)),
         transport: Box::new(Scripted(script.clone())),
     };
@@ -191,8 +192,12 @@ impl Clock for Still {
 
 struct Restless(Arc<Mutex<Script>>);
 
-impl Park for Restless {
-    fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+impl Wait for Restless {
+    fn policy(&self) -> WaitPolicy {
+        WaitPolicy { spins: SPINS, yields: SPINS, ..WaitPolicy::default() }
+    }
+
+    fn park(&self, _what: For, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if ready() {
             return Woken::Look;
         }
@@ -201,25 +206,17 @@ impl Park for Restless {
         Woken::Fault(Fault::Deadlock)
     }
 
-    fn spins(&self) -> u32 {
-        SPINS
-    }
+    fn yield_now(&self) {}
 
-    fn yields(&self) -> u32 {
-        SPINS
-    }
-
-    fn give_way(&self) {}
-
-    fn is_crowded(&self) -> bool {
-        false
-    }
-
-    fn join(&self) {}
-
-    fn leave(&self) {}
+    fn note(&self, _activity: Activity) {}
 
     fn fault(&self) -> Option<Fault> {
+        None
+    }
+
+    fn survive(&self) {}
+
+    fn lost(&self, _known: usize) -> Option<Rank> {
         None
     }
 }

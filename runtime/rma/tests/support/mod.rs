@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{AddressLayout, Counters, Instant, Rank};
 use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
-use pelago_platform::{Address, Bootstrap, BootstrapError, Clock, Park, Transport, Woken};
+use pelago_platform::{Activity, Address, Bootstrap, BootstrapError, Clock, For, Transport, Wait, WaitPolicy, Woken};
 use pelago_rma::{Parts, World};
 
 pub(crate) const HEAP_BYTES: u64 = 4 << 20;
@@ -96,9 +96,9 @@ pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, bod
                 .name(format!("{rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
-                    let park = Arc::new(Yielding(meeting.clone(), std::time::Instant::now()));
+                    let wait = Arc::new(Yielding(meeting.clone(), std::time::Instant::now()));
                     let ended = catch_unwind(AssertUnwindSafe(|| {
-                        let world = World::new(Parts { reach, clock, park, bootstrap, transport }).unwrap();
+                        let world = World::new(Parts { reach, clock, wait, virtual_time: None, bootstrap, transport }).unwrap();
                         body(&world, &passed);
                         world.finish().unwrap();
                     }));
@@ -124,36 +124,32 @@ impl Clock for Wall {
 /// Gives up on a job that lasts too long.
 struct Yielding(Arc<Meeting>, std::time::Instant);
 
-impl Park for Yielding {
-    fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+impl Wait for Yielding {
+    fn policy(&self) -> WaitPolicy {
+        WaitPolicy { spins: 10, yields: 2, ..WaitPolicy::default() }
+    }
+
+    fn park(&self, _what: For, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         ready();
         std::thread::yield_now();
         self.fault().map_or(Woken::Look, Woken::Fault)
     }
 
-    fn spins(&self) -> u32 {
-        10
-    }
-
-    fn yields(&self) -> u32 {
-        2
-    }
-
-    fn give_way(&self) {
+    fn yield_now(&self) {
         std::thread::yield_now();
     }
 
-    fn is_crowded(&self) -> bool {
-        false
-    }
-
-    fn join(&self) {}
-
-    fn leave(&self) {}
+    fn note(&self, _activity: Activity) {}
 
     fn fault(&self) -> Option<pelago_platform::Fault> {
         let failed = self.0.failed.load(Ordering::Acquire) || self.1.elapsed() > PATIENCE;
         failed.then_some(pelago_platform::Fault::Aborted)
+    }
+
+    fn survive(&self) {}
+
+    fn lost(&self, _known: usize) -> Option<Rank> {
+        None
     }
 }
 

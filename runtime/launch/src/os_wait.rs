@@ -6,22 +6,22 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_platform::{Clock, Fault, Park, Woken};
+use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
 use pelago_shm::{Control, Host, Stage};
 use pelago_sync::Slept;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::OsClock;
 
-/// How often a wait looks before it gives up the processor, if each rank has its own: about two microseconds, which is twice
+/// How often a wait looks before it gives up the core, if each rank has its own: about two microseconds, which is twice
 /// what a barrier takes.
 const SPINS_ALONE: u32 = 2000;
 
-/// The same where ranks share processors: who is waited for may need this one.
+/// The same where ranks share cores: who is waited for may need this one.
 const SPINS_SHARED: u32 = 1;
 
-/// How often a wait lets others run before it sleeps. Where ranks share processors, this is what hands the turn round; where they do
-/// not, it lasts some ten microseconds, as long as waking a sleeper on another processor.
+/// How often a wait lets others run before it sleeps. Where ranks share cores, this is what hands the turn round; where they do not,
+/// it lasts some ten microseconds, as long as waking a sleeper on another core.
 const YIELDS: u32 = 50;
 
 /// How long a sleeper that has to watch a socket itself may not notice the bell.
@@ -34,28 +34,28 @@ const WATCH: Duration = Duration::from_milliseconds(500);
 const WATCHES: u64 = 4;
 
 /// Sleeping on the doorbell of a rank.
-pub struct OsPark {
+pub struct OsWait {
     host: Arc<Host>,
     rank: Rank,
     clock: OsClock,
     deadlock_after: Option<Duration>,
-    crowded: bool,
+    is_oversubscribed: bool,
     /// What may become readable when the rank should look, if nobody else watches it.
     socket: OnceLock<OwnedFd>,
 }
 
-impl OsPark {
+impl OsWait {
     /// The waiting of `rank`, which declares a deadlock when every rank has waited for `deadlock_after`.
     ///
     /// # Panics
     /// `rank` is not on `host`.
     pub fn new(host: Arc<Host>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
         assert!(host.control(rank).is_some(), "{rank} is on this host");
-        let processors = available_parallelism().map_or(1, usize::from);
-        let crowded = host.count() as usize > processors;
+        let cores = available_parallelism().map_or(1, usize::from);
+        let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
-        Self { host, rank, clock, deadlock_after, crowded, socket: OnceLock::new() }
+        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new() }
     }
 
     /// Wakes sleepers when `socket` becomes readable too. For a rank without an agent: it notices its bell up to a millisecond late.
@@ -130,8 +130,13 @@ impl OsPark {
     }
 }
 
-impl Park for OsPark {
-    fn park(&self, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+impl Wait for OsWait {
+    fn policy(&self) -> WaitPolicy {
+        let spins = if self.is_oversubscribed { SPINS_SHARED } else { SPINS_ALONE };
+        WaitPolicy { spins, yields: YIELDS, is_oversubscribed: self.is_oversubscribed, ..WaitPolicy::default() }
+    }
+
+    fn park(&self, _: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
         }
@@ -144,36 +149,18 @@ impl Park for OsPark {
         woken
     }
 
-    fn spins(&self) -> u32 {
-        if self.crowded { SPINS_SHARED } else { SPINS_ALONE }
-    }
-
-    fn yields(&self) -> u32 {
-        YIELDS
-    }
-
-    fn give_way(&self) {
+    fn yield_now(&self) {
         yield_now();
     }
 
-    fn waits(&self) {
-        self.control().attend();
-    }
-
-    fn waited(&self) {
-        self.control().depart();
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.crowded
-    }
-
-    fn join(&self) {
-        self.control().threads.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn leave(&self) {
-        self.control().threads.fetch_sub(1, Ordering::SeqCst);
+    fn note(&self, activity: Activity) {
+        let control = self.control();
+        match activity {
+            Activity::Joins => _ = control.threads.fetch_add(1, Ordering::SeqCst),
+            Activity::Leaves => _ = control.threads.fetch_sub(1, Ordering::SeqCst),
+            Activity::Waits => control.attend(),
+            Activity::GoesOn => control.depart(),
+        }
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -217,14 +204,14 @@ mod tests {
         Plan::local(2, Some(1 << 20))
     }
 
-    fn park(host: &Arc<Host>) -> OsPark {
-        OsPark::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
+    fn sleeper(host: &Arc<Host>) -> OsWait {
+        OsWait::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
     }
 
     /// How a wait ends that ends by itself after so many looks; `each` is done at every look.
-    fn wait(park: &OsPark, until: Option<Instant>, looks: u32, each: impl Fn()) -> Woken {
+    fn wait(sleeper: &OsWait, until: Option<Instant>, looks: u32, each: impl Fn()) -> Woken {
         let mut left = looks;
-        park.park(until, &mut || {
+        sleeper.park(For::Anything, until, &mut || {
             each();
             left = left.saturating_sub(1);
             left == 0
@@ -234,12 +221,12 @@ mod tests {
     #[test]
     fn a_job_in_which_every_rank_sleeps_is_a_deadlock() {
         let host = asleep(&plan());
-        assert_eq!(wait(&park(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
+        assert_eq!(wait(&sleeper(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
         for end in [Host::finish, |host: &Host, rank| _ = host.lose(rank)] {
             let host = asleep(&plan());
             host.survive();
             end(&host, OTHER);
-            assert_eq!(wait(&park(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock), "the other has ended");
+            assert_eq!(wait(&sleeper(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock), "the other has ended");
         }
     }
 
@@ -253,34 +240,34 @@ mod tests {
                 "another of its threads computes" => other.threads.store(2, Ordering::SeqCst),
                 _ => other.bell.ring(),
             }
-            assert_eq!(wait(&park(&host), None, LOOKS, || ()), Woken::Look, "{why}");
+            assert_eq!(wait(&sleeper(&host), None, LOOKS, || ()), Woken::Look, "{why}");
         }
         let host = asleep(&plan());
         let moves = || _ = host.control(OTHER).expect("of this host").moves.fetch_add(1, Ordering::SeqCst);
-        assert_eq!(wait(&park(&host), None, LOOKS, moves), Woken::Look, "it wakes now and then, and sleeps again");
+        assert_eq!(wait(&sleeper(&host), None, LOOKS, moves), Woken::Look, "it wakes now and then, and sleeps again");
     }
 
     #[test]
     fn who_has_not_come_or_cannot_be_seen_may_move() {
         let absent = Arc::new(Host::create(&plan()).expect("memory for two ranks").0);
         absent.join(ME);
-        assert_eq!(wait(&park(&absent), None, LOOKS, || ()), Woken::Look, "the other has yet to join");
+        assert_eq!(wait(&sleeper(&absent), None, LOOKS, || ()), Woken::Look, "the other has yet to join");
         let part = asleep(&Plan { count: 2, ..Plan::local(3, Some(1 << 20)) });
-        assert_eq!(park(&part).deadlock_after, None, "there are ranks on other hosts");
+        assert_eq!(sleeper(&part).deadlock_after, None, "there are ranks on other hosts");
     }
 
     #[test]
     fn a_wait_that_ends_by_itself_is_no_part_of_a_deadlock() {
         let host = asleep(&plan());
-        let park = park(&host);
-        let late = park.clock.now() + Duration::from_seconds(1000.0);
-        assert_eq!(wait(&park, Some(late), LOOKS, || ()), Woken::Look);
+        let sleeper = sleeper(&host);
+        let late = sleeper.clock.now() + Duration::from_seconds(1000.0);
+        assert_eq!(wait(&sleeper, Some(late), LOOKS, || ()), Woken::Look);
     }
 
     #[test]
     fn a_sleeper_that_is_rung_looks_for_itself() {
         let host = asleep(&plan());
-        let park = park(&host);
+        let sleeper = sleeper(&host);
         let looks = std::cell::Cell::new(0);
         let rung = || {
             looks.set(looks.get() + 1);
@@ -288,6 +275,6 @@ mod tests {
                 host.control(ME).expect("of this host").bell.ring();
             }
         };
-        assert_eq!(wait(&park, None, u32::MAX, rung), Woken::Look);
+        assert_eq!(wait(&sleeper, None, u32::MAX, rung), Woken::Look);
     }
 }
