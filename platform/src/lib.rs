@@ -1,8 +1,9 @@
-//! The boundary: everything that is not deterministic enters the library by these four traits, and a fifth where time is virtual.
+//! The boundary: everything that is not deterministic enters the library by four traits, and a fifth where time is virtual. The
+//! first is cut by subject, so that whoever wraps it passes on little.
 //!
 //! | trait | brings in | real | simulated |
 //! |---|---|---|---|
-//! | [`Transport`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
+//! | [`Transport`], with [`Network`] and [`Registry`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
 //! | [`Clock`] | time | the system's monotonic clock | the event queue's time |
 //! | [`Wait`] | giving up the core | futex on a doorbell | the turn passes to the next event |
 //! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
@@ -14,7 +15,6 @@
 
 mod bootstrap;
 mod clock;
-mod delegate;
 mod parts;
 mod transport;
 mod wait;
@@ -23,13 +23,7 @@ pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
 pub use parts::Parts;
 pub use transport::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, RegisterError, Token,
-    Transfer, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transfer, Transport, TwoSided,
 };
 pub use wait::{Activity, Fault, For, VirtualTime, Wait, WaitPolicy, Woken};
-
-// What the signatures of `delegate!` name besides, for whoever does not.
-#[doc(hidden)]
-pub use pelago_base::{Duration, GlobalAddress, Instant, Rank};
-#[doc(hidden)]
-pub use pelago_memory::Cells;

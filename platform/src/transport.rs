@@ -10,52 +10,85 @@ use pelago_memory::Cells;
 /// - T2 captured: the bytes of a `Write` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
 /// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
 /// - T4 visible: completed means visible to every rank that looks afterwards.
-/// - T5 unordered: operations to one peer are ordered only by `fence`; to two peers never.
+/// - T5 unordered: operations to one peer are ordered only by [`Flags::fence`]; to two peers never.
 /// - T6 finite: a lost peer completes all its operations, with `PeerLost` unless they took effect before; nothing waits for ever.
 /// - T7 timeless: time comes in as `now`; same inputs, same outputs.
 /// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
-/// - T9 several ways: what `leads` says of a rail, `connect_by` does. Endpoints of one peer on several rails are as those of several
+/// - T9 several ways: what `is_reachable` says of a rail, `connect` by it does. Endpoints of one peer on several rails are as those of several
 ///   peers: nothing orders them, and each completes what was posted to it.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
-/// cost, never what exists.
+/// cost, never what exists. No method has a body of its own, so that a wrapper forgets none.
 pub trait Transport: Send {
-    /// What operations cost here.
-    fn capabilities(&self) -> &Capabilities;
+    /// Who can be reached, and how.
+    fn network(&mut self) -> &mut dyn Network;
 
-    /// How others reach this end; published through `Bootstrap`.
-    fn address(&self) -> Address;
+    /// What of this rank's memory others reach.
+    fn memory(&mut self) -> &mut dyn Registry;
 
-    /// Prepares to reach `peer`. Calling it again returns the same endpoint.
+    /// Starts an operation; its completion carries `token`.
     ///
     /// # Errors
-    /// The address is not one of this transport, or the table of endpoints is full.
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError>;
+    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write`; `Sizes` for a
+    /// [`Sized`](Operation::Sized) operation, if bytes are moved here.
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token)
+    -> Result<(), PostError>;
+
+    /// What was posted with [`Flags::more`], and waits for company, leaves.
+    fn flush(&mut self, now: Instant);
+
+    /// Moves what can be moved and appends what completed; returns whether anything moved. As `flush` besides.
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
+
+    /// When `progress` wants to be called next even if nothing arrives.
+    fn next_deadline(&self) -> Option<Instant>;
+
+    /// The caller is about to sleep: until the next `progress`, what arrives is seen to by whoever serves the rank then, if anybody does.
+    fn before_sleep(&mut self);
+
+    /// The two-sided messages that this network has besides, if any.
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided>;
+}
+
+/// Who can be reached by a transport, and how.
+pub trait Network {
+    /// What operations cost by endpoints that are connected without a rail; and the name under which [`address`](Self::address) is published.
+    fn capabilities(&self) -> &Capabilities;
 
     /// The networks by which it reaches peers, one or more, by their numbers; what operations cost on each.
     fn rails(&self) -> &[Capabilities] {
         std::slice::from_ref(self.capabilities())
     }
 
-    /// The rail that what is posted to an endpoint of `connect` takes to `peer`, or most of it, where that depends on what it is.
-    fn rail_to(&self, peer: Rank) -> Rail {
+    /// How others reach this end; published through `Bootstrap`.
+    fn address(&self) -> Address;
+
+    /// The rail that what is posted to an endpoint without one takes to `peer`, or most of it, where that depends on what it is.
+    fn rail_to(&mut self, peer: Rank) -> Rail {
         let _ = peer;
         Rail::FIRST
     }
 
     /// Whether `rail` reaches `peer`.
-    fn leads(&self, rail: Rail, peer: Rank) -> bool {
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
         rail == self.rail_to(peer)
     }
 
-    /// As [`connect`](Self::connect), by a rail of the caller's choice. What is posted to the endpoint goes by that rail alone.
+    /// Prepares to reach `peer`, by a rail of the caller's choice or as is best. What is posted to the endpoint of a rail goes by that rail alone.
+    /// Calling it again returns the same endpoint.
     ///
     /// # Errors
-    /// As there; the rail does not lead to `peer`.
-    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if rail == self.rail_to(peer) { self.connect(peer, address) } else { Err(ConnectError::Unreachable(peer)) }
-    }
+    /// The address is not one of this transport, the table of endpoints is full, or the rail does not reach the peer.
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError>;
 
+    /// `peer` is known to be gone: its operations complete without further tries (T6).
+    fn peer_failed(&mut self, now: Instant, peer: Rank) {
+        let _ = (now, peer);
+    }
+}
+
+/// What of a rank's memory others reach by a transport.
+pub trait Registry {
     /// Lets other ranks reach `memory` by the addresses of this rank from `start` on, until `deregister`. Any number of regions may be
     /// registered, in any order; registering one takes O(log n). A heap is registered as a whole.
     ///
@@ -66,56 +99,25 @@ pub trait Transport: Send {
     /// Ends a registration by its first address. Returns `false` while a peer is still inside: progress, then call again. Other
     /// registrations are as they were.
     fn deregister(&mut self, start: GlobalAddress) -> bool;
+}
 
-    /// Starts an operation; its completion carries `token`.
-    ///
-    /// # Errors
-    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return.
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError>;
+/// How an operation is posted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// All that was posted to this endpoint before takes effect before this operation and whatever is posted later. It holds from this call on,
+    /// also if the operation is refused with `Full`.
+    pub fence: bool,
+    /// It may wait for what is posted next, so that both leave in one message: until something is posted without this flag, or
+    /// [`flush`](Transport::flush).
+    pub more: bool,
+}
 
-    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`post_size`](Self::post_size), to spare their poster and
-    /// the transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
-    fn data_bytes_max(&self) -> u64 {
-        u64::MAX
-    }
+impl Flags {
+    /// In no order, and at once.
+    pub const NONE: Self = Self { fence: false, more: false };
 
-    /// As [`post`](Self::post), for a transfer of which only the size travels: it takes its time, is ordered, checked and completed as any other,
-    /// and no byte of either end is read or written.
-    ///
-    /// # Errors
-    /// As `post`; `Sizes` if this transport moves bytes.
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        let _ = (now, to, transfer, token);
-        Err(PostError::Sizes)
-    }
-
-    /// Orders operations: those posted to `to` before take effect before those posted after.
-    fn fence(&mut self, to: Endpoint);
-
-    /// As long as it is held, what is posted may wait for what is posted next, so that both leave in one message. What was held leaves when it
-    /// is no longer, or at the next `progress`.
-    fn hold(&mut self, now: Instant, held: bool) {
-        let _ = (now, held);
-    }
-
-    /// Moves what can be moved and appends what completed; returns whether anything moved.
-    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
-
-    /// When `progress` wants to be called next even if nothing arrives.
-    fn next_deadline(&self) -> Option<Instant>;
-
-    /// The caller is about to sleep: until the next `progress`, what arrives is seen to by whoever serves the rank then, if anybody does.
-    fn before_sleep(&mut self) {}
-
-    /// `rank` is known to be gone: its operations complete without further tries (T6).
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        let _ = (now, rank);
-    }
-
-    /// The two-sided messages that this network has besides, if any.
-    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        None
-    }
+    /// In order, and at once.
+    pub const FENCE: Self = Self { fence: true, more: false };
 }
 
 /// Messages that their receiver takes in, as a network has them by itself: with what it does when a receiver has no room for them.
@@ -135,11 +137,44 @@ pub trait TwoSided {
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)>;
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl<T: Transport + ?Sized> Transport for Box<T> {
-    crate::delegate! { self => (**self);
-        capabilities address connect rails rail_to leads connect_by register deregister post data_bytes_max post_size fence hold progress
-        next_deadline before_sleep lose two_sided
+    fn network(&mut self) -> &mut dyn Network {
+        (**self).network()
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        (**self).memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        (**self).post(now, to, operation, flags, token)
+    }
+
+    fn flush(&mut self, now: Instant) {
+        (**self).flush(now);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        (**self).progress(now, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        (**self).next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        (**self).before_sleep();
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        (**self).two_sided()
     }
 }
 
@@ -224,6 +259,9 @@ pub enum Operation<'a> {
         /// With what.
         operand: u64,
     },
+    /// A transfer of which only the size travels: it takes its time, is ordered, checked and completed as any other, and no byte of either end is
+    /// read or written. Only where [`Capabilities::data_bytes_max`] says so, in a simulation of sizes.
+    Sized(Transfer),
 }
 
 /// A transfer without its bytes, posted as the [`Operation`] of the same name would be.
@@ -295,8 +333,11 @@ pub struct Capabilities {
     pub latency: Duration,
     /// Bytes per second of a long put.
     pub bytes_per_second: f64,
-    /// Whether atomics need the target's processor.
+    /// Whether atomics need a core of the target.
     pub atomics_by_agent: bool,
+    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](Operation::Sized), to spare their poster and the
+    /// transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
+    pub data_bytes_max: u64,
 }
 
 /// A peer cannot be reached.

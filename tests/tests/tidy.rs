@@ -150,20 +150,20 @@ fn nothing_is_left_open() {
     }
 }
 
+/// Whoever implements the boundary for another network, machine or launcher has this much to write, and a wrapper this much to pass on.
 #[test]
-fn wrappers_forget_no_method() {
-    let denied = "#[deny(clippy::missing_trait_methods)]";
-    let is_use = |line: &&str| line.strip_prefix("crate::").unwrap_or(line).starts_with("delegate! {");
-    let mut wrappers = 0;
-    for (path, text) in sources() {
-        let lines: Vec<_> = text.lines().map(str::trim_start).collect();
-        for (at, _) in lines.iter().enumerate().filter(|(_, line)| is_use(line)) {
-            let start = lines[..at].iter().rposition(|line| line.starts_with("impl")).expect("methods lie in an impl");
-            assert_eq!(lines[start - 1], denied, "{path}, line {}: an impl that delegates says this before", start + 1);
-            wrappers += 1;
+fn traits_of_the_boundary_are_small() {
+    let mut traits = 0;
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.starts_with("platform/src/")) {
+        for body in text.split("\npub trait ").skip(1) {
+            let name = body.split([' ', ':']).next().unwrap_or_default();
+            let body = body.split("\n}\n").next().unwrap_or_default();
+            let methods = body.lines().filter(|line| line.starts_with("    fn ")).count();
+            assert!((1..=8).contains(&methods), "{path}: {name} has {methods} methods: split it by subject");
+            traits += 1;
         }
     }
-    assert!(wrappers > 5, "the wrappers were found");
+    assert!(traits >= 8, "the traits were found");
 }
 
 #[test]

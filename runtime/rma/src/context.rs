@@ -80,12 +80,12 @@ impl Context {
     /// The networks by which this rank reaches others, by their numbers, and what operations cost on each. The first is the memory of the
     /// host where that is mapped.
     pub fn rails(&self) -> Vec<Capabilities> {
-        self.engine.borrow_mut().port().with(|transport| transport.rails().to_vec())
+        self.engine.borrow_mut().port().with(|transport| transport.network().rails().to_vec())
     }
 
     /// The rail that operations on `rank` take by themselves.
     pub fn rail_to(&self, rank: Rank) -> Rail {
-        self.engine.borrow_mut().port().with(|transport| transport.rail_to(rank))
+        self.engine.borrow_mut().port().with(|transport| transport.network().rail_to(rank))
     }
 
     /// Whether operations on `rank` may go by `rail`; by [all of them](Self::all_rails), if two lead there.
@@ -230,7 +230,7 @@ impl Context {
     /// # }
     /// ```
     ///
-    /// Cost: two calls of the transport, unless all ranks are mapped.
+    /// Cost: a call of the transport, unless all ranks are mapped.
     pub fn together<T>(&self, issue: impl FnOnce() -> T) -> T {
         if self.shared.is_all_mapped() {
             return issue();
@@ -240,8 +240,7 @@ impl Context {
     }
 
     fn hold(&self, held: bool) {
-        let now = self.shared.clock.now();
-        self.engine.borrow_mut().port().with(|transport| transport.hold(now, held));
+        self.engine.borrow_mut().hold(&self.shared, held);
     }
 
     /// Orders operations per target and rail: those issued before take effect there before those issued after. One by

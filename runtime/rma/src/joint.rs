@@ -118,6 +118,7 @@ mod tests {
             latency: Duration::ZERO,
             bytes_per_second,
             atomics_by_agent: false,
+            data_bytes_max: u64::MAX,
         };
         Joint::new(&rates.iter().map(rail).collect::<Vec<_>>())
     }

@@ -34,14 +34,16 @@ const _: () = assert!(RANKS_MAX <= 1 << RAIL_SHIFT && Rail::MAX < 1 << (u32::BIT
 /// What is known of a rank.
 pub(crate) struct Peer {
     pub(crate) way: Way,
-    /// None until something is posted to it.
-    pub(crate) endpoint: Option<Endpoint>,
+    /// [`UNCONNECTED`] until something is posted to it.
+    endpoint: u32,
     /// Operations that concern it and have not ended.
     pub(crate) live: u32,
     /// Those of them that a fence orders before everything posted from then on, and that fail only with the peer itself.
     pub(crate) orderly: u32,
     /// The round of progress in which the transport had no more room for it.
     pub(crate) full_in: u32,
+    /// Whether what was posted to it is to take effect before what is posted next.
+    pub(crate) is_fenced: bool,
 }
 
 /// The count of places grows from this.
@@ -76,9 +78,22 @@ impl Way {
     }
 }
 
+/// What stands for no endpoint: as many ranks there are not.
+const UNCONNECTED: u32 = u32::MAX;
+
 impl Peer {
+    /// Where it is posted to, from the first time on.
+    #[inline]
+    pub(crate) fn endpoint(&self) -> Option<Endpoint> {
+        (self.endpoint != UNCONNECTED).then_some(Endpoint(self.endpoint))
+    }
+
+    pub(crate) fn connect(&mut self, Endpoint(endpoint): Endpoint) {
+        self.endpoint = endpoint;
+    }
+
     const fn new(way: Way) -> Self {
-        Self { way, endpoint: None, live: 0, orderly: 0, full_in: 0 }
+        Self { way, endpoint: UNCONNECTED, live: 0, orderly: 0, full_in: 0, is_fenced: false }
     }
 }
 
@@ -109,6 +124,10 @@ impl Peers {
     #[inline]
     pub(crate) fn latest(&self) -> &Peer {
         self.get(self.latest)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.entries.iter_mut()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Peer> {

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, Token, Transport};
 
 use crate::shared::Shared;
-use crate::task::Piece;
 use crate::{Context, Error, Result};
 
 /// Where in a shared transport's tokens the context's number stands; operations are numbered below.
@@ -74,15 +73,22 @@ impl Port {
     }
 
     #[inline]
-    pub(crate) fn post(&mut self, now: Instant, to: Endpoint, piece: Piece<'_>, Token(id): Token) -> Result<(), PostError> {
+    pub(crate) fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        Token(id): Token,
+    ) -> Result<(), PostError> {
         match self {
-            Self::Own(transport) => post(transport.as_mut(), now, to, piece, Token(id)),
+            Self::Own(transport) => transport.post(now, to, operation, flags, Token(id)),
             Self::Shared { hub, context } => {
-                if let Piece::Bytes(Operation::Write { bytes, .. }) = piece {
+                if let Operation::Write { bytes, .. } = operation {
                     touch(bytes);
                 }
                 let mut hub = lock(hub);
-                post(hub.transport.as_mut(), now, to, piece, token_of(*context, id))?;
+                hub.transport.post(now, to, operation, flags, token_of(*context, id))?;
                 hub.begin(*context);
                 Ok(())
             }
@@ -209,14 +215,6 @@ impl Sharer {
 /// The token of an operation of a context.
 const fn token_of(context: usize, id: u64) -> Token {
     Token((context as u64) << CONTEXT_SHIFT | id)
-}
-
-#[inline]
-fn post(transport: &mut dyn Transport, now: Instant, to: Endpoint, piece: Piece<'_>, token: Token) -> Result<(), PostError> {
-    match piece {
-        Piece::Bytes(operation) => transport.post(now, to, operation, token),
-        Piece::Size(transfer) => transport.post_size(now, to, transfer, token),
-    }
 }
 
 /// Reads of every page of a program's memory. Another thread may have to bring it by the transport, so that nobody who has locked that may be

@@ -194,7 +194,7 @@ impl<T: Pod> Registered<'_, T> {
         let context = self.context;
         self.is_registered = false;
         let ended = context.block("the end of a registration", Some(DEREGISTER_LIMIT), || {
-            let ended = context.engine().borrow_mut().port().with(|transport| transport.deregister(self.start));
+            let ended = context.engine().borrow_mut().port().with(|transport| transport.memory().deregister(self.start));
             Ok(ended.then_some(()))
         });
         match ended {
@@ -271,7 +271,7 @@ impl Context {
         let memory = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
         // SAFETY: M1, M2: the caller's promise.
         let cells = unsafe { Cells::new(memory, bytes) };
-        let result = self.engine().borrow_mut().port().with(|transport| transport.register(start, cells));
+        let result = self.engine().borrow_mut().port().with(|transport| transport.memory().register(start, cells));
         if let Err(error) = result {
             self.shared().free_addresses(start, bytes as u64);
             return Err(error.into());
@@ -303,7 +303,7 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
         // SAFETY: R2.
         let heap = unsafe { reach.heap(rank, segment) }.expect("a rank reaches its own heaps");
         let start = reach.addresses().encode(rank, segment, 0).expect("a rank's heaps have addresses");
-        transport.register(start, heap)?;
+        transport.memory().register(start, heap)?;
     }
     Ok(())
 }

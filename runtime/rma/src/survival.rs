@@ -52,7 +52,7 @@ impl Context {
             self.losses.count.set(self.losses.count.get() + 1);
             self.losses.known.borrow_mut().push(rank);
             let now = self.shared().clock.now();
-            self.engine().borrow_mut().port().with(|transport| transport.lose(now, rank));
+            self.engine().borrow_mut().port().with(|transport| transport.network().peer_failed(now, rank));
             // Not borrowed while it runs: it may use this context, and so come back here.
             let tell = self.losses.tell.borrow_mut().take();
             if let Some(mut tell) = tell {

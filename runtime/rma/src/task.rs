@@ -43,15 +43,6 @@ pub(crate) enum Task {
     },
 }
 
-/// What is posted to a transport at once.
-#[derive(Clone, Copy)]
-pub(crate) enum Piece<'a> {
-    /// An operation.
-    Bytes(Operation<'a>),
-    /// A transfer of which only the size travels.
-    Size(Transfer),
-}
-
 /// Bytes of the job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
@@ -201,13 +192,13 @@ impl Task {
     }
 
     /// The `index`-th operation for the transport, the address whose owner it is posted to, and the rail if there are several.
-    pub(crate) fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress, Option<Rail>) {
+    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress, Option<Rail>) {
         match self {
             Self::Move(moving) => moving.piece(index),
-            Self::Put { from, to } => (Piece::Bytes(Operation::Put { from: *from, to: *to }), *to, None),
-            Self::Get { from, into } => (Piece::Bytes(Operation::Get { from: *from, to: into.lend() }), *from, None),
+            Self::Put { from, to } => (Operation::Put { from: *from, to: *to }, *to, None),
+            Self::Get { from, into } => (Operation::Get { from: *from, to: into.lend() }, *from, None),
             Self::Atomic { at, width, operator, operand, .. } => {
-                (Piece::Bytes(Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }), *at, None)
+                (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at, None)
             }
         }
     }
@@ -284,14 +275,14 @@ impl Move {
         true
     }
 
-    fn piece(&mut self, index: u64) -> (Piece<'static>, GlobalAddress, Option<Rail>) {
+    fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress, Option<Rail>) {
         let (block, part, rail) = self.parts.part(index, self.from_shape.block);
         let (piece, at) = self.part(block, part);
         (piece, at, rail)
     }
 
     /// The operation for some bytes of a block.
-    fn part(&mut self, block: u64, part: Range<u64>) -> (Piece<'static>, GlobalAddress) {
+    fn part(&mut self, block: u64, part: Range<u64>) -> (Operation<'static>, GlobalAddress) {
         let Self { from, to, from_shape, to_shape, by_size, .. } = self;
         let bytes = part.end - part.start;
         let (from_offset, to_offset) = (from_shape.offset(block) + part.start, to_shape.offset(block) + part.start);
@@ -301,39 +292,39 @@ impl Move {
             (End::Buffer(buffer), End::Global(to)) => {
                 let to = further(*to, to_offset);
                 if *by_size {
-                    return (Piece::Size(Transfer::Put { to, bytes }), to);
+                    return (Operation::Sized(Transfer::Put { to, bytes }), to);
                 }
-                (Piece::Bytes(Operation::Put { from: part(buffer, from_offset), to }), to)
+                (Operation::Put { from: part(buffer, from_offset), to }, to)
             }
             (End::Own(own), End::Global(to)) => {
                 let to = further(*to, to_offset);
                 if *by_size {
-                    return (Piece::Size(Transfer::Put { to, bytes }), to);
+                    return (Operation::Sized(Transfer::Put { to, bytes }), to);
                 }
                 let from = own.part(from_offset, bytes).expect("the memory holds the shape");
-                (Piece::Bytes(Operation::Put { from, to }), to)
+                (Operation::Put { from, to }, to)
             }
             (End::Global(from), End::Buffer(buffer)) => {
                 let from = further(*from, from_offset);
                 if *by_size {
-                    return (Piece::Size(Transfer::Get { from, bytes }), from);
+                    return (Operation::Sized(Transfer::Get { from, bytes }), from);
                 }
-                (Piece::Bytes(Operation::Get { from, to: part(buffer, to_offset) }), from)
+                (Operation::Get { from, to: part(buffer, to_offset) }, from)
             }
             (End::Global(from), End::Own(own)) => {
                 let from = further(*from, from_offset);
                 if *by_size {
-                    return (Piece::Size(Transfer::Get { from, bytes }), from);
+                    return (Operation::Sized(Transfer::Get { from, bytes }), from);
                 }
                 let to = own.part(to_offset, bytes).expect("the memory holds the shape");
-                (Piece::Bytes(Operation::Get { from, to }), from)
+                (Operation::Get { from, to }, from)
             }
             (End::Global(from), End::Global(to)) => {
                 let (from, to) = (further(*from, from_offset), further(*to, to_offset));
                 if *by_size {
-                    return (Piece::Size(Transfer::Copy { from, to, bytes }), from);
+                    return (Operation::Sized(Transfer::Copy { from, to, bytes }), from);
                 }
-                (Piece::Bytes(Operation::Copy { from, to, bytes }), from)
+                (Operation::Copy { from, to, bytes }, from)
             }
             (End::Buffer(_) | End::Own(_), End::Buffer(_) | End::Own(_)) => unreachable!("a move has a global end"),
         }

@@ -42,7 +42,9 @@ impl World {
         let policy = wait.policy();
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         register_heaps(&reach, rank, transport.as_mut())?;
-        bootstrap.publish(transport.capabilities().name, &transport.address().0)?;
+        let network = transport.network();
+        bootstrap.publish(network.capabilities().name, &network.address().0)?;
+        let data_bytes_max = network.capabilities().data_bytes_max;
         // Where all ranks are on one host they may see different numbers of processors, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
         if mapped {
@@ -57,7 +59,7 @@ impl World {
             return Err(Error::NoMemory { bytes, heap_bytes });
         }
         let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
-        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, transport.data_bytes_max()));
+        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, data_bytes_max));
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 

@@ -235,7 +235,7 @@ impl Core {
         operation: Operation<'_>,
         token: Token,
     ) -> Result<Duration, PostError> {
-        if let Some(stations) = &mut self.stations {
+        if let Some(stations) = self.stations.as_mut().filter(|_| !matches!(operation, Operation::Sized(_))) {
             stations.post(self.network.now(), rank, to, operation, token)?;
             self.settle(rank);
             return Ok(Duration::ZERO);

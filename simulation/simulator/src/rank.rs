@@ -8,13 +8,13 @@ use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
-    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, For, Operation,
-    Parts, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, VirtualTime, Wait, WaitPolicy, Woken,
+    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Flags, For,
+    Network, Operation, Parts, PostError, Rail, RegisterError, Registry, Token, Transport, TwoSided, VirtualTime, Wait,
+    WaitPolicy, Woken,
 };
 
 use crate::computing::Meter;
 use crate::core::{ASK, Core, LOOK};
-use crate::work::Work;
 use crate::{Computing, Data, Settings, fiber};
 
 const NAME: &str = "simulated";
@@ -25,6 +25,7 @@ const BY_NIC: Capabilities = Capabilities {
     latency: Duration::from_microseconds(1),
     bytes_per_second: 4e9,
     atomics_by_agent: false,
+    data_bytes_max: u64::MAX,
 };
 
 const BY_PROTOCOL: Capabilities =
@@ -37,8 +38,8 @@ const SIZED_BYTES_MAX: u64 = 64;
 /// stops.
 pub(crate) struct Shared {
     core: Mutex<Core>,
-    /// The longest transfer whose bytes are moved.
-    data_bytes_max: u64,
+    /// Of all rails, where the machine chooses.
+    capabilities: Capabilities,
     machine: Machine,
     /// The machine's rails, unless the library's own protocol is simulated, which has one.
     rails: Vec<Capabilities>,
@@ -56,12 +57,14 @@ impl Shared {
         };
         let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
         let declared = settings.computing == Computing::Declared;
-        let rails = match core.stations {
-            Some(_) => vec![BY_PROTOCOL],
-            None => rails_of(&settings.machine),
+        let (capabilities, mut rails) = match core.stations {
+            Some(_) => (BY_PROTOCOL, vec![BY_PROTOCOL]),
+            None => (BY_NIC, rails_of(&settings.machine)),
         };
+        rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
+        let capabilities = Capabilities { data_bytes_max, ..capabilities };
         let machine = settings.machine.clone();
-        Arc::new(Self { core: Mutex::new(core), data_bytes_max, machine, rails, declared, meter })
+        Arc::new(Self { core: Mutex::new(core), capabilities, machine, rails, declared, meter })
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
@@ -70,9 +73,8 @@ impl Shared {
 
     pub(crate) fn parts(self: &Arc<Self>, rank: Rank) -> Parts {
         let reach = self.core().memory.reach_of(rank);
-        let capabilities = if self.core().stations.is_some() { &BY_PROTOCOL } else { &BY_NIC };
         let bootstrap = Box::new(Member { rank, shared: self.clone() });
-        let transport = Box::new(End { rank, capabilities, shared: self.clone() });
+        let transport = Box::new(End { rank, shared: self.clone() });
         Parts { reach, clock: self.clone(), wait: self.clone(), virtual_time: Some(self.clone()), bootstrap, transport }
     }
 
@@ -279,7 +281,6 @@ impl Member {
 /// One rank's end of the simulated network.
 struct End {
     rank: Rank,
-    capabilities: &'static Capabilities,
     shared: Arc<Shared>,
 }
 
@@ -303,71 +304,34 @@ impl End {
 }
 
 impl Transport for End {
-    fn capabilities(&self) -> &Capabilities {
-        self.capabilities
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn address(&self) -> Address {
-        address_of(self.rank)
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if peer.number() >= self.shared.core().size() {
-            return Err(ConnectError::Unreachable(peer));
-        }
-        if *address != address_of(peer) {
-            return Err(ConnectError::Address(address.clone()));
-        }
-        Ok(self.endpoint(peer, None))
-    }
-
-    fn rails(&self) -> &[Capabilities] {
-        &self.shared.rails
-    }
-
-    fn rail_to(&self, peer: Rank) -> Rail {
-        self.shared.core().rail_to(self.rank, peer)
-    }
-
-    fn leads(&self, rail: Rail, peer: Rank) -> bool {
-        rail.number() < self.shared.rails.len() && self.shared.core().leads(rail, self.rank, peer)
-    }
-
-    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        let best = self.connect(peer, address)?;
-        match self.leads(rail, peer) {
-            false => Err(ConnectError::Unreachable(peer)),
-            true if self.shared.rails.len() == 1 => Ok(best),
-            // The machine may choose by size.
-            true => Ok(self.endpoint(peer, Some(rail))),
-        }
-    }
-
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let mut core = self.shared.core();
-        if let Some(stations) = &mut core.stations {
-            return stations.register(self.rank, start, memory);
-        }
-        core.memory.register(self.rank, start, memory)
-    }
-
-    fn deregister(&mut self, start: GlobalAddress) -> bool {
-        let mut core = self.shared.core();
-        if let Some(stations) = &mut core.stations {
-            return stations.deregister(self.rank, start);
-        }
-        core.memory.deregister(self.rank, start);
-        true
-    }
-
-    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        if let Operation::Write { bytes, .. } = operation
-            && bytes.len() > self.capabilities.write_bytes_max
-        {
-            return Err(PostError::TooLong(bytes.len()));
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > self.shared.capabilities.write_bytes_max => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) if self.shared.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            _ => {}
         }
         let way = self.way(to)?;
         let mut core = self.shared.core();
+        if flags.fence {
+            fiber::outside(|| core.fence(self.rank, way.0));
+        }
         let taken = core.pages_taken(self.rank, &operation);
         if taken > Duration::ZERO {
             drop(core);
@@ -378,28 +342,6 @@ impl Transport for End {
         drop(core);
         self.shared.stay_busy(busy);
         Ok(())
-    }
-
-    fn data_bytes_max(&self) -> u64 {
-        self.shared.data_bytes_max
-    }
-
-    fn post_size(&mut self, _now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        if self.shared.data_bytes_max == u64::MAX {
-            return Err(PostError::Sizes);
-        }
-        let (_, rail) = self.way(to)?;
-        let mut core = self.shared.core();
-        let busy = fiber::outside(|| core.start(self.rank, rail, Work::Sized(transfer), token))?;
-        drop(core);
-        self.shared.stay_busy(busy);
-        Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        let Ok((peer, _)) = self.way(to) else { return };
-        let mut core = self.shared.core();
-        fiber::outside(|| core.fence(self.rank, peer));
     }
 
     /// Outside of a rank whoever looks moves the network by one event.
@@ -420,13 +362,73 @@ impl Transport for End {
         None
     }
 
-    fn lose(&mut self, _now: Instant, rank: Rank) {
-        self.shared.core().lose(self.rank, rank);
-    }
-
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
         // The library's own protocol has none.
         if self.shared.core().stations.is_some() { None } else { Some(self) }
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn before_sleep(&mut self) {}
+}
+
+impl Network for End {
+    fn capabilities(&self) -> &Capabilities {
+        &self.shared.capabilities
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.shared.rails
+    }
+
+    fn address(&self) -> Address {
+        address_of(self.rank)
+    }
+
+    fn rail_to(&mut self, peer: Rank) -> Rail {
+        self.shared.core().rail_to(self.rank, peer)
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        rail.number() < self.shared.rails.len() && self.shared.core().leads(rail, self.rank, peer)
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if peer.number() >= self.shared.core().size() {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        if *address != address_of(peer) {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        match rail {
+            Some(rail) if !self.is_reachable(rail, peer) => Err(ConnectError::Unreachable(peer)),
+            // The machine may choose by size.
+            Some(rail) if self.shared.rails.len() > 1 => Ok(self.endpoint(peer, Some(rail))),
+            _ => Ok(self.endpoint(peer, None)),
+        }
+    }
+
+    fn peer_failed(&mut self, _now: Instant, peer: Rank) {
+        self.shared.core().lose(self.rank, peer);
+    }
+}
+
+impl Registry for End {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let mut core = self.shared.core();
+        if let Some(stations) = &mut core.stations {
+            return stations.register(self.rank, start, memory);
+        }
+        core.memory.register(self.rank, start, memory)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let mut core = self.shared.core();
+        if let Some(stations) = &mut core.stations {
+            return stations.deregister(self.rank, start);
+        }
+        core.memory.deregister(self.rank, start);
+        true
     }
 }
 

@@ -55,6 +55,7 @@ impl Work {
             Operation::Get { from, to } => Self::Get { from, to, read: None },
             Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
             Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
+            Operation::Sized(transfer) => Self::Sized(transfer),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::Instant;
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_platform::{Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
 use pelago_sweep::{Chosen, Plan, Program, Progress, Tally, examine, examine_through, sweep};
 
 fn swept(plan: Plan) -> (Tally, Vec<String>) {
@@ -103,37 +103,53 @@ struct Saboteur {
 /// What it posts itself; nobody hears of its end.
 const OWN: Token = Token(u64::MAX);
 
-#[deny(clippy::missing_trait_methods)]
 impl Transport for Saboteur {
-    delegate! {
-        capabilities address connect rails rail_to leads connect_by register deregister data_bytes_max post_size hold next_deadline
-        before_sleep lose two_sided
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
     }
 
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        let flags = Flags { fence: flags.fence && self.wrong != Wrong::Disorders, ..flags };
         self.posted += 1;
         let is_turn = |every| self.posted.is_multiple_of(every);
         match (self.wrong, operation) {
-            (Wrong::Repeats, Operation::Atomic { .. }) if is_turn(30) => self.inner.post(now, to, operation, OWN)?,
+            (Wrong::Repeats, Operation::Atomic { .. }) if is_turn(30) => self.inner.post(now, to, operation, flags, OWN)?,
             (Wrong::Forgets, Operation::Write { .. }) if is_turn(30) => {
                 self.early.push(Completion { token, result: Ok(0) });
                 return Ok(());
             }
-            (Wrong::KeepsSilent, _) if is_turn(30) => return self.inner.post(now, to, operation, OWN),
+            (Wrong::KeepsSilent, _) if is_turn(30) => return self.inner.post(now, to, operation, flags, OWN),
             (Wrong::Hurries, Operation::Write { .. }) => {
-                self.inner.post(now, to, operation, OWN)?;
+                self.inner.post(now, to, operation, flags, OWN)?;
                 self.early.push(Completion { token, result: Ok(0) });
                 return Ok(());
             }
             _ => {}
         }
-        self.inner.post(now, to, operation, token)
+        self.inner.post(now, to, operation, flags, token)
     }
 
-    fn fence(&mut self, to: Endpoint) {
-        if self.wrong != Wrong::Disorders {
-            self.inner.fence(to);
-        }
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -142,6 +158,10 @@ impl Transport for Saboteur {
         let any = !self.early.is_empty();
         completed.append(&mut self.early);
         moved || any
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()
     }
 }
 

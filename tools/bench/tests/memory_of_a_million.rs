@@ -9,7 +9,7 @@ use pelago_base::limits::{HOSTS_MAX, RANKS_MAX};
 use pelago_base::{Duration, Rank, SegmentId};
 use pelago_launch::{OsClock, names};
 use pelago_memory::Cells;
-use pelago_platform::Transport;
+use pelago_platform::Registry;
 use pelago_shm::{Host, HostAddress, Plan};
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
 

@@ -54,7 +54,7 @@ impl Station {
         self.endpoint.connect(rank, datagram_bytes)
     }
 
-    /// As [`Transport::register`](pelago_platform::Transport::register).
+    /// As [`Registry::register`](pelago_platform::Registry::register).
     ///
     /// # Errors
     /// As there.
@@ -89,6 +89,7 @@ impl Station {
             Operation::Get { from, to } => Request::Get { from, to: lend(&mut self.segments, to), bytes: to.bytes() as u64 },
             Operation::Copy { from, to, bytes } => Request::Copy { from, to, bytes },
             Operation::Atomic { at, width, operator, operand } => Request::Atomic { at, width, operator, operand },
+            Operation::Sized(_) => return Err(PostError::Sizes),
         };
         if self.endpoint.submit(now, to, request, token).is_err() {
             lent.into_iter().for_each(|local| self.segments.take_back(local));

@@ -1,7 +1,7 @@
 //! An operation that outlives the call that posted it.
 
 use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
-use pelago_platform::{Endpoint, Operation, PostError, Token, Transfer, Transport};
+use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, Transfer, Transport};
 
 /// An operation with its own copy of the bytes of a `Write`; all others borrow nothing.
 pub(crate) enum Captured {
@@ -17,6 +17,7 @@ impl Captured {
             Operation::Get { from, to } => Self::Other(Operation::Get { from, to }),
             Operation::Copy { from, to, bytes } => Self::Other(Operation::Copy { from, to, bytes }),
             Operation::Atomic { at, width, operator, operand } => Self::Other(Operation::Atomic { at, width, operator, operand }),
+            Operation::Sized(transfer) => Self::Other(Operation::Sized(transfer)),
         }
     }
 
@@ -31,19 +32,18 @@ impl Captured {
 /// The ranks whose memory an operation needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
     let (near, far) = match *operation {
-        Operation::Write { to, .. } | Operation::Put { to, .. } => (to, to),
-        Operation::Get { from, .. } => (from, from),
-        Operation::Copy { from, to, .. } => (from, to),
+        Operation::Write { to, .. } | Operation::Put { to, .. } | Operation::Sized(Transfer::Put { to, .. }) => (to, to),
+        Operation::Get { from, .. } | Operation::Sized(Transfer::Get { from, .. }) => (from, from),
+        Operation::Copy { from, to, .. } | Operation::Sized(Transfer::Copy { from, to, .. }) => (from, to),
         Operation::Atomic { at, .. } => (at, at),
     };
     [layout.rank(near), layout.rank(far)]
 }
 
-/// What is posted to a transport or its network, by either of three calls.
+/// What is posted to a transport or its network, by either of two calls.
 #[derive(Clone, Copy)]
 pub(crate) enum Work<'a> {
-    Operation(Operation<'a>),
-    Size(Transfer),
+    Operation(Operation<'a>, Flags),
     Message(&'a [u8]),
 }
 
@@ -56,22 +56,17 @@ impl Work<'_> {
     /// As [`ends`]; a message names no memory.
     #[inline]
     pub(crate) fn ends(self, layout: AddressLayout) -> Option<[Rank; 2]> {
-        let (near, far) = match self {
-            Self::Operation(operation) => return Some(ends(layout, &operation)),
-            Self::Size(Transfer::Put { to, .. }) => (to, to),
-            Self::Size(Transfer::Get { from, .. }) => (from, from),
-            Self::Size(Transfer::Copy { from, to, .. }) => (from, to),
-            Self::Message(_) => return None,
-        };
-        Some([layout.rank(near), layout.rank(far)])
+        match self {
+            Self::Operation(operation, _) => Some(ends(layout, &operation)),
+            Self::Message(_) => None,
+        }
     }
 
     /// Posts it.
     #[inline]
     pub(crate) fn post<T: Transport>(self, by: &mut T, now: Instant, to: Endpoint, token: Token) -> Result<(), PostError> {
         match self {
-            Self::Operation(operation) => by.post(now, to, operation, token),
-            Self::Size(transfer) => by.post_size(now, to, transfer, token),
+            Self::Operation(operation, flags) => by.post(now, to, operation, flags, token),
             Self::Message(bytes) => by.two_sided().ok_or(PostError::Unknown(to))?.send(now, to, bytes, token),
         }
     }

@@ -9,7 +9,7 @@
 //! | T2 captured | the queue holds a copy of the bytes of a `Write` |
 //! | T3 once | `progress` takes an operation out of the queue, performs it and completes it |
 //! | T4 visible | it is performed before its completion is handed out |
-//! | T5 unordered | operations are performed in the order of posting: `fence` has nothing to do |
+//! | T5 unordered | operations are performed in the order of posting: a fence has nothing to do |
 //! | T6 finite | an operation that needs a lost rank is completed without being performed |
 //! | T7 timeless | `now` is not looked at |
 //! | T8 checked | memory is found only by the table, and only inside its length |
@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
 use pelago_memory::{Cells, Regions};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+    self as platform, Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use crate::captured::{Captured, ends};
@@ -65,56 +66,37 @@ impl Loopback {
 }
 
 impl Transport for Loopback {
-    fn capabilities(&self) -> &Capabilities {
-        const { &CAPABILITIES }
+    fn network(&mut self) -> &mut dyn platform::Network {
+        self
     }
 
-    fn address(&self) -> Address {
-        address_of(self.rank)
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if peer.number() >= self.ranks {
-            return Err(ConnectError::Unreachable(peer));
-        }
-        if *address != address_of(peer) {
-            return Err(ConnectError::Address(address.clone()));
-        }
-        let endpoint = Endpoint(peer.number());
-        self.connected.insert(endpoint);
-        Ok(endpoint)
-    }
-
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let is_mine = self.layout.rank(start) == self.rank;
-        let inserted = is_mine && lock(&self.network).regions.insert(start, memory, ());
-        inserted.then_some(()).ok_or(RegisterError::Addresses(start))
-    }
-
-    fn deregister(&mut self, start: GlobalAddress) -> bool {
-        // Nobody is inside: peers touch memory only under the lock.
-        lock(&self.network).regions.remove(start);
-        true
-    }
-
-    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        _in_order_anyway: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         if !self.connected.contains(&to) {
             return Err(PostError::Unknown(to));
         }
-        if let Operation::Write { bytes, .. } = operation
-            && bytes.len() > CAPABILITIES.write_bytes_max
-        {
-            return Err(PostError::TooLong(bytes.len()));
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > CAPABILITIES.write_bytes_max => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) => return Err(PostError::Sizes),
+            _ => {}
         }
         if self.queue.len() == limits::COMPLETIONS_MAX {
             return Err(PostError::Full);
         }
         self.queue.push_back((token, Captured::new(operation)));
         Ok(())
-    }
-
-    fn fence(&mut self, _to: Endpoint) {
-        // The queue is in order already.
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -129,6 +111,50 @@ impl Transport for Loopback {
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn before_sleep(&mut self) {}
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl platform::Network for Loopback {
+    fn capabilities(&self) -> &Capabilities {
+        const { &CAPABILITIES }
+    }
+
+    fn address(&self) -> Address {
+        address_of(self.rank)
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if peer.number() >= self.ranks || rail.is_some_and(|rail| rail != Rail::FIRST) {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        if *address != address_of(peer) {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        let endpoint = Endpoint(peer.number());
+        self.connected.insert(endpoint);
+        Ok(endpoint)
+    }
+}
+
+impl Registry for Loopback {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let is_mine = self.layout.rank(start) == self.rank;
+        let inserted = is_mine && lock(&self.network).regions.insert(start, memory, ());
+        inserted.then_some(()).ok_or(RegisterError::Addresses(start))
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        // Nobody is inside: peers touch memory only under the lock.
+        lock(&self.network).regions.remove(start);
+        true
+    }
 }
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -137,6 +163,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     latency: Duration::from_nanoseconds(100),
     bytes_per_second: 10e9,
     atomics_by_agent: false,
+    data_bytes_max: u64::MAX,
 };
 
 fn address_of(rank: Rank) -> Address {
@@ -178,6 +205,7 @@ impl Network {
                 let word = self.cells(at, width.bytes())?;
                 return word.atomic(width, operator, operand).ok_or(Failure::Misaligned(at));
             }
+            Operation::Sized(_) => unreachable!("refused when it was posted"),
         }
         Ok(0)
     }

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, Event, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_kit::{Count, Fault, Faults, Loopback, Split, Trace};
-use pelago_platform::{Address, Completion, Endpoint, Failure, PostError, Token, Transfer, Transport, TwoSided, delegate};
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, Registry,
+    Token, Transfer, Transport, TwoSided,
+};
 
 const RANKS: u32 = 3;
 
@@ -19,23 +22,27 @@ struct Shared {
     inboxes: [VecDeque<(Rank, Box<[u8]>)>; RANKS as usize],
     /// In the order in which the network saw them.
     sizes: Vec<Transfer>,
-    holds: Vec<bool>,
+    flushes: u32,
 }
 
 /// An end of a network that has all that a network may have. What is sent arrives at once and completes at the next progress.
 struct Postal {
     inner: Box<dyn Transport>,
+    capabilities: Capabilities,
     me: Rank,
     shared: Arc<Mutex<Shared>>,
     done: Vec<Token>,
 }
 
 impl Postal {
-    fn network() -> Vec<Self> {
+    fn ends() -> Vec<Self> {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let ends = Loopback::network(layout(), RANKS).into_iter().zip((0..RANKS).map(Rank::new));
-        let mut ends: Vec<_> =
-            ends.map(|(inner, me)| Self { inner: Box::new(inner), me, shared: shared.clone(), done: Vec::new() }).collect();
+        let end = |(inner, me): (Loopback, Rank)| {
+            let capabilities = Capabilities { data_bytes_max: DATA_BYTES_MAX, ..*inner.capabilities() };
+            Self { inner: Box::new(inner), capabilities, me, shared: shared.clone(), done: Vec::new() }
+        };
+        let mut ends: Vec<_> = ends.map(end).collect();
         ends.iter_mut().for_each(connect_all);
         ends
     }
@@ -45,24 +52,31 @@ impl Postal {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl Transport for Postal {
-    delegate! {
-        capabilities address connect rails rail_to leads connect_by register deregister post fence next_deadline before_sleep lose
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn data_bytes_max(&self) -> u64 {
-        DATA_BYTES_MAX
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
     }
 
-    fn post_size(&mut self, _now: Instant, _to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        let Operation::Sized(transfer) = operation else { return self.inner.post(now, to, operation, flags, token) };
         self.shared().sizes.push(transfer);
         self.done.push(token);
         Ok(())
     }
 
-    fn hold(&mut self, _now: Instant, held: bool) {
-        self.shared().holds.push(held);
+    fn flush(&mut self, _now: Instant) {
+        self.shared().flushes += 1;
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -71,8 +85,28 @@ impl Transport for Postal {
         moved
     }
 
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
         Some(self)
+    }
+
+    fn before_sleep(&mut self) {}
+}
+
+impl Network for Postal {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        Address(self.me.number().to_le_bytes().into())
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        self.inner.network().connect(rail, peer, address)
     }
 }
 
@@ -100,13 +134,13 @@ fn at(rank: u32) -> GlobalAddress {
 
 fn connect_all(end: &mut impl Transport) {
     for rank in (0..RANKS).map(Rank::new) {
-        assert_eq!(end.connect(rank, &Address(rank.number().to_le_bytes().into())), Ok(Endpoint(rank.number())));
+        assert_eq!(end.network().connect(None, rank, &Address(rank.number().to_le_bytes().into())), Ok(Endpoint(rank.number())));
     }
 }
 
 /// The first end of a network in layers, and the second without any.
 fn wrapped<T: Transport>(wrap: impl FnOnce(Postal) -> T) -> (T, Postal) {
-    let mut ends = Postal::network();
+    let mut ends = Postal::ends();
     let mut end = wrap(ends.remove(0));
     connect_all(&mut end);
     (end, ends.remove(0))
@@ -114,6 +148,11 @@ fn wrapped<T: Transport>(wrap: impl FnOnce(Postal) -> T) -> (T, Postal) {
 
 fn put(bytes: u64) -> Transfer {
     Transfer::Put { to: at(1), bytes }
+}
+
+/// Behind no fence.
+fn post_size(end: &mut impl Transport, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+    end.post(now, to, Operation::Sized(transfer), Flags::NONE, token)
 }
 
 fn send(end: &mut impl Transport, now: Instant, to: u32, bytes: &[u8], token: u64) -> Result<(), PostError> {
@@ -141,8 +180,8 @@ fn completions(end: &mut impl Transport, now: &mut Instant) -> Vec<Completion> {
 
 fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
     let mut now = Instant::ZERO;
-    assert_eq!(end.data_bytes_max(), DATA_BYTES_MAX);
-    assert_eq!(end.post_size(now, Endpoint(1), put(100), Token(7)), Ok(()));
+    assert_eq!(end.network().capabilities().data_bytes_max, DATA_BYTES_MAX);
+    assert_eq!(post_size(end, now, Endpoint(1), put(100), Token(7)), Ok(()));
     send(end, now, 1, b"there", 8).unwrap();
     let mut tokens: Vec<_> = completions(end, &mut now).iter().map(|completion| completion.token.0).collect();
     tokens.sort_unstable();
@@ -152,14 +191,13 @@ fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
     send(peer, now, 0, b"and back", 1).unwrap();
     assert_eq!(take(end), Some((Rank::new(1), b"and back".to_vec())));
     assert_eq!(take(end), None);
-    end.hold(now, true);
-    end.hold(now, false);
-    assert_eq!(peer.shared().holds, [true, false]);
+    end.flush(now);
+    assert_eq!(peer.shared().flushes, 1);
 }
 
 /// Two networks as one; the first two ranks are near.
 fn split(far: Postal) -> Split<Postal, Postal, fn(Rank) -> bool> {
-    let near = Postal::network().remove(0);
+    let near = Postal::ends().remove(0);
     Split::new(near, far, layout(), |rank| rank.number() < 2, |rank| Address(rank.number().to_le_bytes().into()))
 }
 
@@ -179,17 +217,17 @@ fn no_layer_has_what_is_not_inside() {
     let end = Loopback::network(layout(), 1).remove(0);
     let mut end = Count::new(Trace::new(Fault::new(end, layout(), Faults::default()), |_: &str| ()));
     assert!(end.two_sided().is_none());
-    assert_eq!(end.data_bytes_max(), u64::MAX);
-    assert_eq!(end.post_size(Instant::ZERO, Endpoint(0), put(1), Token(0)), Err(PostError::Sizes));
+    assert_eq!(end.network().capabilities().data_bytes_max, u64::MAX);
+    assert_eq!(post_size(&mut end, Instant::ZERO, Endpoint(0), put(1), Token(0)), Err(PostError::Sizes));
 }
 
 #[test]
 fn two_networks_send_by_the_far_one_and_move_sizes_by_either() {
     let (mut end, mut peer) = wrapped(split);
     let mut now = Instant::ZERO;
-    end.fence(Endpoint(1));
     for (token, to) in [(1, 1), (2, 2)] {
-        end.post_size(now, Endpoint(to), Transfer::Get { from: at(to), bytes: 100 }, Token(token)).unwrap();
+        let get = Operation::Sized(Transfer::Get { from: at(to), bytes: 100 });
+        end.post(now, Endpoint(to), get, Flags { fence: to == 1, more: false }, Token(token)).unwrap();
         send(&mut end, now, to, &[to as u8], 10 + token).unwrap();
     }
     assert_eq!(end.near().shared().sizes, [Transfer::Get { from: at(1), bytes: 100 }]);
@@ -200,7 +238,7 @@ fn two_networks_send_by_the_far_one_and_move_sizes_by_either() {
     assert_eq!(send(&mut end, now, 9, b"", 0), Err(PostError::Unknown(Endpoint(9))));
     send(&mut peer, now, 0, b"back", 0).unwrap();
     assert_eq!(take(&mut end), Some((Rank::new(1), b"back".to_vec())));
-    assert_eq!(end.data_bytes_max(), DATA_BYTES_MAX);
+    assert_eq!(end.network().capabilities().data_bytes_max, DATA_BYTES_MAX);
 }
 
 #[test]
@@ -212,7 +250,7 @@ fn messages_and_sizes_are_counted() {
     let get = Transfer::Get { from: at(1), bytes: 100 };
     let copy = Transfer::Copy { from: at(1), to: at(2), bytes: 100 };
     for transfer in [put(100), get, copy] {
-        while end.post_size(now, Endpoint(1), transfer, Token(0)).is_err() {}
+        while post_size(&mut end, now, Endpoint(1), transfer, Token(0)).is_err() {}
     }
     (0..2).for_each(|token| send(&mut peer, now, 0, b"", token).unwrap());
     while take(&mut end).is_some() {}
@@ -227,10 +265,10 @@ fn messages_and_sizes_are_counted() {
 #[test]
 fn messages_and_sizes_are_told() {
     let mut lines = Vec::new();
-    let mut ends = Postal::network();
+    let mut ends = Postal::ends();
     let mut end = Trace::new(ends.remove(0), |line: &str| lines.push(line.to_owned()));
     let copy = Transfer::Copy { from: GlobalAddress::from_bits(0x1000), to: GlobalAddress::from_bits(0x2000), bytes: 9 };
-    end.post_size(Instant::from_picoseconds(5), Endpoint(1), copy, Token(3)).unwrap();
+    post_size(&mut end, Instant::from_picoseconds(5), Endpoint(1), copy, Token(3)).unwrap();
     send(&mut end, Instant::from_picoseconds(6), 1, b"four", 4).unwrap();
     send(&mut ends[0], Instant::ZERO, 0, b"back", 1).unwrap();
     take(&mut end).unwrap();
@@ -255,17 +293,18 @@ fn messages_are_refused_and_overtaken_whatever_fences_say() {
     let faults = Faults { seed: 3, full_per_mille: 250, delay_per_mille: 500, lose: None };
     let (mut end, mut peer) = wrapped(|end| Fault::new(end, layout(), faults));
     let mut now = Instant::ZERO;
-    let mut sent = Vec::new();
+    let (mut sent, mut fenced) = (Vec::new(), 0);
     for token in 0..40 {
-        if token == 20 {
-            end.fence(Endpoint(1));
+        // Whether it is accepted or not.
+        if token == 20 && end.post(now, Endpoint(1), Operation::Sized(put(1)), Flags::FENCE, Token(99)).is_ok() {
+            fenced += 1;
         }
         if send(&mut end, now, 1, &[token as u8], token).is_ok() {
             sent.push(token as u8);
         }
     }
     assert!((20..38).contains(&sent.len()), "{sent:?}");
-    assert_eq!(completions(&mut end, &mut now).len(), sent.len());
+    assert_eq!(completions(&mut end, &mut now).len(), sent.len() + fenced);
     let mut taken: Vec<_> = std::iter::from_fn(|| take(&mut peer)).map(|(_, bytes)| bytes[0]).collect();
     assert!(taken.iter().position(|&token| token >= 20) < taken.iter().rposition(|&token| token < 20), "{taken:?}");
     taken.sort_unstable();
@@ -279,12 +318,11 @@ fn sizes_are_overtaken_but_not_past_a_fence() {
     let mut now = Instant::ZERO;
     for bytes in 0..40 {
         if bytes == 20 {
-            end.fence(Endpoint(1));
-            // Fences do not stop a message, and a message does not stop fences.
+            // A message does not stop fences.
             send(&mut end, now, 1, b"between", 100).unwrap();
-            end.fence(Endpoint(1));
         }
-        end.post_size(now, Endpoint(1), put(bytes), Token(bytes)).unwrap();
+        let flags = Flags { fence: bytes == 20, more: false };
+        end.post(now, Endpoint(1), Operation::Sized(put(bytes)), flags, Token(bytes)).unwrap();
     }
     assert_eq!(completions(&mut end, &mut now).len(), 41);
     let order = peer.shared().sizes.clone();
@@ -302,22 +340,23 @@ fn fences_and_messages_do_not_wait_for_each_other() {
         let shared = peer.shared();
         (shared.inboxes[1].len(), shared.sizes.len())
     };
-    let post_sizes = |end: &mut Fault<Postal>| {
-        (0..20).for_each(|token| end.post_size(now, Endpoint(1), put(token), Token(token)).unwrap());
+    let post_sizes = |end: &mut Fault<Postal>, first: Flags| {
+        for token in 0..20 {
+            let flags = if token == 0 { first } else { Flags::NONE };
+            end.post(now, Endpoint(1), Operation::Sized(put(token)), flags, Token(token)).unwrap();
+        }
     };
     let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
-    post_sizes(&mut end);
-    end.fence(Endpoint(1));
+    post_sizes(&mut end, Flags::NONE);
     let (_, sizes) = arrived(&peer);
-    post_sizes(&mut end);
+    post_sizes(&mut end, Flags::FENCE);
     (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
     let (messages, still) = arrived(&peer);
     assert!(sizes == still && (5..15).contains(&messages), "{sizes}, {still}, {messages}");
 
     let (mut end, peer) = wrapped(|end| Fault::new(end, layout(), faults));
     (0..20).for_each(|token| send(&mut end, now, 1, b"", token).unwrap());
-    end.fence(Endpoint(1));
-    post_sizes(&mut end);
+    post_sizes(&mut end, Flags::FENCE);
     let (_, sizes) = arrived(&peer);
     assert!((5..15).contains(&sizes), "{sizes}");
 }
@@ -333,7 +372,7 @@ fn a_lost_rank_gets_no_message_and_has_sent_none() {
     for token in 0..20 {
         send(&mut end, now, 1 + token as u32 % 2, &[token as u8], token).unwrap();
     }
-    end.post_size(now, Endpoint(1), put(100), Token(21)).unwrap();
+    post_size(&mut end, now, Endpoint(1), put(100), Token(21)).unwrap();
     let completed = completions(&mut end, &mut now);
     assert_eq!(completed.len(), 21);
     for Completion { token, result } in completed {

@@ -9,7 +9,8 @@ use pelago_base::limits::{AGENT_REPLIES_MAX, CAPTURED_BYTES_MAX, COMPLETIONS_MAX
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Operation, PostError, RegisterError, Token, Transport,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use crate::agent::{self, Request, Status, Task};
@@ -76,6 +77,7 @@ impl Shm {
             latency: Duration::from_nanoseconds(100),
             bytes_per_second: 1e10,
             atomics_by_agent: true,
+            data_bytes_max: u64::MAX,
         };
         Self {
             host,
@@ -186,52 +188,27 @@ impl Shm {
 }
 
 impl Transport for Shm {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn address(&self) -> Address {
-        Address(self.me.number().to_le_bytes().into())
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if address.0 != peer.number().to_le_bytes() {
-            return Err(ConnectError::Address(address.clone()));
-        }
-        self.host.control(peer).ok_or(ConnectError::Unreachable(peer))?;
-        self.connected.insert(peer.number());
-        Ok(Endpoint(peer.number()))
-    }
-
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let (addresses, taken) = (self.host.reach().addresses(), RegisterError::Addresses(start));
-        let bytes = memory.bytes() as u64;
-        if addresses.rank(start) != self.me || !addresses.is_in_segment(start, bytes) {
-            return Err(taken);
-        }
-        if let Some(heap) = HEAPS.iter().position(|&heap| addresses.segment(start) == Some(heap)) {
-            // Every rank of the host has mapped it already.
-            let fresh = !std::mem::replace(&mut self.heaps[heap], true);
-            return fresh.then_some(()).ok_or(taken);
-        }
-        if !self.inline && self.agent.is_none() {
-            let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
-            self.agent = Some(agent);
-        }
-        match self.regions().insert(start.bits(), memory.pointer().as_ptr() as u64, bytes) {
-            Inserted::Open => Ok(()),
-            Inserted::Taken => Err(taken),
-            Inserted::Full(limit) => Err(RegisterError::Full(limit)),
-        }
-    }
-
-    fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.regions().remove(start.bits())
-    }
-
-    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         if !self.connected.contains(&to.0) {
             return Err(PostError::Unknown(to));
+        }
+        if flags.fence {
+            self.fenced.insert(to.0);
         }
         if self.under_way() >= COMPLETIONS_MAX {
             return Err(PostError::Full);
@@ -250,13 +227,10 @@ impl Transport for Shm {
             Operation::Put { from, to } => self.copy(token, End::Local(from), End::Global(to), from.bytes() as u64),
             Operation::Get { from, to } => self.copy(token, End::Global(from), End::Local(to), to.bytes() as u64),
             Operation::Copy { from, to, bytes } => self.copy(token, End::Global(from), End::Global(to), bytes),
+            Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
         }
         Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        self.fenced.insert(to.0);
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -284,6 +258,64 @@ impl Transport for Shm {
 
     fn next_deadline(&self) -> Option<Instant> {
         None
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn before_sleep(&mut self) {}
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl Network for Shm {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        Address(self.me.number().to_le_bytes().into())
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if address.0 != peer.number().to_le_bytes() {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        let is_there = self.host.control(peer).is_some() && rail.is_none_or(|rail| rail == Rail::FIRST);
+        if !is_there {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        self.connected.insert(peer.number());
+        Ok(Endpoint(peer.number()))
+    }
+}
+
+impl Registry for Shm {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let (addresses, taken) = (self.host.reach().addresses(), RegisterError::Addresses(start));
+        let bytes = memory.bytes() as u64;
+        if addresses.rank(start) != self.me || !addresses.is_in_segment(start, bytes) {
+            return Err(taken);
+        }
+        if let Some(heap) = HEAPS.iter().position(|&heap| addresses.segment(start) == Some(heap)) {
+            // Every rank of the host has mapped it already.
+            let fresh = !std::mem::replace(&mut self.heaps[heap], true);
+            return fresh.then_some(()).ok_or(taken);
+        }
+        if !self.inline && self.agent.is_none() {
+            let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
+            self.agent = Some(agent);
+        }
+        match self.regions().insert(start.bits(), memory.pointer().as_ptr() as u64, bytes) {
+            Inserted::Open => Ok(()),
+            Inserted::Taken => Err(taken),
+            Inserted::Full(limit) => Err(RegisterError::Full(limit)),
+        }
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.regions().remove(start.bits())
     }
 }
 
@@ -345,8 +377,8 @@ mod tests {
                 let first = host.reach().addresses().encode(rank, registered, 0).unwrap();
                 let open = host.regions(rank).unwrap().insert(first.bits(), cells.pointer().as_ptr() as u64, BYTES);
                 assert_eq!(open, Inserted::Open);
-                end.connect(ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
-                end.connect(ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
+                end.connect(None, ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
+                end.connect(None, ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
             }
             let at = |rank, segment| host.reach().addresses().encode(rank, segment, 0).unwrap();
             let bell = &host.control(ranks[1]).unwrap().bell;
@@ -362,7 +394,7 @@ mod tests {
                 // Announces a sleeper, which only a ring takes away.
                 bell.sleep(None, &mut || true);
                 let owner = if matches!(operation, Operation::Copy { .. }) { 0 } else { 1 };
-                ends[0].post(Instant::ZERO, Endpoint(owner), operation, Token(1)).unwrap();
+                ends[0].post(Instant::ZERO, Endpoint(owner), operation, Flags::NONE, Token(1)).unwrap();
                 let mut completed = Vec::new();
                 for _ in 0..100 {
                     ends[0].progress(Instant::ZERO, &mut completed);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
-use pelago_platform::{Fault, Transport};
+use pelago_platform::{Fault, Registry, Transport};
 use pelago_shm::{CopyBy, Host, Plan, Shm};
 
 const HEAP_BYTES: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Moment};
 
 use pelago_base::{AtomicOperator, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
-use pelago_platform::{Address, Completion, Endpoint, Operation, Token, Transport};
+use pelago_platform::{Address, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
 use pelago_shm::{CopyBy, Host, Plan, Shm};
 
 const OWNER: Rank = Rank::new(0);
@@ -19,7 +19,7 @@ const HANG: Duration = Duration::from_secs(10);
 /// Asks for one addition.
 fn ask(asker: &mut Shm, at: GlobalAddress) {
     let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
-    asker.post(Instant::ZERO, Endpoint(OWNER.number()), add, Token(7)).unwrap();
+    asker.post(Instant::ZERO, Endpoint(OWNER.number()), add, Flags::NONE, Token(7)).unwrap();
 }
 
 /// What the addition found, unless nobody answers.
@@ -93,7 +93,7 @@ fn a_request_that_comes_while_a_wait_ends_is_answered() {
         });
         scope.spawn(|| {
             let mut asker = Shm::new(host.clone(), ASKER, CopyBy::Attach, false);
-            asker.connect(OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();
+            asker.connect(None, OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();
             let at = host.reach().addresses().encode(OWNER, SegmentId::REGISTERED_FIRST, 8).unwrap();
             for round in 0..ROUNDS {
                 start.wait();

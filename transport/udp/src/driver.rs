@@ -7,7 +7,7 @@ use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Cells;
-use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
+use pelago_platform::{Completion, Flags, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
 
 use crate::{Incoming, Outgoing, Socket};
@@ -80,8 +80,7 @@ pub(crate) struct Driver {
     peers: Vec<Option<SocketAddr>>,
     find: Find,
     watcher: Box<dyn Watcher>,
-    /// Whether what is posted waits for company, and to whom the last goes that does.
-    held: bool,
+    /// To whom what is posted goes that waits for company.
     waiting: Option<PeerIndex>,
     /// When what the kernel has had no room for is tried again, and after how long a pause; none while it has room.
     retry: Instant,
@@ -93,8 +92,8 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, watcher: Box<dyn Watcher>) -> Self {
         let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        let (peers, held, waiting, retry, pause, looks_behind) = (Vec::new(), false, None, Instant::ZERO, Duration::ZERO, 0);
-        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, held, waiting, retry, pause, looks_behind }
+        let (peers, waiting, retry, pause, looks_behind) = (Vec::new(), None, Instant::ZERO, Duration::ZERO, 0);
+        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, waiting, retry, pause, looks_behind }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
@@ -120,7 +119,17 @@ impl Driver {
     }
 
     /// Starts an operation. What gains nothing by waiting for company leaves at once.
-    pub(crate) fn post(&mut self, now: Instant, to: PeerIndex, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    pub(crate) fn post(
+        &mut self,
+        now: Instant,
+        to: PeerIndex,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        if flags.fence {
+            self.station.fence(to);
+        }
         match operation {
             Operation::Write { to: at, bytes } if Self::time_to_post(&operation).is_some() => {
                 let given = self.station.give(now, to, at, bytes, token)?;
@@ -133,10 +142,16 @@ impl Driver {
             }
             operation => {
                 self.station.post(now, to, operation, token)?;
-                if self.held && self.waiting.is_none_or(|other| other == to) {
-                    self.waiting = Some(to);
-                } else {
-                    self.flush(now, Load::Full(to));
+                match self.waiting {
+                    None if flags.more => self.waiting = Some(to),
+                    Some(other) if flags.more && other == to => {}
+                    waiting => {
+                        if !flags.more && waiting.is_some_and(|other| other != to) {
+                            self.release(now);
+                        }
+                        self.waiting = self.waiting.filter(|_| flags.more);
+                        self.flush(now, Load::Full(to));
+                    }
                 }
             }
         }
@@ -163,16 +178,11 @@ impl Driver {
         taken_in
     }
 
-    /// Lets what is posted from now on to one peer wait, or what has waited leave.
-    pub(crate) fn hold(&mut self, now: Instant, held: bool) {
-        self.held = held;
+    /// What was posted and waits for company leaves.
+    pub(crate) fn release(&mut self, now: Instant) {
         if let Some(to) = self.waiting.take() {
             self.flush(now, Load::Full(to));
         }
-    }
-
-    pub(crate) fn fence(&mut self, to: PeerIndex) {
-        self.station.fence(to);
     }
 
     /// Takes in what has come and sends what is to be sent; returns whether anything moved. With `patient`, acknowledgements of what

@@ -8,7 +8,8 @@ use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Ran
 use pelago_datagrams::Station;
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Operation, PostError, RegisterError, Token, Transport,
+    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
+    Registry, Token, Transport, TwoSided,
 };
 use pelago_protocol::{Config, Key, PeerIndex};
 
@@ -76,6 +77,7 @@ impl Udp {
             latency: Duration::from_microseconds(5),
             bytes_per_second: 5e9,
             atomics_by_agent: true,
+            data_bytes_max: u64::MAX,
         };
         Ok(Self { agent, shared, capabilities, address, connected: 0 })
     }
@@ -89,31 +91,22 @@ impl Udp {
 }
 
 impl Transport for Udp {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn address(&self) -> Address {
-        Address(self.address.to_string().into())
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        let text = std::str::from_utf8(&address.0).ok();
-        let parsed = text.and_then(|text| text.parse().ok()).ok_or_else(|| ConnectError::Address(address.clone()))?;
-        let PeerIndex(index) = self.shared.lock().connect(peer, parsed);
-        self.connected = self.connected.max(index + 1);
-        Ok(Endpoint(index))
-    }
-
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.shared.lock().register(start, memory)
-    }
-
-    fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.shared.lock().deregister(start)
-    }
-
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         if to.0 >= self.connected {
             return Err(PostError::Unknown(to));
         }
@@ -122,7 +115,7 @@ impl Transport for Udp {
         if let (Some(agent), Some(busy)) = (&mut self.agent, busy) {
             agent.excuse_for(&mut driver, now, busy);
         }
-        let posted = driver.post(now, PeerIndex(to.0), operation, token);
+        let posted = driver.post(now, PeerIndex(to.0), operation, flags, token);
         if let Some(agent) = &mut self.agent {
             agent.remind(&driver, now);
         }
@@ -133,13 +126,9 @@ impl Transport for Udp {
         posted
     }
 
-    fn fence(&mut self, to: Endpoint) {
-        self.shared.lock().fence(PeerIndex(to.0));
-    }
-
-    fn hold(&mut self, now: Instant, held: bool) {
+    fn flush(&mut self, now: Instant) {
         let mut driver = self.shared.lock();
-        driver.hold(now, held);
+        driver.release(now);
         if let Some(agent) = &mut self.agent {
             agent.remind(&driver, now);
         }
@@ -173,9 +162,44 @@ impl Transport for Udp {
         }
     }
 
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.shared.lock().lose(now, rank);
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl Network for Udp {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        Address(self.address.to_string().into())
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if rail.is_some_and(|rail| rail != Rail::FIRST) {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        let text = std::str::from_utf8(&address.0).ok();
+        let parsed = text.and_then(|text| text.parse().ok()).ok_or_else(|| ConnectError::Address(address.clone()))?;
+        let PeerIndex(index) = self.shared.lock().connect(peer, parsed);
+        self.connected = self.connected.max(index + 1);
+        Ok(Endpoint(index))
+    }
+
+    fn peer_failed(&mut self, now: Instant, peer: Rank) {
+        self.shared.lock().lose(now, peer);
         self.shared.wake();
+    }
+}
+
+impl Registry for Udp {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.shared.lock().register(start, memory)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.shared.lock().deregister(start)
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use pelago_base::{AddressLayout, Duration, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
-use pelago_platform::Transport;
+use pelago_platform::{Registry, Transport};
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
 const WHOLE_BYTES: usize = 128 * 1024;

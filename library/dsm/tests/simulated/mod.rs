@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::{Clock, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_platform::{Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
 use pelago_rma::{Result, World};
 use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
 
@@ -85,16 +85,45 @@ struct Notes {
     noted: Noted,
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl Transport for Notes {
-    delegate! {
-        capabilities address connect rails rail_to leads connect_by register deregister data_bytes_max post_size fence hold progress
-        next_deadline before_sleep lose two_sided
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
     }
 
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        self.inner.post(now, to, operation, token)?;
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        self.inner.post(now, to, operation, flags, token)?;
         self.noted.lock().unwrap().push(self.clock.now());
         Ok(())
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        self.inner.progress(now, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()
     }
 }

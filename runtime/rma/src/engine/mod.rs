@@ -22,7 +22,7 @@ use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
 use crate::port::Port;
 use crate::record::{Audience, Posting, Record, Stage};
 use crate::shared::Shared;
-use crate::task::{Piece, Span, Task};
+use crate::task::{Span, Task};
 use crate::{Error, Result};
 
 /// The operations of one context that are not done.
@@ -54,13 +54,15 @@ pub(crate) struct Engine {
     /// How often an operation was put back, and how often a wait gave up the processor.
     deferrals: u64,
     parks: u64,
+    /// Whether what is posted may wait for what is posted next.
+    holds: bool,
 }
 
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
         Self {
-            write_bytes_max: port.with(|transport| transport.capabilities().write_bytes_max),
-            joint: port.with(|transport| Joint::new(transport.rails())),
+            write_bytes_max: port.with(|transport| transport.network().capabilities().write_bytes_max),
+            joint: port.with(|transport| Joint::new(transport.network().rails())),
             may_be_parted: false,
             port,
             peers: Peers::default(),
@@ -76,6 +78,7 @@ impl Engine {
             completed: Vec::new(),
             deferrals: 0,
             parks: 0,
+            holds: false,
         }
     }
 
@@ -123,7 +126,7 @@ impl Engine {
         if self.may_be_parted {
             self.may_be_parted = self.order.live_ids().any(|id| self.record(id).is_some_and(Record::is_parted));
         }
-        let mut connected = self.peers.iter().filter(|peer| peer.endpoint.is_some());
+        let mut connected = self.peers.iter().filter(|peer| peer.endpoint().is_some());
         self.is_all_begun() && !self.may_be_parted && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
     }
 
@@ -161,11 +164,17 @@ impl Engine {
         }
     }
 
+    /// Whether what is posted from now on may wait for what is posted next; what has waited leaves when it may no longer.
+    pub(crate) fn hold(&mut self, shared: &Shared, holds: bool) {
+        self.holds = holds;
+        if !holds {
+            self.port.with(|transport| transport.flush(shared.clock.now()));
+        }
+    }
+
     /// Orders what was posted before what will be.
     pub(crate) fn fence(&mut self) {
-        for endpoint in self.peers.iter().filter_map(|peer| peer.endpoint) {
-            self.port.with(|transport| transport.fence(endpoint));
-        }
+        self.peers.iter_mut().for_each(|peer| peer.is_fenced = true);
     }
 
     /// Takes over an operation. For a keeper, its word and buffer stay until `take` or `forget`.
@@ -205,8 +214,8 @@ impl Engine {
         if bytes.len() > self.write_bytes_max || terms.rail.is_some_and(|rail| size >= PARTED_BYTES_MIN && self.is_joint(rail)) {
             return Ok(None);
         }
-        let piece =
-            if by_size { Piece::Size(Transfer::Put { to, bytes: size }) } else { Piece::Bytes(Operation::Write { to, bytes }) };
+        let operation =
+            if by_size { Operation::Sized(Transfer::Put { to, bytes: size }) } else { Operation::Write { to, bytes } };
         let after = self.still(terms.after)?;
         let (peer, endpoint) = match self.connect(shared, to, terms.rail) {
             Ok(found) => found,
@@ -214,14 +223,14 @@ impl Engine {
             Err(_) => return Ok(None),
         };
         let written = if after == After::Nothing {
-            self.write(shared, peer, endpoint, piece)? || {
+            self.write(shared, peer, endpoint, operation)? || {
                 self.progress(shared);
-                self.write(shared, peer, endpoint, piece)?
+                self.write(shared, peer, endpoint, operation)?
             }
         } else {
             self.may_follow(after, peer) && {
-                self.port.with(|transport| transport.fence(endpoint));
-                self.write(shared, peer, endpoint, piece)?
+                self.peers.get_mut(peer).is_fenced = true;
+                self.write(shared, peer, endpoint, operation)?
             }
         };
         if !written {

@@ -1,7 +1,7 @@
 //! How operations get to the transport: at once, when there is room, or behind others that are there already.
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_platform::{Endpoint, Failure, PostError, Rail, Token};
+use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token};
 
 use super::Engine;
 use crate::joint::Joint;
@@ -9,7 +9,7 @@ use crate::order::After;
 use crate::peers::{PeerNumber, Way};
 use crate::record::{Posting, Record, Stage};
 use crate::shared::Shared;
-use crate::task::{Piece, Task};
+use crate::task::Task;
 use crate::{Error, Result};
 
 /// Pieces of one operation that are with the transport at once.
@@ -39,9 +39,7 @@ impl Engine {
             task.lend();
         }
         let peer = record.peers[0];
-        if let Some(endpoint) = self.peers.get(peer).endpoint {
-            self.port.with(|transport| transport.fence(endpoint));
-        }
+        self.peers.get_mut(peer).is_fenced = true;
     }
 
     /// Begins an operation that was put back, if what it waits for has become such that it may follow.
@@ -92,9 +90,9 @@ impl Engine {
                 return false;
             }
             let Some(task) = &mut record.task else { return true };
-            let ((piece, at, rail), peer) = (task.piece(record.posted), record.peers[0]);
+            let ((operation, at, rail), peer) = (task.piece(record.posted), record.peers[0]);
             let rail = rail.or_else(|| self.peers.get(peer).way.rail());
-            match self.post_piece(shared, piece, at, rail, Token(id)) {
+            match self.post_piece(shared, operation, at, rail, Token(id)) {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
                     record.posted += 1;
@@ -113,7 +111,7 @@ impl Engine {
     fn post_piece(
         &mut self,
         shared: &Shared,
-        piece: Piece<'_>,
+        operation: Operation<'_>,
         at: GlobalAddress,
         rail: Option<Rail>,
         token: Token,
@@ -122,7 +120,7 @@ impl Engine {
             Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(shared.reach.addresses().rank(at)),
             _ => Failure::OutOfBounds(at),
         })?;
-        let posted = self.offer(shared, peer, endpoint, piece, token);
+        let posted = self.offer(shared, peer, endpoint, operation, token);
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
     }
 
@@ -146,10 +144,16 @@ impl Engine {
 
     /// Offers a short write to the transport, under the number that comes next.
     #[inline]
-    pub(super) fn write(&mut self, shared: &Shared, peer: PeerNumber, endpoint: Endpoint, piece: Piece<'_>) -> Result<bool> {
+    pub(super) fn write(
+        &mut self,
+        shared: &Shared,
+        peer: PeerNumber,
+        endpoint: Endpoint,
+        operation: Operation<'_>,
+    ) -> Result<bool> {
         self.make_place();
         let token = Token(self.order.upcoming());
-        self.offer(shared, peer, endpoint, piece, token).map_err(Error::Refused)
+        self.offer(shared, peer, endpoint, operation, token).map_err(Error::Refused)
     }
 
     /// Offers an operation to the transport; `false` if it has no room now, or had none since it last made progress.
@@ -159,14 +163,16 @@ impl Engine {
         shared: &Shared,
         peer: PeerNumber,
         to: Endpoint,
-        piece: Piece<'_>,
+        operation: Operation<'_>,
         token: Token,
     ) -> Result<bool, PostError> {
         let peer = self.peers.get_mut(peer);
         if peer.full_in == self.round {
             return Ok(false);
         }
-        match self.port.post(shared.clock.now(), to, piece, token) {
+        // It holds also if the operation is refused.
+        let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.holds };
+        match self.port.post(shared.clock.now(), to, operation, flags, token) {
             Ok(()) => Ok(true),
             Err(PostError::Full) => {
                 peer.full_in = self.round;
@@ -191,14 +197,15 @@ impl Engine {
         if self.is_joint(rail) {
             return self.rails_to(rank).nth(1).is_some();
         }
-        self.port.with(|transport| transport.leads(rail, rank))
+        self.port.with(|transport| transport.network().is_reachable(rail, rank))
     }
 
     /// The rails that lead to a rank.
     fn rails_to(&mut self, rank: Rank) -> impl Iterator<Item = Rail> {
         let lead = self.port.with(|transport| {
-            let rails = (0..transport.rails().len()).filter_map(Rail::new);
-            rails.filter(|&rail| transport.leads(rail, rank)).fold(0_u32, |lead, rail| lead | 1 << rail.number())
+            let network = transport.network();
+            let rails = (0..network.rails().len()).filter_map(Rail::new);
+            rails.filter(|&rail| network.is_reachable(rail, rank)).fold(0_u32, |lead, rail| lead | 1 << rail.number())
         });
         (0..Rail::MAX).filter(move |number| lead >> number & 1 == 1).filter_map(Rail::new)
     }
@@ -212,7 +219,7 @@ impl Engine {
             return task;
         }
         let mut rails: Vec<Rail> = self.rails_to(rank).collect();
-        let best = self.port.with(|transport| transport.rail_to(rank));
+        let best = self.port.with(|transport| transport.network().rail_to(rank));
         rails.sort_by_key(|&rail| shared.reach.holds(rank) && rail == best);
         let (Some(joint), [_, _, ..]) = (&self.joint, &rails[..]) else { return task };
         let task = task.parted(joint, &rails);
@@ -226,7 +233,10 @@ impl Engine {
         if self.is_joint(rail) {
             return if self.leads(rail, rank) { Ok(Way::new(rank, None)) } else { Err(Error::NoRail { rail, rank }) };
         }
-        let (leads, is_best) = self.port.with(|transport| (transport.leads(rail, rank), transport.rail_to(rank) == rail));
+        let (leads, is_best) = self.port.with(|transport| {
+            let network = transport.network();
+            (network.is_reachable(rail, rank), network.rail_to(rank) == rail)
+        });
         let is_mapped = is_best && shared.reach.holds(rank);
         if leads { Ok(Way::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }
     }
@@ -256,7 +266,7 @@ impl Engine {
     pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<(PeerNumber, Endpoint)> {
         let way = self.way(shared, rank, rail)?;
         let peer = self.peers.number(way);
-        match self.peers.get(peer).endpoint {
+        match self.peers.get(peer).endpoint() {
             Some(endpoint) => Ok((peer, endpoint)),
             None => Ok((peer, self.connect_first(shared, peer, way)?)),
         }
@@ -265,12 +275,9 @@ impl Engine {
     #[cold]
     fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, way: Way) -> Result<Endpoint> {
         let rank = way.rank();
-        let published = shared.address_of(rank, self.port.with(|transport| transport.capabilities().name))?;
-        let endpoint = self.port.with(|transport| match way.rail() {
-            None => transport.connect(rank, &published),
-            Some(rail) => transport.connect_by(rail, rank, &published),
-        })?;
-        self.peers.get_mut(peer).endpoint = Some(endpoint);
+        let published = shared.address_of(rank, self.port.with(|transport| transport.network().capabilities().name))?;
+        let endpoint = self.port.with(|transport| transport.network().connect(way.rail(), rank, &published))?;
+        self.peers.get_mut(peer).connect(endpoint);
         Ok(endpoint)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
-    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, For,
-    Operation, PostError, Rail, RegisterError, Token, Transport, Wait, WaitPolicy, Woken,
+    Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
+    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transport, TwoSided, Wait, WaitPolicy, Woken,
 };
 use pelago_rma::{Parts, World};
 
@@ -84,6 +84,7 @@ const RAILS: [Capabilities; 2] = {
         latency: Duration::from_nanoseconds(1),
         bytes_per_second: 1e9,
         atomics_by_agent: false,
+        data_bytes_max: u64::MAX,
     };
     [slow, Capabilities { bytes_per_second: 3e9, ..slow }]
 };
@@ -100,49 +101,36 @@ impl Scripted {
 }
 
 impl Transport for Scripted {
-    fn capabilities(&self) -> &Capabilities {
-        const { &RAILS[0] }
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn rails(&self) -> &[Capabilities] {
-        &RAILS
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn leads(&self, rail: Rail, peer: Rank) -> bool {
-        rail.number() < RAILS.len() && peer != ALONE
-    }
-
-    fn connect_by(&mut self, rail: Rail, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
-        Ok(Endpoint(10 * (rail.number() as u32 + 1) + peer.number()))
-    }
-
-    fn address(&self) -> Address {
-        Address(Vec::new())
-    }
-
-    fn connect(&mut self, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
-        Ok(Endpoint(peer.number()))
-    }
-
-    fn register(&mut self, _start: GlobalAddress, _memory: Cells<'static>) -> Result<(), RegisterError> {
-        Ok(())
-    }
-
-    fn deregister(&mut self, _start: GlobalAddress) -> bool {
-        true
-    }
-
-    fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         let mut script = self.script();
+        if flags.fence && !script.completes {
+            script.calls.push(Call::Fence(to.0));
+        }
         if let Some(left) = script.refusals.checked_sub(1) {
             script.refusals = left;
             return Err(PostError::Full);
         }
-        let (Operation::Write { to: at, .. }
-        | Operation::Put { to: at, .. }
-        | Operation::Get { from: at, .. }
-        | Operation::Copy { from: at, .. }
-        | Operation::Atomic { at, .. }) = operation;
+        let at = match operation {
+            Operation::Write { to, .. } | Operation::Put { to, .. } => to,
+            Operation::Get { from, .. } | Operation::Copy { from, .. } => from,
+            Operation::Atomic { at, .. } => at,
+            Operation::Sized(_) => return Err(PostError::Sizes),
+        };
         script.posted.push((token, at));
         if script.denies {
             let last = script.posted.len() - 1;
@@ -155,13 +143,6 @@ impl Transport for Scripted {
             script.calls.push(Call::Post(to.0));
         }
         Ok(())
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        let mut script = self.script();
-        if !script.completes {
-            script.calls.push(Call::Fence(to.0));
-        }
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -179,6 +160,45 @@ impl Transport for Scripted {
 
     fn before_sleep(&mut self) {
         self.script().sleeps = true;
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl Network for Scripted {
+    fn capabilities(&self) -> &Capabilities {
+        const { &RAILS[0] }
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &RAILS
+    }
+
+    fn address(&self) -> Address {
+        Address(Vec::new())
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        rail.number() < RAILS.len() && peer != ALONE
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
+        let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
+        Ok(Endpoint(10 * row + peer.number()))
+    }
+}
+
+impl Registry for Scripted {
+    fn register(&mut self, _start: GlobalAddress, _memory: Cells<'static>) -> Result<(), RegisterError> {
+        Ok(())
+    }
+
+    fn deregister(&mut self, _start: GlobalAddress) -> bool {
+        true
     }
 }
 

@@ -1,4 +1,4 @@
-//! The contract of [`Transport`] as tests, for every transport and every wrapper.
+//! The contract of [`Transport`], [`Network`](pelago_platform::Network) and [`Registry`](pelago_platform::Registry) as tests, for every transport and every wrapper.
 //!
 //! | clause | tests |
 //! |---|---|

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
-use pelago_platform::{Completion, Endpoint, Failure, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transport};
 
 use super::Fixture;
 use crate::captured::ends;
@@ -30,6 +30,8 @@ pub(super) struct World<F> {
     turn: u32,
     idle_turns: u32,
     endpoints: BTreeMap<(Rank, Rank), Endpoint>,
+    /// Where a fence comes before what is posted next.
+    fences: BTreeSet<(Rank, Rank)>,
     lost: BTreeSet<Rank>,
     posted: u64,
     pending: BTreeMap<Token, Rank>,
@@ -48,6 +50,7 @@ impl<F: Fixture> World<F> {
             turn: 0,
             idle_turns: 0,
             endpoints: BTreeMap::new(),
+            fences: BTreeSet::new(),
             lost: BTreeSet::new(),
             posted: 0,
             pending: BTreeMap::new(),
@@ -56,8 +59,8 @@ impl<F: Fixture> World<F> {
         };
         for from in world.ranks() {
             for to in world.ranks() {
-                let address = world.transport(to).address();
-                let endpoint = world.transport(from).connect(to, &address).expect("every rank can be reached");
+                let address = world.transport(to).network().address();
+                let endpoint = world.transport(from).network().connect(None, to, &address).expect("every rank can be reached");
                 world.endpoints.insert((from, to), endpoint);
             }
         }
@@ -182,15 +185,17 @@ impl<F: Fixture> World<F> {
     pub(super) fn post_once(&mut self, from: Rank, operation: Operation<'_>) -> Result<Token, PostError> {
         let [to, _] = ends(self.layout(), &operation);
         let (now, endpoint, token) = (self.now, self.endpoint(from, to), Token(self.posted));
-        self.transport(from).post(now, endpoint, operation, token)?;
+        // A fence holds even if the operation is refused.
+        let flags = Flags { fence: self.fences.remove(&(from, to)), more: false };
+        self.transport(from).post(now, endpoint, operation, flags, token)?;
         self.posted += 1;
         self.pending.insert(token, from);
         Ok(token)
     }
 
+    /// What was posted takes effect before what is posted next.
     pub(super) fn fence(&mut self, from: Rank, to: Rank) {
-        let endpoint = self.endpoint(from, to);
-        self.transport(from).fence(endpoint);
+        self.fences.insert((from, to));
     }
 
     /// Posts and waits.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{Counters, Event, Instant, Rank};
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transfer, Transport, TwoSided, delegate};
+use pelago_platform::{
+    Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
+};
 
 /// Counts operations and two-sided messages accepted by kind, posts refused with `Full`, completions, and messages taken in.
 ///
@@ -42,32 +44,35 @@ impl<T> Count<T> {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl<T: Transport> Transport for Count<T> {
-    delegate! {
-        capabilities address rails rail_to leads connect connect_by register deregister data_bytes_max fence hold next_deadline
-        before_sleep lose
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
     }
 
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         let event = match operation {
-            Operation::Write { .. } | Operation::Put { .. } => Event::PutPosted,
-            Operation::Get { .. } => Event::GetPosted,
-            Operation::Copy { .. } => Event::CopyPosted,
+            Operation::Write { .. } | Operation::Put { .. } | Operation::Sized(Transfer::Put { .. }) => Event::PutPosted,
+            Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) => Event::GetPosted,
+            Operation::Copy { .. } | Operation::Sized(Transfer::Copy { .. }) => Event::CopyPosted,
             Operation::Atomic { .. } => Event::AtomicPosted,
         };
-        let posted = self.inner.post(now, to, operation, token);
+        let posted = self.inner.post(now, to, operation, flags, token);
         self.posted(event, posted)
     }
 
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        let event = match transfer {
-            Transfer::Put { .. } => Event::PutPosted,
-            Transfer::Get { .. } => Event::GetPosted,
-            Transfer::Copy { .. } => Event::CopyPosted,
-        };
-        let posted = self.inner.post_size(now, to, transfer, token);
-        self.posted(event, posted)
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -79,6 +84,14 @@ impl<T: Transport> Transport for Count<T> {
         });
         count(&self.counters, events);
         moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
     }
 
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
@@ -117,16 +130,17 @@ mod tests {
     fn counts_what_was_accepted_refused_completed_and_failed() {
         let layout = AddressLayout::new(1, 4096).unwrap();
         let mut transport = Count::new(Loopback::network(layout, 1).remove(0));
-        let itself = transport.connect(Rank::new(0), &transport.address()).unwrap();
+        let address = transport.network().address();
+        let itself = transport.network().connect(None, Rank::new(0), &address).unwrap();
         let nowhere = GlobalAddress::NULL;
         let write = Operation::Write { to: nowhere, bytes: &[] };
         let atomic = Operation::Atomic { at: nowhere, width: Width::Four, operator: AtomicOperator::Load, operand: 0 };
         let long = Operation::Write { to: nowhere, bytes: &[0; limits::WRITE_BYTES_MAX + 1] };
         for token in 0..limits::COMPLETIONS_MAX as u64 + 3 {
             let operation = if token < 5 { atomic } else { write };
-            let _ = transport.post(Instant::ZERO, itself, operation, Token(token));
+            let _ = transport.post(Instant::ZERO, itself, operation, Flags::NONE, Token(token));
         }
-        transport.post(Instant::ZERO, itself, long, Token(9)).unwrap_err();
+        transport.post(Instant::ZERO, itself, long, Flags::NONE, Token(9)).unwrap_err();
         transport.progress(Instant::ZERO, &mut Vec::new());
         let counters = transport.counters();
         let of = |event| counters.lock().unwrap().of(event);

@@ -1,11 +1,11 @@
 //! Making a transport behave as badly as its contract allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{
-    Address, Completion, ConnectError, Endpoint, Failure, Operation, PostError, Rail, Token, Transfer, Transport, TwoSided,
-    delegate,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, Registry,
+    Token, Transport, TwoSided,
 };
 
 use crate::captured::{Captured, Work};
@@ -48,6 +48,10 @@ pub struct Manner {
 /// and what the lost rank has sent and nobody has taken in is lost too. A message that the network has accepted is not dropped otherwise.
 pub struct Fault<T> {
     inner: T,
+    /// What the transport inside says of itself.
+    capabilities: Capabilities,
+    rails: Vec<Capabilities>,
+    address: Address,
     layout: AddressLayout,
     faults: Faults,
     random: Random,
@@ -59,6 +63,8 @@ pub struct Fault<T> {
     accepted: u64,
     /// In order of posting.
     held: Vec<Held>,
+    /// Endpoints where a fence comes before what is posted inside next.
+    fences: BTreeSet<Endpoint>,
     /// Need the rank that is to be lost and were handed to `inner`.
     endangered: Vec<Token>,
     /// Need the lost rank and complete at the next progress.
@@ -75,15 +81,19 @@ enum Held {
 /// What was posted, with its own copy of what it borrowed.
 enum OwnWork {
     Operation(Captured),
-    Size(Transfer),
     Message(Box<[u8]>),
 }
 
 impl<T: Transport> Fault<T> {
     /// Disturbs `inner`, whose addresses follow `layout`.
-    pub fn new(inner: T, layout: AddressLayout, faults: Faults) -> Self {
+    pub fn new(mut inner: T, layout: AddressLayout, faults: Faults) -> Self {
+        let network = inner.network();
+        let (capabilities, rails, address) = (*network.capabilities(), network.rails().to_vec(), network.address());
         Self {
             inner,
+            capabilities,
+            rails,
+            address,
             layout,
             faults,
             random: Random::new(faults.seed),
@@ -93,6 +103,7 @@ impl<T: Transport> Fault<T> {
             by_rail: BTreeMap::new(),
             accepted: 0,
             held: Vec::new(),
+            fences: BTreeSet::new(),
             endangered: Vec::new(),
             failed: Vec::new(),
             refused: false,
@@ -146,6 +157,10 @@ impl<T: Transport> Fault<T> {
             self.failed.push(token);
             return Ok(());
         }
+        let work = match work {
+            Work::Operation(operation, flags) => Work::Operation(operation, Flags { fence: self.fences.remove(&to), ..flags }),
+            message @ Work::Message(_) => message,
+        };
         work.post(&mut self.inner, self.now, to, token)?;
         if endangered {
             self.endangered.push(token);
@@ -158,7 +173,7 @@ impl<T: Transport> Fault<T> {
         let held_before = self.held.len();
         while let Some(index) = self.next_to_release() {
             match self.held.remove(index) {
-                Held::Fence { to } => self.inner.fence(to),
+                Held::Fence { to } => drop(self.fences.insert(to)),
                 Held::Work { to, work, token, due } => {
                     if self.pass(to, work.borrow(), token).is_err() {
                         self.held.insert(index, Held::Work { to, work, token, due });
@@ -185,6 +200,15 @@ impl<T: Transport> Fault<T> {
         held.due() <= self.now && (held.is_message() || !earlier.any(stops))
     }
 
+    /// What was posted to an endpoint takes effect before what is posted next.
+    fn fence(&mut self, to: Endpoint) {
+        match self.held.iter().rfind(|held| held.is_ordered_at(to)) {
+            None => drop(self.fences.insert(to)),
+            Some(Held::Work { .. }) => self.held.push(Held::Fence { to }),
+            Some(Held::Fence { .. }) => {}
+        }
+    }
+
     /// The lost rank, once it is.
     fn lost(&self) -> Option<Rank> {
         self.faults.lose.and_then(|(rank, after)| (self.accepted >= after).then_some(rank))
@@ -194,16 +218,14 @@ impl<T: Transport> Fault<T> {
 impl OwnWork {
     fn new(work: Work<'_>) -> Self {
         match work {
-            Work::Operation(operation) => Self::Operation(Captured::new(operation)),
-            Work::Size(transfer) => Self::Size(transfer),
+            Work::Operation(operation, _) => Self::Operation(Captured::new(operation)),
             Work::Message(bytes) => Self::Message(bytes.into()),
         }
     }
 
     fn borrow(&self) -> Work<'_> {
         match self {
-            Self::Operation(operation) => Work::Operation(operation.operation()),
-            Self::Size(transfer) => Work::Size(*transfer),
+            Self::Operation(operation) => Work::Operation(operation.operation(), Flags::NONE),
             Self::Message(bytes) => Work::Message(bytes),
         }
     }
@@ -238,48 +260,43 @@ impl Held {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl<T: Transport> Transport for Fault<T> {
-    delegate! { capabilities address rails rail_to leads register deregister data_bytes_max hold before_sleep lose }
-
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        let endpoint = self.inner.connect(peer, address)?;
-        self.connected.insert(endpoint, peer);
-        Ok(endpoint)
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        let endpoint = self.inner.connect_by(rail, peer, address)?;
-        self.connected.insert(endpoint, peer);
-        if let Some(&manner) = self.manners.get(rail.number()) {
-            self.by_rail.insert(endpoint, manner);
-        }
-        Ok(endpoint)
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
     }
 
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         // What is held back cannot be refused any more, so the reasons to refuse it are looked at here and in `start`.
-        if let Operation::Write { bytes, .. } = operation
-            && bytes.len() > self.capabilities().write_bytes_max
-        {
-            return Err(PostError::TooLong(bytes.len()));
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.write_bytes_max => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            _ => {}
         }
-        self.start(now, to, Work::Operation(operation), token)
+        if flags.fence {
+            self.fence(to);
+        }
+        self.start(now, to, Work::Operation(operation, Flags { fence: false, ..flags }), token)
     }
 
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        if self.data_bytes_max() == u64::MAX {
-            return Err(PostError::Sizes);
-        }
-        self.start(now, to, Work::Size(transfer), token)
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
     }
 
-    fn fence(&mut self, to: Endpoint) {
-        match self.held.iter().rfind(|held| held.is_ordered_at(to)) {
-            None => self.inner.fence(to),
-            Some(Held::Work { .. }) => self.held.push(Held::Fence { to }),
-            Some(Held::Fence { .. }) => {}
-        }
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -310,6 +327,42 @@ impl<T: Transport> Transport for Fault<T> {
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
         self.inner.two_sided()?;
         Some(self)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<T: Transport> Network for Fault<T> {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.rails
+    }
+
+    fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    fn rail_to(&mut self, peer: Rank) -> Rail {
+        self.inner.network().rail_to(peer)
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        self.inner.network().is_reachable(rail, peer)
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let endpoint = self.inner.network().connect(rail, peer, address)?;
+        self.connected.insert(endpoint, peer);
+        if let Some(&manner) = rail.and_then(|rail| self.manners.get(rail.number())) {
+            self.by_rail.insert(endpoint, manner);
+        }
+        Ok(endpoint)
+    }
+
+    fn peer_failed(&mut self, now: Instant, peer: Rank) {
+        self.inner.network().peer_failed(now, peer);
     }
 }
 

@@ -6,8 +6,8 @@ use pelago_base::limits::SPLIT_OPERATIONS_MAX;
 use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
 use pelago_memory::Cells;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Operation, PostError, Rail, RegisterError, Token, Transfer,
-    Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
+    Registry, Token, Transport, TwoSided,
 };
 
 use crate::captured::Work;
@@ -32,6 +32,9 @@ pub struct Split<N, F, P> {
     near_address: fn(Rank) -> Address,
     capabilities: Capabilities,
     rails: Vec<Capabilities>,
+    /// The number of the first rail of `far`.
+    first_far: usize,
+    address: Address,
     /// Those that a peer is reached by: as is best, or by a rail of `far`.
     endpoints: BTreeMap<(Rank, Option<Rail>), Endpoint>,
     /// By number of endpoint.
@@ -47,6 +50,8 @@ struct Peer {
     far: Endpoint,
     /// How often a fence was asked for.
     fences: u32,
+    /// Whether one comes before what is posted next, on either side.
+    fenced: [bool; 2],
     /// Operations that each side has accepted and not completed.
     under_way: [u32; 2],
     /// Those of them that were accepted before the last fence.
@@ -70,12 +75,19 @@ enum Side {
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
     /// Reaches the ranks for which `is_near` holds by `near`, which finds them by `near_address`, and all ranks by `far`. Both divide
     /// addresses by `layout`.
-    pub fn new(near: N, far: F, layout: AddressLayout, is_near: P, near_address: fn(Rank) -> Address) -> Self {
-        let (close, distant) = (near.capabilities(), far.capabilities());
-        let write_bytes_max = close.write_bytes_max.min(distant.write_bytes_max);
-        let capabilities = Capabilities { write_bytes_max, ..*distant };
-        let rails = near.rails().iter().chain(far.rails()).map(|rail| Capabilities { write_bytes_max, ..*rail }).collect();
+    pub fn new(mut near: N, mut far: F, layout: AddressLayout, is_near: P, near_address: fn(Rank) -> Address) -> Self {
+        let (close, distant) = (near.network(), far.network());
+        let first_far = close.rails().len();
+        let write_bytes_max = close.capabilities().write_bytes_max.min(distant.capabilities().write_bytes_max);
+        // Bytes that either side moves by size alone.
+        let data_bytes_max = close.capabilities().data_bytes_max.max(distant.capabilities().data_bytes_max);
+        let limited = |rail: &Capabilities| Capabilities { write_bytes_max, data_bytes_max, ..*rail };
+        let capabilities = limited(distant.capabilities());
+        let rails = close.rails().iter().chain(distant.rails()).map(limited).collect();
+        let address = distant.address();
         Self {
+            first_far,
+            address,
             near,
             far,
             layout,
@@ -118,6 +130,13 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         }
         let under_way = UnderWay { token, peer: to.0, fences: peer.fences };
         let place = self.place(under_way).ok_or(PostError::Full)?;
+        let work = match work {
+            Work::Operation(operation, flags) => {
+                let fence = std::mem::take(&mut self.peers[to.0 as usize].fenced[side as usize]);
+                Work::Operation(operation, Flags { fence, ..flags })
+            }
+            message @ Work::Message(_) => message,
+        };
         let posted = match side {
             Side::Near => work.post(&mut self.near, now, inside, Token(place.into())),
             Side::Far => work.post(&mut self.far, now, inside, Token(place.into())),
@@ -129,10 +148,19 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         posted
     }
 
+    /// What was posted to an endpoint takes effect before what is posted from now on.
+    fn fence(&mut self, to: Endpoint) {
+        let Some(peer) = self.peers.get_mut(to.0 as usize) else { return };
+        peer.fenced = [true; 2];
+        if peer.near.is_some() {
+            peer.fences = peer.fences.wrapping_add(1);
+            peer.before = peer.under_way;
+        }
+    }
+
     /// The number of a rail among those of the side that has it.
     fn inside(&self, rail: Rail) -> Option<(Side, Rail)> {
-        let first_far = self.near.rails().len();
-        let (side, number) = match rail.number().checked_sub(first_far) {
+        let (side, number) = match rail.number().checked_sub(self.first_far) {
             None => (Side::Near, rail.number()),
             Some(number) => (Side::Far, number),
         };
@@ -141,7 +169,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
 
     /// The number that a rail of one side has here.
     fn outside(&self, side: Side, rail: Rail) -> Rail {
-        let first = if side == Side::Near { 0 } else { self.near.rails().len() };
+        let first = if side == Side::Near { 0 } else { self.first_far };
         Rail::new(first + rail.number()).unwrap_or(Rail::FIRST)
     }
 
@@ -150,7 +178,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         let new = Endpoint(self.peers.len() as u32);
         let endpoint = *self.endpoints.entry(name).or_insert(new);
         if endpoint == new {
-            self.peers.push(Peer { near, far, fences: 0, under_way: [0; 2], before: [0; 2] });
+            self.peers.push(Peer { near, far, fences: 0, fenced: [false; 2], under_way: [0; 2], before: [0; 2] });
         }
         endpoint
     }
@@ -184,98 +212,39 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split<N, F, P> {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+    fn network(&mut self) -> &mut dyn Network {
+        self
     }
 
-    fn address(&self) -> Address {
-        self.far.address()
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
     }
 
-    fn connect(&mut self, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        let far = self.far.connect(peer, address)?;
-        let near = match (self.is_near)(peer) {
-            true => Some(self.near.connect(peer, &(self.near_address)(peer))?),
-            false => None,
-        };
-        Ok(self.endpoint((peer, None), near, far))
-    }
-
-    fn rails(&self) -> &[Capabilities] {
-        &self.rails
-    }
-
-    fn rail_to(&self, peer: Rank) -> Rail {
-        match (self.is_near)(peer) {
-            true => self.outside(Side::Near, self.near.rail_to(peer)),
-            false => self.outside(Side::Far, self.far.rail_to(peer)),
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.write_bytes_max => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            _ => {}
         }
-    }
-
-    fn leads(&self, rail: Rail, peer: Rank) -> bool {
-        match self.inside(rail) {
-            // What else `near` may have stays closed, as what names memory that is not near goes by `far`.
-            Some((Side::Near, rail)) => (self.is_near)(peer) && rail == self.near.rail_to(peer),
-            Some((Side::Far, rail)) => self.far.leads(rail, peer),
-            None => false,
+        if flags.fence {
+            self.fence(to);
         }
+        self.start(now, to, Work::Operation(operation, Flags { fence: false, ..flags }), token)
     }
 
-    fn connect_by(&mut self, rail: Rail, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if rail == self.rail_to(peer) {
-            return self.connect(peer, address);
-        }
-        let Some((Side::Far, inside)) = self.inside(rail).filter(|_| self.leads(rail, peer)) else {
-            return Err(ConnectError::Unreachable(peer));
-        };
-        let far = self.far.connect_by(inside, peer, address)?;
-        Ok(self.endpoint((peer, Some(rail)), None, far))
-    }
-
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.near.register(start, memory)?;
-        self.far.register(start, memory).inspect_err(|_| {
-            // Nobody has been told of the memory, so nobody is inside.
-            self.near.deregister(start);
-        })
-    }
-
-    fn deregister(&mut self, start: GlobalAddress) -> bool {
-        let (near, far) = (self.near.deregister(start), self.far.deregister(start));
-        near && far
-    }
-
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
-        if let Operation::Write { bytes, .. } = operation
-            && bytes.len() > self.capabilities.write_bytes_max
-        {
-            return Err(PostError::TooLong(bytes.len()));
-        }
-        self.start(now, to, Work::Operation(operation), token)
-    }
-
-    /// What either side moves by size alone.
-    fn data_bytes_max(&self) -> u64 {
-        self.near.data_bytes_max().max(self.far.data_bytes_max())
-    }
-
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        if self.data_bytes_max() == u64::MAX {
-            return Err(PostError::Sizes);
-        }
-        self.start(now, to, Work::Size(transfer), token)
-    }
-
-    fn fence(&mut self, to: Endpoint) {
-        let Some(peer) = self.peers.get_mut(to.0 as usize) else { return };
-        self.far.fence(peer.far);
-        if let Some(near) = peer.near {
-            self.near.fence(near);
-            peer.fences = peer.fences.wrapping_add(1);
-            peer.before = peer.under_way;
-        }
+    fn flush(&mut self, now: Instant) {
+        self.near.flush(now);
+        self.far.flush(now);
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -295,24 +264,84 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         [self.near.next_deadline(), self.far.next_deadline()].into_iter().flatten().min()
     }
 
-    fn hold(&mut self, now: Instant, held: bool) {
-        self.near.hold(now, held);
-        self.far.hold(now, held);
-    }
-
     fn before_sleep(&mut self) {
         self.near.before_sleep();
         self.far.before_sleep();
     }
 
-    fn lose(&mut self, now: Instant, rank: Rank) {
-        self.near.lose(now, rank);
-        self.far.lose(now, rank);
-    }
-
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
         self.far.two_sided()?;
         Some(self)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N, F, P> {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.rails
+    }
+
+    fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    fn rail_to(&mut self, peer: Rank) -> Rail {
+        if (self.is_near)(peer) {
+            let rail = self.near.network().rail_to(peer);
+            return self.outside(Side::Near, rail);
+        }
+        let rail = self.far.network().rail_to(peer);
+        self.outside(Side::Far, rail)
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        match self.inside(rail) {
+            // What else `near` may have stays closed, as what names memory that is not near goes by `far`.
+            Some((Side::Near, rail)) => (self.is_near)(peer) && rail == self.near.network().rail_to(peer),
+            Some((Side::Far, rail)) => self.far.network().is_reachable(rail, peer),
+            None => false,
+        }
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        let Some(rail) = rail.filter(|&rail| rail != self.rail_to(peer)) else {
+            let far = self.far.network().connect(None, peer, address)?;
+            let near = match (self.is_near)(peer) {
+                true => Some(self.near.network().connect(None, peer, &(self.near_address)(peer))?),
+                false => None,
+            };
+            return Ok(self.endpoint((peer, None), near, far));
+        };
+        let reachable = self.is_reachable(rail, peer);
+        let Some((Side::Far, inside)) = self.inside(rail).filter(|_| reachable) else {
+            return Err(ConnectError::Unreachable(peer));
+        };
+        let far = self.far.network().connect(Some(inside), peer, address)?;
+        Ok(self.endpoint((peer, Some(rail)), None, far))
+    }
+
+    fn peer_failed(&mut self, now: Instant, peer: Rank) {
+        self.near.network().peer_failed(now, peer);
+        self.far.network().peer_failed(now, peer);
+    }
+}
+
+impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<N, F, P> {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        self.near.memory().register(start, memory)?;
+        self.far.memory().register(start, memory).inspect_err(|_| {
+            // Nobody has been told of the memory, so nobody is inside.
+            self.near.memory().deregister(start);
+        })
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let (near, far) = (self.near.memory().deregister(start), self.far.memory().deregister(start));
+        near && far
     }
 }
 
@@ -332,7 +361,6 @@ mod tests {
     use crate::{Count, Fault, Faults, Loopback, Trace};
     use pelago_base::SegmentId;
     use pelago_memory::CellSlice;
-    use pelago_platform::delegate;
 
     const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
 
@@ -353,15 +381,24 @@ mod tests {
         }
     }
 
-    #[deny(clippy::missing_trait_methods)]
     impl Transport for Reluctant {
-        delegate! {
-            capabilities address connect rails rail_to leads connect_by register post data_bytes_max post_size fence hold next_deadline
-            two_sided
+        fn network(&mut self) -> &mut dyn Network {
+            self
         }
 
-        fn deregister(&mut self, start: GlobalAddress) -> bool {
-            !std::mem::take(&mut self.is_inside) && self.inner.deregister(start)
+        fn memory(&mut self) -> &mut dyn Registry {
+            self
+        }
+
+        fn post(
+            &mut self,
+            now: Instant,
+            to: Endpoint,
+            operation: Operation<'_>,
+            flags: Flags,
+            token: Token,
+        ) -> Result<(), PostError> {
+            self.inner.post(now, to, operation, flags, token)
         }
 
         fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -371,12 +408,46 @@ mod tests {
             moved
         }
 
+        fn next_deadline(&self) -> Option<Instant> {
+            self.inner.next_deadline()
+        }
+
         fn before_sleep(&mut self) {
             self.sleeps = true;
         }
 
-        fn lose(&mut self, _now: Instant, rank: Rank) {
-            self.lost = Some(rank);
+        fn flush(&mut self, _now: Instant) {}
+
+        fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+            None
+        }
+    }
+
+    impl Network for Reluctant {
+        fn capabilities(&self) -> &Capabilities {
+            self.inner.capabilities()
+        }
+
+        fn address(&self) -> Address {
+            self.inner.address()
+        }
+
+        fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+            self.inner.connect(rail, peer, address)
+        }
+
+        fn peer_failed(&mut self, _now: Instant, peer: Rank) {
+            self.lost = Some(peer);
+        }
+    }
+
+    impl Registry for Reluctant {
+        fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+            self.inner.register(start, memory)
+        }
+
+        fn deregister(&mut self, start: GlobalAddress) -> bool {
+            !std::mem::take(&mut self.is_inside) && self.inner.deregister(start)
         }
     }
 
@@ -384,6 +455,8 @@ mod tests {
     struct Job {
         split: Split<Reluctant, Reluctant, fn(Rank) -> bool>,
         memory: Vec<Cells<'static>>,
+        /// Whether a fence comes before what is posted next.
+        is_fenced: bool,
     }
 
     impl Job {
@@ -399,8 +472,10 @@ mod tests {
             let address: fn(Rank) -> Address = |rank| Address(rank.number().to_le_bytes().into());
             let (near, far) = (near.remove(0).into(), far.remove(0).into());
             let mut split = Split::new(near, far, layout, (|rank: Rank| rank.number() < 2) as _, address);
-            (0..4).map(Rank::new).for_each(|rank| assert_eq!(split.connect(rank, &address(rank)), Ok(Endpoint(rank.number()))));
-            Self { split, memory }
+            (0..4)
+                .map(Rank::new)
+                .for_each(|rank| assert_eq!(split.connect(None, rank, &address(rank)), Ok(Endpoint(rank.number()))));
+            Self { split, memory, is_fenced: false }
         }
 
         fn bytes(&self, rank: usize) -> CellSlice<'static, u8> {
@@ -413,13 +488,19 @@ mod tests {
 
         fn write(&mut self, to: u32, byte: u8, token: u64) -> Result<(), PostError> {
             let operation = Operation::Write { to: self.at(to), bytes: &[byte] };
-            self.split.post(Instant::ZERO, Endpoint(to), operation, Token(token))
+            self.post(to, operation, token)
         }
 
         /// From a near rank to a far one: by the far transport.
         fn copy_out(&mut self, token: u64) -> Result<(), PostError> {
             let operation = Operation::Copy { from: self.at(1), to: self.at(2), bytes: 1 };
-            self.split.post(Instant::ZERO, Endpoint(1), operation, Token(token))
+            self.post(1, operation, token)
+        }
+
+        /// Behind the fence that was asked for, if one was.
+        fn post(&mut self, to: u32, operation: Operation<'_>, token: u64) -> Result<(), PostError> {
+            let fence = std::mem::take(&mut self.is_fenced);
+            self.split.post(Instant::ZERO, Endpoint(to), operation, Flags { fence, more: false }, Token(token))
         }
 
         fn progress(&mut self) -> Vec<u64> {
@@ -434,7 +515,7 @@ mod tests {
         let mut job = Job::new();
         job.bytes(1).store(0, 7);
         job.copy_out(1).unwrap();
-        job.split.fence(Endpoint(1));
+        job.is_fenced = true;
         assert_eq!(job.write(1, 8, 2), Err(PostError::Full), "the copy has still to read");
         assert_eq!(job.write(0, 8, 3), Ok(()), "another peer");
         assert_eq!(job.copy_out(4), Ok(()), "the same side: its own fence is enough");
@@ -449,7 +530,7 @@ mod tests {
         let mut job = Job::new();
         job.split.near.is_backward = true;
         job.write(1, 1, 1).unwrap();
-        job.split.fence(Endpoint(1));
+        job.is_fenced = true;
         job.write(1, 2, 2).unwrap();
         assert_eq!(job.progress(), [2]);
         assert_eq!(job.copy_out(3), Err(PostError::Full), "what has completed came after the fence, not before");
@@ -496,7 +577,7 @@ mod tests {
         let layout = split.layout;
         let mut stack = Count::new(Trace::new(Fault::new(split, layout, Faults::default()), (|_| ()) as fn(&str)));
         stack.before_sleep();
-        stack.lose(Instant::ZERO, Rank::new(2));
+        stack.network().peer_failed(Instant::ZERO, Rank::new(2));
         let split = stack.inner().inner().inner();
         assert!(split.near().sleeps && split.far().sleeps);
         assert_eq!([split.near().lost, split.far().lost], [Some(Rank::new(2)); 2]);

@@ -3,11 +3,13 @@
 use core::fmt::{self, Write};
 
 use pelago_base::{Instant, Rank};
-use pelago_platform::{Completion, Endpoint, Operation, PostError, Token, Transfer, Transport, TwoSided, delegate};
+use pelago_platform::{
+    Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
+};
 
-/// Hands a line to a sink for every post, fence, completion, and two-sided message sent or taken in, in the order in which they happen.
+/// Hands a line to a sink for every fence, post, completion, and two-sided message sent or taken in, in the order in which they happen.
 ///
-/// A line begins with the time in picoseconds (a fence and a taking have none of their own and bear that of the call before) and names no
+/// A line begins with the time in picoseconds (a taking has none of its own and bears that of the call before) and names no
 /// local address, so that two runs with the same inputs have the same trace. Lines have no newline and fewer than 200 bytes.
 pub struct Trace<T, S> {
     inner: T,
@@ -41,30 +43,42 @@ impl<T, S: FnMut(&str) + Send> Trace<T, S> {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
-    delegate! {
-        capabilities address rails rail_to leads connect connect_by register deregister data_bytes_max hold next_deadline before_sleep
-        lose
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
     }
 
-    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
         self.now = now;
-        let posted = self.inner.post(now, to, operation, token);
+        let posted = self.inner.post(now, to, operation, flags, token);
+        if flags.fence {
+            self.write(format_args!("fence {}", to.0));
+        }
         self.write_posted(posted, to, token, Shown(operation));
         posted
     }
 
-    fn post_size(&mut self, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
-        self.now = now;
-        let posted = self.inner.post_size(now, to, transfer, token);
-        self.write_posted(posted, to, token, ShownSize(transfer));
-        posted
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
     }
 
-    fn fence(&mut self, to: Endpoint) {
-        self.inner.fence(to);
-        self.write(format_args!("fence {}", to.0));
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -102,21 +116,6 @@ impl<T: Transport, S: FnMut(&str) + Send> TwoSided for Trace<T, S> {
     }
 }
 
-/// A transfer of which only the size travels.
-struct ShownSize(Transfer);
-
-impl fmt::Display for ShownSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Transfer::Put { to, bytes } => write!(f, "size of put {bytes} bytes to {:#x}", to.bits()),
-            Transfer::Get { from, bytes } => write!(f, "size of get {bytes} bytes from {:#x}", from.bits()),
-            Transfer::Copy { from, to, bytes } => {
-                write!(f, "size of copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits())
-            }
-        }
-    }
-}
-
 /// An operation without its bytes and local addresses.
 struct Shown<'a>(Operation<'a>);
 
@@ -129,6 +128,11 @@ impl fmt::Display for Shown<'_> {
             Operation::Copy { from, to, bytes } => write!(f, "copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits()),
             Operation::Atomic { at, width, operator, operand } => {
                 write!(f, "{operator:?} of {} bytes at {:#x} with {operand:#x}", width.bytes(), at.bits())
+            }
+            Operation::Sized(Transfer::Put { to, bytes }) => write!(f, "size of put {bytes} bytes to {:#x}", to.bits()),
+            Operation::Sized(Transfer::Get { from, bytes }) => write!(f, "size of get {bytes} bytes from {:#x}", from.bits()),
+            Operation::Sized(Transfer::Copy { from, to, bytes }) => {
+                write!(f, "size of copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits())
             }
         }
     }
@@ -143,22 +147,22 @@ mod tests {
     #[test]
     fn each_post_fence_and_completion_is_a_line() {
         let mut lines = Vec::new();
-        let network = Loopback::network(AddressLayout::new(2, 4096).unwrap(), 2);
-        let peer = network[1].address();
+        let mut network = Loopback::network(AddressLayout::new(2, 4096).unwrap(), 2);
+        let peer = network[1].network().address();
         let mut transport = Trace::new(network.into_iter().next().unwrap(), |line: &str| lines.push(line.to_owned()));
-        let there = transport.connect(Rank::new(1), &peer).unwrap();
+        let there = transport.network().connect(None, Rank::new(1), &peer).unwrap();
         let at = GlobalAddress::from_bits(0x1000);
         let operator = AtomicOperator::CompareSwap { expected: 5 };
         let atomic = Operation::Atomic { at, width: Width::Eight, operator, operand: 16 };
-        transport.post(Instant::from_picoseconds(7), there, Operation::Write { to: at, bytes: b"abc" }, Token(1)).unwrap();
-        transport.fence(there);
-        transport.post(Instant::from_picoseconds(8), Endpoint(5), atomic, Token(2)).unwrap_err();
+        let write = Operation::Write { to: at, bytes: b"abc" };
+        transport.post(Instant::from_picoseconds(7), there, write, Flags::FENCE, Token(1)).unwrap();
+        transport.post(Instant::from_picoseconds(8), Endpoint(5), atomic, Flags::NONE, Token(2)).unwrap_err();
         transport.progress(Instant::from_picoseconds(9), &mut Vec::new());
         assert_eq!(
             lines,
             [
-                "7 post 1 to 1: write 3 bytes to 0x1000",
                 "7 fence 1",
+                "7 post 1 to 1: write 3 bytes to 0x1000",
                 "8 refuse 2 to 5: CompareSwap { expected: 5 } of 8 bytes at 0x1000 with 0x10: Endpoint(5) is not connected",
                 "9 fail 1: GlobalAddress(0x0000000000001000) is not in registered memory of its rank",
             ]

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 
 use pelago_base::{AddressLayout, AtomicOperator, Event, GlobalAddress, Rank, SegmentId, Width};
 use pelago_memory::Cells;
-use pelago_platform::{Endpoint, Operation, Token, Transport};
+use pelago_platform::{Endpoint, Flags, Network, Operation, Registry, Token, Transport};
 
 use super::*;
 use crate::{Setup, Socket, Udp, Unwatched};
@@ -68,8 +68,8 @@ impl Two {
             end
         });
         let (mut me, mut peer) = (ranks.next().unwrap(), ranks.next().unwrap());
-        let to = peer.connect(Rank::new(0), &me.address()).unwrap();
-        let back = me.connect(Rank::new(1), &peer.address()).unwrap();
+        let to = peer.connect(None, Rank::new(0), &me.address()).unwrap();
+        let back = me.connect(None, Rank::new(1), &peer.address()).unwrap();
         drop(ranks);
         let two = Self { clock, me, peer, to, back, wakes, layout };
         if agent {
@@ -114,7 +114,7 @@ impl Two {
     /// The first rank writes to the second.
     fn write(&mut self, now: Instant) {
         let to = self.at(1);
-        self.me.post(now, self.back, Operation::Write { to, bytes: &[1; 8] }, Token(1)).unwrap();
+        self.me.post(now, self.back, Operation::Write { to, bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     }
 
     /// Whether what the first rank has written was taken in by the second.
@@ -126,7 +126,7 @@ impl Two {
     fn ask(&mut self) {
         let now = self.clock.now();
         let operation = Operation::Atomic { at: self.at(0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
-        self.peer.post(now, self.to, operation, Token(1)).unwrap();
+        self.peer.post(now, self.to, operation, Flags::NONE, Token(1)).unwrap();
     }
 
     /// Whether it has the answer.
@@ -192,7 +192,7 @@ fn a_rank_that_looks_once_in_a_while_has_its_agent_listen() {
     }
     // What it takes in then it acknowledges at once, if its agent does not.
     let now = begun + Duration::from_milliseconds(1000);
-    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     two.me.progress(now, &mut Vec::new());
     assert!(two.listens() && !two.me.shared.lock().is_owing());
     two.until("it is acknowledged", || two.me.counters()().of(Event::DatagramSent) > 0);
@@ -236,7 +236,7 @@ fn an_acknowledgement_that_a_thread_holds_back_is_sent_when_another_falls_asleep
     let mut two = Two::new(true);
     two.excuse();
     let counters = two.me.counters();
-    two.peer.post(two.clock.now(), two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.peer.post(two.clock.now(), two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     while !two.drive() {}
     assert!(two.me.shared.lock().is_owing() && counters().of(Event::DatagramSent) == 0);
     two.me.before_sleep();
@@ -253,7 +253,7 @@ fn a_rank_that_posts_and_does_not_look_is_served() {
     let begun = std::time::Instant::now();
     while !two.is_answered() {
         assert!(begun.elapsed() < PATIENCE, "the agent takes over between two posts");
-        let _unless_full = two.me.post(two.clock.now(), two.back, Operation::Write { to, bytes: &bytes }, Token(2));
+        let _unless_full = two.me.post(two.clock.now(), two.back, Operation::Write { to, bytes: &bytes }, Flags::NONE, Token(2));
     }
 }
 
@@ -335,7 +335,7 @@ fn an_acknowledgement_that_cannot_leave_is_not_due_at_once() {
     let now = two.clock.now();
     two.fill(true);
     two.write(now);
-    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Token(1)).unwrap();
+    two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     two.until("it arrives", || two.me.shared.lock().drive(now, true));
     assert!(!two.me.shared.lock().is_owing());
 }

@@ -94,7 +94,7 @@ impl Two {
     /// The second rank, as the first knows it.
     fn connect(&mut self) -> Endpoint {
         let address = self.ends[1].address();
-        self.ends[0].connect(Rank::new(1), &address).unwrap()
+        self.ends[0].connect(None, Rank::new(1), &address).unwrap()
     }
 
     /// Drives those ranks until something of the first has completed.
@@ -114,7 +114,7 @@ impl Two {
     /// Posts at the second rank, and waits.
     fn result(&mut self, to: Endpoint, operation: Operation<'_>) -> Result<u64, pelago_platform::Failure> {
         let now = self.now();
-        self.ends[0].post(now, to, operation, Token(1)).unwrap();
+        self.ends[0].post(now, to, operation, Flags::NONE, Token(1)).unwrap();
         self.complete(&[0, 1]).result
     }
 }
@@ -125,8 +125,8 @@ fn a_process_is_told_from_another_of_its_rank() {
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut two = Two::new([bind(), bind()]);
     let address = Address(plain.local_addr().unwrap().to_string().into());
-    let to = two.ends[0].connect(Rank::new(1), &address).unwrap();
-    two.ends[0].post(two.now(), to, write(&[1; 8]), Token(1)).unwrap();
+    let to = two.ends[0].connect(None, Rank::new(1), &address).unwrap();
+    two.ends[0].post(two.now(), to, write(&[1; 8]), Flags::NONE, Token(1)).unwrap();
     let mut datagram = [0; 2000];
     plain.recv(&mut datagram).unwrap();
     // Where the header has the start of the process.
@@ -138,9 +138,9 @@ fn a_process_is_told_from_another_of_its_rank() {
 fn a_rank_that_is_not_connected_is_not_sent_to() {
     let mut two = Two::new([bind(), bind()]);
     let now = two.now();
-    assert_eq!(two.ends[0].post(now, Endpoint(0), write(&[1; 8]), Token(1)), Err(PostError::Unknown(Endpoint(0))));
+    assert_eq!(two.ends[0].post(now, Endpoint(0), write(&[1; 8]), Flags::NONE, Token(1)), Err(PostError::Unknown(Endpoint(0))));
     let to = two.connect();
-    assert_eq!(two.ends[0].post(now, Endpoint(1), write(&[1; 8]), Token(1)), Err(PostError::Unknown(Endpoint(1))));
+    assert_eq!(two.ends[0].post(now, Endpoint(1), write(&[1; 8]), Flags::NONE, Token(1)), Err(PostError::Unknown(Endpoint(1))));
     assert_eq!(two.result(to, write(&[1; 8])), Ok(0), "the other finds it although it has not connected either");
 }
 
@@ -171,7 +171,7 @@ fn no_more_is_on_its_way_than_the_socket_of_the_receiver_holds() {
     let counters = two.ends[0].counters();
     let before = counters().of(Event::DatagramSent);
     let (now, bytes) = (two.now(), vec![1; 100_000]);
-    two.ends[0].post(now, to, write(&bytes), Token(2)).unwrap();
+    two.ends[0].post(now, to, write(&bytes), Flags::NONE, Token(2)).unwrap();
     two.ends[0].progress(now, &mut Vec::new());
     assert_eq!(counters().of(Event::DatagramSent) - before, 1);
 }
@@ -181,9 +181,9 @@ fn who_waits_for_a_rank_that_says_nothing_is_told() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let (sockets, addresses) = ([bind(), bind()], [silent.local_addr().unwrap(); 2]);
     let mut two = Two::at(sockets, addresses, Duration::from_milliseconds(50));
-    let to = two.ends[0].connect(Rank::new(1), &Address(addresses[1].to_string().into())).unwrap();
+    let to = two.ends[0].connect(None, Rank::new(1), &Address(addresses[1].to_string().into())).unwrap();
     let now = two.now();
-    two.ends[0].post(now, to, write(&[1; 8]), Token(1)).unwrap();
+    two.ends[0].post(now, to, write(&[1; 8]), Flags::NONE, Token(1)).unwrap();
     assert_eq!(two.complete(&[0]).result, Err(pelago_platform::Failure::PeerLost(Rank::new(1))));
     assert_eq!(*two.lost.lock().unwrap(), [Rank::new(1)]);
 }
