@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pelago_base::{AtomicOperator, Width};
 use zerocopy::IntoBytes;
 
+use crate::bulk::{PRIVATE, SHARED};
 use crate::{Pod, Word};
 use crate::{bulk, mapping};
 
@@ -80,7 +81,7 @@ impl<'a> Cells<'a> {
     pub fn read(self, into: &mut [u8]) {
         assert_eq!(into.len(), self.bytes);
         // SAFETY: M1, equal lengths; a slice and cells do not overlap by M2.
-        unsafe { bulk::copy(self.pointer, NonNull::from(into).cast(), self.bytes) }
+        unsafe { bulk::copy::<SHARED>(self.pointer, NonNull::from(into).cast(), self.bytes) }
     }
 
     /// Copies all bytes from `from`.
@@ -91,7 +92,7 @@ impl<'a> Cells<'a> {
     pub fn write(self, from: &[u8]) {
         assert_eq!(from.len(), self.bytes);
         // SAFETY: M1, equal lengths; a slice and cells do not overlap by M2.
-        unsafe { bulk::copy(NonNull::from(from).cast(), self.pointer, self.bytes) }
+        unsafe { bulk::copy::<PRIVATE>(NonNull::from(from).cast(), self.pointer, self.bytes) }
     }
 
     /// Copies all bytes from `from`, also where the two overlap.
@@ -103,7 +104,7 @@ impl<'a> Cells<'a> {
         let distance = (self.pointer.as_ptr() as usize).abs_diff(from.pointer.as_ptr() as usize);
         if distance >= self.bytes {
             // SAFETY: M1, equal lengths, no overlap.
-            unsafe { bulk::copy(from.pointer, self.pointer, self.bytes) }
+            unsafe { bulk::copy::<SHARED>(from.pointer, self.pointer, self.bytes) }
         } else if distance > 0 {
             let mut staged = vec![0; self.bytes];
             from.read(&mut staged);
