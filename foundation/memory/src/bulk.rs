@@ -14,8 +14,7 @@ use crate::Cells;
 /// # Panics
 /// The shapes do not match or reach past their cells; whoever takes shapes from a user checks first.
 pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
-    // SAFETY: M1.
-    unsafe { strided::<SHARED>(from, from_shape, to, to_shape) }
+    strided(from, from_shape, to, to_shape);
 }
 
 /// As [`copy_strided`], from an ordinary slice.
@@ -23,15 +22,40 @@ pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape:
 /// # Panics
 /// As [`copy_strided`].
 pub fn write_strided(from: &[u8], from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
-    // SAFETY: M1; nobody writes a slice that is borrowed.
-    unsafe { strided::<PRIVATE>(Cells::source(from), from_shape, to, to_shape) }
+    strided(from, from_shape, to, to_shape);
 }
 
-/// # Safety
-/// As for [`copy`].
-unsafe fn strided<const SOURCE: bool>(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+/// What is copied from. An atomic must not read what a `&[u8]` leads to, as it may write for all that the language knows.
+pub(crate) trait Source: Copy {
+    /// Whether nobody writes it meanwhile.
+    const IS_STILL: bool;
+
+    /// Where it begins, valid for reads of so many bytes.
+    fn start(self) -> (NonNull<u8>, usize);
+}
+
+impl Source for Cells<'_> {
+    const IS_STILL: bool = false;
+
+    #[inline(always)]
+    fn start(self) -> (NonNull<u8>, usize) {
+        (self.pointer(), self.bytes())
+    }
+}
+
+impl Source for &[u8] {
+    const IS_STILL: bool = true;
+
+    #[inline(always)]
+    fn start(self) -> (NonNull<u8>, usize) {
+        (NonNull::from(self).cast(), self.len())
+    }
+}
+
+fn strided<S: Source>(from: S, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    let (from, from_bytes) = from.start();
     assert!(from_shape.matches(&to_shape).is_ok(), "the two ends have equal blocks and counts");
-    assert!(from_shape.extent().is_ok_and(|extent| extent <= from.bytes() as u64), "the source holds its shape");
+    assert!(from_shape.extent().is_ok_and(|extent| extent <= from_bytes as u64), "the source holds its shape");
     assert!(to_shape.extent().is_ok_and(|extent| extent <= to.bytes() as u64), "the target holds its shape");
     let (from_joined, to_joined) = (from_shape.canonical(), to_shape.canonical());
     let (from_shape, to_shape) =
@@ -46,10 +70,10 @@ unsafe fn strided<const SOURCE: bool>(from: Cells<'_>, from_shape: Shape, to: Ce
             }
             // SAFETY: M1; the extents asserted above hold for the first byte of each row and for every block of it.
             unsafe {
-                let from = from.pointer().add(i * from_slow + j * from_middle);
+                let from = from.add(i * from_slow + j * from_middle);
                 let to = to.pointer().add(i * to_slow + j * to_middle);
                 let row = Row { from, to, count: fast, from_stride: from_fast, to_stride: to_fast };
-                row.copy::<SOURCE>(from_shape.block as usize);
+                row.copy::<S>(from_shape.block as usize);
             }
         }
     }
@@ -67,16 +91,16 @@ struct Row {
 impl Row {
     /// # Safety
     /// All blocks of `block` bytes are valid, on both sides; as for [`copy`].
-    unsafe fn copy<const SOURCE: bool>(&self, block: usize) {
+    unsafe fn copy<S: Source>(&self, block: usize) {
         let aligned = |bytes: usize| {
             (self.from.as_ptr() as usize | self.to.as_ptr() as usize | self.from_stride | self.to_stride).is_multiple_of(bytes)
         };
         // SAFETY: the caller's promise; the typed loads and stores are aligned.
         unsafe {
             match block {
-                4 if aligned(4) => self.each(|from, to| store::<u32>(to, read::<SOURCE, _>(from))),
-                8 if aligned(8) => self.each(|from, to| store::<u64>(to, read::<SOURCE, _>(from))),
-                _ => self.each(|from, to| copy::<SOURCE>(from, to, block)),
+                4 if aligned(4) => self.each(|from, to| store::<u32>(to, read::<S, _>(from))),
+                8 if aligned(8) => self.each(|from, to| store::<u64>(to, read::<S, _>(from))),
+                _ => self.each(|from, to| copy::<S>(from, to, block)),
             }
         }
     }
@@ -106,7 +130,7 @@ pub(crate) unsafe fn load<T: crate::Pod>(at: NonNull<u8>) -> T {
             2 => into.cast().write(AtomicU16::from_ptr(at.cast().as_ptr()).load(Acquire)),
             4 => into.cast().write(AtomicU32::from_ptr(at.cast().as_ptr()).load(Acquire)),
             8 => into.cast().write(AtomicU64::from_ptr(at.cast().as_ptr()).load(Acquire)),
-            _ => copy::<SHARED>(at, into, size_of::<T>()),
+            _ => copy::<Cells<'_>>(at, into, size_of::<T>()),
         }
         value.assume_init()
     }
@@ -127,7 +151,7 @@ pub(crate) unsafe fn store<T: crate::Pod>(at: NonNull<u8>, value: T) {
             2 => AtomicU16::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
             4 => AtomicU32::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
             8 => AtomicU64::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
-            _ => copy::<PRIVATE>(from, at, size_of::<T>()),
+            _ => copy::<&[u8]>(from, at, size_of::<T>()),
         }
     }
 }
@@ -137,17 +161,12 @@ pub(crate) const fn natural<T>() -> usize {
     if align_of::<T>() >= size_of::<T>() && size_of::<T>() <= 8 && size_of::<T>().is_power_of_two() { size_of::<T>() } else { 0 }
 }
 
-/// What is copied from: memory that nobody writes meanwhile, and of which there may be references, or any other. An atomic must not read
-/// what a `&[u8]` leads to, as it may write for all that the language knows.
-pub(crate) const PRIVATE: bool = true;
-pub(crate) const SHARED: bool = false;
-
 /// Copies `bytes` bytes. Earlier writes are visible before the copied bytes.
 ///
 /// # Safety
-/// Valid for reads and writes of `bytes` bytes; the two do not overlap. The source is what `SOURCE` says.
+/// Valid for reads and writes of `bytes` bytes; the two do not overlap. The source is of the kind `S`.
 #[inline(always)]
-pub(crate) unsafe fn copy<const SOURCE: bool>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn copy<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe {
@@ -156,18 +175,18 @@ pub(crate) unsafe fn copy<const SOURCE: bool>(from: NonNull<u8>, to: NonNull<u8>
     // SAFETY: as above.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     unsafe {
-        by_words::<SOURCE>(from, to, bytes)
+        by_words::<S>(from, to, bytes)
     }
 }
 
 /// Reads a word of natural size.
 ///
 /// # Safety
-/// As for [`load`]; the memory is what `SOURCE` says.
+/// As for [`load`]; the memory is of the kind `S`.
 #[inline(always)]
-unsafe fn read<const SOURCE: bool, T: crate::Pod>(at: NonNull<u8>) -> T {
+unsafe fn read<S: Source, T: crate::Pod>(at: NonNull<u8>) -> T {
     // SAFETY: the caller's promise.
-    unsafe { if SOURCE == PRIVATE { at.cast().read() } else { load(at) } }
+    unsafe { if S::IS_STILL { at.cast().read() } else { load(at) } }
 }
 
 /// Copies with relaxed atomics, words where both sides are aligned, and a fence on either side.
@@ -175,14 +194,13 @@ unsafe fn read<const SOURCE: bool, T: crate::Pod>(at: NonNull<u8>) -> T {
 /// # Safety
 /// As for [`copy`].
 #[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code, reason = "for other processors, and tested on this one"))]
-unsafe fn by_words<const SOURCE: bool>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+unsafe fn by_words<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
     macro_rules! copy_each {
         ($word:ty, $atomic:ty, $range:expr) => {
             for at in $range {
                 let (from, to) = (from.cast::<$word>().add(at), to.cast().add(at));
-                let word =
-                    if SOURCE == PRIVATE { from.read() } else { <$atomic>::from_ptr(from.as_ptr()).load(Ordering::Relaxed) };
+                let word = if S::IS_STILL { from.read() } else { <$atomic>::from_ptr(from.as_ptr()).load(Ordering::Relaxed) };
                 <$atomic>::from_ptr(to.as_ptr()).store(word, Ordering::Relaxed);
             }
         };
@@ -382,14 +400,15 @@ mod tests {
             if cfg!(miri) { (0..20, &[255]) } else { (0..200, &[255, 1023, 2047, 2048, 2049, 4096]) };
         let room = 10 + long[long.len() - 1];
         let mut source: Vec<u8> = (0..room).map(|i| (i * 7 + 1) as u8).collect();
-        let ways = [(PRIVATE, copy::<PRIVATE> as unsafe fn(_, _, _)), (PRIVATE, by_words::<PRIVATE>)];
-        let ways = ways.into_iter().chain([(SHARED, copy::<SHARED> as unsafe fn(_, _, _)), (SHARED, by_words::<SHARED>)]);
+        let slices = [copy::<&[u8]> as unsafe fn(_, _, _), by_words::<&[u8]>].map(|copy| (true, copy));
+        let cells = [copy::<Cells<'_>> as unsafe fn(_, _, _), by_words::<Cells<'_>>].map(|copy| (false, copy));
+        let ways = slices.into_iter().chain(cells);
         for bytes in lengths.chain(long.iter().copied()) {
-            for ((from_skew, to_skew), (kind, copy)) in
+            for ((from_skew, to_skew), (is_still, copy)) in
                 [(0, 0), (1, 3), (8, 5)].into_iter().flat_map(|skews| ways.clone().map(move |way| (skews, way)))
             {
                 let mut target = vec![0u8; room];
-                let from = if kind == PRIVATE {
+                let from = if is_still {
                     NonNull::from(&source[from_skew..]).cast()
                 } else {
                     NonNull::from(&mut source[from_skew..]).cast()

@@ -365,6 +365,7 @@ mod tests {
 
     /// What is laid out just so that all has room, and wrong by a little in each way.
     #[test]
+    #[cfg_attr(miri, ignore = "an interpreter takes long to panic")]
     fn parts_that_overlap_or_have_no_room_are_refused() {
         const BYTES: usize = 2 * 8192;
         let addresses = AddressLayout::new(64, 8192).unwrap();
