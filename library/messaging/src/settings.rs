@@ -177,6 +177,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_said_is_as_it_is_first() {
+        let first = Settings::new(4, 8);
+        assert_eq!(Settings::permits(4), Settings { message_bytes: 0, ..first.clone() });
+        let plain = Settings { counting: Counting::TwoWords, waiting: Waiting::Polling, ..first.clone() };
+        assert_eq!(Settings::plain(4, 8), plain);
+        let placed = plain.clone().placed(Placement::Proxy(Rank::new(1))).with_waiters(2);
+        assert_eq!(placed, Settings { placement: Placement::Proxy(Rank::new(1)), waiters: 2, ..plain });
+    }
+
+    #[test]
     fn counters_lie_at_ranks_of_the_job() {
         let placed = |placement| Settings::new(SLOTS_MAX, 8).placed(placement).check(RANKS).is_ok();
         assert!(placed(Placement::Proxy(Rank::new(RANKS - 1))) && !placed(Placement::Proxy(Rank::new(RANKS))));
