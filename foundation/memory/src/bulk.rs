@@ -14,8 +14,48 @@ use crate::Cells;
 /// # Panics
 /// The shapes do not match or reach past their cells; whoever takes shapes from a user checks first.
 pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    strided(from, from_shape, to, to_shape);
+}
+
+/// As [`copy_strided`], from an ordinary slice.
+///
+/// # Panics
+/// As [`copy_strided`].
+pub fn write_strided(from: &[u8], from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    strided(from, from_shape, to, to_shape);
+}
+
+/// What is copied from. An atomic must not read what a `&[u8]` leads to, as it may write for all that the language knows.
+pub(crate) trait Source: Copy {
+    /// Whether nobody writes it meanwhile.
+    const IS_STILL: bool;
+
+    /// Where it begins, valid for reads of so many bytes.
+    fn start(self) -> (NonNull<u8>, usize);
+}
+
+impl Source for Cells<'_> {
+    const IS_STILL: bool = false;
+
+    #[inline(always)]
+    fn start(self) -> (NonNull<u8>, usize) {
+        (self.pointer(), self.bytes())
+    }
+}
+
+impl Source for &[u8] {
+    const IS_STILL: bool = true;
+
+    #[inline(always)]
+    fn start(self) -> (NonNull<u8>, usize) {
+        (NonNull::from(self).cast(), self.len())
+    }
+}
+
+fn strided<S: Source>(from: S, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
+    let (from, from_bytes) = from.start();
     assert!(from_shape.matches(&to_shape).is_ok(), "the two ends have equal blocks and counts");
-    assert!(from_shape.extent().is_ok_and(|extent| extent <= from.bytes() as u64), "the source holds its shape");
+    assert!(from_shape.extent().is_ok_and(|extent| extent <= from_bytes as u64), "the source holds its shape");
     assert!(to_shape.extent().is_ok_and(|extent| extent <= to.bytes() as u64), "the target holds its shape");
     let (from_joined, to_joined) = (from_shape.canonical(), to_shape.canonical());
     let (from_shape, to_shape) =
@@ -30,21 +70,13 @@ pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape:
             }
             // SAFETY: M1; the extents asserted above hold for the first byte of each row and for every block of it.
             unsafe {
-                let from = from.pointer().add(i * from_slow + j * from_middle);
+                let from = from.add(i * from_slow + j * from_middle);
                 let to = to.pointer().add(i * to_slow + j * to_middle);
                 let row = Row { from, to, count: fast, from_stride: from_fast, to_stride: to_fast };
-                row.copy(from_shape.block as usize);
+                row.copy::<S>(from_shape.block as usize);
             }
         }
     }
-}
-
-/// As [`copy_strided`], from an ordinary slice.
-///
-/// # Panics
-/// As [`copy_strided`].
-pub fn write_strided(from: &[u8], from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
-    copy_strided(Cells::source(from), from_shape, to, to_shape);
 }
 
 /// Blocks at equal distances.
@@ -58,17 +90,17 @@ struct Row {
 
 impl Row {
     /// # Safety
-    /// All blocks of `block` bytes are valid, on both sides.
-    unsafe fn copy(&self, block: usize) {
+    /// All blocks of `block` bytes are valid, on both sides; as for [`copy`].
+    unsafe fn copy<S: Source>(&self, block: usize) {
         let aligned = |bytes: usize| {
             (self.from.as_ptr() as usize | self.to.as_ptr() as usize | self.from_stride | self.to_stride).is_multiple_of(bytes)
         };
         // SAFETY: the caller's promise; the typed loads and stores are aligned.
         unsafe {
             match block {
-                4 if aligned(4) => self.each(|from, to| store::<u32>(to, load(from))),
-                8 if aligned(8) => self.each(|from, to| store::<u64>(to, load(from))),
-                _ => self.each(|from, to| copy(from, to, block)),
+                4 if aligned(4) => self.each(|from, to| store::<u32>(to, read::<S, _>(from))),
+                8 if aligned(8) => self.each(|from, to| store::<u64>(to, read::<S, _>(from))),
+                _ => self.each(|from, to| copy::<S>(from, to, block)),
             }
         }
     }
@@ -98,7 +130,7 @@ pub(crate) unsafe fn load<T: crate::Pod>(at: NonNull<u8>) -> T {
             2 => into.cast().write(AtomicU16::from_ptr(at.cast().as_ptr()).load(Acquire)),
             4 => into.cast().write(AtomicU32::from_ptr(at.cast().as_ptr()).load(Acquire)),
             8 => into.cast().write(AtomicU64::from_ptr(at.cast().as_ptr()).load(Acquire)),
-            _ => copy(at, into, size_of::<T>()),
+            _ => copy::<Cells<'_>>(at, into, size_of::<T>()),
         }
         value.assume_init()
     }
@@ -119,7 +151,7 @@ pub(crate) unsafe fn store<T: crate::Pod>(at: NonNull<u8>, value: T) {
             2 => AtomicU16::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
             4 => AtomicU32::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
             8 => AtomicU64::from_ptr(at.cast().as_ptr()).store(from.cast().read(), Release),
-            _ => copy(from, at, size_of::<T>()),
+            _ => copy::<&[u8]>(from, at, size_of::<T>()),
         }
     }
 }
@@ -132,41 +164,56 @@ pub(crate) const fn natural<T>() -> usize {
 /// Copies `bytes` bytes. Earlier writes are visible before the copied bytes.
 ///
 /// # Safety
-/// Valid for reads and writes of `bytes` bytes; the two do not overlap.
+/// Valid for reads and writes of `bytes` bytes; the two do not overlap. The source is of the kind `S`.
 #[inline(always)]
-pub(crate) unsafe fn copy(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn copy<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { if cfg!(all(target_arch = "x86_64", not(miri))) { x86::copy(from, to, bytes) } else { by_words(from, to, bytes) } }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    unsafe {
+        x86::copy(from, to, bytes)
+    }
+    // SAFETY: as above.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    unsafe {
+        by_words::<S>(from, to, bytes)
+    }
+}
+
+/// Reads a word of natural size.
+///
+/// # Safety
+/// As for [`load`]; the memory is of the kind `S`.
+#[inline(always)]
+unsafe fn read<S: Source, T: crate::Pod>(at: NonNull<u8>) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { if S::IS_STILL { at.cast().read() } else { load(at) } }
 }
 
 /// Copies with relaxed atomics, words where both sides are aligned, and a fence on either side.
 ///
 /// # Safety
 /// As for [`copy`].
-unsafe fn by_words(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code, reason = "for other processors, and tested on this one"))]
+unsafe fn by_words<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+    macro_rules! copy_each {
+        ($word:ty, $atomic:ty, $range:expr) => {
+            for at in $range {
+                let (from, to) = (from.cast::<$word>().add(at), to.cast().add(at));
+                let word = if S::IS_STILL { from.read() } else { <$atomic>::from_ptr(from.as_ptr()).load(Ordering::Relaxed) };
+                <$atomic>::from_ptr(to.as_ptr()).store(word, Ordering::Relaxed);
+            }
+        };
+    }
     fence(Ordering::Release);
     let aligned = (from.as_ptr() as usize | to.as_ptr() as usize).is_multiple_of(8);
     let words = if aligned { bytes / 8 } else { 0 };
     // SAFETY: the caller's promise; words are used only where both sides are aligned.
     unsafe {
-        for word in 0..words {
-            let (from, to) = (from.cast::<u64>().add(word), to.cast::<u64>().add(word));
-            AtomicU64::from_ptr(to.as_ptr()).store(AtomicU64::from_ptr(from.as_ptr()).load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        for byte in words * 8..bytes {
-            let (from, to) = (from.add(byte), to.add(byte));
-            AtomicU8::from_ptr(to.as_ptr()).store(AtomicU8::from_ptr(from.as_ptr()).load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        copy_each!(u64, AtomicU64, 0..words);
+        copy_each!(u8, AtomicU8, words * 8..bytes);
     }
     fence(Ordering::Acquire);
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-use self::no_x86 as x86;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-mod no_x86 {
-    pub(super) use super::by_words as copy;
 }
 
 /// Copies for x86-64, where loads and stores are not reordered among themselves, so that no fence is needed.
@@ -348,22 +395,28 @@ mod tests {
 
     #[test]
     fn every_length_and_alignment_copies_just_its_bytes() {
-        let source: Vec<u8> = (0..5000).map(|i| (i * 7 + 1) as u8).collect();
-        for bytes in (0..if cfg!(miri) { 20 } else { 200 }).chain([255, 1023, 2047, 2048, 2049, 4096]) {
-            for (from_skew, to_skew) in [(0, 0), (1, 3), (8, 5)] {
-                for copy in [copy as unsafe fn(_, _, _), by_words] {
-                    let mut target = vec![0u8; 5000];
-                    // SAFETY: both vectors hold skew + bytes.
-                    unsafe {
-                        copy(
-                            NonNull::from(&source[from_skew]).cast(),
-                            NonNull::new(target.as_mut_ptr().add(to_skew)).unwrap(),
-                            bytes,
-                        );
-                    }
-                    assert_eq!(target[to_skew..to_skew + bytes], source[from_skew..from_skew + bytes]);
-                    assert!(target[..to_skew].iter().chain(&target[to_skew + bytes..]).all(|&byte| byte == 0));
-                }
+        // An interpreter takes long.
+        let (lengths, long): (_, &[usize]) =
+            if cfg!(miri) { (0..20, &[255]) } else { (0..200, &[255, 1023, 2047, 2048, 2049, 4096]) };
+        let room = 10 + long[long.len() - 1];
+        let mut source: Vec<u8> = (0..room).map(|i| (i * 7 + 1) as u8).collect();
+        let slices = [copy::<&[u8]> as unsafe fn(_, _, _), by_words::<&[u8]>].map(|copy| (true, copy));
+        let cells = [copy::<Cells<'_>> as unsafe fn(_, _, _), by_words::<Cells<'_>>].map(|copy| (false, copy));
+        let ways = slices.into_iter().chain(cells);
+        for bytes in lengths.chain(long.iter().copied()) {
+            for ((from_skew, to_skew), (is_still, copy)) in
+                [(0, 0), (1, 3), (8, 5)].into_iter().flat_map(|skews| ways.clone().map(move |way| (skews, way)))
+            {
+                let mut target = vec![0u8; room];
+                let from = if is_still {
+                    NonNull::from(&source[from_skew..]).cast()
+                } else {
+                    NonNull::from(&mut source[from_skew..]).cast()
+                };
+                // SAFETY: both vectors hold skew + bytes.
+                unsafe { copy(from, NonNull::from(&mut target[to_skew..]).cast(), bytes) }
+                assert_eq!(target[to_skew..to_skew + bytes], source[from_skew..from_skew + bytes]);
+                assert!(target[..to_skew].iter().chain(&target[to_skew + bytes..]).all(|&byte| byte == 0));
             }
         }
     }

@@ -45,13 +45,6 @@ impl<'a> Cells<'a> {
         unsafe { Self::new(NonNull::from(slice).cast(), bytes) }
     }
 
-    /// The bytes of a shared slice, as the source of a copy.
-    #[inline]
-    pub(crate) const fn source(slice: &'a [u8]) -> Self {
-        // SAFETY: M1 for reads by the borrow; inside the crate, whoever calls this only copies from them.
-        unsafe { Self::new(NonNull::from_ref(slice).cast(), slice.len()) }
-    }
-
     /// Where the bytes begin.
     #[inline]
     pub const fn pointer(self) -> NonNull<u8> {
@@ -80,7 +73,7 @@ impl<'a> Cells<'a> {
     pub fn read(self, into: &mut [u8]) {
         assert_eq!(into.len(), self.bytes);
         // SAFETY: M1, equal lengths; a slice and cells do not overlap by M2.
-        unsafe { bulk::copy(self.pointer, NonNull::from(into).cast(), self.bytes) }
+        unsafe { bulk::copy::<Cells<'_>>(self.pointer, NonNull::from(into).cast(), self.bytes) }
     }
 
     /// Copies all bytes from `from`.
@@ -91,7 +84,7 @@ impl<'a> Cells<'a> {
     pub fn write(self, from: &[u8]) {
         assert_eq!(from.len(), self.bytes);
         // SAFETY: M1, equal lengths; a slice and cells do not overlap by M2.
-        unsafe { bulk::copy(NonNull::from(from).cast(), self.pointer, self.bytes) }
+        unsafe { bulk::copy::<&[u8]>(NonNull::from(from).cast(), self.pointer, self.bytes) }
     }
 
     /// Copies all bytes from `from`, also where the two overlap.
@@ -103,7 +96,7 @@ impl<'a> Cells<'a> {
         let distance = (self.pointer.as_ptr() as usize).abs_diff(from.pointer.as_ptr() as usize);
         if distance >= self.bytes {
             // SAFETY: M1, equal lengths, no overlap.
-            unsafe { bulk::copy(from.pointer, self.pointer, self.bytes) }
+            unsafe { bulk::copy::<Cells<'_>>(from.pointer, self.pointer, self.bytes) }
         } else if distance > 0 {
             let mut staged = vec![0; self.bytes];
             from.read(&mut staged);

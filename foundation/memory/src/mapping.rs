@@ -53,9 +53,8 @@ fn addresses(bytes: usize) -> rustix::io::Result<*mut c_void> {
         if skew > 0 {
             munmap(start, skew)?;
         }
-        if skew < LARGE_PAGE_BYTES {
-            munmap(start.byte_add(skew + pages), LARGE_PAGE_BYTES - skew)?;
-        }
+        // Less than a large page was skipped, so some are left.
+        munmap(start.byte_add(skew + pages), LARGE_PAGE_BYTES - skew)?;
         Ok(start.byte_add(skew))
     }
 }
@@ -169,11 +168,17 @@ impl Drop for Mapping {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use std::os::fd::{AsRawFd, OwnedFd};
+
+    fn file(bytes: usize) -> OwnedFd {
+        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, bytes as u64).unwrap();
+        file
+    }
 
     #[test]
     fn mappings_of_one_file_see_the_same_bytes() {
-        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&file, 8192).unwrap();
+        let file = file(8192);
         let (one, other) = (Mapping::shared(&file, 8192).unwrap(), Mapping::shared(&file, 8192).unwrap());
         one.cells().part(5000, 3).unwrap().write(b"abc");
         let mut seen = [0; 3];
@@ -185,8 +190,7 @@ mod tests {
     fn large_pages_hold_what_was_there_and_all_see_it() {
         const BYTES: usize = 5 << 20;
         let large_pages = |cells: Cells<'_>| cells.elements::<u8>().unwrap().use_large_pages();
-        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&file, BYTES as u64).unwrap();
+        let file = file(BYTES);
         let (one, other) = (Mapping::shared(&file, BYTES).unwrap(), Mapping::shared(&file, BYTES).unwrap());
         for mapping in [&one, &other] {
             assert_eq!(mapping.cells().pointer().as_ptr().align_offset(LARGE_PAGE_BYTES), 0, "as in the file");
@@ -210,17 +214,103 @@ mod tests {
 
     #[test]
     fn cleared_bytes_are_zero_and_their_neighbours_stay() {
-        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&file, 1 << 20).unwrap();
-        let mapping = Mapping::shared(&file, 1 << 20).unwrap();
-        for (offset, bytes) in [(100, 50), (5000, 300_000), (0, 1 << 20), (4096, 65536)] {
-            let all = mapping.cells().elements::<u8>().unwrap();
-            all.fill(7);
-            mapping.clear(offset, bytes);
-            let seen = all.to_vec();
-            let expected = |at: u64| if (offset..offset + bytes).contains(&at) { 0 } else { 7 };
-            assert!((0..1 << 20).all(|at| seen[at as usize] == expected(at)), "{bytes} bytes from {offset}");
+        for mapping in [Mapping::shared(file(1 << 20), 1 << 20).unwrap(), Mapping::private(1 << 20).unwrap()] {
+            for (offset, bytes) in [(100, 50), (5000, 300_000), (0, 1 << 20), (4096, 65536)] {
+                let all = mapping.cells().elements::<u8>().unwrap();
+                all.fill(7);
+                mapping.clear(offset, bytes);
+                let seen = all.to_vec();
+                let expected = |at: u64| if (offset..offset + bytes).contains(&at) { 0 } else { 7 };
+                assert!((0..1 << 20).all(|at| seen[at as usize] == expected(at)), "{bytes} bytes from {offset}");
+            }
         }
+    }
+
+    #[test]
+    fn whole_pages_that_are_cleared_go_back_to_the_system() {
+        const BYTES: usize = 1 << 20;
+        let file = file(BYTES);
+        let mapping = Mapping::shared(&file, BYTES).unwrap();
+        mapping.cells().elements::<u8>().unwrap().fill(7);
+        let held = || rustix::fs::fstat(&file).unwrap().st_blocks as usize * 512;
+        assert_eq!(held(), BYTES);
+        mapping.clear(1, BYTES as u64 / 2);
+        assert!(held() <= BYTES / 2 + 2 * rustix::param::page_size(), "{} bytes are held", held());
+    }
+
+    /// Bytes of a mapping that are in large pages, as the system says.
+    fn in_large_pages(mapping: &Mapping) -> usize {
+        let areas = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let start = format!("{:x}-", mapping.cells().pointer().as_ptr() as usize);
+        let area = areas.lines().skip_while(|line| !line.starts_with(&start));
+        let mut held = area.filter_map(|line| line.strip_prefix("ShmemPmdMapped:"));
+        held.next().unwrap().trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    }
+
+    /// Whether the system has a large page now.
+    fn has_large_pages() -> bool {
+        let mapping = Mapping::shared(file(LARGE_PAGE_BYTES), LARGE_PAGE_BYTES).unwrap();
+        mapping.cells().part(0, 1).unwrap().write(&[1]);
+        let start = mapping.cells().pointer().as_ptr().cast();
+        // SAFETY: M1: a whole page of a mapping; the advice keeps what it holds.
+        unsafe { libc::madvise(start, LARGE_PAGE_BYTES, libc::MADV_COLLAPSE) == 0 }
+    }
+
+    #[test]
+    fn whole_large_pages_are_used_where_the_system_has_them() {
+        const BYTES: usize = 3 * LARGE_PAGE_BYTES;
+        // The system may have the last of them just now, and none for us.
+        for _ in 0..20 {
+            let (one, three) = (Mapping::shared(file(BYTES), BYTES).unwrap(), Mapping::shared(file(BYTES), BYTES).unwrap());
+            let large_pages = |mapping: &Mapping, offset: usize, bytes: usize| {
+                let part = mapping.cells().part(offset as u64, bytes as u64).unwrap();
+                part.elements::<u8>().unwrap().use_large_pages() / LARGE_PAGE_BYTES
+            };
+            let used = [large_pages(&one, 4096, BYTES - 8192), large_pages(&three, 0, BYTES)];
+            let held = [&one, &three].map(|mapping| in_large_pages(mapping) / LARGE_PAGE_BYTES);
+            if (used, held) == ([1, 3], [1, 3]) || !has_large_pages() {
+                return;
+            }
+        }
+        panic!("large pages are there and are not used");
+    }
+
+    #[test]
+    fn mappings_of_a_large_page_and_more_begin_at_one() {
+        for bytes in [LARGE_PAGE_BYTES, LARGE_PAGE_BYTES + 1] {
+            let file = file(bytes);
+            // Another begins just before, so that the system would let the next begin somewhere.
+            let _small = Mapping::shared(&file, 4096).unwrap();
+            let mapping = Mapping::shared(&file, bytes).unwrap();
+            assert_eq!(mapping.cells().pointer().as_ptr().align_offset(LARGE_PAGE_BYTES), 0, "{bytes} bytes");
+        }
+    }
+
+    /// Bytes of this process's addresses that are taken.
+    fn taken() -> usize {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        pages.split(' ').next().unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
+    }
+
+    /// Other tests run meanwhile, and each thread takes addresses; what is looked for is more.
+    #[test]
+    fn no_addresses_are_taken_but_those_of_the_bytes() {
+        const TIMES: usize = 4096;
+        const OTHERS_BYTES: usize = 3 << 30;
+        // So many that each mapping begins elsewhere in a large page of the addresses that are free.
+        const BYTES: usize = LARGE_PAGE_BYTES + 4096;
+        let file = file(BYTES);
+        let reader = std::fs::File::open("/proc/self/fd/".to_owned() + &file.as_raw_fd().to_string()).unwrap();
+        let before = taken();
+        let kept: Vec<_> = (0..TIMES).map(|_| Mapping::shared(&file, BYTES).unwrap()).collect();
+        assert!(taken() - before < TIMES * BYTES + OTHERS_BYTES);
+        drop(kept);
+        for _ in 0..TIMES {
+            drop(Mapping::shared(&file, BYTES).unwrap());
+            drop(Mapping::private(BYTES).unwrap());
+            assert!(Mapping::shared(&reader, BYTES).is_err(), "it may only be read");
+        }
+        assert!(taken() < before + OTHERS_BYTES);
     }
 
     #[test]

@@ -363,6 +363,60 @@ mod tests {
         }
     }
 
+    /// What is laid out just so that all has room, and wrong by a little in each way.
+    #[test]
+    #[cfg_attr(miri, ignore = "an interpreter takes long to panic")]
+    fn parts_that_overlap_or_have_no_room_are_refused() {
+        const BYTES: usize = 2 * 8192;
+        let addresses = AddressLayout::new(64, 8192).unwrap();
+        let good = ReachLayout { addresses, first: Rank::new(10), count: 2, controls: 128, control_bytes: 64, heaps: 256 };
+        let is_taken = |layout: ReachLayout, individual: usize, bytes: usize| {
+            let mapping = Arc::new(Mapping::private(bytes).unwrap());
+            std::panic::catch_unwind(|| Reach::apart(mapping, layout, individual)).is_ok()
+        };
+        assert!(is_taken(good, 256 + BYTES, 256 + 2 * BYTES));
+        assert!(is_taken(ReachLayout { heaps: 256 + BYTES, ..good }, 256, 256 + 2 * BYTES), "in the other order");
+        assert!(!is_taken(good, 256 + BYTES, 256 + 2 * BYTES - 1), "the individual heaps reach past the end");
+        assert!(!is_taken(ReachLayout { heaps: 320 + BYTES, ..good }, 256, 256 + 2 * BYTES), "the symmetric ones do");
+        assert!(!is_taken(good, 192 + BYTES, 256 + 2 * BYTES), "they overlap");
+        let wrong = [
+            ReachLayout { controls: 192, ..good },
+            ReachLayout { controls: 64, control_bytes: 128, ..good },
+            ReachLayout { controls: 32, ..good },
+            ReachLayout { control_bytes: 32, ..good },
+            ReachLayout { control_bytes: 0, ..good },
+            ReachLayout { controls: 0, control_bytes: 96, ..good },
+            ReachLayout { heaps: 288, ..good },
+        ];
+        for layout in wrong {
+            assert!(!is_taken(layout, 512 + BYTES, 512 + 2 * BYTES), "{layout:?}");
+        }
+        assert!(!is_taken(good, 288 + BYTES, 512 + 2 * BYTES), "the individual heaps begin within a line");
+    }
+
+    #[test]
+    fn a_heap_is_all_of_a_segment_of_a_rank_of_this_host() {
+        let (reach, addresses) = reach(10, 3);
+        // SAFETY: `reach` outlives the cells.
+        let heap = |rank, segment| unsafe { reach.heap(Rank::new(rank), segment) };
+        for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
+            let start = addresses.encode(Rank::new(11), segment, 0).unwrap();
+            let cells = heap(11, segment).unwrap();
+            assert_eq!((cells.pointer(), cells.bytes()), (reach.cells(start, 1).unwrap().pointer(), 8192));
+            assert!([9, 13, 64].iter().all(|&rank| heap(rank, segment).is_none()));
+        }
+        assert!(heap(11, SegmentId::REGISTERED_FIRST).is_none());
+    }
+
+    #[test]
+    fn what_no_instruction_moves_whole_has_no_place() {
+        let (reach, addresses) = reach(10, 3);
+        let address = addresses.encode(Rank::new(11), SegmentId::SYMMETRIC, 64).unwrap();
+        assert!(reach.place(GlobalPtr::<[u32; 1]>::from_address(address).unwrap()).is_some());
+        assert!(reach.place(GlobalPtr::<[u32; 2]>::from_address(address).unwrap()).is_none());
+        assert!(reach.place(GlobalPtr::<[u64; 2]>::from_address(address).unwrap()).is_none());
+    }
+
     #[test]
     fn null_and_foreign_addresses_have_no_place() {
         let (reach, addresses) = reach(0, 2);

@@ -85,6 +85,18 @@ mod tests {
         assert!(regions.find(at(0, SEGMENT_BYTES - 1), 2).is_none() && regions.find(at(0, 0), u64::MAX).is_none());
     }
 
+    #[test]
+    fn what_is_noted_of_a_region_is_found_by_its_start_and_may_change() {
+        let mut regions = Regions::new(layout());
+        let memory = cells(16);
+        assert!(regions.insert(at(0, 64), memory, 1));
+        let (found, note) = regions.get_mut(at(0, 64)).unwrap();
+        assert_eq!((found.pointer(), found.bytes(), *note), (memory.pointer(), 16, 1));
+        *note = 2;
+        assert_eq!(regions.find(at(0, 70), 1).map(|(_, &note)| note), Some(2));
+        assert!(regions.get_mut(at(0, 70)).is_none(), "no region begins here");
+    }
+
     proptest! {
         /// Against a table with an entry for each byte.
         #[test]

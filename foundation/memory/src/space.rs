@@ -147,6 +147,12 @@ mod tests {
         assert_eq!([8, 0, 65].map(|bytes| space.allocate(bytes)), [Some(0), Some(64 + GAP), Some(2 * (64 + GAP))]);
     }
 
+    #[test]
+    fn segments_are_whole_cache_lines() {
+        let is_taken = |segment| std::panic::catch_unwind(|| Space::new(segment, 1, 0, 0)).is_ok();
+        assert_eq!([0, 32, 64, 96, 128].map(is_taken), [false, false, true, false, true]);
+    }
+
     /// However often ranges are taken and given back, and though those in use are of one or another size, the tables stay short.
     #[test]
     fn memory_is_for_ranges_in_use_and_at_rest() {

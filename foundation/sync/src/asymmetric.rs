@@ -81,6 +81,25 @@ mod tests {
     use super::*;
     use crate::primitive::AtomicU64;
 
+    /// What the kernel says of itself and of this process, as bits: the commands that it knows, and those that were registered.
+    #[cfg(not(miri))]
+    fn asked(question: core::ffi::c_int) -> Option<core::ffi::c_long> {
+        // SAFETY: S1: the three arguments are numbers.
+        let bits = unsafe { libc::syscall(libc::SYS_membarrier, question, 0, 0) };
+        (bits >= 0).then_some(bits)
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn what_the_kernel_offers_is_used() {
+        const REGISTRATIONS: core::ffi::c_int = 512;
+        let offered = asked(libc::MEMBARRIER_CMD_QUERY).is_some_and(|known| known & kernel::FENCE != 0);
+        assert_eq!((register(), heavy()), (offered, offered));
+        if let Some(registered) = asked(REGISTRATIONS).filter(|_| offered) {
+            assert_ne!(registered & kernel::REGISTER, 0);
+        }
+    }
+
     /// Store buffering: of two threads that each write their word, fence and read the other's, one sees what the other wrote.
     #[test]
     fn one_of_two_threads_sees_the_other() {

@@ -351,7 +351,12 @@ fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
         }
     };
     let (me, model) = (member.memory.me, member.memory.model.clone());
-    let Some(taken) = member.take(mode, patience, Ok)? else { return Ok(()) };
+    let Some(taken) = member.take(mode, patience, Ok)? else {
+        if patience == Patience::Endless {
+            model.borrow_mut().wrong = Some(format!("{me} waits as long as it takes and gets nothing"));
+        }
+        return Ok(());
+    };
     model.borrow_mut().enter(me, mode, taken.edition);
     if mode == Mode::Read {
         // Stays inside for a step.

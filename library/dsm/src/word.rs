@@ -374,23 +374,18 @@ mod tests {
                 assert_eq!(State::of_word(state.word()), state);
             }
         }
-        for epoch in [0, 1, u16::MAX].map(Epoch) {
-            for tail in [
-                Tail::of_rank(Rank::new(0), Node(false), epoch),
-                Tail::of_rank(LAST, Node(true), epoch),
-                Tail::free(epoch, true),
-                Tail::free(epoch, false),
-            ] {
-                assert_eq!(Tail::of_word(tail.word()), tail);
-            }
-            for sequence in [1, SEQUENCE_MASK] {
-                let link = Link { rank: LAST, epoch, patient: sequence == 1, sequence };
-                assert_eq!(Link::of_word(link.word(), epoch), Some(link));
-                assert_eq!(Link::of_word(link.word(), epoch.next()), None);
-                assert_eq!(Gone::of_word(link.word(), epoch), None);
-            }
-            for readers in [false, true] {
-                let gone = Gone { epoch, by: LAST, readers };
+        for epoch in [0, 1, 16, u16::MAX].map(Epoch) {
+            for (rank, flag) in [Rank::new(0), LAST].into_iter().flat_map(|rank| [(rank, false), (rank, true)]) {
+                for tail in [Tail::of_rank(rank, Node(flag), epoch), Tail::free(epoch, flag)] {
+                    assert_eq!(Tail::of_word(tail.word()), tail);
+                }
+                for sequence in [1, SEQUENCE_MASK] {
+                    let link = Link { rank, epoch, patient: flag, sequence };
+                    assert_eq!(Link::of_word(link.word(), epoch), Some(link));
+                    assert_eq!(Link::of_word(link.word(), epoch.next()), None);
+                    assert_eq!(Gone::of_word(link.word(), epoch), None);
+                }
+                let gone = Gone { epoch, by: rank, readers: flag };
                 assert_eq!(Gone::of_word(gone.word(), epoch), Some(gone));
                 assert_eq!(Gone::of_word(gone.word(), Epoch(epoch.0.wrapping_add(16))), None);
                 assert_eq!(Link::of_word(gone.word(), epoch), None);
@@ -401,7 +396,7 @@ mod tests {
             }
         }
         let edition = Edition { version: VERSIONS_MAX, owner: LAST };
-        assert_eq!(Edition::of_word(edition.word()), edition);
+        assert_eq!((Edition::of_word(edition.word()), edition.word()), (edition, u64::MAX), "as many as have room");
         let readers = Readers(Readers::waiter(LAST) + 3 * Readers::ONE);
         assert_eq!((readers.count(), readers.waiting()), (3, Some(LAST)));
         assert_eq!(Readers(0).waiting(), None);
@@ -440,5 +435,17 @@ mod tests {
             assert_eq!(State::of_word(again.word()), again);
         }
         assert!(Epoch(0).has_come(Epoch(u16::MAX)) && !Epoch(u16::MAX).has_come(Epoch(0)) && Epoch(5).has_come(Epoch(5)));
+        assert!(Epoch((1 << 15) - 1).has_come(Epoch(0)) && !Epoch(1 << 15).has_come(Epoch(0)), "half of them are later");
+        assert_eq!((Epoch(u16::MAX).next(), Epoch(7).next()), (Epoch(0), Epoch(8)));
+        assert_eq!([0, 1, 3, 4, u16::MAX].map(|epoch| Epoch(epoch).slot()), [0, 1, 3, 0, 3]);
+    }
+
+    #[test]
+    fn what_comes_next_begins_without_readers_and_keeps_the_rest() {
+        let state = State { phase: Phase::Draining, readers: true, closed: true, epoch: Epoch(7), sequence: 5 };
+        assert_eq!(state.with(Phase::Idle), State { phase: Phase::Idle, readers: false, ..state });
+        assert_eq!(state.attempt(), State { phase: Phase::Waiting, readers: false, sequence: 6, ..state });
+        assert_eq!(state.again(), State { phase: Phase::Holding, readers: false, sequence: 7, ..state });
+        assert_eq!((state.node().index(), state.attempt().node().index()), (1, 0));
     }
 }

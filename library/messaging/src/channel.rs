@@ -108,3 +108,70 @@ impl ChannelSettings {
         Ok(slots)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Sent;
+    use crate::support::{Platform, run};
+
+    #[test]
+    fn half_of_the_segments_are_free_again_when_half_are_consumed() {
+        let (from, to) = (Rank::new(0), Rank::new(1));
+        run(Platform::Mapped, 2, |world| {
+            let channel = Channel::new(world, from, to, ChannelSettings::new(4, 8)).unwrap();
+            if world.rank() == from {
+                let mut sender = channel.sender().unwrap();
+                (0..4).for_each(|number| assert_eq!(sender.try_send([number]).unwrap(), Sent::Sent));
+                assert!(sender.is_full());
+                world.barrier().unwrap();
+                // One is consumed.
+                world.barrier().unwrap();
+                assert!(sender.is_full(), "it is told of half of them at a time");
+                world.barrier().unwrap();
+                // Two are.
+                world.barrier().unwrap();
+                (0..2).for_each(|number| assert_eq!(sender.try_send([number]).unwrap(), Sent::Sent));
+                assert!(sender.is_full());
+            } else {
+                let mut receiver = channel.receiver().unwrap();
+                world.barrier().unwrap();
+                for number in 0..2 {
+                    assert!(!receiver.is_empty());
+                    let message = receiver.receive().unwrap();
+                    assert_eq!((message.to_vec(), message.is_empty()), (vec![number], false));
+                    message.release().unwrap();
+                    world.barrier().unwrap();
+                    world.barrier().unwrap();
+                }
+            }
+            if world.rank() == from {
+                world.barrier().unwrap();
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_is_impossible_is_refused() {
+        let settings = |slots: u32, bytes: usize| ChannelSettings::new(slots, bytes).ring_words();
+        for (slots, bytes) in [(1, 1), (SLOTS_MAX, 8), (2, MESSAGE_BYTES_MAX)] {
+            assert_eq!(settings(slots, bytes), Ok(slots as usize * (1 + bytes.div_ceil(8))));
+        }
+        for (slots, bytes) in [(0, 8), (3, 8), (2 * SLOTS_MAX, 8), (2, 0), (2, MESSAGE_BYTES_MAX + 1)] {
+            assert!(settings(slots, bytes).is_err(), "{slots} segments of {bytes} bytes");
+        }
+        let ring = ChannelSettings::new(4, 8);
+        assert!(ring.ring_in(8).is_ok() && ring.ring_in(9).is_ok() && ring.ring_in(7).is_err());
+        run(Platform::Mapped, 2, |world| {
+            let (zero, one, two) = (Rank::new(0), Rank::new(1), Rank::new(2));
+            for (from, to) in [(zero, two), (two, zero)] {
+                assert!(Channel::new(world, from, to, ring).is_err());
+            }
+            let channel = Channel::new(world, zero, one, ring).unwrap();
+            assert_eq!((channel.sender().is_ok(), channel.receiver().is_ok()), (world.rank() == zero, world.rank() == one));
+            assert!(channel.sender().is_err() && channel.receiver().is_err(), "each has its end already, and not the other's");
+            world.barrier().unwrap();
+        });
+    }
+}

@@ -72,3 +72,57 @@ impl Drop for Flights<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::{HEAP_BYTES, Platform, run};
+    use pelago_base::{GlobalAddress, Rank};
+    use pelago_rma::{GlobalPtr, World};
+
+    /// Begins one more, and returns how many there are.
+    fn add<'w>(flights: &mut Flights<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {
+        flights.add(world.put(to, &[1]).unwrap()).unwrap();
+        flights.0.len()
+    }
+
+    #[test]
+    fn they_are_kept_until_they_have_ended_and_are_no_more_than_the_most() {
+        run(Platform::Remote, 2, |world| {
+            let words = world.alloc::<u64>(1).unwrap();
+            let to = words.at(Rank::new(1), 0);
+            if world.rank() == Rank::new(0) {
+                let mut flights = Flights::default();
+                for number in 1..FLIGHTS_MAX {
+                    assert_eq!(add(&mut flights, world, to), number, "nobody asks for their ends");
+                    assert!(flights.last().is_some());
+                }
+                (0..2 * FLIGHTS_MAX).for_each(|_| assert!(add(&mut flights, world, to) < FLIGHTS_MAX));
+                flights.flush().unwrap();
+                assert!(flights.last().is_none());
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_not_by_the_next_that_waits_for_all() {
+        run(Platform::Remote, 2, |world| {
+            let words = world.alloc::<u64>(1).unwrap();
+            let to = words.at(Rank::new(1), 0);
+            let last = GlobalAddress::from_bits(to.address().bits() | (HEAP_BYTES - 8));
+            if world.rank() == Rank::new(0) {
+                let past_the_end = || world.put(GlobalPtr::from_address(last).unwrap(), &[1_u64, 2]).unwrap();
+                let mut flights = Flights::default();
+                flights.add(past_the_end()).unwrap();
+                add(&mut flights, world, to);
+                assert!(flights.flush().is_err());
+                flights.flush().unwrap();
+                flights.add(past_the_end()).unwrap();
+                drop(flights);
+                world.quiet().unwrap();
+            }
+            world.barrier().unwrap();
+        });
+    }
+}

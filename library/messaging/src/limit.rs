@@ -158,4 +158,35 @@ mod tests {
             });
         }
     }
+
+    #[test]
+    fn a_holder_elsewhere_learns_of_all_permits_when_that_is_asked() {
+        let (receiver, holder) = (Rank::new(0), Rank::new(1));
+        run(Platform::Mapped, 2, |world| {
+            let limit = Limit::new(world, receiver, Settings::permits(8).placed(Placement::Proxy(holder))).unwrap();
+            if world.rank() == receiver {
+                let mut permits = limit.receiver().unwrap();
+                permits.release(holder).unwrap();
+                assert_eq!(permits.operations(), 0, "a quarter is told at a time");
+                permits.flush().unwrap();
+                assert_eq!(permits.operations(), 1);
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_is_impossible_is_refused() {
+        run(Platform::Mapped, 2, |world| {
+            let zero = Rank::new(0);
+            let refused = |settings| Limit::new(world, zero, settings).is_err();
+            assert!(refused(Settings::new(8, 8)), "it has no room for messages");
+            assert!(refused(Settings::permits(8).placed(Placement::evenly(2, 2, true))), "nobody borrows");
+            let limit = Limit::new(world, zero, Settings::permits(8).placed(Placement::evenly(2, 2, false))).unwrap();
+            assert_eq!(limit.receiver().is_ok(), world.rank() == zero);
+            assert!(limit.receiver().is_err(), "rank 1 does not receive, and rank 0 does already");
+            assert!(limit.sender(Rank::new(1)).is_err());
+            world.barrier().unwrap();
+        });
+    }
 }

@@ -78,3 +78,37 @@ impl Drop for Message<'_> {
         let _met_again = self.receiver.free(self.share);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::Mailbox;
+    use crate::settings::Settings;
+    use crate::support::{Platform, run};
+
+    #[test]
+    fn a_message_says_what_it_is_and_its_slot_is_free_when_it_is_released() {
+        run(Platform::Mapped, 2, |world| {
+            let (receiver, sender) = (Rank::new(0), Rank::new(1));
+            let mailbox = Mailbox::new(world, receiver, Settings::new(1, 8)).unwrap();
+            let sent: [&[u8]; 3] = [&[], &[7, 8], &[9]];
+            if world.rank() == sender {
+                let mut sender = mailbox.sender(receiver).unwrap();
+                sent.iter().for_each(|bytes| sender.send(bytes).unwrap());
+            } else {
+                let mut receiver = mailbox.receiver().unwrap();
+                for (number, bytes) in sent.iter().enumerate() {
+                    let message = receiver.receive().unwrap();
+                    assert_eq!((message.from(), message.len(), message.is_empty()), (sender, bytes.len(), number == 0));
+                    assert_eq!((message.to_vec(), message.bytes().to_vec()), (bytes.to_vec(), bytes.to_vec()));
+                    // The first two as they are told to, the last when it is dropped.
+                    if number < 2 {
+                        message.release().unwrap();
+                    }
+                }
+                assert!(!receiver.has_come());
+            }
+            world.barrier().unwrap();
+        });
+    }
+}

@@ -211,9 +211,11 @@ impl<'m, 'w> Party<'m, 'w> {
         let count = self.numbers.entry(to).or_default();
         let number = std::mem::replace(count, count.wrapping_add(1));
         let plain = Head { tag, number, announced: None };
-        if message.len() <= self.messages.eager_bytes_max() {
+        // An empty message, too, goes by no way that is not used.
+        let goes_by = |bytes_max: usize| bytes_max > 0 && message.len() <= bytes_max;
+        if goes_by(self.messages.eager_bytes_max()) {
             self.send_eagerly(to, &plain.followed_by(message)).map(drop)
-        } else if message.len() <= self.messages.acquired_bytes_max() {
+        } else if goes_by(self.messages.acquired_bytes_max()) {
             self.slots_out.to(&self.messages.slots, to)?.send(plain.followed_by(message))
         } else {
             let exposed = self.expose(message)?;
@@ -444,5 +446,119 @@ impl<'m, 'w> Senders<'m, 'w> {
             }
         };
         Ok(&mut self.0[index].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::{Platform, run};
+
+    const RECEIVER: Rank = Rank::new(0);
+
+    fn messages<'w>(world: &'w World, lengths: Lengths) -> Messages<'w> {
+        Messages::new(world, lengths, Settings::new(4, 100), Settings::new(8, 6000)).unwrap()
+    }
+
+    #[test]
+    fn ways_are_chosen_by_what_has_room_and_their_memory_is_known() {
+        run(Platform::Mapped, 1, |world| {
+            let limits = |lengths| {
+                let messages = messages(world, lengths);
+                (messages.eager_bytes_max(), messages.acquired_bytes_max())
+            };
+            let mixed = Lengths { eager_bytes_max: 40, acquired_bytes_max: 60 };
+            let found = [mixed, Lengths::EAGER, Lengths::RENDEZVOUS, Lengths::ACQUIRED].map(limits);
+            assert_eq!(found, [(40, 60), (6000, 0), (0, 0), (0, 100)]);
+            // Each slot has a flag, a head and a message, rounded up to words; each may have somebody who waits.
+            let bytes = |slots: usize, message: usize| slots * (8 + (HEAD_BYTES + message).next_multiple_of(8)) + slots * 8;
+            assert_eq!(messages(world, mixed).receiver_bytes(), bytes(4, 100) + bytes(8, 6000));
+        });
+    }
+
+    #[test]
+    fn what_is_no_message_is_passed_over() {
+        let head = Head { tag: 7, number: 9, announced: None };
+        let whole = head.followed_by(b"abc");
+        let arrived = Arrived::of(RECEIVER, &whole).unwrap();
+        assert_eq!((arrived.head.tag, arrived.head.number, arrived.bytes.as_slice()), (7, 9, &b"abc"[..]));
+        assert!(arrived.head.announced.is_none() && arrived.memory() >= size_of::<Arrived>() + 3);
+        assert!(Arrived::of(RECEIVER, &whole[..HEAD_BYTES - 1]).is_none(), "half a head");
+        let mut odd = whole.clone();
+        odd[8] = 1;
+        assert!(Arrived::of(RECEIVER, &odd).is_none(), "an address that leads to no word");
+    }
+
+    /// A rank has more to send to than a mailbox lets it have ends.
+    #[test]
+    fn a_rank_may_send_to_any_number_of_ranks() {
+        run(Platform::Mapped, SENDERS_KEPT as u32 + 3, |world| {
+            let messages = messages(world, Lengths::ACQUIRED);
+            let mut party = messages.party().unwrap();
+            let others = || world.ranks().skip(1);
+            if world.rank() == RECEIVER {
+                for tag in 0..2 {
+                    others().for_each(|to| party.send(to, tag, &to.number().to_le_bytes()).unwrap());
+                    others().take(2).for_each(|to| party.send(to, tag + 2, &[]).unwrap());
+                }
+            } else {
+                let count = if world.rank().number() <= 2 { 4 } else { 2 };
+                let came: Vec<_> = (0..count).map(|_| party.receive(Some(RECEIVER), None).unwrap()).collect();
+                assert!(came.iter().zip(0..).all(|(message, number)| message.number == number), "in order");
+                assert_eq!(came[0].bytes, world.rank().number().to_le_bytes());
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_is_asked_for_late_takes_room_only_until_then() {
+        const BYTES_MAX: usize = 2000;
+        run(Platform::Mapped, 2, |world| {
+            let messages = messages(world, Lengths::EAGER);
+            let mut party = messages.party().unwrap();
+            party.bound_unexpected(BYTES_MAX);
+            for _ in 0..20 {
+                if world.rank() == RECEIVER {
+                    assert_eq!(party.receive(None, Some(2)).unwrap().bytes, [2; 100]);
+                    assert_eq!(party.receive(None, Some(1)).unwrap().bytes, [1; 500]);
+                    assert!((500..1500).contains(&party.unexpected_bytes_peak()));
+                } else {
+                    party.send(RECEIVER, 1, &[1; 500]).unwrap();
+                    party.send(RECEIVER, 2, &[2; 100]).unwrap();
+                }
+                world.barrier().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn a_message_that_nobody_fetches_is_waited_for_as_long_as_was_said() {
+        run(Platform::Mapped, 2, |world| {
+            let messages = messages(world, Lengths::RENDEZVOUS);
+            let mut party = messages.party().unwrap();
+            if world.rank() != RECEIVER {
+                party.bound_rendezvous(Duration::from_milliseconds(1));
+                assert!(matches!(party.send(RECEIVER, 0, &[7; 10]), Err(Error::TimedOut { .. })));
+            }
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_message_by_rendezvous_costs_its_receiver_three_operations() {
+        run(Platform::Mapped, 2, |world| {
+            let messages = messages(world, Lengths::RENDEZVOUS);
+            let mut party = messages.party().unwrap();
+            if world.rank() == RECEIVER {
+                assert_eq!(party.operations(), 0);
+                assert_eq!(party.receive(None, None).unwrap().bytes, [7; 10]);
+                // Its announcement, a read and a write; the room of the announcement may have been granted again.
+                assert!((3..=4).contains(&party.operations()), "{}", party.operations());
+            } else {
+                party.send(RECEIVER, 0, &[7; 10]).unwrap();
+            }
+            world.barrier().unwrap();
+        });
     }
 }

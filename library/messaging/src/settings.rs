@@ -154,3 +154,59 @@ impl Settings {
 pub(crate) fn check(good: bool, why: &'static str) -> Result<()> {
     if good { Ok(()) } else { Err(Error::Invalid(why)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANKS: u32 = 1 << 10;
+
+    fn split(proxies: impl IntoIterator<Item = u32>) -> Placement {
+        Placement::Split { proxies: proxies.into_iter().map(Rank::new).collect(), borrow: false }
+    }
+
+    #[test]
+    fn what_is_possible_has_bounds() {
+        let good = |settings: Settings| settings.check(RANKS).is_ok();
+        let slots = |slots| good(Settings::new(slots, 8));
+        assert_eq!([0, 1, 2, 3, SLOTS_MAX, 2 * SLOTS_MAX].map(slots), [false, true, true, false, true, false]);
+        let waiters = |waiters| good(Settings::new(1, 8).with_waiters(waiters));
+        assert_eq!([0, 1, 2, 3, WAITERS_MAX, 2 * WAITERS_MAX].map(waiters), [true, true, true, false, true, false]);
+        let bytes = |bytes| Settings::new(1, bytes).check_message_bytes().is_ok();
+        assert_eq!([0, 1, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX + 1].map(bytes), [false, true, true, false]);
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_it_is_first() {
+        let first = Settings::new(4, 8);
+        assert_eq!(Settings::permits(4), Settings { message_bytes: 0, ..first.clone() });
+        let plain = Settings { counting: Counting::TwoWords, waiting: Waiting::Polling, ..first.clone() };
+        assert_eq!(Settings::plain(4, 8), plain);
+        let placed = plain.clone().placed(Placement::Proxy(Rank::new(1))).with_waiters(2);
+        assert_eq!(placed, Settings { placement: Placement::Proxy(Rank::new(1)), waiters: 2, ..plain });
+    }
+
+    #[test]
+    fn counters_lie_at_ranks_of_the_job() {
+        let placed = |placement| Settings::new(SLOTS_MAX, 8).placed(placement).check(RANKS).is_ok();
+        assert!(placed(Placement::Proxy(Rank::new(RANKS - 1))) && !placed(Placement::Proxy(Rank::new(RANKS))));
+        assert!(placed(split([0, RANKS - 1])) && !placed(split([0, RANKS])));
+        assert!(!placed(split([1, 0])) && !placed(split([1, 1])), "in ascending order, each once");
+        assert!(placed(split([5])) && placed(split(0..SHARES_MAX as u32)));
+        assert!(!placed(split([])) && !placed(split(0..3)) && !placed(split(0..2 * SHARES_MAX as u32)));
+        let shared = |slots| Settings::new(slots, 8).placed(split(0..4)).check(RANKS).is_ok();
+        assert!(shared(4) && !shared(2), "each share has a slot");
+    }
+
+    #[test]
+    fn shares_lie_amid_the_ranks_that_use_them() {
+        for (count, size, ranks) in [(1, 5, &[2][..]), (2, 5, &[1, 3]), (4, 5, &[0, 1, 3, 4]), (4, 64, &[8, 24, 40, 56])] {
+            let evenly = Placement::evenly(count, size, false);
+            assert_eq!(evenly, split(ranks.iter().copied()));
+            assert_eq!(evenly.holders(Rank::new(0)), ranks.iter().copied().map(Rank::new).collect::<Vec<_>>());
+        }
+        let (receiver, proxy) = (Rank::new(3), Rank::new(1));
+        assert_eq!(Placement::Receiver.holders(receiver), [receiver]);
+        assert_eq!(Placement::Proxy(proxy).holders(receiver), [proxy]);
+    }
+}

@@ -23,7 +23,7 @@ const MIRI: &[&[&str]] = &[
     &["--package", "pelago-protocol", "--features", "aegis/pure-rust", "--lib", "wire::"],
 ];
 
-/// The memory model of references: Tree Borrows. The older one forbids to read a shared slice by atomics, as copies do under Miri.
+/// The memory model of references: Tree Borrows.
 const MIRI_FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation";
 
 /// Tests with threads. The protocol has none. Ranks as threads meet by locks of the standard library, whose slow paths are compiled without

@@ -360,3 +360,57 @@ impl Pause {
         Duration::from_picoseconds(picoseconds).clamp(PAUSE_MIN, PAUSE_MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOTS: u32 = 16;
+
+    /// The pauses of a sender that looks after each, and finds so many tickets granted at such times, with `behind` before its own.
+    fn pauses(behind: u32, looks: &[(Duration, u32)]) -> Vec<Duration> {
+        let mut pause = Pause::new(Instant::ZERO);
+        let next = |&(at, granted): &(Duration, u32)| pause.next(Instant::ZERO + at, Ticket::new(granted), behind, SLOTS);
+        looks.iter().map(next).collect()
+    }
+
+    fn once(behind: u32, slots: u32) -> Duration {
+        Pause::new(Instant::ZERO).next(Instant::ZERO, Ticket::new(0), behind, slots)
+    }
+
+    /// Nothing is known of the receiver: it may take 100 ns for a ticket.
+    #[test]
+    fn a_sender_wakes_amid_the_lap_before_its_own() {
+        let nanoseconds = |tickets: u32| Duration::from_nanoseconds(100 * u64::from(tickets));
+        assert_eq!(once(1000, SLOTS), nanoseconds(1000 - SLOTS / 2));
+        assert_eq!(once(1000, 4000), nanoseconds(500), "half of the way, if its own lap is near");
+        assert_eq!([0, 1, 3].map(|behind| once(behind, SLOTS)), [PAUSE_MIN; 3]);
+        assert_eq!(once(u32::MAX, SLOTS), PAUSE_MAX);
+    }
+
+    /// A receiver that once was fast may be so again; one that is slow is believed to be so by and by.
+    #[test]
+    fn the_pace_of_the_receiver_is_judged_by_its_best() {
+        let micro = Duration::from_microseconds;
+        let of = |nanoseconds: u64| Duration::from_nanoseconds(nanoseconds * 992);
+        // Ten tickets in 400 ns, then in 10 µs.
+        let looks = [(micro(0), 0), (Duration::from_nanoseconds(400), 10), (micro(10), 20)];
+        assert_eq!(pauses(1000, &looks), [of(100), of(40), of(50)]);
+        // The time of looks that found nothing new counts.
+        let looks = [(micro(0), 0), (Duration::from_nanoseconds(200), 0), (Duration::from_nanoseconds(400), 10)];
+        assert_eq!(pauses(1000, &looks)[2], of(20), "since the look before");
+    }
+
+    #[test]
+    fn a_sender_looks_more_seldom_after_some_looks_in_vain_until_something_is_granted() {
+        let longer = |quarters: u64| Duration::from_nanoseconds(25 * 92 * quarters);
+        let mut looks = vec![(Duration::ZERO, 0); IDLE_LOOKS as usize];
+        assert!(pauses(100, &looks).iter().all(|&pause| pause == longer(4)));
+        looks.extend([(Duration::ZERO, 0); 3]);
+        assert_eq!(pauses(100, &looks)[IDLE_LOOKS as usize..], [8, 16, 32].map(longer));
+        looks.push((Duration::from_microseconds(1), 1));
+        assert_eq!(pauses(100, &looks).pop(), Some(longer(5)), "and the pace is thought a quarter slower at most");
+        looks.extend([(Duration::from_microseconds(1), 1); 40]);
+        assert_eq!(pauses(100, &looks).pop(), Some(PAUSE_MAX));
+    }
+}
