@@ -2,7 +2,8 @@
 //! detects with those that `tests/mutants` lists, each with the reason why it is equivalent or harmless.
 //!
 //! The mutations are made in a copy of the working tree, which stays at one place (`target/mutants/tree`) so that a later run builds
-//! nothing but the mutants. A mutation is known by its file, by what cargo-mutants says of it, and, where it says the same several times, by
+//! nothing but the mutants. What it builds has a folder of its own, too: cargo gives a crate of the copy the same place in a target folder as
+//! that of the working tree, and tells by the times of files alone which of the two lies there. A mutation is known by its file, by what cargo-mutants says of it, and, where it says the same several times, by
 //! which of them it is: not by its line, which changes with every edit.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +38,7 @@ const SUBJECTS: &[Subject] = &[
         package: "pelago-protocol",
         files: &["protocol/src/**/*.rs"],
         except: &["**/tests.rs", "**/tests/**"],
-        tests: &["--lib"],
+        tests: &["--lib", "--test", "mesh"],
     },
     Subject { name: "sync", package: "pelago-sync", files: &["foundation/sync/src/*.rs"], except: &[], tests: &["--lib"] },
     Subject { name: "memory", package: "pelago-memory", files: &["foundation/memory/src/*.rs"], except: &[], tests: &["--lib"] },
@@ -79,6 +80,12 @@ pub(crate) const UNTIL_FAILURE: &str = "until-failure";
 
 /// Tests that run at a time: more than may hang, so that those that fail come to their turn.
 const TEST_THREADS: &str = "--test-threads=12";
+
+/// Tests that take long are in modules of that name; mutants are tried by the others alone.
+const NOT_RUN: &str = "--skip=long::";
+
+/// How long tests may take that take no time without the mutation; others get five times as long as without it.
+const TEST_SECONDS_MIN: &str = "10";
 
 // How cargo-mutants says that a mutant ended.
 const CAUGHT: &str = "CaughtMutant";
@@ -199,7 +206,7 @@ fn problems(choice: &Choice) -> Result<Vec<String>, String> {
 /// The program cannot be run.
 pub(crate) fn until_failure(mut command: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let program = command.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut child = Command::new(program).args(command).arg(TEST_THREADS).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program).args(command).args([TEST_THREADS, NOT_RUN]).stdout(Stdio::piped()).spawn()?;
     for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
         let line = line?;
         println!("{line}");
@@ -287,11 +294,13 @@ impl Subject {
         if resume {
             command.arg("--iterate");
         }
-        let target = tree.ancestors().nth(2).expect("the tree lies in target/mutants");
-        command.env("CARGO_TARGET_DIR", target);
+        command.args(["--minimum-test-timeout", TEST_SECONDS_MIN]);
+        command.env("CARGO_TARGET_DIR", tree.with_file_name("target")).env("CARGO_PROFILE_DEV_DEBUG", "0");
         // The same inputs each time, and none that an earlier mutant failed by.
         let inputs = [("RNG_SEED", "1"), ("DISABLE_FAILURE_PERSISTENCE", "true"), ("MAX_SHRINK_ITERS", "0")];
         command.envs(inputs.map(|(name, value)| (format!("PROPTEST_{name}"), value)));
+        // Optimization across the parts of a crate makes the build of a mutant take three times as long, and its tests hardly less.
+        command.env("CARGO_PROFILE_DEV_LTO", "off");
         let code = command.status().map_err(said(tree))?.code();
         // Found nothing, survivors, or time-outs.
         if !matches!(code, Some(0 | 2 | 3)) {

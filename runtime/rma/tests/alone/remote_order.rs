@@ -397,6 +397,20 @@ fn a_lost_word_of_a_meeting_is_not_reported_and_holds_up_nothing() {
     assert_eq!((world.quiet(), world.flush_all()), (Ok(()), Ok(())));
 }
 
+#[test]
+fn quiet_waits_for_all_but_words_of_meetings() {
+    let (world, script) = lone(17);
+    assert!(world.barrier_by(BarrierAlgorithm::Dissemination).is_err(), "nobody else comes");
+    let at = AddressLayout::new(17, HEAP_BYTES).unwrap().encode(Rank::new(5), SegmentId::SYMMETRIC, 64 * 1024).unwrap();
+    world.put(GlobalPtr::from_address(at).unwrap(), &[1u64]).unwrap();
+    assert_eq!(script.lock().unwrap().calls, [Post(1), Post(5)]);
+    assert_eq!(world.quiet(), Err(Error::Fault(Fault::Deadlock)), "the put is under way");
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!(world.quiet(), Ok(()), "the word of the meeting is, too");
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(world.flush_all(), Ok(()));
+}
+
 /// Words of a put that goes in parts.
 const LONG: usize = 512;
 

@@ -1,12 +1,13 @@
 //! Rank 0 of a job whose other ranks do not exist: a test writes down what its transport is asked for, and says what it answers.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
-    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Operation, Park,
-    PostError, Rail, RegisterError, Token, Transport, Woken,
+    Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, For, Operation,
+    Park, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
 };
 use pelago_rma::{Parts, World};
 
@@ -16,6 +17,40 @@ pub(crate) const HEAP_BYTES: u64 = 1 << 20;
 /// How often a wait looks at once.
 pub(crate) const SPINS: u32 = 1000;
 
+/// What the platform was told or asked, besides operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Join,
+    Leave,
+    Called,
+    Returned,
+    Waits,
+    Waited,
+    /// For what, and until when.
+    Park(For, Option<Instant>),
+    Compute(Duration),
+    Gather(u64),
+    Hold(bool),
+    Survive,
+    Lose(Rank),
+    /// By the bootstrap.
+    Barrier,
+    Finish,
+}
+
+/// More than any test has a platform told.
+const SAID_MAX: usize = 1_000_000;
+
+/// Which operation it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Write,
+    Put,
+    Get,
+    Copy,
+    Atomic,
+}
+
 /// What a transport was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
@@ -24,10 +59,15 @@ pub(crate) enum Call {
     Fence(u32),
 }
 
+/// What happens to a rank that sleeps.
+type Wake = Box<dyn FnOnce(&mut Script) + Send>;
+
 /// A transport that does nothing by itself.
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) calls: Vec<Call>,
+    /// The kinds of accepted operations.
+    pub(crate) kinds: Vec<Kind>,
     /// The tokens of accepted operations, and the addresses that they were posted for.
     posted: Vec<(Token, GlobalAddress)>,
     /// Answer `Full` so many times.
@@ -40,9 +80,42 @@ pub(crate) struct Script {
     pub(crate) progressed: u32,
     /// Whether it was told of a sleep since it last made progress.
     sleeps: bool,
+    pub(crate) said: Vec<Said>,
+    /// How often the rank let others run.
+    pub(crate) given_way: u32,
+    /// The present moment: whoever sleeps until another moves on to that.
+    pub(crate) now: Instant,
+    /// When the transport wants to make progress.
+    pub(crate) deadline: Option<Instant>,
+    /// What happens when the rank sleeps next, instead of a deadlock.
+    pub(crate) wakes: Option<Wake>,
+    /// What is known to be wrong with the job.
+    pub(crate) fault: Option<Fault>,
+    /// Ranks that were lost, where the job goes on without them.
+    pub(crate) lost: Vec<Rank>,
+    /// Whether ranks share processors.
+    pub(crate) is_crowded: bool,
+    /// What the rank has published for others.
+    pub(crate) published: BTreeMap<String, Vec<u8>>,
+    /// Where memory is registered, and how many bytes.
+    pub(crate) registered: BTreeMap<GlobalAddress, u64>,
+    /// Refuse to register memory; say that somebody is inside what is registered.
+    pub(crate) refuses_memory: bool,
+    pub(crate) somebody_is_inside: bool,
+    /// The transfers of which only the size was to travel.
+    pub(crate) sizes: Vec<Transfer>,
+    /// The two-sided messages that have come; `None` if the network has none.
+    pub(crate) inbox: Option<VecDeque<(Rank, Box<[u8]>)>>,
+    /// Those that were sent: to which endpoint, and what.
+    pub(crate) sent: Vec<(Endpoint, Vec<u8>)>,
 }
 
 impl Script {
+    /// One where ranks share processors, or do not.
+    pub(crate) fn of_crowded(is_crowded: bool) -> Self {
+        Self { is_crowded, ..Self::default() }
+    }
+
     /// Completes the `index`-th operation of all that were accepted.
     pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
         self.completions.push(Completion { token: self.posted[index].0, result });
@@ -57,22 +130,56 @@ impl Script {
     pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
         self.posted.iter().map(|&(token, _)| token)
     }
+
+    fn say(&mut self, said: Said) {
+        assert!(self.said.len() < SAID_MAX, "it goes on for ever");
+        self.said.push(said);
+    }
+
+    /// Whether the transport accepts something.
+    fn has_room(&mut self) -> Result<(), PostError> {
+        let left = self.refusals.checked_sub(1).map(|left| self.refusals = left);
+        if left.is_some() { Err(PostError::Full) } else { Ok(()) }
+    }
+
+    /// Says how it goes on with an operation that was accepted.
+    fn accept(&mut self, to: Endpoint, at: GlobalAddress, token: Token) {
+        self.posted.push((token, at));
+        let last = self.posted.len() - 1;
+        if self.denies {
+            self.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
+        } else if self.completes {
+            self.complete(last, Ok(0));
+            self.posted.pop();
+        } else {
+            self.calls.push(Call::Post(to.0));
+        }
+    }
 }
 
 /// Rank 0 of a job of `size` ranks, of which it reaches none but itself by loads and stores, with a transport that is shared with the
 /// test.
 pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
-    let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
+    lone_with(size, Script::default(), u64::MAX)
+}
+
+/// As `lone`, of a transport that begins so, and moves the bytes of transfers up to so many.
+pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (World, Arc<Mutex<Script>>) {
+    let script = Arc::new(Mutex::new(script));
+    (World::new(parts(size, HEAP_BYTES, &script, data_bytes_max)).unwrap(), script)
+}
+
+/// What such a job is made of.
+pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
+    let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let layout = ReachLayout { addresses, first: Rank::new(0), count: 1, controls: 4096, control_bytes: 128, heaps: 8192 };
-    let script = Arc::new(Mutex::new(Script::default()));
-    let parts = Parts {
+    Parts {
         reach: Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout),
-        clock: Arc::new(Still),
+        clock: Arc::new(Still(script.clone())),
         park: Arc::new(Restless(script.clone())),
-        bootstrap: Box::new(First(size)),
-        transport: Box::new(Scripted(script.clone())),
-    };
-    (World::new(parts).unwrap(), script)
+        bootstrap: Box::new(First(size, script.clone())),
+        transport: Box::new(Scripted { script: script.clone(), data_bytes_max, network: Network(script.clone()) }),
+    }
 }
 
 /// Two, of which the second is three times as fast.
@@ -90,11 +197,15 @@ const RAILS: [Capabilities; 2] = {
 /// No rail that is named leads to this rank.
 pub(crate) const ALONE: Rank = Rank::new(2);
 
-struct Scripted(Arc<Mutex<Script>>);
+struct Scripted {
+    script: Arc<Mutex<Script>>,
+    data_bytes_max: u64,
+    network: Network,
+}
 
 impl Scripted {
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap()
+        self.script.lock().unwrap()
     }
 }
 
@@ -123,36 +234,47 @@ impl Transport for Scripted {
         Ok(Endpoint(peer.number()))
     }
 
-    fn register(&mut self, _start: GlobalAddress, _memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let mut script = self.script();
+        if script.refuses_memory {
+            return Err(RegisterError::Full(0));
+        }
+        script.registered.insert(start, memory.bytes() as u64);
         Ok(())
     }
 
-    fn deregister(&mut self, _start: GlobalAddress) -> bool {
-        true
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let mut script = self.script();
+        !script.somebody_is_inside && script.registered.remove(&start).is_some()
     }
 
     fn post(&mut self, _now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
         let mut script = self.script();
-        if let Some(left) = script.refusals.checked_sub(1) {
-            script.refusals = left;
-            return Err(PostError::Full);
+        script.has_room()?;
+        let (kind, at) = match operation {
+            Operation::Write { to, .. } => (Kind::Write, to),
+            Operation::Put { to, .. } => (Kind::Put, to),
+            Operation::Get { from, .. } => (Kind::Get, from),
+            Operation::Copy { from, .. } => (Kind::Copy, from),
+            Operation::Atomic { at, .. } => (Kind::Atomic, at),
+        };
+        if !script.completes {
+            script.kinds.push(kind);
         }
-        let (Operation::Write { to: at, .. }
-        | Operation::Put { to: at, .. }
-        | Operation::Get { from: at, .. }
-        | Operation::Copy { from: at, .. }
-        | Operation::Atomic { at, .. }) = operation;
-        script.posted.push((token, at));
-        if script.denies {
-            let last = script.posted.len() - 1;
-            script.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
-        } else if script.completes {
-            let last = script.posted.len() - 1;
-            script.complete(last, Ok(0));
-            script.posted.pop();
-        } else {
-            script.calls.push(Call::Post(to.0));
-        }
+        script.accept(to, at, token);
+        Ok(())
+    }
+
+    fn data_bytes_max(&self) -> u64 {
+        self.data_bytes_max
+    }
+
+    fn post_size(&mut self, _now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
+        let mut script = self.script();
+        script.has_room()?;
+        let (Transfer::Put { to: at, .. } | Transfer::Get { from: at, .. } | Transfer::Copy { from: at, .. }) = transfer;
+        script.sizes.push(transfer);
+        script.accept(to, at, token);
         Ok(())
     }
 
@@ -173,32 +295,91 @@ impl Transport for Scripted {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        None
+        self.script().deadline
     }
 
     fn before_sleep(&mut self) {
         self.script().sleeps = true;
     }
+
+    fn hold(&mut self, _now: Instant, held: bool) {
+        self.script().said.push(Said::Hold(held));
+    }
+
+    fn lose(&mut self, _now: Instant, rank: Rank) {
+        self.script().said.push(Said::Lose(rank));
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        let has_messages = self.script().inbox.is_some();
+        has_messages.then_some(&mut self.network)
+    }
 }
 
-struct Still;
+/// Its two-sided messages.
+struct Network(Arc<Mutex<Script>>);
+
+impl TwoSided for Network {
+    fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let mut script = self.0.lock().unwrap();
+        script.has_room()?;
+        script.sent.push((to, bytes.to_vec()));
+        script.accept(to, GlobalAddress::NULL, token);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        self.0.lock().unwrap().inbox.as_mut()?.pop_front()
+    }
+}
+
+/// A clock that stands still while nobody sleeps.
+struct Still(Arc<Mutex<Script>>);
 
 impl Clock for Still {
     fn now(&self) -> Instant {
-        Instant::ZERO
+        self.0.lock().unwrap().now
     }
 }
 
 struct Restless(Arc<Mutex<Script>>);
 
+impl Restless {
+    fn note(&self, said: Said) {
+        let mut script = self.0.lock().unwrap();
+        if !script.completes {
+            script.say(said);
+        }
+    }
+}
+
 impl Park for Restless {
-    fn park(&self, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    fn park(&self, _until: Option<Instant>, _ready: &mut dyn FnMut() -> bool) -> Woken {
+        unreachable!("the library says what it waits for")
+    }
+
+    fn park_for(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if ready() {
             return Woken::Look;
         }
-        assert!(self.0.lock().unwrap().sleeps, "whoever sleeps says so to the transport");
-        // Nothing would ever wake it.
-        Woken::Fault(Fault::Deadlock)
+        let mut script = self.0.lock().unwrap();
+        assert!(script.sleeps, "whoever sleeps says so to the transport");
+        script.say(Said::Park(what, until));
+        if let Some(fault) = script.fault {
+            return Woken::Fault(fault);
+        }
+        if let Some(wake) = script.wakes.take() {
+            wake(&mut script);
+            return Woken::Look;
+        }
+        match until {
+            Some(until) => {
+                script.now = until;
+                Woken::Look
+            }
+            // Nothing would ever wake it.
+            None => Woken::Fault(Fault::Deadlock),
+        }
     }
 
     fn spins(&self) -> u32 {
@@ -209,23 +390,65 @@ impl Park for Restless {
         SPINS
     }
 
-    fn give_way(&self) {}
+    fn give_way(&self) {
+        self.0.lock().unwrap().given_way += 1;
+    }
+
+    fn compute(&self, duration: Duration) {
+        self.note(Said::Compute(duration));
+    }
+
+    fn gather(&self, bytes: u64) {
+        self.note(Said::Gather(bytes));
+    }
+
+    fn called(&self) {
+        self.note(Said::Called);
+    }
+
+    fn returned(&self) {
+        self.note(Said::Returned);
+    }
+
+    fn waits(&self) {
+        self.note(Said::Waits);
+    }
+
+    fn waited(&self) {
+        self.note(Said::Waited);
+    }
 
     fn is_crowded(&self) -> bool {
+        self.0.lock().unwrap().is_crowded
+    }
+
+    fn takes_threads(&self) -> bool {
         false
     }
 
-    fn join(&self) {}
+    fn join(&self) {
+        self.note(Said::Join);
+    }
 
-    fn leave(&self) {}
+    fn leave(&self) {
+        self.note(Said::Leave);
+    }
 
     fn fault(&self) -> Option<Fault> {
-        None
+        self.0.lock().unwrap().fault
+    }
+
+    fn survive(&self) {
+        self.note(Said::Survive);
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.0.lock().unwrap().lost.get(known).copied()
     }
 }
 
 /// Rank 0 of so many. Of other hosts, nothing but the addresses for the transport is to be found.
-struct First(u32);
+struct First(u32, Arc<Mutex<Script>>);
 
 impl Bootstrap for First {
     fn rank(&self) -> Rank {
@@ -236,21 +459,23 @@ impl Bootstrap for First {
         self.0
     }
 
-    fn publish(&mut self, _key: &str, _value: &[u8]) -> Result<(), BootstrapError> {
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.1.lock().unwrap().published.insert(key.into(), value.into());
         Ok(())
     }
 
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
-        match (key, self.0) {
-            ("scripted", _) => Ok(Vec::new()),
-            ("barrier", 1) => Ok(vec![0]),
-            _ => Err(BootstrapError::Missing(rank, key.into())),
-        }
+        // All have published the same.
+        self.1.lock().unwrap().published.get(key).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
     }
 
-    fn barrier(&mut self, _meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        meanwhile();
+        self.1.lock().unwrap().said.push(Said::Barrier);
         Ok(())
     }
 
-    fn finish(&mut self) {}
+    fn finish(&mut self) {
+        self.1.lock().unwrap().said.push(Said::Finish);
+    }
 }
