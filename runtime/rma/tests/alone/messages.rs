@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::Rank;
+use pelago_base::limits::CAPTURED_BYTES_MAX;
+use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_platform::{Endpoint, Failure, Fault};
-use pelago_rma::Error;
+use pelago_rma::{Error, GlobalPtr};
 
-use super::scripted::lone;
+use super::scripted::{HEAP_BYTES, lone};
 
 #[test]
 fn a_network_without_messages_says_so() {
@@ -42,4 +43,22 @@ fn messages_are_sent_and_taken() {
         script.lock().unwrap().complete(1, Err(failure));
         assert_eq!(refused.wait(), Err(Error::Failed(failure)));
     }
+}
+
+#[test]
+fn the_bytes_of_messages_under_way_are_bounded() {
+    let (world, script) = lone(2);
+    script.lock().unwrap().inbox = Some(VecDeque::new());
+    let sent = world.send(Rank::new(1), &vec![7; CAPTURED_BYTES_MAX - 7]).unwrap();
+    let at = AddressLayout::new(2, HEAP_BYTES).unwrap().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+    let put = || world.put(GlobalPtr::from_address(at).unwrap(), &[1_u64]);
+    assert_eq!(put().map(drop), Err(Error::Fault(Fault::Deadlock)), "there is no room");
+    let byte = GlobalPtr::from_address(at).unwrap();
+    world.put(byte, &[1_u8; 7]).unwrap();
+    script.lock().unwrap().complete(1, Ok(0));
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(sent.wait(), Ok(()));
+    assert!(put().is_ok(), "and now there is");
+    script.lock().unwrap().complete(2, Ok(0));
+    assert_eq!(world.quiet(), Ok(()));
 }
