@@ -2,16 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
+use pelago_base::{Rank, Shape};
 use pelago_platform::{Failure, Fault, Rail};
-use pelago_rma::{Error, GlobalPtr, Handle, World};
+use pelago_rma::{Error, Handle, World};
 
-use super::scripted::{ALONE, HEAP_BYTES, Kind, Script, lone};
-
-fn word(rank: u32) -> GlobalPtr<u64> {
-    let layout = AddressLayout::new(3, HEAP_BYTES).unwrap();
-    GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
-}
+use super::scripted::{ALONE, Kind, RANKS, Script, lone, word};
 
 fn complete(world: &World, script: &Arc<Mutex<Script>>, index: usize, result: Result<u64, Failure>) {
     script.lock().unwrap().complete(index, result);
@@ -20,7 +15,7 @@ fn complete(world: &World, script: &Arc<Mutex<Script>>, index: usize, result: Re
 
 #[test]
 fn a_context_knows_its_job() {
-    let (world, _) = lone(3);
+    let (world, _) = lone(RANKS);
     assert_eq!((world.rank(), world.size()), (Rank::new(0), 3));
     assert_eq!(world.ranks().collect::<Vec<_>>(), [0, 1, 2].map(Rank::new));
     assert_eq!([0, 1, 2].map(|rank| world.maps(Rank::new(rank))), [true, false, false]);
@@ -35,7 +30,7 @@ fn a_context_knows_its_job() {
 
 #[test]
 fn a_handle_says_whether_its_operation_has_ended() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     let done = world.put(word(0), &[1]).unwrap();
     assert!(done.was_done_at_once() && Handle::done().was_done_at_once());
     assert_eq!((done.has_ended(), done.test(), done.wait()), (Ok(true), Ok(true), Ok(())));
@@ -53,7 +48,7 @@ fn a_handle_says_whether_its_operation_has_ended() {
 
 #[test]
 fn all_of_several_operations_are_waited_for() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     let handles = [0, 1, 1, 2].map(|rank| world.put(word(rank), &[1]).unwrap());
     let (first, second) = (Failure::PeerLost(Rank::new(1)), Failure::PeerLost(Rank::new(2)));
     assert_eq!(world.wait_all(&handles), Err(Error::Fault(Fault::Deadlock)));
@@ -67,7 +62,7 @@ fn all_of_several_operations_are_waited_for() {
 
 #[test]
 fn one_of_several_operations_is_waited_for() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     let handles = [1, 1, 2].map(|rank| world.put(word(rank), &[1]).unwrap());
     assert_eq!(world.wait_any(&handles), Err(Error::Fault(Fault::Deadlock)));
     complete(&world, &script, 1, Ok(0));
@@ -83,7 +78,7 @@ fn one_of_several_operations_is_waited_for() {
 
 #[test]
 fn a_chain_has_the_handle_of_its_last_operation() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     assert!(world.chain().handle().was_done_at_once());
     let chain = world.chain().then(|next| next.put(word(1), &[1])).unwrap();
     let first = chain.handle();
@@ -97,7 +92,7 @@ fn a_chain_has_the_handle_of_its_last_operation() {
 
 #[test]
 fn what_concerns_one_rank_is_flushed_by_itself() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     let deadlock = Err(Error::Fault(Fault::Deadlock));
     world.put(word(1), &[1]).unwrap();
     world.on(Rail::new(1).unwrap()).put(word(1), &[1]).unwrap();
@@ -112,7 +107,7 @@ fn what_concerns_one_rank_is_flushed_by_itself() {
 /// Nobody has to be asked for what this rank has itself.
 #[test]
 fn a_copy_from_or_to_own_memory_is_a_put_or_a_get() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     let (dense, sparse) = (Shape::strided(2, 1, 1), Shape::strided(2, 1, 2));
     let after = world.after(&Handle::done());
     world.copy(word(0), word(1), 1).unwrap();
@@ -138,7 +133,7 @@ fn a_copy_from_or_to_own_memory_is_a_put_or_a_get() {
 /// Words and short writes are captured by the transport, long ones by the operation.
 #[test]
 fn a_put_is_a_write_as_far_as_the_transport_captures() {
-    let (world, script) = lone(3);
+    let (world, script) = lone(RANKS);
     for values in [0, 1, 8, 9] {
         world.put(word(1), &vec![1_u64; values]).unwrap();
     }

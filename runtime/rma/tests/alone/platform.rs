@@ -2,19 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, Duration, Event, Instant, Rank, SegmentId};
+use pelago_base::{Duration, Event, Instant};
 use pelago_platform::{Fault, For};
-use pelago_rma::{Error, GlobalPtr, Result, World};
+use pelago_rma::{Error, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{HEAP_BYTES, SPINS, Script, lone};
-
-const RANKS: u32 = 3;
-
-fn word(rank: u32) -> GlobalPtr<u64> {
-    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
-    GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
-}
+use super::scripted::{RANKS, SPINS, Script, lone, word};
 
 /// What the platform has been told since the last time.
 fn said(script: &Mutex<Script>) -> Vec<Said> {

@@ -8,9 +8,7 @@ use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, HEAP_BYTES, SPINS, Script, lone};
-
-const RANKS: u32 = 3;
+use super::scripted::{ALONE, HEAP_BYTES, RANKS, SPINS, Script, lone, word};
 
 /// A job and what its transport was asked for.
 struct Job {
@@ -48,10 +46,6 @@ fn word_in(segment: u32, rank: u32, offset: u64) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let address = layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
     GlobalPtr::from_address(address).unwrap()
-}
-
-fn word(rank: u32) -> GlobalPtr<u64> {
-    word_in(SegmentId::SYMMETRIC.number(), rank, 64 * 1024)
 }
 
 #[test]

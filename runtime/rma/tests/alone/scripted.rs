@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
     Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, For, Operation,
     Park, PostError, Rail, RegisterError, Token, Transfer, Transport, TwoSided, Woken,
 };
-use pelago_rma::{Parts, World};
+use pelago_rma::{GlobalPtr, Parts, World};
 
 /// Bytes of a heap; a power of two, so that every offset that can be addressed is in it.
 pub(crate) const HEAP_BYTES: u64 = 1 << 20;
+
+/// Ranks of most of these jobs.
+pub(crate) const RANKS: u32 = 3;
 
 /// How often a wait looks at once.
 pub(crate) const SPINS: u32 = 1000;
@@ -180,6 +183,12 @@ pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, dat
         bootstrap: Box::new(First(size, script.clone())),
         transport: Box::new(Scripted { script: script.clone(), data_bytes_max, network: Network(script.clone()) }),
     }
+}
+
+/// A word in the heap of a rank of a job of [`RANKS`].
+pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
 }
 
 /// Two, of which the second is three times as fast.
