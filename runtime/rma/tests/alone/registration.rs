@@ -1,5 +1,6 @@
 //! Memory that is registered and taken back, and whoever is still inside.
 
+use pelago_base::limits::REGIONS_RETIRED_MAX;
 use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_platform::RegisterError;
 use pelago_rma::Error;
@@ -49,13 +50,23 @@ fn who_is_inside_is_waited_for() {
     assert_eq!(world.now(), Instant::ZERO + limit + limit, "once, though it is dropped");
 }
 
+/// Those of a region that was dropped or refused, when so many others were after it.
 #[test]
-fn what_the_transport_refuses_takes_no_addresses() {
-    let (world, script) = lone(2);
-    script.lock().unwrap().refuses_memory = true;
-    for _ in 0..100_000 {
-        assert!(matches!(world.register(vec![0_u8; HEAP_BYTES as usize / 2]), Err(Error::Register(RegisterError::Full(_)))));
+fn addresses_are_used_again() {
+    let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+    let first = SegmentId::new(*layout.registered_segments().start()).unwrap();
+    for is_refused in [false, true] {
+        let (world, script) = lone(2);
+        let register = |bytes| world.register(vec![0_u64; bytes]).map(|memory| memory.ptr(0).address());
+        script.lock().unwrap().refuses_memory = is_refused;
+        let place = register(1000);
+        script.lock().unwrap().refuses_memory = true;
+        for _ in 0..REGIONS_RETIRED_MAX {
+            assert_eq!(register(1), Err(Error::Register(RegisterError::Full(0))));
+        }
+        script.lock().unwrap().refuses_memory = false;
+        let start = layout.encode(Rank::new(0), first, 0).unwrap();
+        assert!(if is_refused { place.is_err() } else { place == Ok(start) });
+        assert_eq!(register(1000), Ok(start), "all of them, which no smaller range has");
     }
-    script.lock().unwrap().refuses_memory = false;
-    assert!(world.register(vec![0_u8; HEAP_BYTES as usize]).is_ok());
 }
