@@ -123,6 +123,18 @@ fn after_all_follows_where_all_went_to_the_same_rank() {
 }
 
 #[test]
+fn what_comes_after_all_learns_first_what_has_ended() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    job.put(word(2));
+    (0..2).for_each(|index| job.script.lock().unwrap().complete(index, Ok(0)));
+    job.world.after_all().put(word(1), &[2]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Post(2), Post(1)], "all have ended");
+    assert_eq!(first.has_ended(), Ok(true));
+    job.complete(2, Ok(0));
+}
+
+#[test]
 fn what_may_fail_by_its_address_is_waited_for() {
     let last = HEAP_BYTES - 8;
     let registered = SegmentId::REGISTERED_FIRST.number();
