@@ -143,3 +143,20 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_how_much_is_lost() {
+        let rank = Rank::new(1);
+        let peer = [Failure::PeerLost(rank).into(), Failure::Unreachable(rank).into(), ConnectError::Unreachable(rank).into()];
+        let job = [Fault::Aborted.into(), Error::Disagreement("it"), Error::Refused(PostError::Full), Error::SizesOnly];
+        let operation = [Failure::NotReady(rank).into(), Error::Forgotten, Error::ForeignHandle, Error::Invalid("it")];
+        assert!(peer.iter().all(|error: &Error| error.scope() == Scope::Peer));
+        assert!(job.iter().all(|error| error.scope() == Scope::Job));
+        assert!(operation.iter().all(|error: &Error| error.scope() == Scope::Operation));
+        assert!(Scope::Operation < Scope::Peer && Scope::Peer < Scope::Job);
+    }
+}

@@ -302,7 +302,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(12))]
+        #![proptest_config(ProptestConfig::with_cases(3))]
 
         #[test]
         fn what_is_said_agrees_with_an_oracle(seed: u64, kinds in 1..5_u64, often in 1..4_u64) {
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn many_equal_failures_are_all_known() {
-        const OPERATIONS: u64 = 100_000;
+        const OPERATIONS: u64 = 30_000;
         let mut failures = Failures::default();
         // Every second one fails, so that none has a neighbour that fails.
         (1..=OPERATIONS).for_each(|id| if id % 2 == 0 { failures.add(id, lost(1), false) } else { failures.add_success(id) });
@@ -346,12 +346,39 @@ mod tests {
         let last = 3 * FAILURE_GROUPS_MAX as u64;
         let late = OPERATIONS_IN_FLIGHT_MAX as u64;
         (late + 1..=last).for_each(|id| failures.add(id, lost(id as u32 % 1000), true));
-        (1..=late).for_each(|id| if id % 2 == 0 { failures.add(id, own(id), false) } else { failures.add_success(id) });
-        (1..=late).rev().for_each(|id| assert_eq!(failures.tell(id), if id % 2 == 0 { told(own(id)) } else { Ok(()) }));
+        (1..=late).for_each(|id| if id % 3 == 0 { failures.add(id, own(id), false) } else { failures.add_success(id) });
+        (1..=late).rev().for_each(|id| assert_eq!(failures.tell(id), if id % 3 == 0 { told(own(id)) } else { Ok(()) }));
         assert!(!failures.has_untold());
         failures.add(late + 1, own(0), false);
         assert_eq!(failures.tell(1), Err(Error::Forgotten), "others came after it");
         (0..2 * late).for_each(|_| failures.add_success(2));
         assert_eq!(failures.tell_all(), Some(own(0)), "forgotten before anybody was told");
+    }
+
+    #[test]
+    fn what_ends_at_the_first_number_that_is_known_is_not_late() {
+        for fails in [false, true] {
+            let (mut failures, first) = (Failures::default(), GROUP);
+            (0..=FAILURE_GROUPS_MAX as u64 + 1).filter(|&id| id != first).for_each(|id| failures.add(id, own(id), true));
+            assert_eq!(failures.known_from, first);
+            match fails {
+                true => failures.add(first, own(first + 1), true),
+                false => failures.add_success(first),
+            }
+            assert_eq!(failures.tell(first), if fails { told(own(first + 1)) } else { Ok(()) });
+            assert!(failures.late.is_empty());
+        }
+    }
+
+    #[test]
+    fn of_late_failures_those_are_reported_that_nobody_was_told_of() {
+        let mut failures = Failures::default();
+        (0..=FAILURE_GROUPS_MAX as u64).for_each(|id| failures.add(GROUP + id, own(id), true));
+        failures.add(1, lost(1), true);
+        failures.add(2, lost(2), false);
+        failures.add(3, lost(3), false);
+        assert_eq!((failures.tell_all(), failures.tell_all()), (Some(lost(2)), None));
+        assert_eq!([1, 2, 3].map(|id| failures.tell(id)), [1, 2, 3].map(|id| told(lost(id as u32))));
+        assert!(!failures.has_untold());
     }
 }

@@ -147,6 +147,7 @@ mod tests {
     fn rates_that_are_none_are_survived() {
         assert_eq!(cut_bytes(&[f64::INFINITY, f64::INFINITY], 1 << 20), [1 << 19, 1 << 19]);
         assert_eq!(cut_bytes(&[f64::NAN, 0.0], 1 << 20), [1 << 19, 1 << 19]);
+        assert_eq!(cut_bytes(&[0.0; 3], 3 << 20), [1 << 20; 3]);
         assert_eq!(cut_bytes(&[-1.0, 1e9], 1 << 20), [0, 1 << 20]);
         assert_eq!(cut_bytes(&[1e9, 0.0], 1 << 20), [1 << 20, 0]);
         assert!(joint(&[1e9]).is_none() && joint(&[1e9; Rail::MAX]).is_none());

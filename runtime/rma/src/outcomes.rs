@@ -137,3 +137,36 @@ impl Outcomes {
         told.and(first.map_or(Ok(()), |(_, failure)| Err(failure.into())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_base::Rank;
+    use std::collections::HashSet;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn kept_failures_count_until_somebody_is_told() {
+        let mut outcomes = Outcomes::default();
+        let lost = Failure::PeerLost(Rank::new(1));
+        (1..=4).for_each(|id| outcomes.keep(id, Outcome { word: 0, buffer: None, failed: Some(lost.into()) }));
+        outcomes.keep(5, Outcome { word: 0, buffer: None, failed: None });
+        assert_eq!(outcomes.kept_untold, 4);
+        assert_eq!([2, 2, 5].map(|id| outcomes.tell(id)), [Err(lost.into()), Err(lost.into()), Ok(())]);
+        assert_eq!(outcomes.kept_untold, 3, "once");
+        assert!(outcomes.take(2).is_some() && !outcomes.has_untold(), "somebody knows");
+        assert!(outcomes.take(1).is_some() && outcomes.has_untold(), "now it is for quiet to tell");
+        assert_eq!(outcomes.kept_untold, 2);
+        assert_eq!((outcomes.tell_all_and_kept(), outcomes.tell_all_and_kept()), (Err(lost.into()), Ok(())));
+        assert!([3, 4, 5].into_iter().all(|id| outcomes.take(id).is_some()) && outcomes.take(3).is_none());
+        assert_eq!((outcomes.kept_untold, outcomes.has_untold()), (0, false));
+    }
+
+    #[test]
+    fn numbers_are_spread() {
+        let hashes: HashSet<u64> = (0..1000).map(|id: u64| BuildHasherDefault::<Spread>::default().hash_one(id)).collect();
+        assert_eq!(hashes.len(), 1000);
+        let top: HashSet<u64> = hashes.iter().map(|hash| hash >> 57).collect();
+        assert_eq!(top.len(), 128, "a table compares these bits first");
+    }
+}

@@ -146,7 +146,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig::with_cases(16))]
 
         /// Memory is in use until all ranks have dropped it, and not longer, however many allocations there are.
         #[test]

@@ -6,3 +6,4 @@ mod support;
 
 mod alone;
 mod jobs;
+mod long;

@@ -81,6 +81,9 @@ pub(crate) const UNTIL_FAILURE: &str = "until-failure";
 /// Tests that run at a time: more than may hang, so that those that fail come to their turn.
 const TEST_THREADS: &str = "--test-threads=12";
 
+/// Tests that take long are in modules of that name; mutants are tried by the others alone.
+const NOT_RUN: &str = "--skip=long::";
+
 /// How long tests may take that take no time without the mutation; others get five times as long as without it.
 const TEST_SECONDS_MIN: &str = "10";
 
@@ -203,7 +206,7 @@ fn problems(choice: &Choice) -> Result<Vec<String>, String> {
 /// The program cannot be run.
 pub(crate) fn until_failure(mut command: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let program = command.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut child = Command::new(program).args(command).arg(TEST_THREADS).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program).args(command).args([TEST_THREADS, NOT_RUN]).stdout(Stdio::piped()).spawn()?;
     for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
         let line = line?;
         println!("{line}");

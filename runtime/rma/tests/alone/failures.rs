@@ -14,26 +14,31 @@ use super::scripted::{HEAP_BYTES, Script, lone};
 const RANKS: u32 = 3;
 
 /// The word of this number in the heap of a rank.
-fn word(rank: u32, number: u64) -> GlobalPtr<u64> {
+pub(crate) fn word(rank: u32, number: u64) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let offset = 8 * number % HEAP_BYTES;
     GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, offset).unwrap()).unwrap()
 }
 
-const LOST: Failure = Failure::PeerLost(Rank::new(1));
+pub(crate) const LOST: Failure = Failure::PeerLost(Rank::new(1));
 
 /// A failure that no other operation shares.
-fn outside(number: u64) -> Failure {
+pub(crate) fn outside(number: u64) -> Failure {
     Failure::OutOfBounds(GlobalAddress::from_bits(number))
 }
 
 /// A job, and how each operation that is posted ends at the next progress.
-fn job() -> (World, Arc<Mutex<Script>>) {
+pub(crate) fn job() -> (World, Arc<Mutex<Script>>) {
     lone(RANKS)
 }
 
 /// Puts so many words, each of which ends as `end` says; returns the handles.
-fn puts<'w>(world: &'w World, script: &Mutex<Script>, count: u64, end: impl Fn(u64) -> Result<u64, Failure>) -> Vec<Handle<'w>> {
+pub(crate) fn puts<'w>(
+    world: &'w World,
+    script: &Mutex<Script>,
+    count: u64,
+    end: impl Fn(u64) -> Result<u64, Failure>,
+) -> Vec<Handle<'w>> {
     let mut handles = Vec::new();
     let batch = OPERATIONS_IN_FLIGHT_MAX as u64;
     for first in (0..count).step_by(OPERATIONS_IN_FLIGHT_MAX) {
@@ -64,43 +69,6 @@ fn a_thousand_pending_puts_to_a_rank_that_is_lost_all_fail() {
         assert_eq!(world.wait_all(&handles), Err(Error::Failed(failure(0))));
         assert_eq!(script.lock().unwrap().posted().len(), posted, "nothing has an effect that was ordered after a failure");
         assert_eq!(world.quiet(), Ok(()), "every handle has told");
-    }
-}
-
-#[test]
-fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
-    const COUNT: u64 = 100_000;
-    let fails = |number: u64| number.is_multiple_of(2);
-    for failure in [|_| LOST, outside] {
-        let (world, script) = job();
-        let end = |number| if fails(number) { Err(failure(number)) } else { Ok(0) };
-        let handles = puts(&world, &script, COUNT, end);
-        let mut forgotten = 0;
-        // In an order of its own.
-        for number in (0..COUNT).map(|index| index * 7919 % COUNT).filter(|number| number % 10 > 0) {
-            match handles[number as usize].wait() {
-                Err(Error::Forgotten) => forgotten += 1,
-                said => assert_eq!(said, end(number).map(drop).map_err(Error::Failed), "put {number}"),
-            }
-            let posted = script.lock().unwrap().posted().len();
-            let ordered = world.after(&handles[number as usize]).put(word(2, 0), &[1]);
-            let is_posted = script.lock().unwrap().posted().len() > posted;
-            assert_eq!((ordered.is_ok(), is_posted), (handles[number as usize].wait().is_ok(), ordered.is_ok()));
-            if is_posted {
-                script.lock().unwrap().complete(posted, Ok(0));
-                world.progress();
-            }
-        }
-        // One whose end is not known does not end the wait for others.
-        let posted = script.lock().unwrap().posted().len();
-        let other = world.put(word(2, 0), &[1]).unwrap();
-        script.lock().unwrap().complete(posted, Ok(0));
-        let first = world.wait_all(&[handles[2], other]);
-        assert!(matches!(first, Err(Error::Forgotten | Error::Failed(_))) && other.has_ended() == Ok(true), "{first:?}");
-        // Failures of one kind are remembered many at once.
-        assert_eq!(forgotten > 0, failure(0) != LOST);
-        assert_eq!(world.quiet(), Err(Error::Failed(failure(0))), "that of the first, whose handle nobody has asked");
-        assert_eq!(world.quiet(), Ok(()), "once");
     }
 }
 

@@ -1,7 +1,15 @@
 //! Rank 0 alone, with a transport that does what a test says: everything is decided, and nothing takes time.
 
 mod allocations;
-mod contexts;
-mod failures;
+pub(crate) mod contexts;
+pub(crate) mod failures;
+mod handles;
+mod losses;
+mod memory;
+mod messages;
+mod platform;
+mod registration;
 mod remote_order;
-mod scripted;
+pub(crate) mod scripted;
+mod sizes;
+mod world;

@@ -8,9 +8,7 @@ use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, HEAP_BYTES, SPINS, Script, lone};
-
-const RANKS: u32 = 3;
+use super::scripted::{ALONE, HEAP_BYTES, RANKS, SPINS, Script, lone, word};
 
 /// A job and what its transport was asked for.
 struct Job {
@@ -48,10 +46,6 @@ fn word_in(segment: u32, rank: u32, offset: u64) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let address = layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
     GlobalPtr::from_address(address).unwrap()
-}
-
-fn word(rank: u32) -> GlobalPtr<u64> {
-    word_in(SegmentId::SYMMETRIC.number(), rank, 64 * 1024)
 }
 
 #[test]
@@ -126,6 +120,18 @@ fn after_all_follows_where_all_went_to_the_same_rank() {
     job.complete(4, Ok(0));
     assert_eq!(job.calls()[6..], [Post(2)]);
     job.complete(5, Ok(0));
+}
+
+#[test]
+fn what_comes_after_all_learns_first_what_has_ended() {
+    let job = Job::new();
+    let first = job.put(word(1));
+    job.put(word(2));
+    (0..2).for_each(|index| job.script.lock().unwrap().complete(index, Ok(0)));
+    job.world.after_all().put(word(1), &[2]).unwrap();
+    assert_eq!(job.calls(), [Post(1), Post(2), Post(1)], "all have ended");
+    assert_eq!(first.has_ended(), Ok(true));
+    job.complete(2, Ok(0));
 }
 
 #[test]
@@ -399,6 +405,20 @@ fn a_lost_word_of_a_meeting_is_not_reported_and_holds_up_nothing() {
     assert_eq!(script.lock().unwrap().calls, [Post(1), Post(5)]);
     script.lock().unwrap().complete(1, Ok(0));
     assert_eq!((world.quiet(), world.flush_all()), (Ok(()), Ok(())));
+}
+
+#[test]
+fn quiet_waits_for_all_but_words_of_meetings() {
+    let (world, script) = lone(17);
+    assert!(world.barrier_by(BarrierAlgorithm::Dissemination).is_err(), "nobody else comes");
+    let at = AddressLayout::new(17, HEAP_BYTES).unwrap().encode(Rank::new(5), SegmentId::SYMMETRIC, 64 * 1024).unwrap();
+    world.put(GlobalPtr::from_address(at).unwrap(), &[1u64]).unwrap();
+    assert_eq!(script.lock().unwrap().calls, [Post(1), Post(5)]);
+    assert_eq!(world.quiet(), Err(Error::Fault(Fault::Deadlock)), "the put is under way");
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!(world.quiet(), Ok(()), "the word of the meeting is, too");
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(world.flush_all(), Ok(()));
 }
 
 /// Words of a put that goes in parts.

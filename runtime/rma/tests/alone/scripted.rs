@@ -1,20 +1,59 @@
 //! Rank 0 of a job whose other ranks do not exist: a test writes down what its transport is asked for, and says what it answers.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
-    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transport, TwoSided, Wait, WaitPolicy, Woken,
+    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TwoSided, VirtualTime, Wait,
+    WaitPolicy, Woken,
 };
-use pelago_rma::{Parts, World};
+use pelago_rma::{GlobalPtr, Parts, World};
 
 /// Bytes of a heap; a power of two, so that every offset that can be addressed is in it.
 pub(crate) const HEAP_BYTES: u64 = 1 << 20;
 
+/// Ranks of most of these jobs.
+pub(crate) const RANKS: u32 = 3;
+
 /// How often a wait looks at once.
 pub(crate) const SPINS: u32 = 1000;
+
+/// What the platform was told or asked, besides operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// What a thread does.
+    Does(Activity),
+    Entered,
+    Left,
+    /// For what, and until when.
+    Park(For, Option<Instant>),
+    Compute(Duration),
+    Gather(u64),
+    /// Post something that may wait for what is posted next.
+    More,
+    Flush,
+    Survive,
+    Lose(Rank),
+    /// By the bootstrap.
+    Barrier,
+    Finish,
+}
+
+/// More than any test has a platform told.
+const SAID_MAX: usize = 1_000_000;
+
+/// Which operation it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Write,
+    Put,
+    Get,
+    Copy,
+    Atomic,
+}
 
 /// What a transport was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +63,15 @@ pub(crate) enum Call {
     Fence(u32),
 }
 
+/// What happens to a rank that sleeps.
+type Wake = Box<dyn FnOnce(&mut Script) + Send>;
+
 /// A transport that does nothing by itself.
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) calls: Vec<Call>,
+    /// The kinds of accepted operations.
+    pub(crate) kinds: Vec<Kind>,
     /// The tokens of accepted operations, and the addresses that they were posted for.
     posted: Vec<(Token, GlobalAddress)>,
     /// Answer `Full` so many times.
@@ -40,9 +84,42 @@ pub(crate) struct Script {
     pub(crate) progressed: u32,
     /// Whether it was told of a sleep since it last made progress.
     sleeps: bool,
+    pub(crate) said: Vec<Said>,
+    /// How often the rank let others run.
+    pub(crate) given_way: u32,
+    /// The present moment: whoever sleeps until another moves on to that.
+    pub(crate) now: Instant,
+    /// When the transport wants to make progress.
+    pub(crate) deadline: Option<Instant>,
+    /// What happens when the rank sleeps next, instead of a deadlock.
+    pub(crate) wakes: Option<Wake>,
+    /// What is known to be wrong with the job.
+    pub(crate) fault: Option<Fault>,
+    /// Ranks that were lost, where the job goes on without them.
+    pub(crate) lost: Vec<Rank>,
+    /// Whether ranks share cores.
+    pub(crate) is_oversubscribed: bool,
+    /// What the rank has published for others.
+    pub(crate) published: BTreeMap<String, Vec<u8>>,
+    /// Where memory is registered, and how many bytes.
+    pub(crate) registered: BTreeMap<GlobalAddress, u64>,
+    /// Refuse to register memory; say that somebody is inside what is registered.
+    pub(crate) refuses_memory: bool,
+    pub(crate) somebody_is_inside: bool,
+    /// The transfers of which only the size was to travel.
+    pub(crate) sizes: Vec<Transfer>,
+    /// The two-sided messages that have come; `None` if the network has none.
+    pub(crate) inbox: Option<VecDeque<(Rank, Box<[u8]>)>>,
+    /// Those that were sent: to which endpoint, and what.
+    pub(crate) sent: Vec<(Endpoint, Vec<u8>)>,
 }
 
 impl Script {
+    /// One where ranks share cores, or do not.
+    pub(crate) fn of_oversubscribed(is_oversubscribed: bool) -> Self {
+        Self { is_oversubscribed, ..Self::default() }
+    }
+
     /// Completes the `index`-th operation of all that were accepted.
     pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
         self.completions.push(Completion { token: self.posted[index].0, result });
@@ -57,23 +134,67 @@ impl Script {
     pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
         self.posted.iter().map(|&(token, _)| token)
     }
+
+    fn say(&mut self, said: Said) {
+        assert!(self.said.len() < SAID_MAX, "it goes on for ever");
+        self.said.push(said);
+    }
+
+    /// Whether the transport accepts something.
+    fn has_room(&mut self) -> Result<(), PostError> {
+        let left = self.refusals.checked_sub(1).map(|left| self.refusals = left);
+        if left.is_some() { Err(PostError::Full) } else { Ok(()) }
+    }
+
+    /// Says how it goes on with an operation that was accepted.
+    fn accept(&mut self, to: Endpoint, at: GlobalAddress, token: Token) {
+        self.posted.push((token, at));
+        let last = self.posted.len() - 1;
+        if self.denies {
+            self.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
+        } else if self.completes {
+            self.complete(last, Ok(0));
+            self.posted.pop();
+        } else {
+            self.calls.push(Call::Post(to.0));
+        }
+    }
 }
 
 /// Rank 0 of a job of `size` ranks, of which it reaches none but itself by loads and stores, with a transport that is shared with the
 /// test.
 pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
-    let addresses = AddressLayout::new(size, HEAP_BYTES).unwrap();
+    lone_with(size, Script::default(), u64::MAX)
+}
+
+/// As `lone`, of a transport that begins so, and moves the bytes of transfers up to so many.
+pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (World, Arc<Mutex<Script>>) {
+    let script = Arc::new(Mutex::new(script));
+    (World::new(parts(size, HEAP_BYTES, &script, data_bytes_max)).unwrap(), script)
+}
+
+/// What such a job is made of.
+pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
+    let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let layout = ReachLayout { addresses, first: Rank::new(0), count: 1, controls: 4096, control_bytes: 128, heaps: 8192 };
-    let script = Arc::new(Mutex::new(Script::default()));
-    let parts = Parts {
+    Parts {
         reach: Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout),
-        clock: Arc::new(Still),
+        clock: Arc::new(Still(script.clone())),
         wait: Arc::new(Restless(script.clone())),
-        virtual_time: None,
-        bootstrap: Box::new(First(size)),
-        transport: Box::new(Scripted(script.clone())),
-    };
-    (World::new(parts).unwrap(), script)
+        virtual_time: Some(Arc::new(Restless(script.clone()))),
+        bootstrap: Box::new(First(size, script.clone())),
+        transport: Box::new(Scripted {
+            script: script.clone(),
+            rails: RAILS.map(|rail| Capabilities { data_bytes_max, ..rail }),
+            messages: Messages(script.clone()),
+        }),
+    }
+}
+
+/// A word in the heap of a rank of a job of [`RANKS`].
+pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
 }
 
 /// Two, of which the second is three times as fast.
@@ -92,11 +213,15 @@ const RAILS: [Capabilities; 2] = {
 /// No rail that is named leads to this rank.
 pub(crate) const ALONE: Rank = Rank::new(2);
 
-struct Scripted(Arc<Mutex<Script>>);
+struct Scripted {
+    script: Arc<Mutex<Script>>,
+    rails: [Capabilities; 2],
+    messages: Messages,
+}
 
 impl Scripted {
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap()
+        self.script.lock().unwrap()
     }
 }
 
@@ -121,28 +246,31 @@ impl Transport for Scripted {
         if flags.fence && !script.completes {
             script.calls.push(Call::Fence(to.0));
         }
-        if let Some(left) = script.refusals.checked_sub(1) {
-            script.refusals = left;
-            return Err(PostError::Full);
+        script.has_room()?;
+        if flags.more {
+            script.say(Said::More);
         }
-        let at = match operation {
-            Operation::Write { to, .. } | Operation::Put { to, .. } => to,
-            Operation::Get { from, .. } | Operation::Copy { from, .. } => from,
-            Operation::Atomic { at, .. } => at,
-            Operation::Sized(_) => return Err(PostError::Sizes),
+        let (kind, at) = match operation {
+            Operation::Write { to, .. } => (Some(Kind::Write), to),
+            Operation::Put { to, .. } => (Some(Kind::Put), to),
+            Operation::Get { from, .. } => (Some(Kind::Get), from),
+            Operation::Copy { from, .. } => (Some(Kind::Copy), from),
+            Operation::Atomic { at, .. } => (Some(Kind::Atomic), at),
+            Operation::Sized(transfer) => {
+                script.sizes.push(transfer);
+                let (Transfer::Put { to: at, .. } | Transfer::Get { from: at, .. } | Transfer::Copy { from: at, .. }) = transfer;
+                (None, at)
+            }
         };
-        script.posted.push((token, at));
-        if script.denies {
-            let last = script.posted.len() - 1;
-            script.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
-        } else if script.completes {
-            let last = script.posted.len() - 1;
-            script.complete(last, Ok(0));
-            script.posted.pop();
-        } else {
-            script.calls.push(Call::Post(to.0));
+        if !script.completes {
+            script.kinds.extend(kind);
         }
+        script.accept(to, at, token);
         Ok(())
+    }
+
+    fn flush(&mut self, _now: Instant) {
+        self.script().say(Said::Flush);
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
@@ -155,27 +283,26 @@ impl Transport for Scripted {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        None
+        self.script().deadline
     }
 
     fn before_sleep(&mut self) {
         self.script().sleeps = true;
     }
 
-    fn flush(&mut self, _now: Instant) {}
-
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        None
+        let has_messages = self.script().inbox.is_some();
+        has_messages.then_some(&mut self.messages)
     }
 }
 
 impl Network for Scripted {
     fn capabilities(&self) -> &Capabilities {
-        const { &RAILS[0] }
+        &self.rails[0]
     }
 
     fn rails(&self) -> &[Capabilities] {
-        &RAILS
+        &self.rails
     }
 
     fn address(&self) -> Address {
@@ -190,59 +317,136 @@ impl Network for Scripted {
         let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
         Ok(Endpoint(10 * row + peer.number()))
     }
+
+    fn peer_failed(&mut self, _now: Instant, peer: Rank) {
+        self.script().said.push(Said::Lose(peer));
+    }
 }
 
 impl Registry for Scripted {
-    fn register(&mut self, _start: GlobalAddress, _memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        let mut script = self.script();
+        if script.refuses_memory {
+            return Err(RegisterError::Full(0));
+        }
+        script.registered.insert(start, memory.bytes() as u64);
         Ok(())
     }
 
-    fn deregister(&mut self, _start: GlobalAddress) -> bool {
-        true
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let mut script = self.script();
+        !script.somebody_is_inside && script.registered.remove(&start).is_some()
     }
 }
 
-struct Still;
+/// Its two-sided messages.
+struct Messages(Arc<Mutex<Script>>);
+
+impl TwoSided for Messages {
+    fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let mut script = self.0.lock().unwrap();
+        script.has_room()?;
+        script.sent.push((to, bytes.to_vec()));
+        script.accept(to, GlobalAddress::NULL, token);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        self.0.lock().unwrap().inbox.as_mut()?.pop_front()
+    }
+}
+
+/// A clock that stands still while nobody sleeps.
+struct Still(Arc<Mutex<Script>>);
 
 impl Clock for Still {
     fn now(&self) -> Instant {
-        Instant::ZERO
+        self.0.lock().unwrap().now
     }
 }
 
 struct Restless(Arc<Mutex<Script>>);
 
+impl Restless {
+    fn tell(&self, said: Said) {
+        let mut script = self.0.lock().unwrap();
+        if !script.completes {
+            script.say(said);
+        }
+    }
+}
+
 impl Wait for Restless {
     fn policy(&self) -> WaitPolicy {
-        WaitPolicy { spins: SPINS, yields: SPINS, ..WaitPolicy::default() }
+        let is_oversubscribed = self.0.lock().unwrap().is_oversubscribed;
+        WaitPolicy { spins: SPINS, yields: SPINS, is_oversubscribed, takes_threads: false, ..WaitPolicy::default() }
     }
 
-    fn park(&self, _what: For, _until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if ready() {
             return Woken::Look;
         }
-        assert!(self.0.lock().unwrap().sleeps, "whoever sleeps says so to the transport");
-        // Nothing would ever wake it.
-        Woken::Fault(Fault::Deadlock)
+        let mut script = self.0.lock().unwrap();
+        assert!(script.sleeps, "whoever sleeps says so to the transport");
+        script.say(Said::Park(what, until));
+        if let Some(fault) = script.fault {
+            return Woken::Fault(fault);
+        }
+        if let Some(wake) = script.wakes.take() {
+            wake(&mut script);
+            return Woken::Look;
+        }
+        match until {
+            Some(until) => {
+                script.now = until;
+                Woken::Look
+            }
+            // Nothing would ever wake it.
+            None => Woken::Fault(Fault::Deadlock),
+        }
     }
 
-    fn yield_now(&self) {}
+    fn yield_now(&self) {
+        self.0.lock().unwrap().given_way += 1;
+    }
 
-    fn note(&self, _activity: Activity) {}
+    fn note(&self, activity: Activity) {
+        self.tell(Said::Does(activity));
+    }
 
     fn fault(&self) -> Option<Fault> {
-        None
+        self.0.lock().unwrap().fault
     }
 
-    fn survive(&self) {}
+    fn survive(&self) {
+        self.tell(Said::Survive);
+    }
 
-    fn lost(&self, _known: usize) -> Option<Rank> {
-        None
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.0.lock().unwrap().lost.get(known).copied()
+    }
+}
+
+impl VirtualTime for Restless {
+    fn compute(&self, duration: Duration) {
+        self.tell(Said::Compute(duration));
+    }
+
+    fn gather(&self, bytes: u64) {
+        self.tell(Said::Gather(bytes));
+    }
+
+    fn entered(&self) {
+        self.tell(Said::Entered);
+    }
+
+    fn left(&self) {
+        self.tell(Said::Left);
     }
 }
 
 /// Rank 0 of so many. Of other hosts, nothing but the addresses for the transport is to be found.
-struct First(u32);
+struct First(u32, Arc<Mutex<Script>>);
 
 impl Bootstrap for First {
     fn rank(&self) -> Rank {
@@ -253,21 +457,23 @@ impl Bootstrap for First {
         self.0
     }
 
-    fn publish(&mut self, _key: &str, _value: &[u8]) -> Result<(), BootstrapError> {
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.1.lock().unwrap().published.insert(key.into(), value.into());
         Ok(())
     }
 
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
-        match (key, self.0) {
-            ("scripted", _) => Ok(Vec::new()),
-            ("barrier", 1) => Ok(vec![0]),
-            _ => Err(BootstrapError::Missing(rank, key.into())),
-        }
+        // All have published the same.
+        self.1.lock().unwrap().published.get(key).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
     }
 
-    fn barrier(&mut self, _meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        meanwhile();
+        self.1.lock().unwrap().said.push(Said::Barrier);
         Ok(())
     }
 
-    fn finish(&mut self) {}
+    fn finish(&mut self) {
+        self.1.lock().unwrap().said.push(Said::Finish);
+    }
 }

@@ -8,20 +8,20 @@ use pelago_rma::World;
 
 use crate::support::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
 
-/// Powers of two, and what lies beside and between them.
-const SIZES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 17];
+/// Powers of two, and what lies between them.
+const SIZES: [u32; 7] = [1, 2, 3, 4, 6, 7, 9];
 
 /// The numbers of a random sequence; the same for the same seed.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
     /// Lets others go first, now and then.
-    fn dawdle(&mut self) {
+    pub(crate) fn dawdle(&mut self) {
         if self.below(3) == 0 {
             (0..self.below(20)).for_each(|_| std::thread::yield_now());
         }
@@ -29,7 +29,7 @@ impl Random {
 }
 
 /// Checks that nobody leaves a meeting of `members`, the `number`-th of theirs, before all have come.
-fn meet(come: &AtomicU64, number: u64, members: u32, barrier: impl FnOnce() -> pelago_rma::Result<()>) {
+pub(crate) fn meet(come: &AtomicU64, number: u64, members: u32, barrier: impl FnOnce() -> pelago_rma::Result<()>) {
     come.fetch_add(1, Ordering::SeqCst);
     barrier().unwrap();
     let found = come.load(Ordering::SeqCst);
@@ -44,35 +44,12 @@ fn nobody_leaves_before_all_have_come() {
                 let come = AtomicU64::new(0);
                 run(platform, size, |world| {
                     let mut random = Random(world.rank().into());
-                    for number in 1..=10 {
+                    for number in 1..=5 {
                         random.dawdle();
                         meet(&come, number, size, || world.barrier_by(algorithm));
                     }
                 });
             }
-        }
-    }
-}
-
-/// The words of one meeting may come when the next has begun, by another algorithm: none may be lost, nor taken for another.
-#[test]
-fn algorithms_are_mixed_in_any_order() {
-    for platform in PLATFORMS {
-        for size in SIZES {
-            let come = AtomicU64::new(0);
-            run(platform, size, |world| {
-                let (mut order, mut random) = (Random(u64::from(size) << 8), Random(world.rank().into()));
-                for number in 1..=40 {
-                    let algorithm = BarrierAlgorithm::ALL[order.below(4) as usize];
-                    if order.below(5) == 0 {
-                        let mut sum = [1];
-                        world.allreduce(&mut sum, |one, other| one + other).unwrap();
-                        assert_eq!(sum, [size]);
-                    }
-                    random.dawdle();
-                    meet(&come, number, size, || if order.below(5) == 0 { world.barrier() } else { world.barrier_by(algorithm) });
-                }
-            });
         }
     }
 }

@@ -79,3 +79,44 @@ fn what_was_fetched_may_be_sent_on() {
         assert!(matches!(refused, Err(Error::Invalid(_))));
     });
 }
+
+/// By the context, and by what is ordered after others.
+#[test]
+fn memory_of_the_program_is_sent_and_filled_where_it_lies() {
+    on_every_platform(&[2], |world, platform| {
+        let words = world.alloc::<u32>(8).unwrap();
+        let peer = world.rank().next(2);
+        for ordered in [false, true] {
+            let mine = u32::from(world.rank()) + 10 * u32::from(ordered);
+            let theirs = u32::from(peer) + 10 * u32::from(ordered);
+            let (mut sent, mut got, mut found) = ([mine, mine + 1, mine + 2], [0_u32; 3], 0_u32);
+            let to = words.at(peer, 4);
+            let [from, into] = [&mut sent, &mut got].map(|values| NonNull::from(values).cast());
+            // SAFETY: the arrays outlive the operations, all of which are waited for, and are not touched meanwhile.
+            let put = unsafe {
+                if ordered { world.after_all().put_raw(to.address(), from, 12) } else { world.put_raw(to.address(), from, 12) }
+            };
+            put.unwrap().wait().unwrap();
+            world.barrier().unwrap();
+            assert_eq!(words.local().range(3..8).to_vec(), [0, theirs, theirs + 1, theirs + 2, 0], "{platform:?}");
+            world.barrier().unwrap();
+            // SAFETY: as above.
+            let get = unsafe {
+                if ordered { world.after_all().get_raw(to.address(), into, 12) } else { world.get_raw(to.address(), into, 12) }
+            };
+            get.unwrap().wait().unwrap();
+            assert_eq!(got, [mine, mine + 1, mine + 2], "{platform:?}");
+            let word = NonNull::from(&mut found);
+            // SAFETY: as above.
+            let fetched = unsafe {
+                match ordered {
+                    true => world.after_all().fetch_raw(to, AtomicOperator::Add, 100, word),
+                    false => world.fetch_raw(to, AtomicOperator::Add, 100, word),
+                }
+            };
+            fetched.unwrap().wait().unwrap();
+            assert_eq!((found, world.get(to)), (mine, Ok(mine + 100)), "{platform:?}");
+            world.barrier().unwrap();
+        }
+    });
+}

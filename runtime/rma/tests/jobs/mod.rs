@@ -1,9 +1,9 @@
 //! Jobs of several ranks, a thread each, on every platform.
 
-mod barriers;
+pub(crate) mod barriers;
 mod borrowed;
 mod collectives;
 mod generated_order;
 mod memory;
 mod operations;
-mod regions;
+pub(crate) mod regions;

@@ -160,28 +160,39 @@ fn atomics_of_all_ranks_are_each_counted_once() {
     });
 }
 
+/// Every atomic, on a word at `$at`, by the context or by what is ordered after others.
+macro_rules! all_atomics {
+    ($by:expr, $at:expr) => {
+        $by.set($at, 0b1100).unwrap().wait().unwrap();
+        assert_eq!($by.fetch_or($at, 0b0011).unwrap().wait(), Ok(0b1100));
+        assert_eq!($by.fetch_and($at, 0b0110).unwrap().wait(), Ok(0b1111));
+        assert_eq!($by.fetch_xor($at, 0b0101).unwrap().wait(), Ok(0b0110));
+        assert_eq!($by.swap($at, 9).unwrap().wait(), Ok(0b0011));
+        assert_eq!($by.compare_swap($at, 8, 1).unwrap().wait(), Ok(9));
+        assert_eq!($by.compare_swap($at, 9, 1).unwrap().wait(), Ok(9));
+        $by.or($at, 6).unwrap().wait().unwrap();
+        $by.and($at, 5).unwrap().wait().unwrap();
+        $by.xor($at, 1).unwrap().wait().unwrap();
+        assert_eq!($by.fetch($at).unwrap().wait(), Ok(4));
+        $by.max($at, 3).unwrap().wait().unwrap();
+        assert_eq!($by.fetch_max($at, 7).unwrap().wait(), Ok(4));
+        $by.add($at, 2).unwrap().wait().unwrap();
+        assert_eq!($by.fetch_add($at, 1).unwrap().wait(), Ok(9));
+        $by.max($at, 77).unwrap().wait().unwrap();
+        assert_eq!($by.swap($at, 4).unwrap().wait(), Ok(77));
+    };
+}
+
 #[test]
 fn every_atomic_agrees_with_its_definition() {
     on_every_platform(&[2], |world, _| {
-        let words = world.alloc::<u32>(1).unwrap();
+        let (words, long) = (world.alloc::<u32>(1).unwrap(), world.alloc::<u64>(1).unwrap());
         if world.rank() == Rank::new(0) {
-            let at = words.at(Rank::new(1), 0);
-            world.put(at, &[0b1100u32]).unwrap().wait().unwrap();
-            assert_eq!(world.fetch_or(at, 0b0011).unwrap().wait(), Ok(0b1100));
-            assert_eq!(world.fetch_and(at, 0b0110).unwrap().wait(), Ok(0b1111));
-            assert_eq!(world.fetch_xor(at, 0b0101).unwrap().wait(), Ok(0b0110));
-            assert_eq!(world.swap(at, 9).unwrap().wait(), Ok(0b0011));
-            assert_eq!(world.compare_swap(at, 8, 1).unwrap().wait(), Ok(9));
-            assert_eq!(world.compare_swap(at, 9, 1).unwrap().wait(), Ok(9));
-            world.or(at, 6).unwrap().wait().unwrap();
-            world.and(at, 5).unwrap().wait().unwrap();
-            world.xor(at, 1).unwrap().wait().unwrap();
-            assert_eq!(world.fetch(at).unwrap().wait(), Ok(4));
-            world.max(at, 3).unwrap().wait().unwrap();
-            assert_eq!(world.fetch_max(at, 7).unwrap().wait(), Ok(4));
-            assert_eq!(world.swap(at, 4).unwrap().wait(), Ok(7));
-            world.set(at, 77).unwrap().wait().unwrap();
-            assert_eq!(world.get(at), Ok(77));
+            let (at, long) = (words.at(Rank::new(1), 0), long.at(Rank::new(1), 0));
+            all_atomics!(world, at);
+            all_atomics!(world.after_all(), at);
+            all_atomics!(world, long);
+            all_atomics!(world.after_all(), long);
         }
         world.barrier().unwrap();
     });
@@ -266,22 +277,6 @@ fn many_operations_are_waited_for_together() {
         world.flush(peer).unwrap();
         world.barrier().unwrap();
         assert!((0..3000).all(|i| words.local().load(i) == i as u64));
-        world.barrier().unwrap();
-    });
-}
-
-#[test]
-fn long_puts_wait_for_room_and_arrive_whole() {
-    const WORDS: usize = 128 * 1024;
-    on_every_platform(&[2], |world, _| {
-        let memory = world.alloc::<u64>(WORDS).unwrap();
-        let peer = world.rank().next(2);
-        let rounds = 3 * pelago_base::limits::CAPTURED_BYTES_MAX / (8 * WORDS);
-        for round in 0..rounds as u64 {
-            world.after_all().put(memory.at(peer, 0), &vec![round; WORDS]).unwrap();
-        }
-        world.barrier().unwrap();
-        assert!((0..WORDS).all(|i| memory.local().load(i) == rounds as u64 - 1));
         world.barrier().unwrap();
     });
 }

@@ -7,9 +7,9 @@ use pelago_platform::Failure;
 use pelago_rma::{Error, GlobalPtr, Registered, World};
 use proptest::prelude::*;
 
-use crate::support::{Platform, on_every_platform, run};
+use crate::support::on_every_platform;
 
-fn pointer(bits: u64) -> GlobalPtr<u64> {
+pub(crate) fn pointer(bits: u64) -> GlobalPtr<u64> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()
 }
 
@@ -98,39 +98,6 @@ proptest! {
             assert!(alive.iter().all(|(region, values)| region.local().to_vec() == *values));
         });
     }
-}
-
-/// Ranks tell each other where a hundred thousand regions lie, and use some.
-#[test]
-fn a_hundred_thousand_regions_are_alive_at_once() {
-    const REGIONS: usize = 100_000;
-    run(Platform::Remote, 2, |world| {
-        let (me, letter) = (u64::from(world.rank()), world.alloc::<u64>(1).unwrap());
-        let regions: Vec<_> = (0..REGIONS as u64).map(|index| world.register(vec![me << 32 | index; 3]).unwrap()).collect();
-        let mut addresses: Vec<_> = regions.iter().map(|region| region.ptr(0).address().bits()).collect();
-        let list = world.register(addresses.clone()).unwrap();
-        letter.local().store(0, list.ptr(0).address().bits());
-        world.barrier().unwrap();
-        let peer = world.rank().next(2);
-        let told = world.get(letter.at(peer, 0)).unwrap();
-        let theirs = |index: usize| pointer(world.get(pointer(told + 8 * index as u64)).unwrap());
-        for index in (0..REGIONS).step_by(991) {
-            let (at, value) = (theirs(index), u64::from(peer) << 32 | index as u64);
-            assert_eq!(world.get(at), Ok(value));
-            world.put(at.add(1), &[value + 1]).unwrap().wait().unwrap();
-            world.copy(at.add(1), at, 1).unwrap().wait().unwrap();
-            assert_eq!(world.fetch_add(at.add(2), 2).unwrap().wait(), Ok(value));
-        }
-        world.barrier().unwrap();
-        for (index, region) in regions.iter().enumerate() {
-            let value = me << 32 | index as u64;
-            let expected = if index % 991 == 0 { [value + 1, value + 1, value + 2] } else { [value; 3] };
-            assert_eq!(region.local().to_vec(), expected, "region {index}");
-        }
-        addresses.sort_unstable();
-        assert!(addresses.windows(2).all(|pair| pair[0] + 24 + REGION_GAP_BYTES <= pair[1]), "gaps lie between");
-        world.barrier().unwrap();
-    });
 }
 
 /// At the largest job that there may be, too, addresses are found for as many.

@@ -1,0 +1,155 @@
+//! What a rank is given when it allocates or registers memory.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
+use pelago_rma::{Error, GlobalPtr, World};
+
+use super::scripted::{HEAP_BYTES, lone};
+
+/// The only rank of its job: who allocates waits for nobody.
+fn only() -> World {
+    lone(1).0
+}
+
+const ME: Rank = Rank::new(0);
+
+fn panics<T>(call: impl FnOnce() -> T) -> bool {
+    catch_unwind(AssertUnwindSafe(call)).is_err()
+}
+
+#[test]
+fn an_allocation_has_so_many_values_and_no_more() {
+    let world = only();
+    for length in [0, 1, 7] {
+        let symmetric = world.alloc::<u32>(length).unwrap();
+        let individual = world.alloc_individual::<u32>(length).unwrap();
+        let registered = world.register(vec![0_u32; length]).unwrap();
+        assert_eq!([symmetric.len(), individual.len(), registered.len()], [length; 3]);
+        assert_eq!([symmetric.is_empty(), individual.is_empty(), registered.is_empty()], [length == 0; 3]);
+        assert_eq!([symmetric.local().len(), individual.local().len(), registered.local().len()], [length; 3]);
+        let pointers: [&dyn Fn(usize) -> GlobalPtr<u32>; 3] =
+            [&|index| symmetric.at(ME, index), &|index| individual.ptr(index), &|index| registered.ptr(index)];
+        for pointer in pointers {
+            // Of no values, the place of the first has an address too.
+            assert!((0..length.max(1)).all(|index| pointer(index) == pointer(0).add(index as u64)));
+            assert!(panics(|| pointer(length.max(1))), "past the end");
+        }
+        assert!(panics(|| symmetric.at(Rank::new(1), 0)), "there is no such rank");
+    }
+}
+
+#[test]
+fn an_address_says_where_the_memory_lies() {
+    let world = only();
+    let layout = AddressLayout::new(1, HEAP_BYTES).unwrap();
+    let segment = |at: GlobalPtr<u64>| layout.segment(at.address()).unwrap();
+    assert_eq!(segment(world.alloc::<u64>(1).unwrap().at(ME, 0)), SegmentId::SYMMETRIC);
+    assert_eq!(segment(world.alloc_individual::<u64>(1).unwrap().ptr(0)), SegmentId::INDIVIDUAL);
+    let registered = world.register(vec![7_u64; 2]).unwrap();
+    assert!(layout.registered_segments().contains(&segment(registered.ptr(0)).number()));
+    assert_eq!(registered.local().to_vec(), [7; 2]);
+}
+
+/// Objects begin at a cache line, long ones at a page, and share neither.
+#[test]
+fn allocations_are_aligned() {
+    let world = only();
+    let layout = AddressLayout::new(1, HEAP_BYTES).unwrap();
+    for (bytes, align, room) in
+        [(0, 64, 64), (1, 64, 64), (64, 64, 64), (65, 64, 128), (4095, 64, 4096), (4096, 4096, 4096), (4097, 4096, 4160)]
+    {
+        let symmetric = [0, 1].map(|_| world.alloc::<u8>(bytes).unwrap());
+        let individual = [0, 1].map(|_| world.alloc_individual::<u8>(bytes).unwrap());
+        let offsets = [
+            [0, 1].map(|index| layout.offset(symmetric[index].at(ME, 0).address())),
+            [0, 1].map(|index| layout.offset(individual[index].ptr(0).address())),
+        ];
+        for [one, other] in offsets {
+            assert!(one.is_multiple_of(align) && other.is_multiple_of(align), "{bytes} bytes at {one} and {other}");
+            assert!(one.abs_diff(other) >= room, "{bytes} bytes at {one} and {other}");
+        }
+    }
+    let small = [64, 4095].map(|bytes| world.alloc_individual::<u8>(bytes).unwrap());
+    let offsets = small.map(|memory| layout.offset(memory.ptr(0).address()));
+    assert_eq!(offsets[1], offsets[0] + 64, "pages are for what is as long");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_what_is_dropped_is_free() {
+    let world = only();
+    let whole = HEAP_BYTES as usize;
+    for count in [whole + 1, usize::MAX] {
+        let refused = [world.alloc::<u8>(count).map(drop), world.alloc_individual::<u8>(count).map(drop)];
+        assert!(
+            refused.iter().all(|refused| matches!(refused, Err(Error::NoMemory { heap_bytes: HEAP_BYTES, .. }))),
+            "{refused:?}"
+        );
+    }
+    for round in 0..3 {
+        let all = world.alloc_individual::<u8>(whole).unwrap();
+        assert!(world.alloc_individual::<u8>(0).is_err(), "nothing is left");
+        assert!(all.local().to_vec().iter().all(|&value| value == 0), "memory comes zeroed");
+        all.local().fill(round + 1);
+        // The scratch memory of meetings lies in the other heap.
+        let most = world.alloc::<u8>(whole / 2).unwrap();
+        assert!(world.alloc::<u8>(whole / 2).is_err());
+        assert!(most.local().to_vec().iter().all(|&value| value == 0));
+        most.local().fill(round + 1);
+    }
+    let whole = world.register(vec![0_u8; whole]).unwrap();
+    let too_long = world.register(vec![0_u8; whole.len() + 1]).map(drop);
+    assert_eq!(too_long, Err(Error::TooLong { what: "registered region", bytes: whole.len() + 1, limit: whole.len() }));
+}
+
+#[test]
+fn who_drops_memory_has_it_no_more() {
+    let world = only();
+    let first = world.alloc_individual::<u64>(8).unwrap();
+    let place = first.ptr(0);
+    world.put(place, &[7]).unwrap();
+    drop(first);
+    assert_eq!(world.get(place), Ok(0), "it is cleared");
+    assert_eq!(world.alloc_individual::<u64>(8).unwrap().ptr(0), place, "and given to the next");
+    let first = world.alloc::<u64>(8).unwrap();
+    let place = first.at(ME, 0);
+    world.put(place, &[7]).unwrap();
+    drop(first);
+    assert_eq!(world.alloc::<u64>(8).unwrap().at(ME, 0), place);
+    assert_eq!(world.get(place), Ok(0));
+}
+
+/// Whether a write there wakes a rank that sleeps.
+fn wakes(world: &World, at: GlobalPtr<u64>) -> bool {
+    let bell = world.reach().bell(ME).unwrap();
+    bell.sleep(None, &mut || true);
+    world.put(at, &[1]).unwrap();
+    !bell.has_sleeper()
+}
+
+#[test]
+fn writes_to_quiet_memory_wake_nobody() {
+    const WORDS: usize = 1024;
+    let world = only();
+    let other = world.alloc::<u64>(WORDS).unwrap();
+    let quiet = world.alloc::<u64>(WORDS).unwrap().quiet();
+    let places = [quiet.at(ME, 0), quiet.at(ME, WORDS - 1)];
+    assert_eq!(places.map(|at| wakes(&world, at)), [false; 2], "the whole of it");
+    assert_eq!([0, WORDS - 1].map(|index| wakes(&world, other.at(ME, index))), [true; 2], "and nothing else");
+    // Of one memory at a time; what is not quiet ends without a change.
+    drop(world.alloc::<u64>(WORDS).unwrap().quiet());
+    drop(other);
+    assert!(!wakes(&world, places[0]));
+    drop(quiet);
+    assert!(wakes(&world, places[0]));
+    // A page that is not whole is heard.
+    let short = world.alloc::<u64>(WORDS / 4).unwrap().quiet();
+    assert!(wakes(&world, short.at(ME, 0)));
+}
+
+#[test]
+fn foreign_addresses_are_found_in_no_allocation() {
+    let world = only();
+    let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(!7)).unwrap();
+    assert!(world.get(nowhere).is_err() && world.put(nowhere, &[1]).and_then(|put| put.wait()).is_err());
+}

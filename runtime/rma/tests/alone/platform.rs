@@ -1,0 +1,238 @@
+//! What the library tells its platform, and when.
+
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{Duration, Event, Instant};
+use pelago_platform::{Fault, For};
+use pelago_rma::{Error, Result, World};
+
+use super::scripted::Said::{self, *};
+use super::scripted::{RANKS, SPINS, Script, lone, word};
+use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
+
+/// What the platform has been told since the last time.
+fn said(script: &Mutex<Script>) -> Vec<Said> {
+    std::mem::take(&mut script.lock().unwrap().said)
+}
+
+/// The same without the calls into the library and back.
+fn said_inside(script: &Mutex<Script>) -> Vec<Said> {
+    said(script).into_iter().filter(|said| !matches!(said, Entered | Left)).collect()
+}
+
+/// A job that is set up.
+fn job() -> (World, Arc<Mutex<Script>>) {
+    let (world, script) = lone(RANKS);
+    assert_eq!(said_inside(&script), [Barrier, Does(Joins)]);
+    (world, script)
+}
+
+/// So long after the beginning.
+fn at(nanoseconds: u64) -> Instant {
+    Instant::ZERO + nanoseconds_of(nanoseconds)
+}
+
+fn nanoseconds_of(nanoseconds: u64) -> Duration {
+    Duration::from_nanoseconds(nanoseconds)
+}
+
+#[test]
+fn the_platform_knows_when_the_library_works() {
+    let (world, script) = job();
+    world.put(word(0), &[1]).unwrap();
+    assert_eq!(said(&script), [], "what is mapped stays in this rank");
+    let put = world.put(word(1), &[1]).unwrap();
+    assert_eq!(said(&script), [Entered, Left]);
+    let added = world.add(word(1), 1).unwrap();
+    assert_eq!(said(&script), [Entered, Left]);
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(put.test(), Ok(true));
+    assert_eq!(said(&script), [Entered, Left]);
+    // It looks at once, and finds it.
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!(added.wait(), Ok(()));
+    assert_eq!(said(&script), [Entered, Left]);
+    let calls: [fn(&World) -> Result<()>; 2] = [|world| world.fence(), |world| world.quiet()];
+    for (call, index) in calls.into_iter().zip(2..) {
+        world.put(word(1), &[1]).unwrap();
+        said(&script);
+        script.lock().unwrap().complete(index, Ok(0));
+        call(&world).unwrap();
+        let told = said(&script);
+        assert_eq!((told.first(), told.last()), (Some(&Entered), Some(&Left)), "{told:?}");
+    }
+}
+
+#[test]
+fn who_sleeps_is_inside_the_library_and_waits() {
+    let (world, script) = job();
+    let late = world.put(word(1), &[1]).unwrap();
+    said(&script);
+    assert_eq!(late.wait(), Err(Error::Fault(Fault::Deadlock)));
+    let told = said(&script);
+    let open = |told: &[Said]| told.iter().map(|said| i32::from(*said == Entered) - i32::from(*said == Left)).sum::<i32>();
+    let sleeps = told.iter().position(|said| matches!(said, Park(..))).unwrap();
+    assert_eq!((open(&told[..sleeps]), open(&told)), (1, 0));
+    let inside: Vec<_> = told.into_iter().filter(|said| !matches!(said, Entered | Left)).collect();
+    assert_eq!(inside, [Does(Waits), Park(For::Anything, None), Does(GoesOn)]);
+    assert_eq!(script.lock().unwrap().given_way, SPINS, "before that others may run");
+    script.lock().unwrap().complete(0, Ok(0));
+    assert_eq!(late.wait(), Ok(()));
+}
+
+/// A platform that knows what is waited for need not wake the rank for anything else.
+#[test]
+fn what_is_waited_for_is_said() {
+    let (world, script) = job();
+    let local = world.alloc_individual::<u64>(1).unwrap();
+    let deadlock = Err(Error::Fault(Fault::Deadlock));
+    assert_eq!(world.wait_until(local.local(), 0, |value| value == 1).map(drop), deadlock);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Memory, None), Does(GoesOn)]);
+    let first = world.put(word(1), &[1]).unwrap();
+    assert_eq!(world.quiet(), deadlock);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(For::AtMost(0), None), Does(GoesOn)]);
+    // What has yet to be posted may follow any completion.
+    world.after(&first).put(word(2), &[1]).unwrap();
+    assert_eq!(world.quiet(), deadlock);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Anything, None), Does(GoesOn)]);
+    script.lock().unwrap().complete(0, Ok(0));
+    world.progress();
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!(world.quiet(), Ok(()));
+}
+
+#[test]
+fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
+    let (world, script) = job();
+    let put = world.put(word(1), &[1]).unwrap();
+    script.lock().unwrap().wakes = Some(Box::new(|script| script.complete(0, Ok(0))));
+    assert_eq!(put.wait(), Ok(()));
+    assert_eq!(world.counters().of(Event::Parked), 1);
+    // What has come is not denied for a fault that is known by then.
+    let put = world.put(word(1), &[1]).unwrap();
+    let memory = world.alloc_individual::<u64>(1).unwrap();
+    script.lock().unwrap().fault = Some(Fault::Aborted);
+    assert_eq!(world.fault(), Some(Fault::Aborted));
+    assert_eq!(world.wait_until(memory.local(), 0, |value| value == 1), Err(Error::Fault(Fault::Aborted)));
+    assert_eq!(world.counters().of(Event::Parked), 2);
+    script.lock().unwrap().complete(1, Ok(0));
+    assert_eq!(put.wait(), Ok(()));
+}
+
+#[test]
+fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
+    let (world, script) = job();
+    let memory = world.alloc_individual::<u64>(1).unwrap();
+    let limit = nanoseconds_of(500);
+    let within = |limit| world.wait_until_within(limit, memory.local(), 0, |value| value == 1);
+    said(&script);
+    assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
+    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Memory, Some(at(500))), Does(GoesOn)]);
+    assert_eq!(world.now(), at(500));
+    // The transport is to make progress before.
+    script.lock().unwrap().deadline = Some(at(700));
+    script.lock().unwrap().wakes = Some(Box::new(|script| (script.now, script.deadline) = (at(700), None)));
+    assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
+    let sleeps = [700, 1000].map(|until| Park(For::Memory, Some(at(until))));
+    assert_eq!(said_inside(&script)[1..3], sleeps);
+    memory.local().store(0, 1);
+    assert_eq!(within(limit), Ok(1));
+    // So much for what is waited for by the program's own question, too.
+    let asked = world.wait_for("an answer", Some(limit), || Ok(None::<u64>));
+    assert_eq!(asked, Err(Error::TimedOut { what: "an answer", limit }));
+    assert_eq!(world.wait_for("an answer", None, || Ok(Some(7))), Ok(7));
+    assert_eq!(world.wait_for("an answer", None, || Err::<Option<u64>, _>(Error::Forgotten)), Err(Error::Forgotten));
+}
+
+#[test]
+fn threads_that_use_the_library_are_counted() {
+    let (world, script) = job();
+    let other = world.share().context().unwrap();
+    assert_eq!(said_inside(&script), [Does(Joins)]);
+    let found = other.aside(|| {
+        assert_eq!(said_inside(&script), [Does(Leaves)]);
+        7
+    });
+    assert_eq!((found, said_inside(&script)), (7, vec![Does(Joins)]));
+    drop(other);
+    assert_eq!(said_inside(&script), [Does(Leaves)]);
+    assert!(!world.takes_threads(), "this platform has but one");
+    drop(world);
+    assert_eq!(said_inside(&script), [Does(Leaves)]);
+}
+
+#[test]
+fn computing_is_the_platforms() {
+    let (world, script) = job();
+    world.compute(nanoseconds_of(3));
+    world.gathered(4);
+    assert_eq!(said(&script), [Compute(nanoseconds_of(3)), Gather(4)]);
+    script.lock().unwrap().now = at(9);
+    assert_eq!(world.now(), at(9));
+    assert_eq!(world.fault(), None);
+}
+
+#[test]
+fn what_is_issued_together_is_held_until_all_is_issued() {
+    let (world, script) = job();
+    let both = world.together(|| [world.put(word(1), &[1]).unwrap(), world.put(word(1), &[2]).unwrap()]);
+    assert_eq!(said_inside(&script), [More, More, Flush]);
+    (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.wait_all(&both), Ok(()));
+    let (alone, script) = lone(1);
+    said(&script);
+    assert_eq!(alone.together(|| 5), 5);
+    assert_eq!(said(&script), [], "all ranks are mapped");
+}
+
+#[test]
+fn an_operation_that_has_to_wait_is_counted() {
+    let (world, script) = job();
+    let first = world.put(word(1), &[1]).unwrap();
+    world.after(&first).put(word(1), &[2]).unwrap();
+    assert_eq!(world.counters().of(Event::Deferred), 0, "a fence orders it");
+    world.after(&first).put(word(2), &[2]).unwrap();
+    assert_eq!((world.counters().of(Event::Deferred), world.counters().of(Event::Parked)), (1, 0));
+    (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    world.progress();
+    script.lock().unwrap().complete(2, Ok(0));
+    assert_eq!(world.quiet(), Ok(()));
+}
+
+#[test]
+fn ranks_end_together() {
+    let (world, script) = job();
+    world.finish().unwrap();
+    assert_eq!(said_inside(&script), [Barrier, Finish, Does(Leaves)]);
+    // Where all ranks are mapped, they meet by that memory.
+    let (world, script) = lone(1);
+    said(&script);
+    world.leave().unwrap();
+    assert_eq!(said_inside(&script), [Finish]);
+    // Unless it goes on when others are lost.
+    let (world, script) = lone(1);
+    world.on_peer_lost(|_| {});
+    said(&script);
+    world.leave().unwrap();
+    assert_eq!(said_inside(&script), [Barrier, Finish]);
+}
+
+/// A context that is dropped waits for what it has under way, for ten seconds at most.
+#[test]
+fn a_context_that_is_dropped_waits_for_its_operations() {
+    let (world, script) = job();
+    let drop_one = || {
+        let context = world.share().context().unwrap();
+        context.put(word(1), &[1]).unwrap();
+        said(&script);
+        drop(context);
+        said_inside(&script)
+    };
+    script.lock().unwrap().wakes = Some(Box::new(|script| script.complete(0, Ok(0))));
+    let limit = |from: Instant| Park(For::AtMost(0), Some(from + Duration::from_milliseconds(10_000)));
+    assert_eq!(drop_one(), [Does(Waits), limit(Instant::ZERO), Does(GoesOn), Does(Leaves)]);
+    assert_eq!(world.now(), Instant::ZERO, "no longer than they take");
+    assert_eq!(drop_one(), [Does(Waits), limit(Instant::ZERO), Does(GoesOn), Does(Leaves)]);
+    assert_eq!(world.now(), at(10_000_000_000));
+    assert!(matches!(world.finish(), Err(Error::TimedOut { .. })), "that it did not end is reported");
+}

@@ -1,0 +1,72 @@
+//! Memory that is registered and taken back, and whoever is still inside.
+
+use pelago_base::limits::REGIONS_RETIRED_MAX;
+use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
+use pelago_platform::RegisterError;
+use pelago_rma::Error;
+
+use super::scripted::{HEAP_BYTES, lone};
+
+#[test]
+fn the_heaps_are_registered_as_wholes() {
+    let (_world, script) = lone(2);
+    let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+    let heap = |segment| (layout.encode(Rank::new(0), segment, 0).unwrap(), HEAP_BYTES);
+    let registered: Vec<_> = script.lock().unwrap().registered.clone().into_iter().collect();
+    assert_eq!(registered, [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(heap));
+}
+
+#[test]
+fn memory_is_taken_back_when_it_is_dropped() {
+    let (world, script) = lone(2);
+    let count = || script.lock().unwrap().registered.len();
+    let first = world.register(vec![1_u32; 3]).unwrap();
+    let address = first.ptr(0).address();
+    assert_eq!(count(), 3);
+    assert_eq!(script.lock().unwrap().registered.get(&address), Some(&12));
+    drop(first);
+    assert_eq!(count(), 2);
+    let second = world.register(vec![1_u32; 3]).unwrap();
+    assert_eq!(second.unregister(), Ok(Some(vec![1; 3])));
+    assert_eq!(count(), 2);
+}
+
+#[test]
+fn who_is_inside_is_waited_for() {
+    let (world, script) = lone(2);
+    let memory = world.register(vec![1_u64; 3]).unwrap();
+    script.lock().unwrap().somebody_is_inside = true;
+    script.lock().unwrap().wakes = Some(Box::new(|script| script.somebody_is_inside = false));
+    assert_eq!(memory.unregister(), Ok(Some(vec![1; 3])));
+    assert_eq!((world.now(), script.lock().unwrap().registered.len()), (Instant::ZERO, 2));
+    // For ten seconds; then the memory is the peer's for good.
+    let limit = Duration::from_milliseconds(10_000);
+    let memory = world.register(vec![1_u64; 3]).unwrap();
+    script.lock().unwrap().somebody_is_inside = true;
+    assert_eq!(memory.unregister(), Err(Error::TimedOut { what: "the end of a registration", limit }));
+    assert_eq!(world.now(), Instant::ZERO + limit);
+    let memory = world.register(vec![1_u64; 3]).unwrap();
+    drop(memory);
+    assert_eq!(world.now(), Instant::ZERO + limit + limit, "once, though it is dropped");
+}
+
+/// Those of a region that was dropped or refused, when so many others were after it.
+#[test]
+fn addresses_are_used_again() {
+    let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+    let first = SegmentId::new(*layout.registered_segments().start()).unwrap();
+    for is_refused in [false, true] {
+        let (world, script) = lone(2);
+        let register = |bytes| world.register(vec![0_u64; bytes]).map(|memory| memory.ptr(0).address());
+        script.lock().unwrap().refuses_memory = is_refused;
+        let place = register(1000);
+        script.lock().unwrap().refuses_memory = true;
+        for _ in 0..REGIONS_RETIRED_MAX {
+            assert_eq!(register(1), Err(Error::Register(RegisterError::Full(0))));
+        }
+        script.lock().unwrap().refuses_memory = false;
+        let start = layout.encode(Rank::new(0), first, 0).unwrap();
+        assert!(if is_refused { place.is_err() } else { place == Ok(start) });
+        assert_eq!(register(1000), Ok(start), "all of them, which no smaller range has");
+    }
+}
