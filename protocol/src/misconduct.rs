@@ -351,6 +351,21 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
 }
 
 #[test]
+fn whoever_asked_for_a_copy_hears_why_its_bytes_were_refused() {
+    for denied in [Denied::Outside, Denied::Misaligned] {
+        let mut scene = Scene::new();
+        scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to: at(2, 8), bytes: 8 }]).unwrap();
+        let sequence = scene.listen(2)[0].place.unwrap().sequence;
+        let refusal = Frame::Refused { sequence, index: u16::MAX, denied };
+        let place = Some(Place { sequence: 0, after: 0 });
+        scene.send(2, Acknowledgement { refused: 1, ..received(1) }, place, &[refusal]).unwrap();
+        let heard = scene.listen(1);
+        let told: Vec<_> = heard.iter().flat_map(|heard| wire::frames(&heard.frames)).collect();
+        assert_eq!(told, [Some(Frame::Denied { operation: 4, denied, second: true })]);
+    }
+}
+
+#[test]
 fn copies_lead_to_ranks_of_the_job() {
     let mut scene = Scene::new();
     let beyond = AddressLayout::new(RANKS + 1, HEAP_BYTES as u64).unwrap();

@@ -1,5 +1,6 @@
 //! Bytes of any number arrive whole, from any rank to any; what may not be reached is refused.
 
+use pelago_base::Event;
 use pelago_protocol::{Failure, Request};
 
 use crate::memory::{SEGMENT_BYTES, at};
@@ -102,6 +103,29 @@ fn what_is_not_registered_is_refused_and_nothing_else() {
         }
         let end = &network.memories[1].segments[0].as_ref().unwrap()[SEGMENT_BYTES - 4..];
         assert_eq!(end, [0; 4], "seed {seed}: a put that leads outside changes nothing");
+    }
+}
+
+#[test]
+fn of_what_shares_a_datagram_each_ends_for_itself() {
+    for piece_is_refused in [false, true] {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let layout = network.layout;
+        let [inside, absent, beyond] =
+            [(1, 0), (9, 0), (1, SEGMENT_BYTES as u64)].map(|(segment, at_byte)| at(layout, 1, segment, at_byte));
+        let from = network.local(0, vec![1; 100]);
+        let put_to = if piece_is_refused { beyond } else { inside };
+        let requests = [inside, absent, inside, beyond, absent, inside].map(|to| Request::Write { to, bytes: &[1; 8] });
+        for (token, request) in (0..).zip(requests.into_iter().chain([Request::Put { from, to: put_to, bytes: 100 }])) {
+            assert!(network.hold(0, 1, request, token));
+        }
+        network.pump(0);
+        assert_eq!(network.count(0, Event::DatagramSent), 1);
+        network.quiet();
+        let ended: Vec<_> = network.ended.values().copied().collect();
+        let outside = |address| Err(Failure::OutOfBounds(address));
+        let put = if piece_is_refused { outside(beyond) } else { Ok(0) };
+        assert_eq!(ended, [Ok(0), outside(absent), Ok(0), outside(beyond), outside(absent), Ok(0), put]);
     }
 }
 
