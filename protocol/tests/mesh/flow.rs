@@ -192,3 +192,20 @@ fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
     network.quiet();
     assert_eq!(longest(&mut network), 8_972, "an answer, and all is as before");
 }
+
+#[test]
+fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
+    // Of the longest datagrams, the first window holds few.
+    for datagram_bytes in [1_200, 1_400, 8_972, 20_000, 65_507] {
+        let mut network = Network::with(2, 1, Weather::FAIR, datagram_bytes, false);
+        for (token, from) in [1, 0, 1].into_iter().enumerate() {
+            put(&mut network, from, 100, token as u64);
+            network.wait(from, token as u64).unwrap();
+        }
+        let before = network.now;
+        put(&mut network, 0, 240_000, 10);
+        network.wait(0, 10).unwrap();
+        let took = network.now.since(before);
+        assert!(took < Duration::from_milliseconds(1), "in datagrams of {datagram_bytes} bytes: {took:?}");
+    }
+}
