@@ -178,6 +178,7 @@ fn bytes_that_have_to_be_sent_again_and_are_registered_no_longer_are_refused() {
         assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(from)), "{request:?}");
         network.quiet();
         assert!(!network.endpoints[1].is_reading(from, bytes));
+        assert!((0..3).all(|rank| network.count(rank, Event::DatagramMalformed) == 0), "{request:?}");
         // What comes later is not held up.
         network.submit(1, 2, Request::Write { to: at(layout, 2, 1, 0), bytes: b"later" }, 1);
         assert_eq!(network.wait(1, 1), Ok(0));
