@@ -1,4 +1,5 @@
-//! What a peer may do that has the job's key and does not keep to the protocol: it harms nobody but itself.
+//! What a peer may do that has the job's key and does not keep to the protocol: it harms nobody but itself. And what only a look inside an
+//! endpoint shows: what it keeps, tells and measures.
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 

@@ -148,12 +148,14 @@ fn what_has_arrived_of_a_put_is_read_no_more() {
     });
     network.pump(0);
     let mut seen = Vec::new();
+    let unknown = Local(99);
     while network.ended.len() < 4 {
         assert!(network.step());
         let (mine, others) = (unread(&network, local), unread(&network, other));
         assert!(mine.is_none_or(|from| from <= come(&network, 0, 3)), "{mine:?}");
         assert!(others.is_none_or(|from| from <= come(&network, 1, 4)), "{others:?}");
         assert_eq!(mine.is_none(), network.ended.contains_key(&(0, 1)));
+        assert_eq!(unread(&network, unknown), None);
         seen.extend(mine);
     }
     assert!(seen.is_sorted() && seen.last().is_some_and(|&last| last > 2_000), "two datagrams have come: {seen:?}");
