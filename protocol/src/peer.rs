@@ -202,6 +202,8 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sender::Spare;
+    use crate::wire::Frame;
 
     #[test]
     fn an_idle_peer_is_small() {
@@ -218,6 +220,39 @@ mod tests {
             peer.activate(Instant::ZERO, room);
             assert_eq!(peer.datagram_bytes(), expected, "of a room of {room}");
         }
+    }
+
+    /// A peer to which something waits to be sent.
+    fn owing() -> Peer {
+        let mut peer = Peer::new(Rank::new(1));
+        peer.activate(Instant::ZERO, 1 << 20);
+        let active = peer.active.as_mut().expect("just made active");
+        active.sender.answer(&Frame::Value { operation: 0, value: 0 }, DATAGRAM_BYTES_BASE, &mut Spare::default());
+        peer
+    }
+
+    #[test]
+    fn a_pace_that_is_reached_asks_for_no_look() {
+        let mut peer = owing();
+        let [before, at] = [1, 2].map(|seconds| Instant::ZERO + Duration::from_milliseconds(seconds * 1_000));
+        peer.active.as_mut().expect("active").sender.congestion.wait_until(at);
+        let limit = Duration::from_seconds(100.0);
+        assert_eq!(peer.deadline(before, limit, Patience::default()), at);
+        assert!(peer.deadline(at, limit, Patience::default()) > at);
+    }
+
+    #[test]
+    fn those_who_know_are_asked_in_each_limit_and_once_when_a_peer_becomes_unreachable() {
+        let (mut peer, limit) = (owing(), Duration::from_seconds(1.0));
+        let after = |milliseconds| Instant::ZERO + Duration::from_milliseconds(milliseconds);
+        assert_eq!(peer.doubt_at(limit), Some(after(1_000)));
+        // Late each time: the moment is not missed.
+        for (asked, next) in [(1_500, 2_500), (19_500, 20_000), (20_000, 21_000), (20_700, 21_700)] {
+            peer.doubt(after(asked));
+            assert_eq!(peer.doubt_at(limit), Some(after(next)), "asked {asked} ms after");
+        }
+        peer.heard = after(20_800);
+        assert_eq!(peer.doubt_at(limit), Some(after(21_800)));
     }
 
     #[test]

@@ -138,6 +138,51 @@ mod tests {
     }
 
     #[test]
+    fn samples_weigh_as_in_rfc_6298() {
+        let mut round_trip = RoundTrip::default();
+        let known = [(80_000, 80_000, 40_000), (160_000, 90_000, 50_000), (10_000, 80_000, 57_500), (1_000, 70_125, 62_875)];
+        for (taken, smoothed, deviation) in known {
+            round_trip.sample(Duration::from_nanoseconds(taken));
+            assert_eq!((round_trip.smoothed, round_trip.deviation), (smoothed, deviation), "after {taken} ns");
+        }
+        let mut none = RoundTrip::default();
+        (0..100).for_each(|_| none.sample(Duration::ZERO));
+        assert!(none.smoothed() > Duration::ZERO, "no way is too short to be known");
+        let mut far = RoundTrip::default();
+        (0..2).for_each(|_| far.sample(Duration::from_milliseconds(100)));
+        // Four deviations of 37.5 ms, and the time for which an acknowledgement may be kept back.
+        assert!(is_about(far.wait(0, calm()), Duration::from_milliseconds(251)));
+    }
+
+    #[test]
+    fn waits_are_as_long_as_they_are_documented() {
+        let wait = |smoothed, tries| {
+            // Of which nearly nothing is added by chance.
+            let chance = (0..).find(|&chance| scattered(chance, tries) < 1 << 24).expect("one of many");
+            RoundTrip { smoothed, deviation: 0 }.wait(tries, Patience { chance, ..Patience::default() })
+        };
+        let near = [(0, 4_000), (1, 8_000), (2, 16_000), (3, 32_000), (4, 50_000), (5, 53_125), (6, 56_250), (20, 100_000)];
+        let far = [(0, 100_000), (1, 200_000), (2, 200_000), (3, 212_500), (18, 400_000)];
+        let all = near.map(|known| (5_000, known)).into_iter().chain(far.map(|known| (99_000_000, known)));
+        for (smoothed, (tries, expected)) in all {
+            let (wait, expected) = (wait(smoothed, tries), Duration::from_microseconds(expected));
+            assert!(is_about(wait, expected), "round trip of {smoothed} ns, {tries} tries: {wait:?} instead of {expected:?}");
+        }
+    }
+
+    #[test]
+    fn each_bit_of_what_is_scattered_changes_half_of_the_result() {
+        for bit in 0..64 {
+            let changed = |base: u64| {
+                let of = |word: u64| scattered((word >> 32) as u32, word as u32);
+                (of(base) ^ of(base ^ 1 << bit)).count_ones()
+            };
+            let changed: u32 = (0..256).map(|base: u64| changed(base << 24 | base)).sum();
+            assert!((14 * 256..18 * 256).contains(&changed), "bit {bit}: {changed}");
+        }
+    }
+
+    #[test]
     fn waits_double_and_then_grow_by_a_constant() {
         let mut round_trip = RoundTrip::default();
         (0..50).for_each(|_| round_trip.sample(Duration::from_microseconds(5)));
@@ -175,6 +220,12 @@ mod tests {
         assert_eq!(lateness.get(), Duration::from_milliseconds(25));
         lateness.note(at(302), Duration::from_milliseconds(30), Duration::from_seconds(1.0));
         assert_eq!(lateness.get(), Duration::from_milliseconds(30));
+        // As late again is as if it had been noted now.
+        lateness.note(at(400), Duration::from_milliseconds(30), Duration::from_seconds(1.0));
+        lateness.note(at(520), millisecond, millisecond);
+        assert_eq!(lateness.get(), Duration::from_milliseconds(30));
+        lateness.note(at(521), Duration::from_milliseconds(20), Duration::from_seconds(1.0));
+        assert_eq!(lateness.get(), Duration::from_milliseconds(20), "no less than it is now");
     }
 
     #[test]

@@ -627,6 +627,28 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{HEADER_BYTES, TAG_BYTES};
+
+    #[test]
+    fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
+        for (words, after, frames, piece_bytes) in (0..=WORDS_MAX).flat_map(|words| [(words, 0, 0, 1_000), (words, 7, 90, 500)]) {
+            let place = if after == 0 { 8 } else { 16 };
+            let head = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * words + place;
+            let bytes = (head + frames + PIECE_BYTES + piece_bytes + TAG_BYTES) as u32;
+            let pieces = [
+                Piece::Put { operation: 0, offset: 0, bytes: piece_bytes },
+                Piece::Answer { operation: 0, from: GlobalAddress::NULL, offset: 0, bytes: piece_bytes },
+            ];
+            for piece in pieces.map(Some) {
+                let draft = || Draft { frames: vec![0; frames], ..Draft::default() };
+                assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), words);
+                // As long as a datagram that left without any.
+                let bytes = bytes - 8 * words as u32;
+                assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), 0);
+            }
+            assert_eq!(Sent { after, bytes, ..Sent::default() }.words_max(), WORDS_MAX, "frames alone leave room for all");
+        }
+    }
 
     #[test]
     fn few_buffers_are_kept_to_be_used_again() {

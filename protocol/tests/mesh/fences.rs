@@ -141,6 +141,40 @@ fn what_is_read_before_a_fence_is_not_what_is_written_after() {
 }
 
 #[test]
+fn what_is_asked_for_in_the_same_datagram_is_read_before_what_is_written_behind_it() {
+    // Up to 960 bytes are read when the request comes; more of them later, and what is behind the fence waits for that.
+    for bytes in [1, 64, 65, 959, 960, 961, 2_000] {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let place = at(network.layout, 1, 2, 0);
+        let into = network.local(0, vec![9; bytes as usize]);
+        assert!(network.hold(0, 1, Request::Get { from: place, to: into, bytes }, 0));
+        network.fence(0, 1);
+        assert!(network.hold(0, 1, Request::Write { to: place, bytes: &[1; 8] }, 1));
+        network.pump(0);
+        assert_eq!([0, 1].map(|token| network.wait(0, token)), [Ok(0); 2]);
+        assert!(network.memories[0].locals[0].iter().all(|&byte| byte == 0), "{bytes} bytes");
+        assert_eq!(network.memories[1].segments[1].as_ref().unwrap()[..9], [1, 1, 1, 1, 1, 1, 1, 1, 0]);
+    }
+}
+
+#[test]
+fn a_short_read_that_has_ended_opens_no_fence_for_a_long_one() {
+    for bytes in [8, 960] {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let place = at(network.layout, 1, 2, 0);
+        let [short, long] = [bytes, 200_000].map(|bytes| (bytes, network.local(0, vec![9; bytes as usize])));
+        for (token, (bytes, to)) in [(0, short), (1, long)] {
+            assert!(network.hold(0, 1, Request::Get { from: place, to, bytes }, token));
+        }
+        network.fence(0, 1);
+        assert!(network.hold(0, 1, Request::Write { to: at(network.layout, 1, 2, 199_992), bytes: &[1; 8] }, 2));
+        network.pump(0);
+        assert_eq!([0, 1, 2].map(|token| network.wait(0, token)), [Ok(0); 3]);
+        assert!(network.memories[0].locals[1].iter().all(|&byte| byte == 0), "after {bytes} bytes");
+    }
+}
+
+#[test]
 fn reads_behind_many_fences_all_end() {
     let mut network = Network::new(3, 2, Weather::FAIR);
     let layout = network.layout;

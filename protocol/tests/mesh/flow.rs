@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pelago_base::{Duration, Event, Instant};
-use pelago_protocol::Request;
+use pelago_base::{AddressLayout, Duration, Event, Instant, Rank};
+use pelago_protocol::{Config, Endpoint, Request, Transmit};
 
-use crate::memory::at;
-use crate::network::{Departure, Network, ROOM_BYTES, Weather};
+use crate::memory::{RankMemory, at};
+use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, ROOM_BYTES, Weather};
 
 const DATAGRAM_BYTES: usize = 1400;
 
@@ -191,4 +191,83 @@ fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
     put(&mut network, 0, 50_000, 40);
     network.quiet();
     assert_eq!(longest(&mut network), 8_972, "an answer, and all is as before");
+}
+
+#[test]
+fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
+    // Of the longest datagrams, the first window holds few.
+    for datagram_bytes in [1_200, 1_400, 8_972, 20_000, 65_507] {
+        let mut network = Network::with(2, 1, Weather::FAIR, datagram_bytes, false);
+        for (token, from) in [1, 0, 1].into_iter().enumerate() {
+            put(&mut network, from, 100, token as u64);
+            network.wait(from, token as u64).unwrap();
+        }
+        let before = network.now;
+        put(&mut network, 0, 240_000, 10);
+        network.wait(0, 10).unwrap();
+        let took = network.now.since(before);
+        assert!(took < Duration::from_milliseconds(1), "in datagrams of {datagram_bytes} bytes: {took:?}");
+    }
+}
+
+/// An end that knows nobody, in a job of so many ranks.
+fn stranger(ranks: u32) -> (Endpoint, RankMemory, AddressLayout) {
+    let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
+    let (me, room_bytes) = (Rank::new(0), ROOM_BYTES);
+    let config = Config { me, start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
+    (Endpoint::new(config), RankMemory::new(layout, me), layout)
+}
+
+/// Writes a word at a rank; returns what leaves for it at once.
+fn write(end: &mut (Endpoint, RankMemory, AddressLayout), now: Instant, to: u32) -> Option<Transmit> {
+    let (endpoint, memory, layout) = end;
+    let peer = endpoint.connect(Rank::new(to), DATAGRAM_BYTES);
+    endpoint.submit(now, peer, Request::Write { to: at(*layout, to, 1, 0), bytes: &[1; 8] }, 0).unwrap();
+    endpoint.poll_transmit(now, memory, &mut vec![0; 1 << 16], false)
+}
+
+#[test]
+fn first_datagrams_are_spread_where_all_together_might_flood_one() {
+    // A datagram of each takes a kilobyte of a megabyte; four microseconds for each, twenty milliseconds at most.
+    for (ranks, spread) in [(1_024, 0), (1_025, 4_100), (2_000, 8_000), (20_000, 20_000)] {
+        let start = Instant::ZERO + Duration::from_milliseconds(7);
+        let held_up = (1..1_000).map(|to| {
+            let mut end = stranger(ranks);
+            if write(&mut end, start, to).is_some() {
+                return Duration::ZERO;
+            }
+            let due = end.0.poll_timeout().unwrap();
+            end.0.handle_timeout(due);
+            assert!(end.0.poll_transmit(due, &end.1, &mut vec![0; 1 << 16], false).is_some(), "it leaves when its time has come");
+            due.since(start)
+        });
+        let (least, most) = held_up.fold((Duration::from_seconds(1.0), Duration::ZERO), |(least, most), held_up| {
+            (least.min(held_up), most.max(held_up))
+        });
+        let spread = Duration::from_microseconds(spread);
+        assert!(most <= spread && most.as_picoseconds() >= spread.as_picoseconds() / 20 * 19, "{ranks} ranks: {most:?}");
+        assert!(least.as_picoseconds() <= spread.as_picoseconds() / 20, "{ranks} ranks: {least:?}");
+    }
+}
+
+#[test]
+fn the_more_peers_there_are_the_rarer_they_are_looked_at() {
+    // Half a microsecond for each of them.
+    for (peers, pause) in [(20, 10), (1_000, 500)] {
+        let mut end = stranger(1_001);
+        for to in 1..=peers {
+            let now = Instant::ZERO + Duration::from_microseconds(3 * u64::from(to));
+            assert!(write(&mut end, now, to).is_some());
+        }
+        let mut looked = Instant::ZERO;
+        for look in 0..100 {
+            let due = end.0.poll_timeout().unwrap();
+            assert!(look == 0 || due >= looked + Duration::from_microseconds(pause), "{:?} after a look", due.since(looked));
+            looked = due;
+            end.0.handle_timeout(looked);
+            while end.0.poll_transmit(looked, &end.1, &mut vec![0; 1 << 16], false).is_some() {}
+        }
+        let often = looked <= Instant::ZERO + Duration::from_milliseconds(1_000);
+        assert!(often, "and yet often enough: 100 looks until {looked:?}");
+    }
 }

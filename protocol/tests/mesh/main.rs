@@ -2,6 +2,7 @@
 //! seed, which every failure names.
 
 mod bounds;
+mod driver;
 mod exactly_once;
 mod failure;
 mod fences;

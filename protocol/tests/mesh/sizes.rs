@@ -1,6 +1,6 @@
 //! What peers cost, and how many datagrams operations take.
 
-use pelago_base::Event;
+use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::Request;
 
 use crate::memory::at;
@@ -21,6 +21,43 @@ fn small_writes_share_datagrams() {
     network.wait(0, 4000).unwrap();
     let datagrams = network.endpoints[0].counters().of(Event::DatagramSent) - before;
     assert!(datagrams <= 4000 * 19 / 8_700 + 1, "{datagrams}");
+}
+
+#[test]
+fn what_is_asked_and_answered_shares_datagrams_that_are_no_longer_than_the_way_takes() {
+    const COUNT: u64 = 60;
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let layout = network.layout;
+    let there = at(layout, 1, 1, 0);
+    let into = network.local(0, vec![0; 300]);
+    let compare_swap = AtomicOperator::CompareSwap { expected: 1 };
+    // What is asked, and what that and its answer take of datagrams; those with writes are acknowledged one by one.
+    let kinds = [
+        (Request::Write { to: there, bytes: &[1; 300] }, 311, 311),
+        (Request::Get { from: there, to: into, bytes: 300 }, 21, 307),
+        (Request::Copy { from: there, to: at(layout, 1, 2, 0), bytes: 300 }, 29, 13),
+        (Request::Atomic { at: there, width: Width::Eight, operator: compare_swap, operand: 1 }, 30, 13),
+    ];
+    for from in [0, 1] {
+        let to = at(layout, 1 - from as u32, 1, 0);
+        network.submit(from, 1 - from, Request::Write { to, bytes: b"hello" }, 0);
+        network.wait(from, 0).unwrap();
+    }
+    for (kind, (request, asked, answered)) in (1..).zip(kinds) {
+        let before = [0, 1].map(|rank| network.count(rank, Event::DatagramSent));
+        network.recorded = Some(Vec::new());
+        (0..COUNT).for_each(|number| assert!(network.hold(0, 1, request, kind * COUNT + number)));
+        network.pump(0);
+        assert!((0..COUNT).all(|number| network.wait(0, kind * COUNT + number).is_ok()));
+        let longest = network.recorded.iter().flatten().map(|departure| departure.datagram.len()).max();
+        assert!(longest <= Some(1_400), "{longest:?}");
+        for (rank, bytes) in [(0, asked), (1, answered)] {
+            let sent = network.count(rank, Event::DatagramSent) - before[rank];
+            // Where room for another is kept, and for all words of an acknowledgement; and some that only acknowledge.
+            let each = (1_400 - 202) / bytes.max(30);
+            assert!(sent <= COUNT / each + 4, "{sent} of rank {rank}, {bytes} bytes each");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Bytes of any number arrive whole, from any rank to any; what may not be reached is refused.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pelago_base::{Duration, Event, GlobalAddress};
 use pelago_protocol::{Failure, Request};
 
 use crate::memory::{SEGMENT_BYTES, at};
@@ -106,6 +110,29 @@ fn what_is_not_registered_is_refused_and_nothing_else() {
 }
 
 #[test]
+fn of_what_shares_a_datagram_each_ends_for_itself() {
+    for piece_is_refused in [false, true] {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let layout = network.layout;
+        let [inside, absent, beyond] =
+            [(1, 0), (9, 0), (1, SEGMENT_BYTES as u64)].map(|(segment, at_byte)| at(layout, 1, segment, at_byte));
+        let from = network.local(0, vec![1; 100]);
+        let put_to = if piece_is_refused { beyond } else { inside };
+        let requests = [inside, absent, inside, beyond, absent, inside].map(|to| Request::Write { to, bytes: &[1; 8] });
+        for (token, request) in (0..).zip(requests.into_iter().chain([Request::Put { from, to: put_to, bytes: 100 }])) {
+            assert!(network.hold(0, 1, request, token));
+        }
+        network.pump(0);
+        assert_eq!(network.count(0, Event::DatagramSent), 1);
+        network.quiet();
+        let ended: Vec<_> = network.ended.values().copied().collect();
+        let outside = |address| Err(Failure::OutOfBounds(address));
+        let put = if piece_is_refused { outside(beyond) } else { Ok(0) };
+        assert_eq!(ended, [Ok(0), outside(absent), Ok(0), outside(beyond), outside(absent), Ok(0), put]);
+    }
+}
+
+#[test]
 fn memory_that_is_no_longer_registered_ends_what_reads_it() {
     let mut network = Network::new(2, 3, Weather::FAIR);
     let local = network.local(0, vec![0; 200_000]);
@@ -121,4 +148,72 @@ fn memory_that_is_no_longer_registered_ends_what_reads_it() {
     assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(from)));
     network.quiet();
     assert!(!network.endpoints[1].is_reading(from, 200_000));
+}
+
+/// What fetches, or lets rank 1 send to rank 2, bytes of rank 1.
+fn reading(network: &mut Network, from: GlobalAddress, bytes: u64) -> [Request<'static>; 2] {
+    let into = network.local(0, vec![0; bytes as usize]);
+    [Request::Get { from, to: into, bytes }, Request::Copy { from, to: at(network.layout, 2, 2, 0), bytes }]
+}
+
+#[test]
+fn bytes_that_have_to_be_sent_again_and_are_registered_no_longer_are_refused() {
+    for (which, bytes, sent) in [(0, 3_000, 3), (1, 3_000, 3), (0, 200_000, 20), (1, 200_000, 20)] {
+        let mut network = Network::new(3, 3, Weather::FAIR);
+        let layout = network.layout;
+        let from = at(layout, 1, 1, 0);
+        let request = reading(&mut network, from, bytes)[which];
+        // Of the bytes themselves, nothing arrives before they are gone.
+        let carries = Rc::new(Cell::new(false));
+        network.fate = Box::new({
+            let carries = carries.clone();
+            move |departure| (departure.datagram.len() < 300 || carries.get()).then_some(Duration::ZERO)
+        });
+        network.submit(0, 1, request, 0);
+        while network.count(1, Event::DatagramSent) < sent {
+            assert!(network.step());
+        }
+        network.memories[1].segments[0] = None;
+        carries.set(true);
+        assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(from)), "{request:?}");
+        network.quiet();
+        assert!(!network.endpoints[1].is_reading(from, bytes));
+        assert!((0..3).all(|rank| network.count(rank, Event::DatagramMalformed) == 0), "{request:?}");
+        // What comes later is not held up.
+        network.submit(1, 2, Request::Write { to: at(layout, 2, 1, 0), bytes: b"later" }, 1);
+        assert_eq!(network.wait(1, 1), Ok(0));
+    }
+}
+
+#[test]
+fn bytes_that_were_not_sent_yet_and_are_registered_no_longer_are_refused() {
+    for which in 0..2 {
+        let mut network = Network::new(3, 3, Weather::FAIR);
+        let (from, elsewhere) = (at(network.layout, 1, 1, 0), at(network.layout, 1, 2, 0));
+        let request = reading(&mut network, from, 200_000)[which];
+        // Others, which are read from elsewhere, go on.
+        let others = reading(&mut network, elsewhere, 5_000);
+        network.submit(0, 1, request, 0);
+        network.step();
+        (1..).zip(others).for_each(|(token, other)| network.submit(0, 1, other, token));
+        network.memories[1].segments[0] = None;
+        assert_eq!([0, 1, 2].map(|token| network.wait(0, token)), [Err(Failure::OutOfBounds(from)), Ok(0), Ok(0)]);
+        network.quiet();
+    }
+}
+
+#[test]
+fn whatever_fits_a_window_ends_after_one_round_trip() {
+    // The last datagram of a put asks for an acknowledgement at once, however full it is.
+    for bytes in (1..4_000).step_by(13) {
+        let mut network = Network::new(2, 1, Weather::FAIR);
+        let from = network.local(0, vec![1; bytes]);
+        let put = Request::Put { from, to: at(network.layout, 1, 2, 0), bytes: bytes as u64 };
+        network.submit(0, 1, put, 0);
+        network.wait(0, 0).unwrap();
+        assert_eq!(network.now.as_picoseconds(), 2 * 2_000_000, "there and back, {bytes} bytes");
+        network.quiet();
+        // The last but one asks, too, if what is left could be all of a datagram.
+        assert!(network.count(1, Event::DatagramSent) <= 2, "those before are acknowledged with the last, {bytes} bytes");
+    }
 }
