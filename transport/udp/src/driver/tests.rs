@@ -143,19 +143,19 @@ fn memory_that_was_lent_is_taken_back_when_all_has_arrived() {
     job.until_ended(1);
 }
 
-/// Two ranks, of which the first has written something that the second has not taken in, and the second so much to the first that its
-/// answer comes behind all that.
+/// Three ranks, of which the first has written something that the second has not taken in, and the third so much to the first that the
+/// answer of the second comes behind all that.
 fn busy() -> Job {
-    let mut job = Job::new(2, false);
-    for (from, to) in [(0, 1), (1, 0)] {
+    let mut job = Job::new(3, false);
+    for (from, to) in [(0, 1), (2, 0)] {
         job.write(from, to, &[1; 8]);
     }
     job.until_ended(1);
     // Acknowledgements that were kept back have passed, and the ways are known.
-    (0..500).for_each(|_| _ = job.step(&[0, 1]));
+    (0..500).for_each(|_| _ = job.step(&[0, 1, 2]));
     job.write(0, 1, &[2; 8]);
     for _ in 0..30 {
-        job.write(1, 0, &[3; 900]);
+        job.write(2, 0, &[3; 900]);
     }
     job
 }
