@@ -160,6 +160,13 @@ fn busy() -> Job {
     job
 }
 
+/// Two ranks, of which the first has written to the second, which does nothing; and a socket of a stranger.
+fn unanswered() -> (Job, UdpSocket) {
+    let mut job = Job::new(2, false);
+    job.write(0, 1, &[1; 8]);
+    (job, UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap())
+}
+
 #[test]
 fn a_rank_that_was_away_takes_in_what_has_come_before_it_finds_anybody_silent() {
     let mut job = busy();
@@ -172,8 +179,7 @@ fn a_rank_that_was_away_takes_in_what_has_come_before_it_finds_anybody_silent() 
 
 #[test]
 fn a_rank_that_was_away_and_finds_nothing_does_at_once_what_is_due() {
-    let mut job = Job::new(2, false);
-    job.write(0, 1, &[1; 8]);
+    let (mut job, _) = unanswered();
     job.now = job.now + Duration::from_milliseconds(100);
     job.step(&[0]);
     assert!(job.ranks[0].next_deadline().is_some_and(|due| due > job.now));
@@ -181,11 +187,7 @@ fn a_rank_that_was_away_and_finds_nothing_does_at_once_what_is_due() {
 
 #[test]
 fn what_comes_without_end_does_not_put_off_for_ever_what_is_due() {
-    let mut job = Job::new(2, false);
-    let (stranger, silent) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), bind());
-    let peer = job.ranks[0].connect(Rank::new(1), silent.local_address());
-    let to = heap(job.layout, 1);
-    job.ranks[0].post(job.now, peer, Operation::Write { to, bytes: &[1; 8] }, Token(1)).unwrap();
+    let (mut job, stranger) = unanswered();
     job.now = job.now + Duration::from_milliseconds(100);
     let mut looks = 0;
     while job.ranks[0].next_deadline().is_some_and(|due| due <= job.now) {
@@ -199,11 +201,7 @@ fn what_comes_without_end_does_not_put_off_for_ever_what_is_due() {
 
 #[test]
 fn a_rank_that_was_not_away_does_what_is_due_though_something_comes() {
-    let mut job = Job::new(2, false);
-    let (stranger, silent) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), bind());
-    let peer = job.ranks[0].connect(Rank::new(1), silent.local_address());
-    let to = heap(job.layout, 1);
-    job.ranks[0].post(job.now, peer, Operation::Write { to, bytes: &[1; 8] }, Token(1)).unwrap();
+    let (mut job, stranger) = unanswered();
     job.now = job.ranks[0].next_deadline().unwrap();
     stranger.send_to(&[0; 8], job.ranks[0].socket().local_address()).unwrap();
     job.step(&[0]);

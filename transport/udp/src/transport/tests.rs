@@ -83,13 +83,12 @@ impl Two {
     }
 
     fn new(sockets: [Socket; 2]) -> Self {
-        let addresses = [&sockets[0], &sockets[1]].map(Socket::local_address);
-        Self::at(sockets, addresses, Duration::from_milliseconds(20_000), false)
+        Self::with(sockets, false)
     }
 
-    fn encrypted(sockets: [Socket; 2]) -> Self {
+    fn with(sockets: [Socket; 2], encrypt: bool) -> Self {
         let addresses = [&sockets[0], &sockets[1]].map(Socket::local_address);
-        Self::at(sockets, addresses, Duration::from_milliseconds(20_000), true)
+        Self::at(sockets, addresses, Duration::from_milliseconds(20_000), encrypt)
     }
 
     fn now(&self) -> Instant {
@@ -179,7 +178,7 @@ fn lends(mut two: Two) -> bool {
 
 #[test]
 fn only_what_is_in_clear_is_lent() {
-    assert!(!lends(Two::encrypted([bind(), bind()])), "what is encrypted in its place lay there in clear before");
+    assert!(!lends(Two::with([bind(), bind()], true)), "what is encrypted in its place lay there in clear before");
     if !lends(Two::new([bind(), bind()])) {
         eprintln!("not tested: the kernel takes no pages for a socket");
     }
