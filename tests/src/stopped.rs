@@ -5,7 +5,7 @@ use pelago::{Duration, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 /// For how long it is stopped, at least: longer than the failure limit that the test gives the ranks.
-const STOPPED: Duration = Duration::from_milliseconds(1_500);
+const STOPPED: Duration = Duration::from_milliseconds(3_000);
 
 /// The last rank stops itself; rank 0 lets it go on when it has been silent for long enough.
 pub(crate) fn stopped(world: &World) -> pelago::Result<()> {

@@ -14,5 +14,6 @@ mod memory;
 mod network;
 mod patience;
 mod replayed;
+mod silence;
 mod sizes;
 mod transfers;

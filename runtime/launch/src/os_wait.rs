@@ -231,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_sleeps_for_less_than_the_limit_is_no_deadlock() {
+        let (host, limit) = (asleep(&plan()), Duration::from_milliseconds(100));
+        let park = OsPark::new(host, ME, OsClock::start(), Some(limit));
+        assert_eq!(wait(&park, None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
+        assert!(park.clock.now().since(Instant::ZERO) >= limit, "found out before");
+    }
+
+    #[test]
     fn a_rank_that_may_move_is_no_part_of_a_deadlock() {
         for why in ["it computes", "another of its threads computes", "it was rung, and is about to wake"] {
             let host = asleep(&plan());

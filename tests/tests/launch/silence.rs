@@ -3,12 +3,12 @@
 use crate::{PROGRAM, run};
 
 #[test]
-fn a_rank_that_is_stopped_for_longer_than_ranks_may_be_silent_is_not_lost() {
+fn a_rank_that_is_stopped_for_three_seconds_while_two_hundred_send_to_it_is_not_lost() {
     // The ranks have a failure limit of their own: who watches over processes has another opinion of stopped ones.
-    let options = ["-n", "12", "--transport", "udp", "--failure-limit", "60"];
+    let options = ["-n", "201", "--transport", "udp", "--failure-limit", "60"];
     let ended = run(&[&["run"], &options[..], &["env", "PELAGO_FAILURE_SECONDS=1", PROGRAM, "stopped"]].concat());
     ended.expect(0, "");
-    assert_eq!(ended.output, "rank 11 heard of all\n");
+    assert_eq!(ended.output, "rank 200 heard of all\n");
 }
 
 #[test]

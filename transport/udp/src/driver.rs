@@ -254,6 +254,12 @@ impl Driver {
         &self.socket
     }
 
+    /// Whether the kernel may still read something that was sent.
+    #[cfg(test)]
+    pub(crate) fn has_lent(&self) -> bool {
+        self.outgoing.has_lent()
+    }
+
     /// Sends what is to be sent; returns whether anything left.
     fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
         let (mut any, mut at, mut begun) = (false, now, None);
@@ -349,15 +355,4 @@ fn has_place(stream_bytes: Option<u64>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pelago_base::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
-
-    #[test]
-    fn what_is_lent_has_a_place_of_its_own_until_it_was_read() {
-        assert!(has_place(Some(0)) && has_place(Some(UDP_LENT_BYTES_MAX as u64)));
-        assert!(!has_place(None), "several peers read in any order");
-        let too_many = (0..).step_by(1024).find(|&bytes| !has_place(Some(bytes))).unwrap() as usize;
-        assert!(too_many + UDP_OUTGOING_BYTES < UDP_LENT_BYTES, "the next batch comes behind {too_many} bytes");
-    }
-}
+mod tests;

@@ -183,3 +183,6 @@ impl<'g, 'w> Giver<'g, 'w> {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod claims;

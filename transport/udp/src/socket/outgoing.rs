@@ -164,3 +164,6 @@ impl Kernel for Way<'_> {
         self.has_lent
     }
 }
+
+#[cfg(test)]
+mod tests;

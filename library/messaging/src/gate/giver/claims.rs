@@ -1,0 +1,157 @@
+//! What senders claim, and what of it counts for a receiver (G1), in tests: in virtual time, on the library's own protocol.
+
+#[path = "../../../../dsm/tests/simulated/mod.rs"]
+#[allow(dead_code)]
+mod simulated;
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_rma::{GlobalPtr, World};
+use pelago_simulator::{Faults, Protocol};
+use simulated::{run, run_with_death, settings};
+
+use super::*;
+use crate::gate::{Receivers, Taker};
+use crate::loss::progress;
+use crate::settings::{Placement, Settings};
+
+const RECEIVER: Rank = Rank::new(0);
+const SENDER: Rank = Rank::new(1);
+const FIRST: Ticket = Ticket::new(0);
+
+/// When somebody dies: when all have begun, and before they go on.
+const DEATH: Instant = Instant::from_picoseconds(5_000_000_000);
+const ALL_KNOW: Instant = Instant::from_picoseconds(6_000_000_000);
+
+/// More words than a network brings in the time of a few round trips.
+const LONG: usize = 1 << 16;
+
+/// What the first sender of this rank claims.
+fn claimed(gate: &Gate<'_>) -> [Claim; CLAIMS] {
+    std::array::from_fn(|turn| Claim::of_word(gate.words.local().load(gate.claim_index(0, turn as u64))))
+}
+
+/// A message by a ticket, and the flight of it.
+fn send<'w>(gate: &Gate<'w>, taker: &mut Taker<'_, 'w>, to: GlobalPtr<u64>) -> Result<(Ticket, Handle<'w>)> {
+    let ticket = taker.take(1)?;
+    let handle = gate.world.put(to, &[1; LONG])?;
+    taker.used([handle])?;
+    Ok((ticket, handle))
+}
+
+/// Computes until a moment.
+fn compute_until(world: &World, until: Instant) {
+    world.compute(until.since(world.now()));
+}
+
+#[test]
+fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
+    let program = |world: &World, _: &_| {
+        let gate = Gate::new(world, Receivers::One(RECEIVER), Settings::permits(64))?;
+        let room = world.alloc::<u64>(LONG)?;
+        if world.rank() == SENDER {
+            let mut taker = Taker::new(&gate, RECEIVER)?;
+            let (mut sent, mut most) = (Vec::new(), 0);
+            // Not behind the messages, as the tickets would come.
+            let elsewhere = Rank::new(2);
+            for _ in 0..3 * CLAIMS {
+                sent.push(send(&gate, &mut taker, room.at(elsewhere, 0))?);
+                let claims = claimed(&gate);
+                let mut under_way = 0;
+                for (ticket, handle) in &sent {
+                    if !handle.test()? {
+                        assert!(claims.iter().any(|claim| claim.covers(0, *ticket)), "{ticket:?}: {claims:?}");
+                        under_way += 1;
+                    }
+                }
+                most = most.max(under_way);
+            }
+            assert_eq!(most, CLAIMS, "as many are under way as there are claims");
+            // Whoever goes away leaves nothing behind that nobody claims.
+            drop(taker);
+            assert!(sent.iter().all(|(_, handle)| handle.test() == Ok(true)));
+            assert_eq!(claimed(&gate), [Claim::default(); CLAIMS]);
+        }
+        world.barrier()
+    };
+    run(&settings(3, 1, Faults::default()), |_| false, program);
+}
+
+#[test]
+fn a_ticket_is_claimed_before_its_sender_knows_which_it_is() {
+    for seed in 0..20 {
+        let protocol: Protocol = "delay=0.5:60us".parse().unwrap();
+        let mut settings = settings(2, 1, protocol.faults);
+        settings.seed = seed;
+        let seen = run(
+            &settings,
+            |_| false,
+            |world, _| {
+                let gate = Gate::new(world, Receivers::One(RECEIVER), Settings::permits(2))?;
+                let (mut looks, begun) = (0, world.now());
+                if world.rank() == SENDER {
+                    let mut taker = Taker::new(&gate, RECEIVER)?;
+                    assert_eq!(taker.take(1)?, FIRST);
+                    // It has it for longer than the receiver looks.
+                    world.compute(Duration::from_milliseconds(2));
+                } else {
+                    let giver = Giver::new(&gate);
+                    while world.now().since(begun) < Duration::from_milliseconds(1) {
+                        let is_taken = gate.look(gate.share(RECEIVER, 0))?.taken != FIRST;
+                        assert!(!is_taken || giver.is_claimed(0, FIRST)?, "seed {seed}, look {looks}");
+                        looks += u32::from(is_taken);
+                        world.compute(Duration::from_nanoseconds(500));
+                    }
+                }
+                world.barrier()?;
+                Ok(looks)
+            },
+        );
+        assert!(seen[RECEIVER.index()] > Some(10), "seed {seed}: {seen:?}");
+    }
+}
+
+#[test]
+fn who_gets_no_ticket_claims_none() {
+    // The counters lie at a rank that dies.
+    let holder = Rank::new(2);
+    let (_, ended) = run_with_death(3, Faults::default(), (holder, Some(DEATH)), |world, _| {
+        world.on_peer_lost(|_| {});
+        let settings = Settings::permits(2).placed(Placement::Proxy(holder));
+        let gate = Gate::new(world, Receivers::One(RECEIVER), settings)?;
+        let mut taker = Taker::new(&gate, RECEIVER)?;
+        compute_until(world, ALL_KNOW);
+        assert!(world.rank() == holder || taker.take(1).is_err(), "nobody counts");
+        Ok(claimed(&gate))
+    });
+    assert_eq!(ended, [Some([Claim::default(); CLAIMS]), Some([Claim::default(); CLAIMS]), None]);
+}
+
+#[test]
+fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
+    // One that shares the memory of the receiver's host, and one that does not.
+    for victim in [1, 2].map(Rank::new) {
+        let other = Rank::new(3 - victim.number());
+        let (_, ended) = run_with_death(4, Faults::default(), (victim, Some(DEATH)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let gate = Gate::new(world, Receivers::Each, Settings::permits(8))?;
+            // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.
+            let to = if world.rank() == other { Rank::new(3) } else { RECEIVER };
+            let mut taker = Taker::new(&gate, to)?;
+            if world.rank() == Rank::new(3) {
+                world.compute(Duration::from_milliseconds(1));
+            }
+            let ticket = if world.rank() == RECEIVER { None } else { Some(taker.take(1)?) };
+            compute_until(world, ALL_KNOW);
+            if let Some(ticket) = ticket {
+                assert_eq!(ticket, FIRST.after(u32::from(world.rank() == Rank::new(3))));
+                compute_until(world, ALL_KNOW + Duration::from_milliseconds(10));
+                return Ok([false; 3]);
+            }
+            let giver = Giver::new(&gate);
+            progress(world)?;
+            let abandoned = [0, 1, 2].map(|step| giver.is_abandoned(0, FIRST.after(step)));
+            abandoned.into_iter().collect::<Result<Vec<_>>>().map(|found| [found[0], found[1], found[2]])
+        });
+        assert_eq!(ended[RECEIVER.index()], Some([true, false, false]), "{victim} was lost");
+    }
+}

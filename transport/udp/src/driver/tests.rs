@@ -1,0 +1,234 @@
+//! What a driver does with its socket and its time, between ranks that are driven one by one at moments that the test chooses.
+
+use std::net::{Ipv4Addr, UdpSocket};
+
+use pelago_base::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
+use pelago_base::{AddressLayout, Event, SegmentId};
+use pelago_protocol::{Config, Key};
+
+use super::*;
+
+const HEAP_BYTES: usize = 4 << 20;
+
+/// Longer than anything here takes in virtual time.
+const FAILURE_LIMIT: Duration = Duration::from_milliseconds(100_000);
+
+/// Of a rank that is driven, between two steps.
+const STEP: Duration = Duration::from_microseconds(20);
+
+/// More steps than anything takes.
+const STEPS_MAX: u32 = 100_000;
+
+/// The ranks of a job, each with a heap, and the moment at which all of them are.
+struct Job {
+    layout: AddressLayout,
+    ranks: Vec<Driver>,
+    now: Instant,
+}
+
+impl Job {
+    fn new(ranks: u32, lends: bool) -> Self {
+        let layout = AddressLayout::new(ranks, HEAP_BYTES as u64).unwrap();
+        let sockets: Vec<_> = (0..ranks).map(|_| bind()).collect();
+        let addresses: Vec<_> = sockets.iter().map(Socket::local_address).collect();
+        let driver = |(socket, rank): (Socket, u32)| {
+            let (me, room_bytes) = (Rank::new(rank), socket.receive_buffer_bytes() as u64 / 2);
+            let (key, failure_limit) = (Key([7; 16]), FAILURE_LIMIT);
+            let station = Station::new(Config { me, start: 1, layout, key, encrypt: false, failure_limit, room_bytes });
+            let addresses = addresses.clone();
+            let find = Box::new(move |rank: Rank| addresses.get(rank.index()).copied());
+            let mut driver = Driver::new(socket, station, lends, find, Box::new(Unwatched));
+            driver.register(heap(layout, rank), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            driver
+        };
+        Self { layout, ranks: sockets.into_iter().zip(0..).map(driver).collect(), now: Instant::ZERO + STEP }
+    }
+
+    /// `to` as `from` knows it.
+    fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
+        let address = self.ranks[to].socket().local_address();
+        self.ranks[from].connect(Rank::new(to as u32), address)
+    }
+
+    /// Writes to the heap of a rank.
+    fn write(&mut self, from: usize, to: usize, bytes: &[u8]) {
+        let (peer, at) = (self.peer(from, to), heap(self.layout, to as u32));
+        self.ranks[from].post(self.now, peer, Operation::Write { to: at, bytes }, Token(1)).unwrap();
+    }
+
+    /// Drives these ranks, one after another, for a step; returns how many operations of the first of them have ended.
+    fn step(&mut self, ranks: &[usize]) -> usize {
+        self.now = self.now + STEP;
+        let mut ended = Vec::new();
+        for (turn, &rank) in ranks.iter().enumerate() {
+            self.ranks[rank].drive(self.now, false);
+            let mut others = Vec::new();
+            self.ranks[rank].completed(if turn == 0 { &mut ended } else { &mut others });
+        }
+        assert!(ended.iter().all(|completion: &Completion| completion.result.is_ok()), "{ended:?}");
+        ended.len()
+    }
+
+    /// Drives all ranks until so many operations of the first have ended.
+    fn until_ended(&mut self, mut operations: usize) {
+        let all: Vec<_> = (0..self.ranks.len()).collect();
+        for _ in 0..STEPS_MAX {
+            operations -= self.step(&all);
+            if operations == 0 {
+                return;
+            }
+        }
+        panic!("{operations} operations do not end");
+    }
+
+    fn count(&self, rank: usize, event: Event) -> u64 {
+        self.ranks[rank].counters().of(event)
+    }
+}
+
+fn bind() -> Socket {
+    Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+}
+
+fn heap(layout: AddressLayout, rank: u32) -> GlobalAddress {
+    layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 0).unwrap()
+}
+
+/// Two or three ranks, of which the first has written so much to the second that the kernel takes pages from it, if it does that at all.
+fn lending(ranks: u32) -> Job {
+    let mut job = Job::new(ranks, true);
+    for round in 0..100 {
+        job.write(0, 1, &vec![round; 1 << 20]);
+        if job.ranks[0].has_lent() {
+            break;
+        }
+        job.until_ended(1);
+    }
+    if !job.ranks[0].has_lent() {
+        eprintln!("not tested: the kernel takes no pages for a socket");
+    }
+    job.until_ended(1);
+    job
+}
+
+#[test]
+fn what_is_lent_has_a_place_of_its_own_until_it_was_read() {
+    assert!(has_place(Some(0)) && has_place(Some(UDP_LENT_BYTES_MAX as u64)));
+    assert!(!has_place(None), "several peers read in any order");
+    let too_many = (0..).step_by(1024).find(|&bytes| !has_place(Some(bytes))).unwrap() as usize;
+    assert!(too_many + UDP_OUTGOING_BYTES < UDP_LENT_BYTES, "the next batch comes behind {too_many} bytes");
+}
+
+#[test]
+fn nothing_is_written_over_before_it_was_read() {
+    let mut job = lending(3);
+    // More than there is memory to lend is on its way to one that does not look, then to two, before any of it is read.
+    for receivers in [&[1][..], &[1, 2]] {
+        for (round, &to) in (0..8).zip(receivers.iter().cycle()) {
+            job.write(0, to, &vec![round; 1 << 20]);
+            (0..10).for_each(|_| _ = job.step(&[0]));
+        }
+        job.until_ended(8);
+    }
+    for rank in [1, 2] {
+        assert_eq!(job.count(rank, Event::DatagramForged), 0, "rank {rank} reads what was sent");
+    }
+}
+
+#[test]
+fn memory_that_was_lent_is_taken_back_when_all_has_arrived() {
+    let mut job = lending(2);
+    job.write(0, 1, &[1; 8]);
+    assert!(!job.ranks[0].has_lent());
+    job.until_ended(1);
+}
+
+/// Three ranks, of which the first has written something that the second has not taken in, and the third so much to the first that the
+/// answer of the second comes behind all that.
+fn busy() -> Job {
+    let mut job = Job::new(3, false);
+    for (from, to) in [(0, 1), (2, 0)] {
+        job.write(from, to, &[1; 8]);
+    }
+    job.until_ended(1);
+    // Acknowledgements that were kept back have passed, and the ways are known.
+    (0..500).for_each(|_| _ = job.step(&[0, 1, 2]));
+    job.write(0, 1, &[2; 8]);
+    for _ in 0..30 {
+        job.write(2, 0, &[3; 900]);
+    }
+    job
+}
+
+/// Two ranks, of which the first has written to the second, which does nothing; and a socket of a stranger.
+fn unanswered() -> (Job, UdpSocket) {
+    let mut job = Job::new(2, false);
+    job.write(0, 1, &[1; 8]);
+    (job, UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap())
+}
+
+#[test]
+fn a_rank_that_was_away_takes_in_what_has_come_before_it_finds_anybody_silent() {
+    let mut job = busy();
+    job.step(&[1]);
+    // Nobody watches over these ranks: one that is found to be silent is lost.
+    job.now = job.now + FAILURE_LIMIT + FAILURE_LIMIT;
+    let ended: usize = (0..100).map(|_| job.step(&[0])).sum();
+    assert_eq!((ended, job.count(0, Event::PeerLost)), (1, 0), "the answer lay in its socket");
+}
+
+#[test]
+fn a_rank_that_was_away_and_finds_nothing_does_at_once_what_is_due() {
+    let (mut job, _) = unanswered();
+    job.now = job.now + Duration::from_milliseconds(100);
+    job.step(&[0]);
+    assert!(job.ranks[0].next_deadline().is_some_and(|due| due > job.now));
+}
+
+#[test]
+fn what_comes_without_end_does_not_put_off_for_ever_what_is_due() {
+    let (mut job, stranger) = unanswered();
+    job.now = job.now + Duration::from_milliseconds(100);
+    let mut looks = 0;
+    while job.ranks[0].next_deadline().is_some_and(|due| due <= job.now) {
+        assert!(looks <= LOOKS_BEHIND_MAX, "it looks what is due");
+        stranger.send_to(&[0; 8], job.ranks[0].socket().local_address()).unwrap();
+        job.step(&[0]);
+        looks += 1;
+    }
+    assert!(looks > LOOKS_BEHIND_MAX / 2, "{looks} looks: as many as a socket holds");
+}
+
+#[test]
+fn a_rank_that_was_not_away_does_what_is_due_though_something_comes() {
+    let (mut job, stranger) = unanswered();
+    job.now = job.ranks[0].next_deadline().unwrap();
+    stranger.send_to(&[0; 8], job.ranks[0].socket().local_address()).unwrap();
+    job.step(&[0]);
+    assert_eq!(job.count(0, Event::DatagramRepeated), 1);
+}
+
+#[test]
+fn datagrams_are_no_longer_than_the_way_carries() {
+    let mut job = Job::new(2, false);
+    for (from, to) in [(0, 1), (1, 0)] {
+        job.write(from, to, &[1; 8]);
+    }
+    job.until_ended(1);
+    let longest = |job: &mut Job, address| {
+        let peer = job.ranks[0].connect(Rank::new(1), address);
+        job.now = job.now + Duration::from_milliseconds(1);
+        let (now, to) = (job.now, heap(job.layout, 1));
+        let station = &mut job.ranks[0].station;
+        let given = station.give(now, peer, to, &[1; 30_000], Token(2)).unwrap();
+        let mut buffer = vec![0; UDP_DATAGRAM_BYTES_MAX];
+        let sent = std::iter::from_fn(|| station.transmit_given(now, &given, &mut buffer)).map(|transmit| transmit.bytes);
+        let longest = sent.max().unwrap();
+        station.capture(given);
+        longest
+    };
+    let address = job.ranks[1].socket().local_address();
+    assert!(longest(&mut job, address) > 1200, "the other has told what it can take");
+    // Broadcasts are not allowed to this socket, so that there is no way.
+    assert_eq!(longest(&mut job, (Ipv4Addr::BROADCAST, 9).into()), 1200);
+}
