@@ -56,24 +56,35 @@ pub(crate) fn run<T>(
 /// all had called what the program gets as its second argument.
 pub(crate) fn run_with_death<T>(
     ranks: u32,
+    faults: Faults,
+    (victim, dies): (Rank, Option<Instant>),
+    program: impl Fn(&World, &dyn Fn()) -> Result<T>,
+) -> (Vec<Instant>, Vec<Option<T>>) {
+    run_with_death_noting(victim, ranks, faults, (victim, dies), program)
+}
+
+/// As [`run_with_death`], but returns when the rank `watched` asked for something.
+pub(crate) fn run_with_death_noting<T>(
+    watched: Rank,
+    ranks: u32,
     mut faults: Faults,
     (victim, dies): (Rank, Option<Instant>),
     program: impl Fn(&World, &dyn Fn()) -> Result<T>,
 ) -> (Vec<Instant>, Vec<Option<T>>) {
     faults.told_after = Some(TOLD_AFTER);
     faults.deaths.extend(dies.map(|at| (victim, at)));
-    let (of_victim, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
+    let (of_watched, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
     let found = run(
         &settings(ranks, 2, faults),
-        |rank| rank == victim,
+        |rank| rank == watched,
         |world, noted| {
-            if world.rank() == victim {
-                of_victim.replace(noted.clone());
+            if world.rank() == watched {
+                of_watched.replace(noted.clone());
             }
             program(world, &|| begun.set(begun.get().max(world.now())))
         },
     );
-    let noted = of_victim.into_inner();
+    let noted = of_watched.into_inner();
     let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > begun.get()).collect();
     (noted, found)
 }
