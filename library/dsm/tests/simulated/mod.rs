@@ -1,11 +1,12 @@
 //! Jobs in virtual time, on the library's own protocol.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::{Clock, Endpoint, Operation, PostError, Token, Transport, delegate};
+use pelago_platform::{Clock, Completion, Endpoint, Operation, PostError, Token, Transport, delegate};
 use pelago_rma::{Result, World};
 use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
 
@@ -107,5 +108,92 @@ impl Transport for Notes {
         self.inner.post(now, to, operation, token)?;
         self.noted.lock().unwrap().push(self.clock.now());
         Ok(())
+    }
+}
+
+/// How much later than all others an operation leaves that is late: longer than any meeting takes.
+const LATE: Duration = Duration::from_microseconds(400);
+
+/// Runs a program on all ranks, one on each node, whose writes and atomics leave late where `is_late`, unless a fence comes behind them: no
+/// transport owes any other order. All end well.
+pub(crate) fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
+    let outcome = simulate(&settings(ranks, 1, Faults::default()), |parts| -> Result<()> {
+        let mut parts = *parts;
+        parts.transport = Box::new(Late { inner: parts.transport, is_late, held: VecDeque::new(), clock: parts.clock.clone() });
+        let world = World::new(parts)?;
+        program(&world)?;
+        world.finish()
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    assert!(outcome.results.iter().all(|ended| *ended == Some(Ok(()))), "{:?}", outcome.results);
+}
+
+/// Holds some operations back.
+struct Late {
+    inner: Box<dyn Transport>,
+    is_late: fn(&Operation<'_>) -> bool,
+    held: VecDeque<(Instant, Endpoint, Kept, Token)>,
+    clock: Arc<dyn Clock>,
+}
+
+/// An operation that is held back.
+enum Kept {
+    Write(GlobalAddress, Vec<u8>),
+    Atomic(Operation<'static>),
+}
+
+impl Late {
+    /// Posts what was held back, as far as it is to leave now.
+    fn let_go(&mut self, now: Instant, leaves: impl Fn(Instant, Endpoint) -> bool) {
+        for (due, to, kept, token) in std::mem::take(&mut self.held) {
+            if !leaves(due, to) {
+                self.held.push_back((due, to, kept, token));
+                continue;
+            }
+            let operation = match &kept {
+                Kept::Write(to, bytes) => Operation::Write { to: *to, bytes },
+                Kept::Atomic(operation) => *operation,
+            };
+            self.inner.post(now, to, operation, token).expect("there is room");
+        }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Transport for Late {
+    delegate! {
+        capabilities address connect rails rail_to leads connect_by register deregister data_bytes_max post_size hold before_sleep lose
+        two_sided
+    }
+
+    fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, token: Token) -> Result<(), PostError> {
+        if !(self.is_late)(&operation) {
+            return self.inner.post(now, to, operation, token);
+        }
+        let kept = match operation {
+            Operation::Write { to, bytes } => Kept::Write(to, bytes.to_vec()),
+            Operation::Atomic { at, width, operator, operand } => {
+                Kept::Atomic(Operation::Atomic { at, width, operator, operand })
+            }
+            other => return self.inner.post(now, to, other, token),
+        };
+        self.held.push_back((now + LATE, to, kept, token));
+        Ok(())
+    }
+
+    fn fence(&mut self, to: Endpoint) {
+        self.let_go(self.clock.now(), |_, held| held == to);
+        self.inner.fence(to);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let before = self.held.len();
+        self.let_go(now, |due, _| due <= now);
+        self.inner.progress(now, completed) || self.held.len() < before
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        [self.inner.next_deadline(), self.held.front().map(|held| held.0)].into_iter().flatten().min()
     }
 }
