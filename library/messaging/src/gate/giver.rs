@@ -132,13 +132,8 @@ impl<'g, 'w> Giver<'g, 'w> {
     fn ring(&mut self) -> Result<()> {
         let _unheard = self.bells.settle();
         while let Some(Told { handle, .. }) = self.told.front() {
-            match handle.test() {
-                Ok(false) => break,
-                Ok(true) => {}
-                Err(error) => {
-                    self.forget_told();
-                    return Err(error);
-                }
+            if !handle.test()? {
+                break;
             }
             let Some(Told { share, first, count, .. }) = self.told.pop_front() else { break };
             fence(SeqCst);
@@ -147,11 +142,6 @@ impl<'g, 'w> Giver<'g, 'w> {
             }
         }
         Ok(())
-    }
-
-    /// Waits for the ends of grants of which nobody is to be told any more.
-    fn forget_told(&mut self) {
-        self.told.drain(..).for_each(|told| drop(told.handle.wait()));
     }
 
     /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
@@ -205,9 +195,10 @@ impl<'g, 'w> Giver<'g, 'w> {
 }
 
 impl Drop for Giver<'_, '_> {
+    /// Nobody is to be told any more of grants that are on their way. A rank that panics does not wait.
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.forget_told();
+            self.told.drain(..).for_each(|told| drop(told.handle.wait()));
         }
     }
 }
