@@ -4,9 +4,15 @@
 #[allow(dead_code)]
 mod support;
 
-use pelago_base::Duration;
+#[path = "../../dsm/tests/simulated/mod.rs"]
+#[allow(dead_code)]
+mod simulated;
+
+use pelago_base::{AtomicOperator, Duration};
 use pelago_collectives::{Algorithm, Choice, Collectives, Model, Operation, Settings, Sum};
-use pelago_rma::{Result, World};
+use pelago_platform::Operation as Posted;
+use pelago_rma::{Error, Result, World};
+use simulated::run_late;
 
 /// So that nobody has to measure it.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
@@ -72,4 +78,29 @@ fn runs_follow_one_another_where_datagrams_overtake_each_other() {
             support::run_to_the_end(&support::settings_late(ranks, seed), "plans", run_plans);
         }
     }
+}
+
+/// Credits leave late, and are not waited for by those who get them: a plan in the memory of an earlier one is not told by them that its members
+/// have ended what they have not begun.
+#[test]
+fn a_plan_hears_nothing_of_the_one_whose_memory_it_has() {
+    let is_credit = |posted: &Posted<'_>| matches!(posted, Posted::Atomic { operator: AtomicOperator::Max, .. });
+    run_late(4, is_credit, |world| {
+        let all = Collectives::new(world, &little())?;
+        for round in 0..4 {
+            let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
+            for run in 0..40_u64 {
+                let value = round << 32 | run;
+                let mut values = [if world.rank().number() == 0 { value } else { u64::MAX }; 20];
+                if world.rank().number() == 3 && round == 1 && run == 0 {
+                    // In the library, where what is late leaves.
+                    let waited = world.wait_for("nothing", Some(Duration::from_microseconds(2_000)), || Ok(None::<()>));
+                    assert!(matches!(waited, Err(Error::TimedOut { .. })), "{waited:?}");
+                }
+                plan.run_in_place(&mut values)?;
+                assert_eq!(values, [value; 20], "run {run} of round {round}");
+            }
+        }
+        Ok(())
+    });
 }

@@ -25,7 +25,7 @@ use std::cell::Cell;
 
 use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
-use pelago_rma::{Fetch, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
 pub(crate) use giver::Giver;
 pub(crate) use taker::Taker;
@@ -178,10 +178,8 @@ impl<'w> Gate<'w> {
             Counting::OneWord => Ok(Credit::of_word(word.wait()?)),
             Counting::TwoWords => {
                 // An atomic, so that it is in one order with those of G2.
-                let consumed = self.world.fetch(self.consumed_at(share)).and_then(Fetch::wait);
-                // Both are waited for: a failure that nobody came for would be reported by the next barrier.
-                let (taken, consumed) = (word.wait()? as u32, consumed? as u32);
-                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(self.slots) })
+                let consumed = self.world.fetch(self.consumed_at(share))?.wait()? as u32;
+                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed).after(self.slots) })
             }
         }
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
 
+use crate::flights::Flights;
 use crate::loss::unless_lost;
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
 use crate::message::Sent;
@@ -68,6 +69,8 @@ pub struct Party<'m, 'w> {
     slots_out: Senders<'m, 'w>,
     eager_out: Senders<'m, 'w>,
     numbers: BTreeMap<Rank, u32>,
+    /// Words by which senders learn that their messages were fetched. Who is lost does not have to learn it.
+    fetched: Flights<'w>,
     /// Messages that came and were not asked for.
     unexpected: VecDeque<Arrived>,
     unexpected_bytes: usize,
@@ -151,6 +154,7 @@ impl<'w> Messages<'w> {
             slots_out: Senders::default(),
             eager_out: Senders::default(),
             numbers: BTreeMap::new(),
+            fetched: Flights::default(),
             unexpected: VecDeque::new(),
             unexpected_bytes: 0,
             unexpected_bytes_peak: 0,
@@ -325,7 +329,8 @@ impl<'m, 'w> Party<'m, 'w> {
         self.operations += 2;
         let mut bytes = vec![0; length];
         world.get_into(exposed.add(1).cast()?, &mut bytes)?;
-        world.put(exposed, &[FETCHED])?;
+        let told = world.put(exposed, &[FETCHED])?;
+        let _unheard = self.fetched.add(told);
         Ok(Received { from, tag, number, bytes })
     }
 

@@ -7,10 +7,10 @@ mod simulated;
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_messaging::{Mailbox, Sent, Settings};
-use pelago_rma::{Error, Result, World};
+use pelago_messaging::{Lengths, Mailbox, Messages, Placement, Sent, Settings, Waiting};
+use pelago_rma::{Error, Failure, Fault, Result, World};
 use pelago_simulator::Faults;
-use simulated::run_with_death;
+use simulated::{run_with_death, run_with_death_noting};
 
 const RANKS: u32 = 4;
 const MESSAGES: u64 = 6;
@@ -100,4 +100,91 @@ fn what_the_living_send_comes_whenever_another_sender_dies() {
             }
         }
     }
+}
+
+/// Whether an error is the loss of a rank.
+fn is_loss_of(rank: Rank, error: &Error) -> bool {
+    matches!(error, Error::Failed(Failure::PeerLost(lost)) | Error::Fault(Fault::PeerLost(lost)) if *lost == rank)
+}
+
+/// The holder of a share of the counters dies after each operation of the receiver, which learns of it from the mailbox or not at all: the job
+/// ends well for all who do not need that rank.
+#[test]
+fn the_receiver_learns_once_that_a_holder_of_counters_has_died() {
+    const HOLDER: Rank = Rank::new(2);
+    let play = |waiting: Waiting, dies: Option<Instant>| {
+        let proxies = vec![Rank::new(1), HOLDER];
+        let settings = Settings { waiting, ..Settings::new(8, 8).placed(Placement::Split { proxies, borrow: false }) };
+        let told = Cell::new(0);
+        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, Faults::default(), (HOLDER, dies), |world, begin| {
+            world.on_peer_lost(|_| {});
+            let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
+            world.barrier()?;
+            begin();
+            if world.rank() == RECEIVER {
+                let mut receiver = mailbox.receiver()?;
+                loop {
+                    match receiver.receive_within(Duration::from_milliseconds(100)) {
+                        Ok(message) => drop(message.to_vec()),
+                        Err(Error::TimedOut { .. }) => break,
+                        Err(error) => {
+                            assert!(is_loss_of(HOLDER, &error), "{error}");
+                            told.set(1);
+                            break;
+                        }
+                    }
+                }
+            } else {
+                let mut sender = mailbox.sender(RECEIVER)?;
+                let sent = (0..4 * MESSAGES).try_for_each(|number| sender.send(number.to_le_bytes()));
+                assert!(sent.as_ref().err().is_none_or(|error| is_loss_of(HOLDER, error)), "{sent:?}");
+            }
+            Ok(())
+        });
+        (noted, told.get())
+    };
+    for waiting in [Waiting::Notified, Waiting::BackingOff] {
+        let (noted, _) = play(waiting, None);
+        assert!(noted.len() > 10, "{} operations", noted.len());
+        let dies = noted.into_iter().flat_map(|at| [1, 900].map(|later| at + Duration::from_nanoseconds(later)));
+        let told: u32 = dies.map(|at| play(waiting, Some(at)).1).sum();
+        assert!(told > 0 || waiting != Waiting::Notified, "nobody was told");
+    }
+}
+
+/// A sender dies when its message was fetched, and does not have to learn it: its receiver has the message, and nothing has failed.
+#[test]
+fn who_has_fetched_a_message_does_not_need_its_sender() {
+    const SENDER: Rank = Rank::new(2);
+    let play = |dies: Option<Instant>| {
+        let received = Cell::new(0);
+        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, Faults::default(), (SENDER, dies), |world, begin| {
+            world.on_peer_lost(|_| {});
+            let messages = Messages::new(world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100))?;
+            let mut party = messages.party()?;
+            world.barrier()?;
+            begin();
+            if world.rank() == SENDER {
+                return (0..2).try_for_each(|number| party.send(RECEIVER, number, &[1; 600]));
+            }
+            while world.rank() == RECEIVER && received.get() < 2 {
+                match party.receive_within(Duration::from_milliseconds(50), Some(SENDER), None) {
+                    Ok(message) => {
+                        assert_eq!(message.bytes, [1; 600]);
+                        received.set(received.get() + 1);
+                    }
+                    Err(Error::TimedOut { .. }) => break,
+                    Err(error) if is_loss_of(SENDER, &error) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            Ok(())
+        });
+        (noted, received.get())
+    };
+    let (noted, received) = play(None);
+    assert!(received == 2 && noted.len() > 3, "{} operations", noted.len());
+    let dies = noted.into_iter().flat_map(|at| [1, 300, 900].map(|later| at + Duration::from_nanoseconds(later)));
+    let received: Vec<_> = dies.map(|at| play(Some(at)).1).collect();
+    assert!([0, 1, 2].iter().all(|count| received.contains(count)), "{received:?}");
 }

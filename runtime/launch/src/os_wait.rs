@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn a_job_that_sleeps_for_less_than_the_limit_is_no_deadlock() {
         let (host, limit) = (asleep(&plan()), Duration::from_milliseconds(100));
-        let park = OsPark::new(host, ME, OsClock::start(), Some(limit));
-        assert_eq!(wait(&park, None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
-        assert!(park.clock.now().since(Instant::ZERO) >= limit, "found out before");
+        let sleeper = OsWait::new(host, ME, OsClock::start(), Some(limit));
+        assert_eq!(wait(&sleeper, None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
+        assert!(sleeper.clock.now().since(Instant::ZERO) >= limit, "found out before");
     }
 
     #[test]

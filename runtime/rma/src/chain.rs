@@ -24,7 +24,8 @@ impl Terms {
 /// Operations that take effect after others, or that go by a rail; made by [`Context::after`], [`Context::after_all`] and [`Context::on`].
 ///
 /// Every call returns at once: the library begins the operation when its time has come. What it is to write is copied.
-/// An operation whose predecessor failed fails in the same way and has no effect.
+/// An operation whose predecessor failed fails in the same way and has no effect. Whoever learns of its failure has learned of that of its
+/// predecessor.
 ///
 /// Cost: as the operation, and a wait of the library, not of the caller, for the completion of what comes before. No such wait where both
 /// concern the heaps of one rank that is not mapped: both are under way at once, ordered by a fence of the transport.

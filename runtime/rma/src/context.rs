@@ -263,8 +263,9 @@ impl Context {
     /// this context reports it: `quiet`, [`fence`](Self::fence), [`flush`](Self::flush), [`flush_all`](Self::flush_all), a barrier, or the
     /// issue of an operation [`after_all`](Self::after_all). Such a call returns the untold failure of the operation that was issued first,
     /// and all that are untold at that moment count as told by it: the next such call succeeds, if nothing fails in between. A
-    /// [`Fetch`](crate::Fetch) that is still there reports its own failure, to which these calls come only when it is dropped unasked. A
-    /// [`Handle`] reports the failure of its operation each time it is asked, whoever was told before.
+    /// [`Fetch`](crate::Fetch) that is still there reports its own failure, to which these calls come only when it is dropped unasked, and not
+    /// if it only reads. An operation that is ordered [`after`](Self::after) one that fails reports the failure of both. A [`Handle`] reports
+    /// the failure of its operation each time it is asked, whoever was told before.
     ///
     /// # Errors
     /// An operation has failed that nobody was told of (the first is named), or the job is at fault.

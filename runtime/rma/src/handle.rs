@@ -97,7 +97,8 @@ impl fmt::Debug for Handle<'_> {
 /// An operation in flight that brings a word. 16 bytes.
 ///
 /// Dropped before it is waited for, it gives up the word; the operation still takes effect, and a failure that it has not reported is left to
-/// [`quiet`](Context::quiet). How its operation ended is never forgotten while it is there.
+/// [`quiet`](Context::quiet). A read has no effect: its failure is not reported to anybody once its word is given up. How its operation ended
+/// is never forgotten while it is there.
 #[must_use = "the word is lost if nobody waits for it; the operation takes effect all the same"]
 pub struct Fetch<'c, T: Word> {
     /// `None` if `word` holds the result.

@@ -51,15 +51,11 @@ pub(crate) struct Outcome {
 /// How it failed.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed {
-    failure: Failure,
+    pub(crate) failure: Failure,
     /// Whether somebody knows.
-    told: bool,
-}
-
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
-        Self { failure, told: false }
-    }
+    pub(crate) told: bool,
+    /// Whether nobody has to know but who comes for what it was to bring.
+    pub(crate) only_reads: bool,
 }
 
 impl Outcomes {
@@ -74,25 +70,25 @@ impl Outcomes {
 
     /// Keeps an outcome until `take`.
     pub(crate) fn keep(&mut self, id: u64, outcome: Outcome) {
-        self.kept_untold += usize::from(outcome.failed.is_some());
+        self.kept_untold += usize::from(outcome.failed.is_some_and(|failed| !failed.told));
         if let Some((id, outcome)) = self.last.replace((id, outcome)) {
             self.kept.insert(id, outcome);
         }
     }
 
     /// The outcome of an operation that was kept. A failure stays known to its handles; if nobody was told of it, it is from now on one that
-    /// nobody will come for.
+    /// nobody will come for, and that of a read is nobody's concern.
     pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
         let outcome = match self.last.take_if(|(last, _)| *last == id) {
             Some((_, outcome)) => outcome,
             None => self.kept.remove(&id)?,
         };
-        let Failed { failure, told } = match outcome.failed {
+        let Failed { failure, told, only_reads } = match outcome.failed {
             None => return Some(outcome),
             Some(failed) => failed,
         };
         self.kept_untold -= usize::from(!told);
-        self.failures.add(id, failure, told);
+        self.failures.add(id, failure, told || only_reads);
         Some(outcome)
     }
 
@@ -149,7 +145,8 @@ mod tests {
     fn kept_failures_count_until_somebody_is_told() {
         let mut outcomes = Outcomes::default();
         let lost = Failure::PeerLost(Rank::new(1));
-        (1..=4).for_each(|id| outcomes.keep(id, Outcome { word: 0, buffer: None, failed: Some(lost.into()) }));
+        let failed = Failed { failure: lost, told: false, only_reads: false };
+        (1..=4).for_each(|id| outcomes.keep(id, Outcome { word: 0, buffer: None, failed: Some(failed) }));
         outcomes.keep(5, Outcome { word: 0, buffer: None, failed: None });
         assert_eq!(outcomes.kept_untold, 4);
         assert_eq!([2, 2, 5].map(|id| outcomes.tell(id)), [Err(lost.into()), Err(lost.into()), Ok(())]);

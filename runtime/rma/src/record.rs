@@ -24,6 +24,8 @@ pub(crate) struct Record {
     pub(crate) pieces: u64,
     pub(crate) word: u64,
     pub(crate) failure: Option<Failure>,
+    /// Whether the failure is that of an operation before it.
+    pub(crate) inherits: bool,
 }
 
 /// How far an operation has come.
@@ -55,6 +57,8 @@ pub(crate) enum Audience {
     Anyone,
     /// Whoever comes for the word or the buffer, which are kept until then.
     Keeper,
+    /// Nobody: it only reads, and what it brings was given up.
+    Nobody,
     /// The members of the next meeting, which implies its end: `quiet` neither waits for it nor reports it.
     Meeting,
 }
@@ -115,6 +119,11 @@ impl Record {
     /// Whether it goes by several rails.
     pub(crate) fn is_parted(&self) -> bool {
         self.task.as_ref().is_some_and(Task::is_parted)
+    }
+
+    /// Whether a failure of it concerns nobody but who comes for what it brings: it only reads, and stands for no operation before it.
+    pub(crate) fn only_reads(&self) -> bool {
+        !self.inherits && self.task.as_ref().is_some_and(Task::only_reads)
     }
 
     /// Whether nothing is left to post: all is posted, or a part has failed.

@@ -152,6 +152,16 @@ impl Task {
         is_aligned && !self.brings() && !self.is_parted() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
+    /// Whether all that it does is to bring a word or bytes to whoever asked.
+    pub(crate) fn only_reads(&self) -> bool {
+        match self {
+            Self::Get { .. } => true,
+            Self::Atomic { operator, into, .. } => *operator == AtomicOperator::Load && into.is_none(),
+            Self::Move(moving) => matches!(moving.to, End::Buffer(_)),
+            Self::Put { .. } => false,
+        }
+    }
+
     /// Whether it writes to memory of the program, where what is ordered after it may read.
     fn brings(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
-use pelago_platform::{Address, Endpoint, Failure, Operation, Token, Transport};
+use pelago_platform::{Address, Endpoint, Failure, Flags, Network, Operation, Registry, Token, Transport};
 use pelago_shm::{CopyBy, Host, Plan, Shm};
 
 const OWNER: Rank = Rank::new(0);
@@ -18,7 +18,7 @@ fn memory_that_is_gone_when_its_owner_looks_is_outside() {
     let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
     [OWNER, ASKER].into_iter().for_each(|rank| host.join(rank));
     let [mut owner, mut asker] = [OWNER, ASKER].map(|rank| Shm::new(host.clone(), rank, CopyBy::Agent, true));
-    asker.connect(OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();
+    asker.connect(None, OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();
     let at = host.reach().addresses().encode(OWNER, SegmentId::REGISTERED_FIRST, 0).unwrap();
     let words = |word: u64| Cells::from_mut(vec![word; 8].leak());
     let (registered, local) = (words(1), words(2));
@@ -29,7 +29,7 @@ fn memory_that_is_gone_when_its_owner_looks_is_outside() {
     ];
     for operation in operations {
         owner.register(at, registered).unwrap();
-        asker.post(Instant::ZERO, Endpoint(OWNER.number()), operation, Token(7)).unwrap();
+        asker.post(Instant::ZERO, Endpoint(OWNER.number()), operation, Flags::NONE, Token(7)).unwrap();
         asker.progress(Instant::ZERO, &mut Vec::new());
         assert!(owner.deregister(at), "nobody is inside");
         let mut completed = Vec::new();

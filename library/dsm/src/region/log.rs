@@ -104,13 +104,13 @@ impl<'w> Log<'w> {
         let numbered = (start..).zip(changes);
         let words: Vec<u64> = numbered.map(|(number, change)| change.word(self.lap(number))).collect();
         let mut rest = &words[..];
-        let mut last = None;
+        let mut puts = Vec::new();
         for place in self.places(start..start + count) {
             let (now, later) = rest.split_at(place.len());
-            last.replace(self.world.put(self.at.add((FIRST + place.start) as u64), now)?).map_or(Ok(()), |put| put.wait())?;
+            puts.push(self.world.put(self.at.add((FIRST + place.start) as u64), now)?);
             rest = later;
         }
-        last.map_or(Ok(()), |put| put.wait())?;
+        self.world.wait_all(&puts)?;
         self.own.push(start..start + count);
         self.sent += count;
         Ok(())

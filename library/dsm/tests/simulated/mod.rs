@@ -1,9 +1,12 @@
 //! Jobs in virtual time, on the library's own protocol.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
 use pelago_rma::{Result, World};
@@ -56,24 +59,35 @@ pub(crate) fn run<T>(
 /// all had called what the program gets as its second argument.
 pub(crate) fn run_with_death<T>(
     ranks: u32,
+    faults: Faults,
+    (victim, dies): (Rank, Option<Instant>),
+    program: impl Fn(&World, &dyn Fn()) -> Result<T>,
+) -> (Vec<Instant>, Vec<Option<T>>) {
+    run_with_death_noting(victim, ranks, faults, (victim, dies), program)
+}
+
+/// As [`run_with_death`], but returns when the rank `watched` asked for something.
+pub(crate) fn run_with_death_noting<T>(
+    watched: Rank,
+    ranks: u32,
     mut faults: Faults,
     (victim, dies): (Rank, Option<Instant>),
     program: impl Fn(&World, &dyn Fn()) -> Result<T>,
 ) -> (Vec<Instant>, Vec<Option<T>>) {
     faults.told_after = Some(TOLD_AFTER);
     faults.deaths.extend(dies.map(|at| (victim, at)));
-    let (of_victim, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
+    let (of_watched, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
     let found = run(
         &settings(ranks, 2, faults),
-        |rank| rank == victim,
+        |rank| rank == watched,
         |world, noted| {
-            if world.rank() == victim {
-                of_victim.replace(noted.clone());
+            if world.rank() == watched {
+                of_watched.replace(noted.clone());
             }
             program(world, &|| begun.set(begun.get().max(world.now())))
         },
     );
-    let noted = of_victim.into_inner();
+    let noted = of_watched.into_inner();
     let noted = noted.lock().unwrap().iter().copied().filter(|&at| at > begun.get()).collect();
     (noted, found)
 }
@@ -117,6 +131,126 @@ impl Transport for Notes {
 
     fn next_deadline(&self) -> Option<Instant> {
         self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()
+    }
+}
+
+/// How much later than all others an operation leaves that is late: longer than any meeting takes.
+const LATE: Duration = Duration::from_microseconds(400);
+
+/// Runs a program on all ranks, one on each node, whose writes and atomics leave late where `is_late`, unless a fence comes behind them: no
+/// transport owes any other order. All end well.
+pub(crate) fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
+    let outcome = simulate(&settings(ranks, 1, Faults::default()), |parts| -> Result<()> {
+        let mut parts = *parts;
+        parts.transport = Box::new(Late { inner: parts.transport, is_late, held: VecDeque::new(), fenced: BTreeSet::new() });
+        let world = World::new(parts)?;
+        program(&world)?;
+        world.finish()
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    assert!(outcome.results.iter().all(|ended| *ended == Some(Ok(()))), "{:?}", outcome.results);
+}
+
+/// Holds some operations back.
+struct Late {
+    inner: Box<dyn Transport>,
+    is_late: fn(&Operation<'_>) -> bool,
+    held: VecDeque<(Instant, Endpoint, Kept, Token)>,
+    /// Where a fence comes before what is posted inside next.
+    fenced: BTreeSet<Endpoint>,
+}
+
+/// An operation that is held back.
+enum Kept {
+    Write(GlobalAddress, Vec<u8>),
+    Atomic(Operation<'static>),
+}
+
+impl Late {
+    /// Posts what was held back, as far as it is to leave now.
+    fn let_go(&mut self, now: Instant, leaves: impl Fn(Instant, Endpoint) -> bool) {
+        for (due, to, kept, token) in std::mem::take(&mut self.held) {
+            if !leaves(due, to) {
+                self.held.push_back((due, to, kept, token));
+                continue;
+            }
+            let operation = match &kept {
+                Kept::Write(to, bytes) => Operation::Write { to: *to, bytes },
+                Kept::Atomic(operation) => *operation,
+            };
+            self.pass(now, to, operation, Flags::NONE, token).expect("there is room");
+        }
+    }
+
+    fn pass(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        let flags = Flags { fence: self.fenced.remove(&to), ..flags };
+        self.inner.post(now, to, operation, flags, token)
+    }
+}
+
+impl Transport for Late {
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        if flags.fence {
+            self.let_go(now, |_, held| held == to);
+            self.fenced.insert(to);
+        }
+        if !(self.is_late)(&operation) {
+            return self.pass(now, to, operation, flags, token);
+        }
+        let kept = match operation {
+            Operation::Write { to, bytes } => Kept::Write(to, bytes.to_vec()),
+            Operation::Atomic { at, width, operator, operand } => {
+                Kept::Atomic(Operation::Atomic { at, width, operator, operand })
+            }
+            other => return self.pass(now, to, other, flags, token),
+        };
+        self.held.push_back((now + LATE, to, kept, token));
+        Ok(())
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let before = self.held.len();
+        self.let_go(now, |due, _| due <= now);
+        self.inner.progress(now, completed) || self.held.len() < before
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        [self.inner.next_deadline(), self.held.front().map(|held| held.0)].into_iter().flatten().min()
     }
 
     fn before_sleep(&mut self) {

@@ -22,7 +22,8 @@ pub(crate) struct Giver<'g, 'w> {
     shares: Vec<Given>,
     /// Grants on their way to their holders.
     told: VecDeque<Told<'w>>,
-    /// Bells that are being rung. Who is lost does not hear his; nobody has to be told.
+    /// Grants of which nobody waits to be told, and bells that are being rung. Who is lost does not hear his; nobody has to be told.
+    grants: Flights<'w>,
     bells: Flights<'w>,
     /// Grants and bells that were issued.
     operations: u64,
@@ -49,7 +50,16 @@ impl<'g, 'w> Giver<'g, 'w> {
         let given = Given { granted: Ticket::new(gate.slots), owed: 0 };
         let shares = vec![given; gate.shares() as usize];
         let words = gate.words.local();
-        Self { gate, words, me: gate.world.rank(), shares, told: VecDeque::new(), bells: Flights::default(), operations: 0 }
+        Self {
+            gate,
+            words,
+            me: gate.world.rank(),
+            shares,
+            told: VecDeque::new(),
+            grants: Flights::default(),
+            bells: Flights::default(),
+            operations: 0,
+        }
     }
 
     /// Operations that were issued.
@@ -105,14 +115,14 @@ impl<'g, 'w> Giver<'g, 'w> {
         self.operations += 1;
         self.shares[number as usize] = Given { granted: first.after(count), owed: 0 };
         if gate.settings.waiting != Waiting::Notified {
-            return Ok(());
+            return self.grants.add(handle);
         }
         // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
         fence(SeqCst);
         for ticket in (0..count).map(|step| first.after(step)) {
             self.ring_for(number, ticket)?;
         }
-        if !handle.test()? {
+        if !handle.was_done_at_once() {
             self.told.push_back(Told { share: number, first, count, handle });
         }
         Ok(())
@@ -181,6 +191,15 @@ impl<'g, 'w> Giver<'g, 'w> {
             }
         }
         Ok(false)
+    }
+}
+
+impl Drop for Giver<'_, '_> {
+    /// Nobody is to be told any more of grants that are on their way. A rank that panics does not wait.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.told.drain(..).for_each(|told| drop(told.handle.wait()));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::buffer::Buffer;
 use crate::chain::Terms;
 use crate::joint::Joint;
 use crate::order::{After, Order, Released};
-use crate::outcomes::{Outcome, Outcomes};
+use crate::outcomes::{Failed, Outcome, Outcomes};
 use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
 use crate::port::Port;
 use crate::record::{Audience, Posting, Record, Stage};
@@ -292,10 +292,10 @@ impl Engine {
         Some((word, buffer))
     }
 
-    /// Nobody will come for the word of an operation. A failure that nobody was told of is left to `quiet`.
+    /// Nobody will come for the word of an operation. A failure that nobody was told of is left to `quiet`, unless it only reads.
     pub(crate) fn forget(&mut self, id: u64) {
         match self.record_mut(id) {
-            Some(record) => record.audience = Audience::Anyone,
+            Some(record) => record.audience = if record.only_reads() { Audience::Nobody } else { Audience::Anyone },
             None => drop(self.take(id)),
         }
     }
@@ -362,21 +362,33 @@ impl Engine {
             return;
         }
         let Record { peers: [at, other], stage, audience, word, failure, written, .. } = *record;
+        let only_reads = failure.is_some() && record.only_reads();
         let buffer = record.task.take().and_then(Task::into_buffer);
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
         peer.orderly -= u32::from(stage.is_orderly());
         self.peers.get_mut(other).live -= 1;
+        let is_passed_on = failure.is_some() && self.passes_on(id);
         if audience == Audience::Keeper {
-            self.outcomes.keep(id, Outcome { word, buffer, failed: failure.map(Into::into) });
+            let failed = failure.map(|failure| Failed { failure, told: is_passed_on, only_reads });
+            self.outcomes.keep(id, Outcome { word, buffer, failed });
             return self.order.end(id, failure, &mut self.released);
         }
         self.captured -= buffer.map_or(written as usize, |buffer| buffer.bytes());
         let is_signal = audience == Audience::Meeting;
         self.signals -= usize::from(is_signal);
-        self.outcomes.end(id, failure, is_signal);
+        self.outcomes.end(id, failure, is_signal || is_passed_on || audience == Audience::Nobody);
         // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
         self.order.end(id, failure.filter(|_| !is_signal), &mut self.released);
+    }
+
+    /// Whether another waits for this operation that fails with it, and of whose failure somebody learns.
+    #[cold]
+    fn passes_on(&self, id: u64) -> bool {
+        let waiters = std::iter::successors(self.order.first_waiter(id), |&waiter| self.order.next_waiter(waiter));
+        waiters
+            .filter_map(|waiter| self.record(waiter))
+            .any(|waiter| matches!(waiter.audience, Audience::Anyone | Audience::Keeper))
     }
 
     /// Goes on with what waited for operations that have ended: begins it, or ends what was posted behind them and is done, or what a
@@ -392,7 +404,9 @@ impl Engine {
         let Some(record) = self.record_mut(id) else { return };
         let was_deferred = record.stage == Stage::Deferred;
         record.stage = record.stage.released();
-        record.failure = record.failure.or(doomed);
+        // It fails in the same way as what it waited for, also if it has failed by itself: its failure is told for both.
+        record.failure = doomed.or(record.failure);
+        record.inherits = doomed.is_some();
         let is_done = record.is_done();
         self.deferred -= usize::from(was_deferred);
         if is_done {

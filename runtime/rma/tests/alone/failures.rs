@@ -139,6 +139,71 @@ fn a_fetch_that_is_there_reports_its_own_failure() {
     assert_eq!((world.quiet(), script.lock().unwrap().posted().len()), (Ok(()), 4));
 }
 
+/// Whoever asks the last of some operations that were ordered after each other learns of the failure of all of them.
+#[test]
+fn a_failure_is_passed_on_to_what_was_ordered_after_it_and_told_once() {
+    for (fails_itself, asks) in [(false, true), (false, false), (true, true), (true, false)] {
+        let (world, script) = job();
+        let put = world.put(word(1, 0), &[1]).unwrap();
+        let behind = world.after(&put).put(word(1, 1), &[1]).unwrap();
+        let swapped = world.after(&behind).swap(word(1, 2), 1).unwrap();
+        let handle = swapped.handle();
+        assert_eq!(script.lock().unwrap().posted().len(), 3, "all are under way at once");
+        if fails_itself {
+            script.lock().unwrap().complete(2, Err(outside(2)));
+        }
+        script.lock().unwrap().complete(0, Err(LOST));
+        script.lock().unwrap().complete(1, Err(LOST));
+        world.progress();
+        if !fails_itself {
+            script.lock().unwrap().complete(2, Ok(0));
+            world.progress();
+        }
+        let failed = Err(Error::Failed(LOST));
+        if asks {
+            assert_eq!(swapped.wait().map(drop), failed, "the failure of the first");
+        } else {
+            drop(swapped);
+            assert_eq!(world.quiet(), failed, "nobody was told");
+        }
+        assert_eq!(world.quiet(), Ok(()), "the others count as told");
+        assert_eq!([put, behind, handle].map(Handle::wait), [failed.clone(), failed.clone(), failed], "each knows how it ended");
+    }
+}
+
+/// A read changes nothing: if nobody comes for what it was to bring, nobody misses it.
+#[test]
+fn the_failure_of_a_read_that_was_given_up_is_nobodys_concern() {
+    for ended in [true, false] {
+        let (world, script) = job();
+        let read = world.fetch(word(1, 0)).unwrap();
+        let handle = read.handle();
+        let mut read = Some(read);
+        if !ended {
+            read = None;
+        }
+        script.lock().unwrap().complete(0, Err(LOST));
+        world.progress();
+        drop(read);
+        assert_eq!((world.quiet(), handle.wait()), (Ok(()), Err(Error::Failed(LOST))), "{ended}");
+    }
+    // But it stands for what it was ordered after.
+    for ended in [true, false] {
+        let (world, script) = job();
+        let put = world.put(word(1, 0), &[1]).unwrap();
+        let mut read = Some(world.after(&put).fetch(word(1, 1)).unwrap());
+        script.lock().unwrap().complete(0, Err(LOST));
+        world.progress();
+        if !ended {
+            read = None;
+        }
+        script.lock().unwrap().complete(1, Ok(0));
+        world.progress();
+        drop(read);
+        assert_eq!((world.quiet(), world.quiet()), (Err(Error::Failed(LOST)), Ok(())), "{ended}");
+    }
+}
+
 #[test]
 fn what_a_dropped_context_was_not_asked_for_is_reported_at_the_end() {
     for asks in [false, true] {
@@ -192,6 +257,8 @@ fn step() -> impl Strategy<Value = Step> {
 struct Known {
     /// Those that it was issued after and that had not ended.
     after: Vec<usize>,
+    /// The one of these that its own failure stands for, as it was ordered after that alone.
+    heir_of: Option<usize>,
     /// What the transport said.
     said: Option<Result<(), Failure>>,
     /// Whether somebody was told that it failed.
@@ -223,10 +290,14 @@ impl<'w> Oracle<'w> {
     /// Those that have failed and that nobody was told of; of those that somebody will come for only if `kept`.
     fn untold(&self, kept: bool) -> Vec<usize> {
         let is_untold = |&number: &usize| {
-            let known = &self.known[number];
-            !known.told && (kept || !self.fetches.contains_key(&number)) && matches!(self.end(number), Some(Err(_)))
+            !self.is_told(number) && (kept || !self.fetches.contains_key(&number)) && matches!(self.end(number), Some(Err(_)))
         };
         (0..self.known.len()).filter(is_untold).collect()
+    }
+
+    /// Whether somebody was told that an operation failed, or learns it from one that was ordered after it.
+    fn is_told(&self, number: usize) -> bool {
+        self.known[number].told || self.known.iter().any(|known| known.heir_of == Some(number))
     }
 
     fn tell(&mut self, numbers: &[usize]) {
@@ -262,9 +333,9 @@ impl<'w> Oracle<'w> {
         }
     }
 
-    fn issue(&mut self, fetches: bool, order: &Order, rank: u32) {
+    fn issue(&mut self, fetches: bool, wanted: &Order, rank: u32) {
         let (number, posted) = (self.known.len(), self.posted().len());
-        let (order, earlier) = match order {
+        let (order, earlier) = match wanted {
             Order::One(pick) if number > 0 => {
                 let earlier = pick.index(number);
                 (self.world.after(&self.handles[earlier]), vec![earlier])
@@ -272,7 +343,8 @@ impl<'w> Oracle<'w> {
             Order::All => (self.world.after_all(), (0..number).collect()),
             _ => (self.world.after(&Handle::done()), Vec::new()),
         };
-        let is_all = earlier.len() != 1 || number == 1;
+        let alone = if let (Order::One(_), [earlier]) = (&wanted, &earlier[..]) { Some(*earlier) } else { None };
+        let is_all = alone.is_none();
         let at = word(rank, number as u64);
         let issued = match fetches {
             true => order.fetch_add(at, 1).map(|fetch| {
@@ -285,10 +357,11 @@ impl<'w> Oracle<'w> {
         let failed: Vec<_> = earlier.iter().copied().filter(|&earlier| matches!(self.end(earlier), Some(Err(_)))).collect();
         match issued {
             Ok(handle) => {
-                let unknown = if is_all { failed.iter().any(|&earlier| !self.known[earlier].told) } else { !failed.is_empty() };
+                let unknown = if is_all { failed.iter().any(|&earlier| !self.is_told(earlier)) } else { !failed.is_empty() };
                 assert!(!unknown, "operation {number} was issued after one that has failed");
-                let after = earlier.into_iter().filter(|&earlier| self.end(earlier).is_none()).collect();
-                self.known.push(Known { after, ..Known::default() });
+                let after: Vec<_> = earlier.into_iter().filter(|&earlier| self.end(earlier).is_none()).collect();
+                let heir_of = alone.filter(|_| !after.is_empty());
+                self.known.push(Known { after, heir_of, ..Known::default() });
                 self.handles.push(handle);
             }
             Err(Error::Failed(_)) => {

@@ -53,7 +53,7 @@ impl Job {
     /// Writes to the heap of a rank.
     fn write(&mut self, from: usize, to: usize, bytes: &[u8]) {
         let (peer, at) = (self.peer(from, to), heap(self.layout, to as u32));
-        self.ranks[from].post(self.now, peer, Operation::Write { to: at, bytes }, Token(1)).unwrap();
+        self.ranks[from].post(self.now, peer, Operation::Write { to: at, bytes }, Flags::NONE, Token(1)).unwrap();
     }
 
     /// Drives these ranks, one after another, for a step; returns how many operations of the first of them have ended.

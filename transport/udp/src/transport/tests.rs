@@ -169,7 +169,7 @@ fn lends(mut two: Two) -> bool {
     let (to, bytes) = (two.connect(), vec![1; 1 << 20]);
     (0..40).any(|_| {
         let now = two.now();
-        two.ends[0].post(now, to, write(&bytes), Token(1)).unwrap();
+        two.ends[0].post(now, to, write(&bytes), Flags::NONE, Token(1)).unwrap();
         let lends = two.ends[0].shared.lock().has_lent();
         assert_eq!(two.complete(&[0, 1]).result, Ok(0));
         lends

@@ -1,0 +1,118 @@
+//! A rank dies that holds parts of containers, after each operation of one that uses them: that one is told once, by what it did.
+
+#[path = "../../dsm/tests/simulated/mod.rs"]
+#[allow(dead_code)]
+mod simulated;
+
+use std::cell::Cell;
+
+use pelago_base::{Duration, Instant, Rank, Team};
+use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, PlacedMap, PlacedMultiset};
+use pelago_rma::{Error, Failure, Fault, Result};
+use pelago_simulator::Faults;
+use simulated::run_with_death_noting;
+
+const RANKS: u32 = 4;
+
+/// Who uses the containers, and who dies: on another node.
+const USER: Rank = Rank::new(0);
+const VICTIM: Rank = Rank::new(2);
+
+/// On the node of the victim, and does not die.
+const OTHER: Rank = Rank::new(3);
+
+/// Longer than it takes until all are told of a death.
+const PAUSE: Duration = Duration::from_milliseconds(3);
+
+/// Tables whose directory or whose elements are the victim's, or both, and the memory under them.
+fn use_tables(heap: &GlobalHeap<'_>, directory: Rank, row: Rank) -> Result<()> {
+    let map = PlacedMap::create(heap, &[row], 4, directory)?;
+    let aside = PlacedMap::create(heap, &[row], 4, directory)?;
+    let again = PlacedMap::open(heap, map.address(), Geometry { ranks: 1, buckets: 4 })?;
+    let set = PlacedMultiset::create(heap, &[row], 4, directory)?;
+    for round in 0..2_u64 {
+        for key in [&b"one"[..], b"another", b"a key of more bytes than a word has"] {
+            map.insert(key, &round.to_ne_bytes())?;
+            again.retrieve(key, &mut [0; 8])?;
+            set.insert(key, 1)?;
+            map.remove(key)?;
+            map.insert(key, &[1; 40])?;
+        }
+        // The next look goes where the buckets were.
+        map.swap(&aside)?;
+        again.retrieve(b"one", &mut [0; 8])?;
+    }
+    let block = heap.allocate(row, 24)?;
+    heap.free(block)
+}
+
+/// Values in a row and in a list, on either rank.
+fn use_rows(heap: &GlobalHeap<'_>, one: Rank, other: Rank) -> Result<()> {
+    let deque = GlobalDeque::<u64>::new(heap, one, 2)?;
+    let list = GlobalList::<u64>::new(heap, other)?;
+    for value in 0..4 {
+        deque.push_back(value)?;
+        deque.push_front(value)?;
+        let at = list.push_back(value, one)?;
+        list.push_front(value, other)?;
+        list.erase(at)?;
+    }
+    deque.erase(1, 2)?;
+    deque.destroy()
+}
+
+/// Runs a program on the user's rank. When that asked for something, and whether it came to the end of the program.
+fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) -> (Vec<Instant>, bool) {
+    let ended = Cell::new(false);
+    let (noted, found) = run_with_death_noting(USER, RANKS, Faults::default(), (VICTIM, dies), |world, begin| {
+        world.on_peer_lost(|_| ());
+        let heap = GlobalHeap::quiet(world, 64 << 10)?;
+        let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
+        let group = world.group(&Team::of(&living).unwrap())?;
+        world.barrier()?;
+        begin();
+        if world.rank() == USER {
+            match program(&heap) {
+                Ok(()) => ended.set(true),
+                Err(Error::Failed(Failure::PeerLost(VICTIM)) | Error::Fault(Fault::PeerLost(VICTIM))) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        world.compute(PAUSE);
+        let met = group.map_or(Ok(()), |group| group.barrier());
+        assert_eq!(met, Ok(()), "who goes on learns of no failure twice, at {}", world.rank());
+        // The memory is that of all ranks, who cannot give it back together any more.
+        std::mem::forget(heap);
+        Ok(())
+    });
+    assert!(found.iter().enumerate().all(|(rank, found)| found.is_some() || rank == VICTIM.index()));
+    (noted, ended.get())
+}
+
+/// The victim dies when an operation of the user has just left, and when it may have come.
+fn is_told_once(program: impl Fn(&GlobalHeap<'_>) -> Result<()>) {
+    let (noted, ended) = play(&program, None);
+    assert!(ended && noted.len() > 20, "{} operations", noted.len());
+    let mut told = 0;
+    for at in noted {
+        for later in [1, 900].map(Duration::from_nanoseconds) {
+            let (_, ended) = play(&program, Some(at + later));
+            told += u32::from(!ended);
+        }
+    }
+    assert!(told > 20, "{told}");
+}
+
+#[test]
+fn who_uses_tables_of_a_rank_that_dies_is_told_once() {
+    for (directory, row) in [(VICTIM, VICTIM), (VICTIM, OTHER), (OTHER, VICTIM)] {
+        is_told_once(|heap| use_tables(heap, directory, row));
+    }
+}
+
+#[test]
+fn who_uses_rows_and_lists_of_a_rank_that_dies_is_told_once() {
+    for (one, other) in [(VICTIM, VICTIM), (VICTIM, OTHER), (OTHER, VICTIM)] {
+        is_told_once(|heap| use_rows(heap, one, other));
+    }
+}
