@@ -5,7 +5,6 @@
 mod support;
 
 #[path = "../../dsm/tests/simulated/mod.rs"]
-#[allow(dead_code)]
 mod simulated;
 
 use pelago_base::{AtomicOperator, Duration};

@@ -1,7 +1,6 @@
 //! A rank dies that holds parts of containers, after each operation of one that uses them: that one is told once, by what it did.
 
 #[path = "../../dsm/tests/simulated/mod.rs"]
-#[allow(dead_code)]
 mod simulated;
 
 use std::cell::Cell;

@@ -1,7 +1,6 @@
 //! The heap on a network where what comes behind may come before: no block has two owners, and none is lost.
 
 #[path = "../../dsm/tests/simulated/mod.rs"]
-#[allow(dead_code)]
 mod simulated;
 
 use std::cell::RefCell;

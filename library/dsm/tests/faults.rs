@@ -6,7 +6,6 @@
 #[allow(dead_code)]
 mod support;
 
-#[allow(dead_code)]
 mod simulated;
 
 use pelago_base::Rank;

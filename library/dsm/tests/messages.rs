@@ -1,6 +1,5 @@
 //! What acquiring and releasing cost: operations that are asked for, and round trips that are waited for, in virtual time.
 
-#[allow(dead_code)]
 mod simulated;
 
 use pelago_base::{Duration, Rank};

@@ -1,6 +1,5 @@
 //! A rank that acquires again and again, until what it reads is what it wants, does not keep all others from it in virtual time.
 
-#[allow(dead_code)]
 mod simulated;
 
 use std::cell::RefCell;

@@ -1,7 +1,6 @@
 //! A sender dies after each of its operations, at a mailbox that others go on to use: in virtual time, on the library's own protocol.
 
 #[path = "../../dsm/tests/simulated/mod.rs"]
-#[allow(dead_code)]
 mod simulated;
 
 use std::cell::Cell;

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_wait_ends_when_the_time_has_come() {
         let settings = Settings {
-            machine: Machine::parse(&Machine::bundled("rx200-qdr").unwrap()).unwrap(),
+            machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
             ranks: 1,
             per_node: 1,
             seed: 1,

@@ -1,7 +1,6 @@
 //! What senders claim, and what of it counts for a receiver (G1), in tests: in virtual time, on the library's own protocol.
 
 #[path = "../../../../dsm/tests/simulated/mod.rs"]
-#[allow(dead_code)]
 mod simulated;
 
 use pelago_base::{Duration, Instant, Rank};
