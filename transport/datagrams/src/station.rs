@@ -62,7 +62,7 @@ impl Station {
         self.segments.register(start, memory)
     }
 
-    /// As [`Transport::deregister`](pelago_platform::Transport::deregister).
+    /// As [`Registry::deregister`](pelago_platform::Registry::deregister).
     pub fn deregister(&mut self, start: GlobalAddress) -> bool {
         let Some(bytes) = self.segments.close(start) else { return true };
         let done = !self.endpoint.is_reading(start, bytes);
