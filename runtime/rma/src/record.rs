@@ -26,6 +26,8 @@ pub(crate) struct Record {
     pub(crate) failure: Option<Failure>,
     /// Whether the failure is that of an operation before it.
     pub(crate) inherits: bool,
+    /// Whether it was named all rails at once, so that a fence orders it before what goes by any of them, in parts or not.
+    pub(crate) on_all_rails: bool,
 }
 
 /// How far an operation has come.

@@ -31,8 +31,8 @@ pub(crate) struct Engine {
     write_bytes_max: usize,
     /// None where there is one rail.
     joint: Option<Joint>,
-    /// Whether an operation by several rails may be under way.
-    may_be_parted: bool,
+    /// Whether an operation that was named all rails at once may be under way.
+    may_be_on_all_rails: bool,
     peers: Peers,
     order: Order,
     /// Of live operations, each at the place of its number; made when first needed. The others are what is left of earlier ones.
@@ -63,7 +63,7 @@ impl Engine {
         Self {
             write_bytes_max: port.with(|transport| transport.network().capabilities().write_bytes_max),
             joint: port.with(|transport| Joint::new(transport.network().rails())),
-            may_be_parted: false,
+            may_be_on_all_rails: false,
             port,
             peers: Peers::default(),
             order: Order::default(),
@@ -123,11 +123,11 @@ impl Engine {
 
     /// Whether every operation is with a transport that can order what comes next, by one rail.
     pub(crate) fn all_posted(&mut self, shared: &Shared) -> bool {
-        if self.may_be_parted {
-            self.may_be_parted = self.order.live_ids().any(|id| self.record(id).is_some_and(Record::is_parted));
+        if self.may_be_on_all_rails {
+            self.may_be_on_all_rails = self.order.live_ids().any(|id| self.record(id).is_some_and(|record| record.on_all_rails));
         }
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint().is_some());
-        self.is_all_begun() && !self.may_be_parted && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
+        self.is_all_begun() && !self.may_be_on_all_rails && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
     }
 
     /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
@@ -181,7 +181,9 @@ impl Engine {
     pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let after = self.still(terms.after)?;
         let task = self.parted(shared, terms.rail, task);
-        let record = self.record_of(shared, task, audience, terms.rail)?;
+        let mut record = self.record_of(shared, task, audience, terms.rail)?;
+        record.on_all_rails = terms.rail.is_some_and(|rail| self.is_joint(rail));
+        self.may_be_on_all_rails |= record.on_all_rails;
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
         self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
@@ -211,7 +213,8 @@ impl Engine {
         by_size: bool,
     ) -> Result<Option<u64>> {
         let size = bytes.len() as u64;
-        if bytes.len() > self.write_bytes_max || terms.rail.is_some_and(|rail| size >= PARTED_BYTES_MIN && self.is_joint(rail)) {
+        let on_all_rails = terms.rail.is_some_and(|rail| self.is_joint(rail));
+        if bytes.len() > self.write_bytes_max || on_all_rails && size >= PARTED_BYTES_MIN {
             return Ok(None);
         }
         let operation =
@@ -240,7 +243,8 @@ impl Engine {
         let is_sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
         let posting = if is_sure { Posting::Orderly } else { Posting::Open };
         let stage = if ready { Stage::Begun(posting) } else { Stage::Behind(posting) };
-        self.store(id, Record::written(peer, stage, bytes.len()));
+        self.may_be_on_all_rails |= on_all_rails;
+        self.store(id, Record { on_all_rails, ..Record::written(peer, stage, bytes.len()) });
         Ok(Some(id))
     }
 

@@ -222,9 +222,7 @@ impl Engine {
         let best = self.port.with(|transport| transport.network().rail_to(rank));
         rails.sort_by_key(|&rail| shared.reach.holds(rank) && rail == best);
         let (Some(joint), [_, _, ..]) = (&self.joint, &rails[..]) else { return task };
-        let task = task.parted(joint, &rails);
-        self.may_be_parted |= task.is_parted();
-        task
+        task.parted(joint, &rails)
     }
 
     /// The way to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.

@@ -448,6 +448,20 @@ fn a_put_by_all_rails_is_one_operation_of_as_many_parts() {
     assert_eq!(behind.test(), Err(Error::Failed(Failure::PeerLost(Rank::new(1)))));
 }
 
+/// A short one goes by the best rail, and what comes behind the fence by any: nothing orders the two but completion.
+#[test]
+fn a_fence_waits_for_what_was_named_all_rails() {
+    // Captured by the transport, and not.
+    for words in [1, 16] {
+        let job = Job::new();
+        let put = job.world.on(job.world.all_rails().unwrap()).put(word(1), &vec![1; words]).unwrap();
+        assert_eq!(job.calls(), [Post(1)]);
+        assert_eq!(job.world.fence(), Err(Error::Fault(Fault::Deadlock)), "{words} words");
+        job.complete(0, Ok(0));
+        assert_eq!((put.test(), job.world.fence()), (Ok(true), Ok(())));
+    }
+}
+
 #[test]
 fn a_fence_waits_for_parts() {
     let job = Job::new();
