@@ -64,6 +64,9 @@ fn encrypted_data_are_not_seen_on_the_network() {
     hidden.end();
 }
 
+/// How often the table of sockets is read, at most.
+const LOOKS: usize = 100;
+
 /// A job that works and checks its work until it is told that it is enough.
 struct Beset {
     running: Running,
@@ -103,20 +106,23 @@ fn counted(ended: &Ended) -> BTreeMap<String, BTreeMap<String, u64>> {
     lines.map(|(rank, counts)| (rank.to_owned(), counts.split(", ").filter_map(count).collect())).collect()
 }
 
-/// Where these ranks receive datagrams.
+/// Where these ranks receive datagrams. The system's table of sockets is read in pieces, between which others come and go: a row may be missing.
 fn ports(processes: &[Pid]) -> Vec<u16> {
+    let found = (0..LOOKS).find_map(|_| processes.iter().map(port).collect());
+    found.expect("a port of each rank")
+}
+
+/// Where a rank receives datagrams.
+fn port(process: &Pid) -> Option<u16> {
     let table = fs::read_to_string("/proc/net/udp").expect("/proc");
-    let rows: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    let port = |process: &Pid| {
-        let environment = fs::read(format!("/proc/{process}/environ")).expect("it lives");
-        let mut variables = environment.split(|&byte| byte == 0).filter_map(|variable| std::str::from_utf8(variable).ok());
-        let descriptor = variables.find_map(|variable| variable.strip_prefix("PELAGO_SOCKET="))?;
-        let socket = fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
-        let number = socket.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-        let row = rows.iter().find(|row| row.get(9) == Some(&number))?;
-        u16::from_str_radix(row[1].split_once(':')?.1, 16).ok()
-    };
-    processes.iter().map(|process| port(process).expect("a port of each rank")).collect()
+    let mut rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let environment = fs::read(format!("/proc/{process}/environ")).expect("it lives");
+    let mut variables = environment.split(|&byte| byte == 0).filter_map(|variable| std::str::from_utf8(variable).ok());
+    let descriptor = variables.find_map(|variable| variable.strip_prefix("PELAGO_SOCKET="))?;
+    let socket = fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
+    let number = socket.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+    let row = rows.find(|row| row.get(9) == Some(&number))?;
+    u16::from_str_radix(row[1].split_once(':')?.1, 16).ok()
 }
 
 /// All that passes over the network of this machine.
