@@ -49,8 +49,14 @@ impl<T> Regions<T> {
 
     /// `bytes` bytes from `address` on, if all are of one region, and the note of that.
     pub fn find(&self, address: GlobalAddress, bytes: u64) -> Option<(Cells<'static>, &T)> {
-        let (start, (cells, note)) = self.by_start.range(..=address.bits()).next_back()?;
-        Some((cells.part(address.bits() - start, bytes)?, note))
+        let (start, cells, note) = self.at_or_before(address)?;
+        Some((cells.part(address.bits() - start.bits(), bytes)?, note))
+    }
+
+    /// The last region that begins at `address` or before it, where it begins, and its note. Whether it reaches as far is not asked.
+    pub fn at_or_before(&self, address: GlobalAddress) -> Option<(GlobalAddress, Cells<'static>, &T)> {
+        let (&start, (cells, note)) = self.by_start.range(..=address.bits()).next_back()?;
+        Some((GlobalAddress::from_bits(start), *cells, note))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The memory of this rank as peers may reach it, and local memory that operations use.
 
+use std::cell::Cell;
+
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::{Cells, Regions};
 use pelago_platform::RegisterError;
@@ -13,6 +15,8 @@ pub(crate) struct Segments {
     layout: AddressLayout,
     me: Rank,
     regions: Regions<State>,
+    /// The open region that was found last, which is mostly the next one too: where it begins, and its bytes.
+    recent: Cell<Option<(GlobalAddress, Cells<'static>)>>,
     locals: Vec<Option<Bytes>>,
     free: Vec<u32>,
     /// Whether a peer has written to this rank's memory since somebody asked.
@@ -57,7 +61,8 @@ enum State {
 
 impl Segments {
     pub(crate) fn new(layout: AddressLayout, me: Rank) -> Self {
-        Self { layout, me, regions: Regions::new(layout), locals: Vec::new(), free: Vec::new(), touched: false }
+        let (regions, recent) = (Regions::new(layout), Cell::new(None));
+        Self { layout, me, regions, recent, locals: Vec::new(), free: Vec::new(), touched: false }
     }
 
     pub(crate) fn register(&mut self, start: GlobalAddress, cells: Cells<'static>) -> Result<(), RegisterError> {
@@ -67,11 +72,13 @@ impl Segments {
 
     /// Lets nothing new begin in the region that begins at `start`; its bytes, if there is one.
     pub(crate) fn close(&mut self, start: GlobalAddress) -> Option<u64> {
+        self.recent.set(None);
         let (cells, state) = self.regions.get_mut(start)?;
         *state = State::Closing;
         Some(cells.bytes() as u64)
     }
 
+    /// Forgets a region that is closed.
     pub(crate) fn remove(&mut self, start: GlobalAddress) {
         self.regions.remove(start);
     }
@@ -126,8 +133,17 @@ impl Segments {
 
     /// The bytes, if they are registered; also of a region that is closing if `closing`.
     fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Cells<'static>, Denied> {
-        let found = self.regions.find(at, bytes).filter(|(_, state)| closing || **state == State::Open);
-        Ok(found.ok_or(Denied::Outside)?.0)
+        let part = |start: GlobalAddress, cells: Cells<'static>| cells.part(at.bits().wrapping_sub(start.bits()), bytes);
+        if let Some(found) = self.recent.get().and_then(|(start, cells)| part(start, cells)) {
+            return Ok(found);
+        }
+        let (start, cells, &state) = self.regions.at_or_before(at).ok_or(Denied::Outside)?;
+        if state == State::Open {
+            self.recent.set(Some((start, cells)));
+        } else if !closing {
+            return Err(Denied::Outside);
+        }
+        part(start, cells).ok_or(Denied::Outside)
     }
 }
 
