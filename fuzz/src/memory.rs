@@ -137,12 +137,14 @@ impl Memory for RankMemory {
         Ok(())
     }
 
-    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) {
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {
         let (Ok((source, range)), Ok((target, place))) = (self.find(from, bytes), self.find(to, bytes)) else {
-            return self.trespass();
+            self.trespass();
+            return Err((Denied::Outside, false));
         };
         let moved = self.segments[source].inside()[range].to_vec();
         self.segments[target].inside_mut()[place].copy_from_slice(&moved);
+        Ok(())
     }
 
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied> {
@@ -199,7 +201,7 @@ mod tests {
     #[should_panic(expected = "unchecked accesses")]
     fn a_copy_that_nobody_checked_is_noticed() {
         let (layout, mut memory) = memory();
-        memory.copy(at(layout, 0), at(layout, SEGMENT_BYTES - 1), 2);
+        assert!(memory.copy(at(layout, 0), at(layout, SEGMENT_BYTES - 1), 2).is_err());
         memory.check();
     }
 

@@ -1,7 +1,8 @@
 //! One way to reach other ranks' memory.
 
+pub use pelago_base::Failure;
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
-use pelago_memory::Cells;
+use pelago_memory::{Cells, Region};
 
 /// One way to reach other ranks' memory.
 ///
@@ -92,9 +93,12 @@ pub trait Registry {
     /// Lets other ranks reach `memory` by the addresses of this rank from `start` on, until `deregister`. Any number of regions may be
     /// registered, in any order; registering one takes O(log n). A heap is registered as a whole.
     ///
+    /// Every transport takes memory of every [kind](pelago_memory::MemoryKind): what cannot reach that of a device by itself asks its owner, whose
+    /// driver moves the bytes.
+    ///
     /// # Errors
     /// Some addresses lead to other memory or are not of one segment of this rank, or the system refuses.
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError>;
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError>;
 
     /// Ends a registration by its first address. Returns `false` while a peer is still inside: progress, then call again. Other
     /// registrations are as they were.
@@ -299,27 +303,6 @@ pub struct Completion {
     pub token: Token,
     /// The word that an atomic found (0 for other operations), or why the operation failed.
     pub result: Result<u64, Failure>,
-}
-
-/// Why an accepted operation had no effect, or none that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The peer is gone; whether the operation took effect there is unknown.
-    #[error("{0} was lost")]
-    PeerLost(Rank),
-    /// The peer is alive, but nothing has come of it for too long; whether the operation took effect there is unknown.
-    #[error("{0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
-    Unreachable(Rank),
-    /// The address is not in registered memory.
-    #[error("{0:?} is not in registered memory of its rank")]
-    OutOfBounds(GlobalAddress),
-    /// A two-sided message found no room at its receiver as often as the network tries.
-    #[error("{0} had no room for a message as often as the network tried")]
-    NotReady(Rank),
-    /// A word is not at a multiple of its width.
-    #[error("{0:?} is not aligned for an atomic")]
-    Misaligned(GlobalAddress),
 }
 
 /// What operations cost, for choosing between transports.

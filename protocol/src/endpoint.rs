@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pelago_base::{AddressLayout, AtomicOperator, Counters, Duration, Event as Counted, GlobalAddress, Instant, Rank, Width};
+use pelago_base::{
+    AddressLayout, AtomicOperator, Counters, Duration, Event as Counted, Failure, GlobalAddress, Instant, Rank, Width,
+};
 
 use crate::memory::{Local, Memory};
-use crate::operations::{Failure, Operation, Operations, Origin, Put, Source};
+use crate::operations::{Operation, Operations, Origin, Put, Source};
 use crate::peer::{Peer, Standing, question_pause, unreachable_at};
 use crate::receiver::{ACKNOWLEDGE_WITHIN, Owed, Verdict};
 use crate::round_trip::{Lateness, Patience, RoundTrip, scattered};

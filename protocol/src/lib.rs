@@ -53,6 +53,6 @@ pub use endpoint::{
     Config, Endpoint, Event, Full, Liveness, PeerIndex, Rejected, Request, Transmit, UNREACHABLE_AFTER_LIMITS, WRITE_BYTES_MAX,
 };
 pub use memory::{Denied, Local, Memory, Readable};
-pub use operations::Failure;
+pub use pelago_base::Failure;
 pub use seal::{Key, reseal};
 pub use wire::cut;

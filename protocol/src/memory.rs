@@ -31,7 +31,10 @@ pub trait Memory: Readable {
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied>;
 
     /// Copies inside this rank's memory, also where the two overlap. Both ends were checked.
-    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64);
+    ///
+    /// # Errors
+    /// An end cannot be reached, the second one if `true`. Some bytes may have been copied.
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)>;
 
     /// Performs an atomic and returns what was there.
     ///
@@ -54,4 +57,6 @@ pub enum Denied {
     Outside,
     /// A word is not at a multiple of its width.
     Misaligned,
+    /// The device whose memory it is failed.
+    Device,
 }

@@ -48,9 +48,10 @@ impl Memory for Bytes {
         Ok(())
     }
 
-    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) {
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {
         let (from, to) = (Self::range(from, bytes).expect("checked"), Self::range(to, bytes).expect("checked"));
         self.heap.copy_within(from, to.start);
+        Ok(())
     }
 
     fn atomic(&mut self, at: GlobalAddress, _: Width, _: AtomicOperator, operand: u64) -> Result<u64, Denied> {

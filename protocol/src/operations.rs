@@ -1,6 +1,6 @@
 //! Operations that have not ended, apart from writes: those end with the datagram that carries them.
 
-use pelago_base::{GlobalAddress, Rank};
+use pelago_base::{Failure, GlobalAddress};
 
 use crate::{Denied, Local};
 
@@ -60,25 +60,13 @@ pub(crate) enum Source {
     Segment(GlobalAddress),
 }
 
-/// Why an operation had no effect, or none that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The peer is gone; whether the operation took effect there is unknown.
-    PeerLost(Rank),
-    /// The peer is alive, but nothing has come of it for too long; whether the operation took effect there is unknown.
-    Unreachable(Rank),
-    /// The address is not in registered memory.
-    OutOfBounds(GlobalAddress),
-    /// The word is not at a multiple of its width.
-    Misaligned(GlobalAddress),
-}
-
 impl Denied {
     /// The failure of an operation at `address`.
     pub(crate) fn at(self, address: GlobalAddress) -> Failure {
         match self {
             Self::Outside => Failure::OutOfBounds(address),
             Self::Misaligned => Failure::Misaligned(address),
+            Self::Device => Failure::Device(address),
         }
     }
 }

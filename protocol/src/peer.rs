@@ -1,9 +1,9 @@
 //! What is known of one peer.
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Failure, Instant, Rank};
 
 use crate::endpoint::UNREACHABLE_AFTER_LIMITS;
-use crate::operations::Failure;
+
 use crate::receiver::{Owed, Receiver, Verdict};
 use crate::round_trip::{Patience, RoundTrip};
 use crate::sender::Sender;

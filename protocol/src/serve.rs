@@ -1,10 +1,10 @@
 //! What a peer's frames ask for, and what its answers mean.
 
-use pelago_base::{GlobalAddress, Instant};
+use pelago_base::{Failure, GlobalAddress, Instant};
 
 use crate::endpoint::{Endpoint, Event, Rejected, WRITE_BYTES_MAX};
 use crate::memory::{Denied, Memory};
-use crate::operations::{Failure, Operation, Origin, Put, Source};
+use crate::operations::{Operation, Origin, Put, Source};
 use crate::sender::Transfer;
 use crate::wire::{Frame, frames};
 
@@ -81,6 +81,8 @@ impl Endpoint {
             Err(Failure::Unreachable(rank)) => Frame::PeerUnreachable { operation, rank },
             Err(Failure::OutOfBounds(at)) => Frame::Denied { operation, denied: Denied::Outside, second: at == to },
             Err(Failure::Misaligned(at)) => Frame::Denied { operation, denied: Denied::Misaligned, second: at == to },
+            Err(Failure::Device(at)) => Frame::Denied { operation, denied: Denied::Device, second: at == to },
+            Err(other) => unreachable!("no copy of ours ends like this: {other}"),
         };
         let peer = &mut self.peers[index as usize];
         if let Some(active) = &mut peer.active
@@ -141,10 +143,10 @@ impl Endpoint {
         let target = self.config.layout.rank(to);
         if target == self.config.me {
             let frame = match memory.check(to, bytes) {
-                Ok(()) => {
-                    memory.copy(from, to, bytes);
-                    Frame::Value { operation, value: 0 }
-                }
+                Ok(()) => match memory.copy(from, to, bytes) {
+                    Ok(()) => Frame::Value { operation, value: 0 },
+                    Err((reason, second)) => denied(reason, second),
+                },
                 Err(reason) => denied(reason, true),
             };
             return self.answer(index, &frame);

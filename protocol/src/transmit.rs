@@ -1,10 +1,10 @@
 //! Making datagrams.
 
-use pelago_base::{Event as Counted, Instant};
+use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
 use crate::endpoint::{Endpoint, PeerIndex, Transmit};
-use crate::memory::Readable;
-use crate::operations::{Failure, Operation, Source};
+use crate::memory::{Denied, Readable};
+use crate::operations::{Operation, Source};
 use crate::receiver::Owed;
 use crate::sender::{Draft, Left, Next, Piece, Transfer};
 use crate::serve::further;
@@ -178,13 +178,14 @@ impl Endpoint {
             Transfer::Put { operation } => {
                 if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
                     put.is_sent = true;
-                    put.failure = put.failure.or(written.and_then(|(_, result)| result.err()));
+                    put.failure = put.failure.or(written.and_then(|(_, result)| result.err()).map(|(denied, at)| denied.at(at)));
                 }
                 self.end_put(now, operation);
             }
             Transfer::Answer { operation, .. } => {
                 let before = draft.frames.len();
-                Frame::Denied { operation, denied: crate::Denied::Outside, second: false }.append(&mut draft.frames);
+                let denied = written.and_then(|(_, result)| result.err()).map_or(Denied::Outside, |(denied, _)| denied);
+                Frame::Denied { operation, denied, second: false }.append(&mut draft.frames);
                 self.kept_bytes += draft.frames.len() - before;
             }
         }
@@ -225,8 +226,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes a piece, whose bytes are read from memory now.
-    fn write_piece(&mut self, piece: Piece, memory: &dyn Readable, into: &mut [u8]) -> Result<usize, Failure> {
+    /// Writes a piece, whose bytes are read from memory now; or says why the memory at an address cannot be read.
+    fn write_piece(&mut self, piece: Piece, memory: &dyn Readable, into: &mut [u8]) -> Result<usize, (Denied, GlobalAddress)> {
         let (head, body) = into.split_at_mut(PIECE_BYTES);
         match piece {
             Piece::Put { operation, offset, bytes } => {
@@ -234,14 +235,14 @@ impl Endpoint {
                 match put.from {
                     Source::Local(local) => memory.read_local(local, offset, &mut body[..bytes]),
                     Source::Segment(from) => {
-                        memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| denied.at(from))?;
+                        memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
                     }
                 }
                 head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
                 Ok(PIECE_BYTES + bytes)
             }
             Piece::Answer { operation, from, offset, bytes } => {
-                memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| denied.at(from))?;
+                memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
                 head.copy_from_slice(&wire::reply(operation, offset));
                 Ok(PIECE_BYTES + bytes)
             }
@@ -272,16 +273,16 @@ impl Endpoint {
         let written = piece.map_or(Ok(0), |piece| self.write_piece(piece, memory, &mut buffer[start..]));
         let end = match (written, piece) {
             (Ok(bytes), _) => start + bytes,
-            // The memory is registered no longer: say so in the place of its bytes.
-            (Err(_), Some(Piece::Answer { operation, .. })) => {
-                let mut denied = Vec::new();
-                Frame::Denied { operation, denied: crate::Denied::Outside, second: false }.append(&mut denied);
-                buffer[start..start + denied.len()].copy_from_slice(&denied);
-                start + denied.len()
+            // The memory is registered no longer, or its device fails: say so in the place of its bytes.
+            (Err((denied, _)), Some(Piece::Answer { operation, .. })) => {
+                let mut frame = Vec::new();
+                Frame::Denied { operation, denied, second: false }.append(&mut frame);
+                buffer[start..start + frame.len()].copy_from_slice(&frame);
+                start + frame.len()
             }
-            (Err(failure), Some(Piece::Put { operation, .. })) => {
+            (Err((denied, at)), Some(Piece::Put { operation, .. })) => {
                 if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
-                    put.failure = put.failure.or(Some(failure));
+                    put.failure = put.failure.or(Some(denied.at(at)));
                 }
                 start
             }

@@ -12,6 +12,7 @@ use pelago::dsm::{Region, RegionSettings};
 use pelago::messaging::{Channel, ChannelSettings, Mailbox, Sent, Settings};
 use pelago::prelude::*;
 use pelago::{Error, Event, Failure, Fault, GlobalAddress};
+use pelago_kit::MockDevice;
 
 fn main() -> pelago::Result<()> {
     let act = std::env::args().nth(1).expect("what to do");
@@ -19,6 +20,7 @@ fn main() -> pelago::Result<()> {
         "nothing" => Ok(()),
         "everything" => everything(world),
         "registered" => registered(world),
+        "device" => device(world),
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
         // A thread that waits for page faults waits for nobody.
@@ -242,6 +244,48 @@ fn registered(world: &World) -> pelago::Result<()> {
     if world.rank() == home {
         assert_eq!(mine.local().load(0), EACH * u64::from(world.size() - 1));
         assert!((1..WORDS).all(|i| mine.local().load(i) == i as u64 + 1_000_000));
+    }
+    world.barrier()
+}
+
+/// Memory of a device: whole from every rank, atomics exact while its owner computes.
+fn device(world: &World) -> pelago::Result<()> {
+    const WORDS: usize = 20_000;
+    const EACH: u64 = 100;
+    let letter = world.alloc::<u64>(1)?;
+    let finished = world.alloc::<u64>(1)?;
+    let home = Rank::new(0);
+    let device = MockDevice::new(0, WORDS * size_of::<u64>());
+    let mine = world.register_device::<u64>(device.clone())?;
+    let words =
+        || device.contents().chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight"))).collect::<Vec<_>>();
+    let numbers = |from: u64| (from..from + WORDS as u64).collect::<Vec<u64>>();
+    world.put(mine.ptr(0), &numbers(0))?.wait()?;
+    letter.local().store(0, mine.ptr(0).address().bits());
+    world.barrier()?;
+    let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(world.get(letter.at(home, 0))?))?;
+    if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("inline") {
+        // The owner does not enter the library until all others have finished.
+        while finished.local().load(0) + 1 < u64::from(world.size()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    } else if world.rank() != home {
+        let mut seen = vec![0; WORDS];
+        world.get_into(theirs.add(1), &mut seen[1..])?;
+        assert!((1..WORDS as u64).all(|i| is_old_or_new(seen[i as usize], i, i + 1_000_000)));
+        world.put(theirs.add(1), &numbers(1_000_000)[1..])?.wait()?;
+        for _ in 0..EACH {
+            world.fetch_add(theirs, 1)?.wait()?;
+        }
+        // From one device to another, through the host.
+        world.copy(theirs.add(1), mine.ptr(1), WORDS - 1)?.wait()?;
+        assert!(words()[1..] == numbers(1_000_000)[1..]);
+        world.add(finished.at(home, 0), 1)?;
+    }
+    world.barrier()?;
+    if world.rank() == home {
+        let expected = EACH * u64::from(world.size() - 1);
+        assert!(words()[0] == expected && words()[1..] == numbers(1_000_000)[1..]);
     }
     world.barrier()
 }

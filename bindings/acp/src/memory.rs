@@ -123,9 +123,9 @@ impl Memory {
         }
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         match (registered.find(at, bytes), registered.find(at, 0)) {
-            (Some((cells, ())), _) => Ok(Located { address: at, rank, cells: Some(cells) }),
-            (None, Some(_)) => Err(Refusal::Outside { end, address, bytes }),
-            (None, None) => Err(Refusal::Unregistered { end, address }),
+            (Some((pelago_memory::Region::Host(cells), ())), _) => Ok(Located { address: at, rank, cells: Some(cells) }),
+            (_, Some(_)) => Err(Refusal::Outside { end, address, bytes }),
+            (_, None) => Err(Refusal::Unregistered { end, address }),
         }
     }
 

@@ -8,6 +8,7 @@
 //! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
 //! | [`Shape`] | a strided set of blocks |
 //! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
+//! | [`Failure`] | why an operation had no effect |
 //! | [`Event`], [`Counters`] | everything observable, declared once |
 //! | [`limits`] | every bound, with its unit and its reason |
 //!
@@ -17,6 +18,7 @@
 
 mod address;
 mod event;
+mod failure;
 pub mod limits;
 mod operation;
 mod rank;
@@ -26,6 +28,7 @@ mod time;
 
 pub use address::{AddressError, AddressLayout, GlobalAddress, LayoutError, SegmentId};
 pub use event::{Counters, Event};
+pub use failure::Failure;
 pub use operation::{AtomicOperator, Width};
 pub use rank::Rank;
 pub use shape::{Shape, ShapeError};

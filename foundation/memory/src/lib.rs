@@ -9,6 +9,7 @@
 //! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
 //! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
+//! | [`Region`], [`DeviceMemory`] | memory of any kind, that of devices too, which only its driver touches |
 //! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
 //! | [`Space`] | an allocator of addresses for such memory |
 //!
@@ -37,6 +38,7 @@ mod mapping;
 mod pod;
 mod pointer;
 mod reach;
+mod region;
 mod regions;
 mod space;
 
@@ -47,5 +49,6 @@ pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};
 pub use pointer::{GlobalPtr, PointerError};
 pub use reach::{Place, Reach, ReachLayout};
+pub use region::{DeviceError, DeviceMemory, DeviceRange, MemoryKind, Region};
 pub use regions::Regions;
 pub use space::Space;

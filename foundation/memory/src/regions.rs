@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pelago_base::{AddressLayout, GlobalAddress};
 
-use crate::Cells;
+use crate::Region;
 
 /// Regions of memory, each with the range of global addresses that leads to it and with what its keeper notes of it.
 ///
@@ -12,7 +12,7 @@ use crate::Cells;
 #[derive(Debug)]
 pub struct Regions<T = ()> {
     layout: AddressLayout,
-    by_start: BTreeMap<u64, (Cells<'static>, T)>,
+    by_start: BTreeMap<u64, (Region<'static>, T)>,
 }
 
 impl<T> Regions<T> {
@@ -21,48 +21,50 @@ impl<T> Regions<T> {
         Self { layout, by_start: BTreeMap::new() }
     }
 
-    /// Lets the addresses from `start` on lead to `cells`; `false` if some lead elsewhere or are not of one segment of one rank.
+    /// Lets the addresses from `start` on lead to `memory`; `false` if some lead elsewhere or are not of one segment of one rank.
     #[must_use]
-    pub fn insert(&mut self, start: GlobalAddress, cells: Cells<'static>, note: T) -> bool {
-        let (bits, bytes) = (start.bits(), cells.bytes() as u64);
+    pub fn insert(&mut self, start: GlobalAddress, memory: impl Into<Region<'static>>, note: T) -> bool {
+        let memory = memory.into();
+        let (bits, bytes) = (start.bits(), memory.bytes());
         let mut before = self.by_start.range(..=bits).rev();
         let mut after = self.by_start.range(bits..);
         // A region of no bytes has an address too.
-        let is_free = before.next().is_none_or(|(&other, (cells, _))| bits - other >= (cells.bytes() as u64).max(1))
+        let is_free = before.next().is_none_or(|(&other, (memory, _))| bits - other >= memory.bytes().max(1))
             && after.next().is_none_or(|(&other, _)| other - bits >= bytes);
         let fits = is_free && self.layout.is_in_segment(start, bytes);
         if fits {
-            self.by_start.insert(bits, (cells, note));
+            self.by_start.insert(bits, (memory, note));
         }
         fits
     }
 
     /// Forgets the region that begins at `start`.
-    pub fn remove(&mut self, start: GlobalAddress) -> Option<(Cells<'static>, T)> {
+    pub fn remove(&mut self, start: GlobalAddress) -> Option<(Region<'static>, T)> {
         self.by_start.remove(&start.bits())
     }
 
     /// The region that begins at `start`.
-    pub fn get_mut(&mut self, start: GlobalAddress) -> Option<(Cells<'static>, &mut T)> {
-        self.by_start.get_mut(&start.bits()).map(|(cells, note)| (*cells, note))
+    pub fn get_mut(&mut self, start: GlobalAddress) -> Option<(&Region<'static>, &mut T)> {
+        self.by_start.get_mut(&start.bits()).map(|(memory, note)| (&*memory, note))
     }
 
     /// `bytes` bytes from `address` on, if all are of one region, and the note of that.
-    pub fn find(&self, address: GlobalAddress, bytes: u64) -> Option<(Cells<'static>, &T)> {
-        let (start, cells, note) = self.at_or_before(address)?;
-        Some((cells.part(address.bits() - start.bits(), bytes)?, note))
+    pub fn find(&self, address: GlobalAddress, bytes: u64) -> Option<(Region<'static>, &T)> {
+        let (start, memory, note) = self.at_or_before(address)?;
+        Some((memory.part(address.bits() - start.bits(), bytes)?, note))
     }
 
     /// The last region that begins at `address` or before it, where it begins, and its note. Whether it reaches as far is not asked.
-    pub fn at_or_before(&self, address: GlobalAddress) -> Option<(GlobalAddress, Cells<'static>, &T)> {
-        let (&start, (cells, note)) = self.by_start.range(..=address.bits()).next_back()?;
-        Some((GlobalAddress::from_bits(start), *cells, note))
+    pub fn at_or_before(&self, address: GlobalAddress) -> Option<(GlobalAddress, &Region<'static>, &T)> {
+        let (&start, (memory, note)) = self.by_start.range(..=address.bits()).next_back()?;
+        Some((GlobalAddress::from_bits(start), memory, note))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cells;
     use pelago_base::{Rank, SegmentId};
     use proptest::prelude::*;
 
@@ -97,7 +99,7 @@ mod tests {
         let memory = cells(16);
         assert!(regions.insert(at(0, 64), memory, 1));
         let (found, note) = regions.get_mut(at(0, 64)).unwrap();
-        assert_eq!((found.pointer(), found.bytes(), *note), (memory.pointer(), 16, 1));
+        assert_eq!((found.bytes(), *note), (16, 1));
         *note = 2;
         assert_eq!(regions.find(at(0, 70), 1).map(|(_, &note)| note), Some(2));
         assert!(regions.get_mut(at(0, 70)).is_none(), "no region begins here");
@@ -128,7 +130,7 @@ mod tests {
             }
             let inside = |(start, stop): (&u64, &u64)| *start <= offset && bytes <= stop.saturating_sub(offset) && offset <= *stop;
             let found = regions.find(at(0, offset), bytes);
-            if let Some((cells, &note)) = found {
+            if let Some((Region::Host(cells), &note)) = found {
                 prop_assert!(model.get(&note).is_some_and(|stop| inside((&note, stop))));
                 prop_assert_eq!(cells.pointer().as_ptr() as u64 - memory.pointer().as_ptr() as u64, offset - note);
             } else {

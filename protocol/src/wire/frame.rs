@@ -143,7 +143,7 @@ impl<'a> Frame<'a> {
             }
             Self::Denied { operation, denied, second } => {
                 numbers(to, DENIED, operation, &[]);
-                to.push(u8::from(denied == Denied::Misaligned) | u8::from(second) << 1);
+                to.push(denial(denied) | u8::from(second) << 1);
             }
             Self::PeerLost { operation, rank } => {
                 numbers(to, PEER_LOST, operation, &[]);
@@ -157,7 +157,7 @@ impl<'a> Frame<'a> {
                 to.push(REFUSED);
                 to.extend_from_slice(&sequence.to_le_bytes());
                 to.extend_from_slice(&index.to_le_bytes());
-                to.push(u8::from(denied == Denied::Misaligned));
+                to.push(denial(denied));
             }
             Self::PutPiece { to: at, all, offset, bytes } => {
                 to.extend_from_slice(&request(at, all, offset));
@@ -207,8 +207,21 @@ fn rest<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
     std::mem::take(&mut reader.0)
 }
 
+/// Bits 0 and 2; bit 1 says which end.
+fn denial(denied: Denied) -> u8 {
+    match denied {
+        Denied::Outside => 0,
+        Denied::Misaligned => 1,
+        Denied::Device => 4,
+    }
+}
+
 fn denied(code: u8) -> Denied {
-    if code & 1 == 0 { Denied::Outside } else { Denied::Misaligned }
+    match code & 0b101 {
+        0 => Denied::Outside,
+        1 => Denied::Misaligned,
+        _ => Denied::Device,
+    }
 }
 
 fn code(operator: AtomicOperator) -> (u8, Option<u64>) {

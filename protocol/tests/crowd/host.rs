@@ -262,7 +262,9 @@ impl Memory for Words {
         Ok(())
     }
 
-    fn copy(&mut self, _from: GlobalAddress, _to: GlobalAddress, _bytes: u64) {}
+    fn copy(&mut self, _from: GlobalAddress, _to: GlobalAddress, _bytes: u64) -> Result<(), (Denied, bool)> {
+        Ok(())
+    }
 
     fn atomic(&mut self, _at: GlobalAddress, _width: Width, _operator: AtomicOperator, _operand: u64) -> Result<u64, Denied> {
         Err(Denied::Outside)

@@ -66,10 +66,10 @@ impl Memory for RankMemory {
         Ok(())
     }
 
-    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) {
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {
         let mut moved = vec![0; bytes as usize];
-        self.read(from, &mut moved).expect("checked");
-        self.write(to, &moved).expect("checked");
+        self.read(from, &mut moved).map_err(|denied| (denied, false))?;
+        self.write(to, &moved).map_err(|denied| (denied, true))
     }
 
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied> {

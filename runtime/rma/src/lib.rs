@@ -7,7 +7,7 @@
 //! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
-//! | [`Symmetric`], [`Individual`], [`Registered`] | memory that all ranks allocate, that one rank allocates, that the program already owned |
+//! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, that the program already owned, that a device has |
 //! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
@@ -45,8 +45,8 @@ pub use context::Context;
 pub use error::{Error, Result, Scope};
 pub use group::Group;
 pub use handle::{Fetch, Handle};
-pub use pelago_memory::{CellSlice, GlobalPtr, Pod, PointerError, Word};
+pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
 pub use port::Sharer;
-pub use segment::{Individual, Registered, Symmetric};
+pub use segment::{Individual, Registered, RegisteredDevice, Symmetric};
 pub use world::World;

@@ -1,8 +1,10 @@
 //! Memory that operations reach.
 #![allow(unsafe_code)]
 
+use std::sync::Arc;
+
 use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
-use pelago_memory::{CellSlice, Cells, Pod, Reach};
+use pelago_memory::{CellSlice, Cells, DeviceMemory, DeviceRange, MemoryKind, Pod, Reach, Region};
 use pelago_platform::Transport;
 
 use crate::{Context, Error, GlobalPtr, Result, World};
@@ -144,14 +146,31 @@ impl<T> Drop for Individual<'_, T> {
 ///
 /// Dropped, it is taken back: peers that are inside are waited for.
 pub struct Registered<'c, T: Pod> {
-    context: &'c Context,
-    start: GlobalAddress,
+    registration: Registration<'c>,
     pointer: *mut T,
     length: usize,
     /// The memory, if it is to be freed with the registration.
     owned: Option<Vec<T>>,
+}
+
+/// Addresses of this rank that lead to memory that is in no heap.
+struct Registration<'c> {
+    context: &'c Context,
+    start: GlobalAddress,
+    bytes: u64,
     /// Whether nobody has tried to take it back.
     is_registered: bool,
+}
+
+/// Memory of a device that all ranks reach; made by [`Context::register_device`].
+///
+/// It has global addresses as any other memory, for puts, gets, copies and atomics of every rank, its own included; no load or store of a program
+/// reaches it, so there is no slice of its values. Dropped, it is taken back as [`Registered`] is.
+pub struct RegisteredDevice<'c, T> {
+    registration: Registration<'c>,
+    memory: Arc<dyn DeviceMemory>,
+    length: usize,
+    first: GlobalPtrOf<T>,
 }
 
 impl<T: Pod> Registered<'_, T> {
@@ -170,7 +189,7 @@ impl<T: Pod> Registered<'_, T> {
     /// # Panics
     /// `index` is past the end.
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
-        known(GlobalAddress::from_bits(self.start.bits() + offset_of::<T>(index, self.length)))
+        self.registration.ptr(index, self.length)
     }
 
     /// The values themselves.
@@ -191,22 +210,89 @@ impl<T: Pod> Registered<'_, T> {
     }
 
     fn take_back(&mut self) -> Result<()> {
+        // Peers may still be inside.
+        self.registration.take_back().inspect_err(|_| core::mem::forget(self.owned.take()))
+    }
+}
+
+impl<T: Pod> RegisteredDevice<'_, T> {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Of which device it is.
+    pub fn kind(&self) -> MemoryKind {
+        self.memory.kind()
+    }
+
+    /// The value at `index`.
+    ///
+    /// # Panics
+    /// `index` is past the end.
+    pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
+        self.registration.ptr(index, self.length)
+    }
+
+    /// Ends the registration and gives the memory back.
+    ///
+    /// # Errors
+    /// A peer did not leave the memory in time; it stays registered.
+    pub fn unregister(mut self) -> Result<Arc<dyn DeviceMemory>> {
+        self.registration.take_back()?;
+        Ok(self.memory.clone())
+    }
+}
+
+impl<'c> Registration<'c> {
+    fn new(context: &'c Context, memory: Region<'static>) -> Result<Self> {
+        let (bytes, limit) = (memory.bytes(), context.reach.addresses().segment_bytes());
+        if bytes > limit {
+            return Err(Error::TooLong { what: "registered region", bytes: bytes as usize, limit: limit as usize });
+        }
+        let start = context.shared().allocate_addresses(bytes);
+        let start = start.ok_or(Error::Unsupported("no addresses are left for registered memory; drop some of it"))?;
+        let result = context.engine().borrow_mut().port().with(|transport| transport.memory().register(start, memory));
+        if let Err(error) = result {
+            context.shared().free_addresses(start, bytes);
+            return Err(error.into());
+        }
+        Ok(Self { context, start, bytes, is_registered: true })
+    }
+
+    fn ptr<T: Pod>(&self, index: usize, length: usize) -> GlobalPtr<T> {
+        known(GlobalAddress::from_bits(self.start.bits() + offset_of::<T>(index, length)))
+    }
+
+    fn take_back(&mut self) -> Result<()> {
         let context = self.context;
         self.is_registered = false;
         let ended = context.block("the end of a registration", Some(DEREGISTER_LIMIT), || {
             let ended = context.engine().borrow_mut().port().with(|transport| transport.memory().deregister(self.start));
             Ok(ended.then_some(()))
         });
-        match ended {
-            Ok(()) => context.shared().free_addresses(self.start, (self.length * size_of::<T>()) as u64),
-            // Peers may still be inside: neither the memory nor its addresses are used again.
-            Err(_) => core::mem::forget(self.owned.take()),
+        // Peers may still be inside: the addresses are not used again.
+        if ended.is_ok() {
+            context.shared().free_addresses(self.start, self.bytes);
         }
         ended
     }
 }
 
 impl<T: Pod> Drop for Registered<'_, T> {
+    fn drop(&mut self) {
+        if self.registration.is_registered {
+            let _leaked_if_late = self.take_back();
+        }
+    }
+}
+
+impl Drop for Registration<'_> {
     fn drop(&mut self) {
         if self.is_registered {
             let _leaked_if_late = self.take_back();
@@ -262,21 +348,23 @@ impl Context {
     /// # Safety
     /// As [`register_raw`](Self::register_raw).
     unsafe fn register_at<T: Pod>(&self, pointer: *mut T, length: usize, owned: Option<Vec<T>>) -> Result<Registered<'_, T>> {
-        let (bytes, limit) = (length * size_of::<T>(), self.reach.addresses().segment_bytes());
-        if bytes as u64 > limit {
-            return Err(Error::TooLong { what: "registered region", bytes, limit: limit as usize });
-        }
-        let start = self.shared().allocate_addresses(bytes as u64);
-        let start = start.ok_or(Error::Unsupported("no addresses are left for registered memory; drop some of it"))?;
         let memory = core::ptr::NonNull::new(pointer.cast()).expect("memory has an address");
         // SAFETY: M1, M2: the caller's promise.
-        let cells = unsafe { Cells::new(memory, bytes) };
-        let result = self.engine().borrow_mut().port().with(|transport| transport.memory().register(start, cells));
-        if let Err(error) = result {
-            self.shared().free_addresses(start, bytes as u64);
-            return Err(error.into());
-        }
-        Ok(Registered { context: self, start, pointer, length, owned, is_registered: true })
+        let cells = unsafe { Cells::new(memory, length * size_of::<T>()) };
+        Ok(Registered { registration: Registration::new(self, cells.into())?, pointer, length, owned })
+    }
+
+    /// Lets all ranks reach memory of a device, as values of type `T`: as many as it holds.
+    ///
+    /// Cost: operations by ranks of other processes are asked of this rank, if it waits in the library, or its agent, and their bytes pass through
+    /// the host; copies between memory of one device that this rank has registered need no such way, if its driver has another.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register). A device that fails later makes the operations fail that need it, with [`Failure::Device`](pelago_platform::Failure).
+    pub fn register_device<T: Pod>(&self, memory: Arc<dyn DeviceMemory>) -> Result<RegisteredDevice<'_, T>> {
+        let length = (memory.bytes() / size_of::<T>() as u64) as usize;
+        let registration = Registration::new(self, Region::Device(DeviceRange::whole(memory.clone())))?;
+        Ok(RegisteredDevice { registration, memory, length, first: core::marker::PhantomData })
     }
 
     /// `bytes` bytes of this rank's own heaps, for its transport; `None` if they are another's, or were registered.
@@ -303,7 +391,7 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
         // SAFETY: R2.
         let heap = unsafe { reach.heap(rank, segment) }.expect("a rank reaches its own heaps");
         let start = reach.addresses().encode(rank, segment, 0).expect("a rank's heaps have addresses");
-        transport.memory().register(start, heap)?;
+        transport.memory().register(start, heap.into())?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
-use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Regions};
+use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Region, Regions};
 use pelago_platform::{Failure, RegisterError};
 
 use crate::SimulationError;
@@ -96,8 +96,8 @@ impl Memory {
         self.addresses.segment_bytes() as usize
     }
 
-    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        let is_mine = self.addresses.rank(start) == rank && self.addresses.is_in_segment(start, memory.bytes() as u64);
+    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        let is_mine = self.addresses.rank(start) == rank && self.addresses.is_in_segment(start, memory.bytes());
         let registered = is_mine
             && match self.heap_bit(start) {
                 Some(bit) => {
@@ -133,12 +133,14 @@ impl Memory {
     }
 
     /// `bytes` bytes of registered memory from `address` on.
-    pub(crate) fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'_>, Failure> {
+    pub(crate) fn find(&self, address: GlobalAddress, bytes: u64) -> Result<Region<'_>, Failure> {
         let layout = self.addresses;
         let find = || {
-            let Some(bit) = self.heap_bit(address) else { return self.registered.find(address, bytes).map(|(cells, ())| cells) };
+            let Some(bit) = self.heap_bit(address) else {
+                return self.registered.find(address, bytes).map(|(memory, ())| memory);
+            };
             let registered = self.heaps.get(layout.rank(address).index())? & bit != 0;
-            if registered { self.heap_cells(address, bytes) } else { None }
+            if registered { self.heap_cells(address, bytes).map(Region::Host) } else { None }
         };
         find().ok_or(Failure::OutOfBounds(address))
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Flags, For,
@@ -414,7 +414,7 @@ impl Network for End {
 }
 
 impl Registry for End {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         let mut core = self.shared.core();
         if let Some(stations) = &mut core.stations {
             return stations.register(self.rank, start, memory);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Station};
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_netsim::Operation as Message;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Config, Key, Liveness, PeerIndex};
@@ -92,7 +92,7 @@ impl Stations {
         &self.protocol.faults
     }
 
-    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.end(rank).station.register(start, memory)
     }
 

@@ -1,7 +1,7 @@
 //! What an operation does when it takes effect.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
-use pelago_memory::Cells;
+use pelago_memory::{Cells, Region};
 use pelago_platform::{Failure, Operation, Transfer};
 use pelago_report::Kind;
 
@@ -113,30 +113,34 @@ impl Work {
             Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
             Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
             Self::Sized(Transfer::Get { from, bytes } | Transfer::Copy { from, bytes, .. }) => {
-                return memory.cells(*from, *bytes).map(|_| ());
+                return memory.find(*from, *bytes).map(|_| ());
             }
             _ => return Ok(()),
         };
-        let cells = memory.cells(from, bytes)?;
-        cells.read(read.insert(vec![0; bytes as usize].into()));
-        Ok(())
+        let source = memory.find(from, bytes)?;
+        source.read(read.insert(vec![0; bytes as usize].into())).map_err(|_| Failure::Device(from))
     }
 
     /// Takes effect; returns the word that an atomic found.
     pub(crate) fn perform(&self, memory: &Memory) -> Result<u64, Failure> {
-        match self {
-            Self::Write { to, bytes } => memory.cells(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()),
-            Self::Put { from, to } => memory.cells(*to, from.bytes() as u64)?.copy_from(*from),
-            Self::Get { to, read, .. } => to.write(read.as_deref().unwrap_or_default()),
-            Self::Copy { to, bytes, read, .. } => memory.cells(*to, *bytes)?.write(read.as_deref().unwrap_or_default()),
-            Self::Atomic { at, width, operator, operand } => {
-                let word = memory.cells(*at, width.bytes())?;
-                return word.atomic(*width, *operator, *operand).ok_or(Failure::Misaligned(*at));
+        let (moved, to) = match self {
+            Self::Write { to, bytes } => (memory.find(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()), *to),
+            Self::Put { from, to } => (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(*from)), *to),
+            Self::Get { to, read, .. } => {
+                to.write(read.as_deref().unwrap_or_default());
+                return Ok(0);
             }
-            Self::Sized(Transfer::Put { to, bytes } | Transfer::Copy { to, bytes, .. }) => drop(memory.cells(*to, *bytes)?),
-            Self::Sized(Transfer::Get { .. }) => {}
-        }
-        Ok(0)
+            Self::Copy { to, bytes, read, .. } => (memory.find(*to, *bytes)?.write(read.as_deref().unwrap_or_default()), *to),
+            Self::Atomic { at, width, operator, operand } => {
+                let found = memory.find(*at, width.bytes())?.atomic(*width, *operator, *operand);
+                return found.map_err(|_| Failure::Device(*at))?.ok_or(Failure::Misaligned(*at));
+            }
+            Self::Sized(Transfer::Put { to, bytes } | Transfer::Copy { to, bytes, .. }) => {
+                return memory.find(*to, *bytes).map(|_| 0);
+            }
+            Self::Sized(Transfer::Get { .. }) => return Ok(0),
+        };
+        moved.map(|()| 0).map_err(|_| Failure::Device(to))
     }
 }
 

@@ -73,7 +73,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         {
             let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
             let start = parts.reach.addresses().encode(rank, segment, 0).unwrap();
-            parts.transport.memory().register(start, cells).unwrap();
+            parts.transport.memory().register(start, cells.into()).unwrap();
             // NICs know where the heaps are.
             if segment == SegmentId::REGISTERED_FIRST || settings.protocol.is_some() {
                 registered.insert((rank, segment), cells);

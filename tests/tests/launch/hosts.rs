@@ -58,7 +58,7 @@ fn programs_compute_the_same_on_several_hosts() {
     let alone = hash(run(&[&["run", "-n", "4"][..], &himeno].concat()));
     assert!(alone.is_some());
     assert_eq!(hash(on("4", "a:1,b:3", &himeno)), alone);
-    for act in ["everything", "registered", "wake"] {
+    for act in ["everything", "registered", "device", "wake"] {
         on("4", "a:2,b:2", &[PROGRAM, act]).expect(0, "");
     }
 }

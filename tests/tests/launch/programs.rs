@@ -15,10 +15,12 @@ fn every_operation_works_between_processes() {
 #[test]
 fn registered_memory_is_reached_whoever_serves_it() {
     for (copy, progress) in [("attach", "auto"), ("agent", "auto"), ("attach", "inline"), ("agent", "inline")] {
-        let (mut command, mark) = pelago(&["run", "-n", "3", "--progress", progress, PROGRAM, "registered"]);
-        command.env("PELAGO_COPY", copy);
-        end(command).expect(0, "");
-        wait_until_gone(&mark);
+        for act in ["registered", "device"] {
+            let (mut command, mark) = pelago(&["run", "-n", "3", "--progress", progress, PROGRAM, act]);
+            command.env("PELAGO_COPY", copy);
+            end(command).expect(0, "");
+            wait_until_gone(&mark);
+        }
     }
 }
 

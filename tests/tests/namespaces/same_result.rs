@@ -40,7 +40,7 @@ fn every_way_of_ranks_to_reach_each_other() {
         }
         for options in [&udp[..], &["--encrypt"], &inline, &[&udp[..], &inline, &["--encrypt"]].concat()] {
             himeno(&network, 2, options, "XS");
-            for act in ["everything", "registered"] {
+            for act in ["everything", "registered", "device"] {
                 run(&network, 2, options, &[PROGRAM, act]);
             }
         }

@@ -91,7 +91,7 @@ fn end_point(host: &Host, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) ->
     .unwrap();
     let heap = vec![0_u64; HEAP_BYTES as usize / 8].leak();
     let start = host.reach().addresses().encode(me, SegmentId::SYMMETRIC, 0).unwrap();
-    end.register(start, Cells::from_mut(heap)).unwrap();
+    end.register(start, Cells::from_mut(heap).into()).unwrap();
     end
 }
 

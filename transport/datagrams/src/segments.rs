@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
-use pelago_memory::{Cells, Regions};
+use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions};
 use pelago_platform::RegisterError;
 use pelago_protocol::{Denied, Local, Memory, Readable};
 
@@ -15,7 +15,7 @@ pub(crate) struct Segments {
     layout: AddressLayout,
     me: Rank,
     regions: Regions<State>,
-    /// The open region that was found last, which is mostly the next one too: where it begins, and its bytes.
+    /// The open region of host memory that was found last, which is mostly the next one too: where it begins, and its bytes.
     recent: Cell<Option<(GlobalAddress, Cells<'static>)>>,
     locals: Vec<Option<Bytes>>,
     free: Vec<u32>,
@@ -65,17 +65,17 @@ impl Segments {
         Self { layout, me, regions, recent, locals: Vec::new(), free: Vec::new(), touched: false }
     }
 
-    pub(crate) fn register(&mut self, start: GlobalAddress, cells: Cells<'static>) -> Result<(), RegisterError> {
-        let inserted = self.layout.rank(start) == self.me && self.regions.insert(start, cells, State::Open);
+    pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        let inserted = self.layout.rank(start) == self.me && self.regions.insert(start, memory, State::Open);
         inserted.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
     /// Lets nothing new begin in the region that begins at `start`; its bytes, if there is one.
     pub(crate) fn close(&mut self, start: GlobalAddress) -> Option<u64> {
         self.recent.set(None);
-        let (cells, state) = self.regions.get_mut(start)?;
+        let (memory, state) = self.regions.get_mut(start)?;
         *state = State::Closing;
-        Some(cells.bytes() as u64)
+        Some(memory.bytes())
     }
 
     /// Forgets a region that is closed.
@@ -131,26 +131,25 @@ impl Segments {
         std::mem::take(&mut self.touched)
     }
 
-    /// The bytes, if they are registered; also of a region that is closing if `closing`.
-    fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Cells<'static>, Denied> {
-        let part = |start: GlobalAddress, cells: Cells<'static>| cells.part(at.bits().wrapping_sub(start.bits()), bytes);
-        if let Some(found) = self.recent.get().and_then(|(start, cells)| part(start, cells)) {
-            return Ok(found);
+    /// The memory, if it is registered; also of a region that is closing if `closing`.
+    fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Region<'static>, Denied> {
+        let offset = |start: GlobalAddress| at.bits().wrapping_sub(start.bits());
+        if let Some(found) = self.recent.get().and_then(|(start, cells)| cells.part(offset(start), bytes)) {
+            return Ok(Region::Host(found));
         }
-        let (start, cells, &state) = self.regions.at_or_before(at).ok_or(Denied::Outside)?;
-        if state == State::Open {
-            self.recent.set(Some((start, cells)));
-        } else if !closing {
-            return Err(Denied::Outside);
+        let (start, memory, &state) = self.regions.at_or_before(at).ok_or(Denied::Outside)?;
+        match (state, memory) {
+            (State::Open, Region::Host(cells)) => self.recent.set(Some((start, *cells))),
+            (State::Closing, _) if !closing => return Err(Denied::Outside),
+            _ => {}
         }
-        part(start, cells).ok_or(Denied::Outside)
+        memory.part(offset(start), bytes).ok_or(Denied::Outside)
     }
 }
 
 impl Readable for Segments {
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
-        self.find(from, into.len() as u64, true)?.read(into);
-        Ok(())
+        self.find(from, into.len() as u64, true)?.read(into).map_err(failed)
     }
 
     fn read_local(&self, from: Local, offset: u64, into: &mut [u8]) {
@@ -179,6 +178,10 @@ impl Readable for Loaned<'_> {
     }
 }
 
+fn failed(_reason: DeviceError) -> Denied {
+    Denied::Device
+}
+
 fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
     bytes[offset as usize..].get(..length).expect(INSIDE)
 }
@@ -189,22 +192,23 @@ impl Memory for Segments {
     }
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
-        self.find(to, bytes.len() as u64, false)?.write(bytes);
+        let target = self.find(to, bytes.len() as u64, false)?;
         self.touched = true;
-        Ok(())
+        target.write(bytes).map_err(failed)
     }
 
-    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) {
-        if let (Ok(source), Ok(target)) = (self.find(from, bytes, false), self.find(to, bytes, false)) {
-            target.copy_from(source);
-            self.touched = true;
-        }
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {
+        let source = self.find(from, bytes, false).map_err(|denied| (denied, false))?;
+        let target = self.find(to, bytes, false).map_err(|denied| (denied, true))?;
+        self.touched = true;
+        // Of two devices, nobody can tell which one failed.
+        target.copy_from(&source).map_err(|error| (failed(error), source.kind() == MemoryKind::Host))
     }
 
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied> {
-        let cells = self.find(at, width.bytes(), false)?;
+        let word = self.find(at, width.bytes(), false)?;
         self.touched = true;
-        cells.atomic(width, operator, operand).ok_or(Denied::Misaligned)
+        word.atomic(width, operator, operand).map_err(failed)?.ok_or(Denied::Misaligned)
     }
 
     fn write_local(&mut self, to: Local, offset: u64, bytes: &[u8]) {

@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 
 use pelago_base::{Counters, GlobalAddress, Instant, Rank};
-use pelago_memory::Cells;
-use pelago_platform::{Completion, Failure, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{
-    Config, Endpoint, Event, Failure as Reason, Liveness, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX,
-};
+use pelago_memory::{Cells, Region};
+use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
+use pelago_protocol::{Config, Endpoint, Event, Liveness, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
 
 use crate::segments::{Loan, Loaned, Segments};
 
@@ -58,7 +56,7 @@ impl Station {
     ///
     /// # Errors
     /// As there.
-    pub fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    pub fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.segments.register(start, memory)
     }
 
@@ -181,7 +179,7 @@ impl Station {
             match event {
                 Event::Completed { token, result, local } => {
                     local.into_iter().for_each(|local| self.segments.take_back(local));
-                    self.completed.push_back(Completion { token: Token(token), result: result.map_err(failure) });
+                    self.completed.push_back(Completion { token: Token(token), result });
                 }
                 Event::Met(peer, rank) => return Some(Found::Met(peer, rank)),
                 Event::Silent(rank) => return Some(Found::Silent(rank)),
@@ -247,19 +245,11 @@ impl Station {
     }
 }
 
-fn failure(reason: Reason) -> Failure {
-    match reason {
-        Reason::PeerLost(rank) => Failure::PeerLost(rank),
-        Reason::Unreachable(rank) => Failure::Unreachable(rank),
-        Reason::OutOfBounds(at) => Failure::OutOfBounds(at),
-        Reason::Misaligned(at) => Failure::Misaligned(at),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pelago_base::{AddressLayout, AtomicOperator, Duration, SegmentId, Width};
+    use pelago_platform::Failure;
     use pelago_protocol::Key;
 
     const HEAP_BYTES: u64 = 1 << 20;
@@ -291,7 +281,7 @@ mod tests {
         peer.connect(Rank::new(0), DATAGRAM_BYTES);
         let heap = Cells::from_mut(vec![0_u64; 512].leak());
         let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
-        peer.register(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), heap).unwrap();
+        peer.register(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), heap.into()).unwrap();
         let mine = layout.encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
         let mut now = Instant::ZERO;
         let mut failures = Vec::new();
@@ -326,8 +316,8 @@ mod tests {
         let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
         let [read, beside] = [0, 200_000].map(|offset| layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, offset).unwrap());
         let memory = |bytes: usize| Cells::from_mut(vec![7u8; bytes].leak());
-        peer.register(read, memory(BYTES)).unwrap();
-        peer.register(beside, memory(8)).unwrap();
+        peer.register(read, memory(BYTES).into()).unwrap();
+        peer.register(beside, memory(8).into()).unwrap();
         let (mut now, into) = (Instant::ZERO, memory(BYTES));
         me.post(now, to, Operation::Get { from: read, to: into }, Token(1)).unwrap();
         pass(now, &mut me, &mut peer);
@@ -353,7 +343,7 @@ mod tests {
             [Ok(0), outside],
             "nothing new begins"
         );
-        assert!(peer.register(read, memory(8)).is_ok() && peer.register(beside, memory(8)).is_ok());
+        assert!(peer.register(read, memory(8).into()).is_ok() && peer.register(beside, memory(8).into()).is_ok());
     }
 
     #[test]
@@ -364,7 +354,7 @@ mod tests {
         let heap: &mut [u64] = vec![0; HEAP_BYTES as usize / 8].leak();
         let heap = Cells::from_mut(heap);
         let at = AddressLayout::new(2, HEAP_BYTES).unwrap().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
-        peer.register(at, heap).unwrap();
+        peer.register(at, heap.into()).unwrap();
         let text: Vec<u8> = (0..600_000_u32).map(|number| (number % 251) as u8).collect();
         let there = heap.part(0, text.len() as u64).unwrap();
         let mut now = Instant::ZERO;

@@ -46,7 +46,7 @@ impl Two {
         });
         let to = [0, 1].map(|rank| stations[rank].connect(Rank::new(1 - rank as u32), DATAGRAM_BYTES));
         for ((station, heap), rank) in stations.iter_mut().zip(heaps).zip(0..) {
-            station.register(at(rank, 0), heap).unwrap();
+            station.register(at(rank, 0), heap.into()).unwrap();
         }
         Self { now: Instant::ZERO, stations, heaps, to }
     }
@@ -177,7 +177,7 @@ fn memory_is_registered_once_and_closed_before_it_goes() {
     let mut two = Two::new();
     let bytes = 200_000;
     two.heaps[1].write(&[3; HEAP_BYTES]);
-    assert!(two.stations[1].register(at(1, 0), cells(8)).is_err(), "it is in use");
+    assert!(two.stations[1].register(at(1, 0), cells(8).into()).is_err(), "it is in use");
     let to = cells(bytes);
     let (now, peer) = (two.now, two.to[0]);
     two.stations[0].post(now, peer, Operation::Get { from: at(1, 0), to }, Token(1)).unwrap();
@@ -202,7 +202,7 @@ fn memory_is_registered_once_and_closed_before_it_goes() {
     assert!(read == vec![3; bytes]);
     assert!(two.stations[1].deregister(at(1, 0)), "nobody reads it any more");
     let other = cells(4096);
-    two.stations[1].register(at(1, 0), other).unwrap();
+    two.stations[1].register(at(1, 0), other.into()).unwrap();
     assert_eq!(two.result(0, add(1)), Ok(0));
 }
 

@@ -5,6 +5,7 @@
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
 //! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
 //! | [`Split`] | a layer around two transports: one to the ranks that are near, one to all |
+//! | [`MockDevice`] | memory of a device that does not exist, which fails on demand |
 //! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!
 //! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports, which know this crate from their
@@ -14,9 +15,11 @@
 
 mod captured;
 pub mod conformance;
+mod device;
 mod layers;
 mod loopback;
 mod random;
 
+pub use device::MockDevice;
 pub use layers::{Count, Fault, Faults, Manner, Split, Trace};
 pub use loopback::Loopback;

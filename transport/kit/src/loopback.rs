@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
-use pelago_memory::{Cells, Regions};
+use pelago_memory::{MemoryKind, Region, Regions};
 use pelago_platform::{
     self as platform, Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Operation, PostError, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
@@ -144,7 +144,7 @@ impl platform::Network for Loopback {
 }
 
 impl Registry for Loopback {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         let is_mine = self.layout.rank(start) == self.rank;
         let inserted = is_mine && lock(&self.network).regions.insert(start, memory, ());
         inserted.then_some(()).ok_or(RegisterError::Addresses(start))
@@ -193,26 +193,26 @@ impl Network {
     }
 
     fn perform(&self, operation: Operation<'_>) -> Result<u64, Failure> {
-        match operation {
-            Operation::Write { to, bytes } => self.cells(to, bytes.len() as u64)?.write(bytes),
-            Operation::Put { from, to } => self.cells(to, from.bytes() as u64)?.copy_from(from),
-            Operation::Get { from, to } => to.copy_from(self.cells(from, to.bytes() as u64)?),
+        let (moved, device) = match operation {
+            Operation::Write { to, bytes } => (self.find(to, bytes.len() as u64)?.write(bytes), to),
+            Operation::Put { from, to } => (self.find(to, from.bytes() as u64)?.copy_from(&from.into()), to),
+            Operation::Get { from, to } => (Region::Host(to).copy_from(&self.find(from, to.bytes() as u64)?), from),
             Operation::Copy { from, to, bytes } => {
-                let from = self.cells(from, bytes)?;
-                self.cells(to, bytes)?.copy_from(from);
+                let source = self.find(from, bytes)?;
+                (self.find(to, bytes)?.copy_from(&source), if source.kind() == MemoryKind::Host { to } else { from })
             }
             Operation::Atomic { at, width, operator, operand } => {
-                let word = self.cells(at, width.bytes())?;
-                return word.atomic(width, operator, operand).ok_or(Failure::Misaligned(at));
+                let found = self.find(at, width.bytes())?.atomic(width, operator, operand);
+                return found.map_err(|_| Failure::Device(at))?.ok_or(Failure::Misaligned(at));
             }
             Operation::Sized(_) => unreachable!("refused when it was posted"),
-        }
-        Ok(0)
+        };
+        moved.map(|()| 0).map_err(|_| Failure::Device(device))
     }
 
     /// `bytes` bytes of registered memory from `address` on.
-    fn cells(&self, address: GlobalAddress, bytes: u64) -> Result<Cells<'static>, Failure> {
-        let (cells, ()) = self.regions.find(address, bytes).ok_or(Failure::OutOfBounds(address))?;
-        Ok(cells)
+    fn find(&self, address: GlobalAddress, bytes: u64) -> Result<Region<'static>, Failure> {
+        let (memory, ()) = self.regions.find(address, bytes).ok_or(Failure::OutOfBounds(address))?;
+        Ok(memory)
     }
 }

@@ -95,7 +95,7 @@ impl Job {
         let layout = AddressLayout::new(3, 4096).unwrap();
         let mut ends = Loopback::network(layout, 3);
         for (rank, end) in (0..).map(Rank::new).zip(&mut ends) {
-            end.register(layout.encode(rank, SEGMENT, 0).unwrap(), Cells::from_mut(vec![0u64; 1].leak())).unwrap();
+            end.register(layout.encode(rank, SEGMENT, 0).unwrap(), Cells::from_mut(vec![0u64; 1].leak()).into()).unwrap();
         }
         let addresses = ends.iter().map(Network::address).collect::<Vec<_>>();
         let mut fault = Fault::new(ends.swap_remove(0), layout, faults);

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_memory::Region;
 use pelago_platform::Failure;
 
 use crate::Host;
 use crate::control::REQUEST_WORDS;
 use crate::host::words;
-use crate::place::{self, Place, locate};
+use crate::place::locate;
 
 /// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
 pub struct Agent {
@@ -85,11 +86,24 @@ pub(crate) enum Status {
     Done,
     OutOfBounds,
     Misaligned,
+    Device,
 }
 
 impl Status {
     pub(crate) fn from_word(word: u32) -> Self {
-        [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds].get(word as usize).copied().unwrap_or(Self::Misaligned)
+        let all = [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds, Self::Misaligned];
+        all.get(word as usize).copied().unwrap_or(Self::Device)
+    }
+
+    /// How an operation ends that was answered like this; `None` as long as it was not.
+    pub(crate) fn result(self, at: GlobalAddress, value: u64) -> Option<Result<u64, Failure>> {
+        Some(match self {
+            Self::Free | Self::Pending => return None,
+            Self::Done => Ok(value),
+            Self::OutOfBounds => Err(Failure::OutOfBounds(at)),
+            Self::Misaligned => Err(Failure::Misaligned(at)),
+            Self::Device => Err(Failure::Device(at)),
+        })
     }
 }
 
@@ -105,6 +119,7 @@ pub(crate) fn serve(host: &Host, me: Rank) -> bool {
         let (status, value) = match execute(host, me, &request) {
             Ok(value) => (Status::Done, value),
             Err(Failure::Misaligned(_)) => (Status::Misaligned, 0),
+            Err(Failure::Device(_)) => (Status::Device, 0),
             Err(_) => (Status::OutOfBounds, 0),
         };
         reply.value.store(value, Ordering::Relaxed);
@@ -122,18 +137,17 @@ fn execute(host: &Host, me: Rank, request: &Request) -> Result<u64, Failure> {
         Task::Atomic { width, .. } => width.bytes(),
         Task::Fetch { bytes } | Task::Store { bytes } => bytes,
     };
-    let Place::Here { cells, _pass } = locate(host, me, request.address, bytes)? else { return Err(outside) };
-    let staging = || words(&host.control(request.from)?.staging).part(0, bytes);
+    let place = locate(host, me, request.address, bytes)?;
+    let memory = place.region().ok_or(outside)?;
+    let requester = host.control(request.from).ok_or(outside)?;
+    let staging = || words(&requester.staging).part(0, bytes).map(Region::Host).ok_or(outside);
+    let failed = |_| Failure::Device(request.address);
     match request.task {
         Task::Atomic { width, operator, operand } => {
-            cells.atomic(width, operator, operand).ok_or(Failure::Misaligned(request.address))
+            memory.atomic(width, operator, operand).map_err(failed)?.ok_or(Failure::Misaligned(request.address))
         }
-        Task::Fetch { .. } => {
-            place::copy(&place::local(cells), &place::local(staging().ok_or(outside)?)).map(|()| 0).or(Err(outside))
-        }
-        Task::Store { .. } => {
-            place::copy(&place::local(staging().ok_or(outside)?), &place::local(cells)).map(|()| 0).or(Err(outside))
-        }
+        Task::Fetch { .. } => staging()?.copy_from(&memory).map(|()| 0).map_err(failed),
+        Task::Store { .. } => memory.copy_from(&staging()?).map(|()| 0).map_err(failed),
     }
 }
 

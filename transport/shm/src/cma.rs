@@ -12,8 +12,10 @@ pub(crate) enum CmaError {
     Gone,
     /// The process has no such memory.
     Unmapped,
-    /// Only the owner knows where the memory is now.
+    /// Only the owner reaches the memory, or knows where it is now.
     Hidden,
+    /// A device that holds some of it failed.
+    Device,
 }
 
 /// Copies from `address` of `process` to `into`.

@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::{HOST_REGIONS_MAX, RANKS_PER_HOST_MAX};
 use pelago_base::{AddressLayout, LayoutError, Rank};
@@ -30,6 +30,8 @@ const HEAPS_ALIGN: usize = 2 << 20;
 pub struct Host {
     reach: Reach,
     layout: Layout,
+    /// Device memory that ranks of this process have registered: no other process reaches it.
+    devices: Mutex<pelago_memory::Regions>,
 }
 
 /// Tables of registered regions begin at a page, so that a rank that registers nothing takes no memory for them.
@@ -131,7 +133,8 @@ impl Host {
     fn over(mapping: Mapping, layout: Layout) -> Self {
         // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
         let _supported = pelago_sync::asymmetric::register();
-        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout }
+        let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
+        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices }
     }
 
     /// The heaps and doorbells.
@@ -182,6 +185,11 @@ impl Host {
         (local < count).then(|| unsafe {
             self.reach.mapping().cells().pointer().add(controls).cast::<Control>().add(local as usize).as_ref()
         })
+    }
+
+    /// Device memory that ranks of this process have registered.
+    pub(crate) fn devices(&self) -> MutexGuard<'_, pelago_memory::Regions> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The registered regions of `rank`, if it is on this host.

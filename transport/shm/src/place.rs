@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_memory::Cells;
+use pelago_memory::{Cells, Region};
 use pelago_platform::Failure;
 use pelago_sync::Pass;
 
@@ -17,16 +17,56 @@ use crate::{Host, Stage};
 pub(crate) enum Place<'a> {
     /// In this process's address space.
     Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
+    /// In memory of a device, which this process reaches by its driver.
+    Device { memory: Region<'static>, _pass: Pass<'a> },
     /// In another process's memory.
     There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
-    /// In another process, which alone knows where, as its registrations change too fast to be read.
+    /// In another process, which alone reaches it: it is memory of a device, or registrations change too fast to be read.
     Unknown,
 }
 
 impl Place<'_> {
-    /// Whether it is in another process's memory.
+    /// Whether it is another process's.
     pub(crate) fn is_there(&self) -> bool {
         matches!(self, Self::There { .. } | Self::Unknown)
+    }
+
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(self, Self::Device { .. })
+    }
+
+    /// The memory, if this process reaches it.
+    pub(crate) fn region(&self) -> Option<Region<'_>> {
+        match self {
+            Self::Here { cells, .. } => Some(Region::Host(*cells)),
+            Self::Device { memory, .. } => Some(memory.clone()),
+            Self::There { .. } | Self::Unknown => None,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::There { bytes, .. } => *bytes,
+            place => place.region().map_or(0, |region| region.bytes()),
+        }
+    }
+
+    /// Reads from byte `start` on.
+    fn read(&self, start: u64, into: &mut [u8]) -> Result<(), CmaError> {
+        match (self, self.region()) {
+            (Self::There { process, address, .. }, _) => cma::read(*process, address + start, Cells::from_mut(into)),
+            (_, Some(memory)) => piece(&memory, start, into.len())?.read(into).map_err(|_| CmaError::Device),
+            _ => Err(CmaError::Hidden),
+        }
+    }
+
+    /// Writes from byte `start` on.
+    fn write(&self, start: u64, from: &mut [u8]) -> Result<(), CmaError> {
+        match (self, self.region()) {
+            (Self::There { process, address, .. }, _) => cma::write(*process, address + start, Cells::from_mut(from)),
+            (_, Some(memory)) => piece(&memory, start, from.len())?.write(from).map_err(|_| CmaError::Device),
+            _ => Err(CmaError::Hidden),
+        }
     }
 }
 
@@ -51,6 +91,11 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
             Found::Changing => {}
         }
     };
+    let Some(start) = start else {
+        let devices = host.devices();
+        let found = devices.find(address, bytes).filter(|_| owner == me);
+        return Ok(found.map_or(Place::Unknown, |(memory, ())| Place::Device { memory, _pass: pass }));
+    };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
         // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
@@ -64,23 +109,25 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
 pub(crate) fn copy(from: &Place<'_>, to: &Place<'_>) -> Result<(), CmaError> {
     match (from, to) {
         (Place::Unknown, _) | (_, Place::Unknown) => Err(CmaError::Hidden),
-        (Place::Here { cells: from, .. }, Place::Here { cells: to, .. }) => {
-            to.copy_from(*from);
-            Ok(())
-        }
         (Place::There { process, address, .. }, Place::Here { cells, .. }) => cma::read(*process, *address, *cells),
         (Place::Here { cells, .. }, Place::There { process, address, .. }) => cma::write(*process, *address, *cells),
-        (Place::There { process: source, address: from, bytes, .. }, Place::There { process: target, address: to, .. }) => {
-            let mut buffer = [0u8; 64 * 1024];
-            for start in (0..*bytes).step_by(buffer.len()) {
-                let length = buffer.len().min((*bytes - start) as usize);
-                let piece = Cells::from_mut(&mut buffer[..length]);
-                cma::read(*source, from + start, piece)?;
-                cma::write(*target, to + start, piece)?;
+        _ => match (from.region(), to.region()) {
+            (Some(from), Some(to)) => to.copy_from(&from).map_err(|_| CmaError::Device),
+            _ => {
+                let mut buffer = [0u8; 64 * 1024];
+                for start in (0..from.bytes()).step_by(buffer.len()) {
+                    let length = buffer.len().min((from.bytes() - start) as usize);
+                    from.read(start, &mut buffer[..length])?;
+                    to.write(start, &mut buffer[..length])?;
+                }
+                Ok(())
             }
-            Ok(())
-        }
+        },
     }
+}
+
+fn piece<'a>(memory: &Region<'a>, start: u64, bytes: usize) -> Result<Region<'a>, CmaError> {
+    memory.part(start, bytes as u64).ok_or(CmaError::Unmapped)
 }
 
 /// Local memory as a place.

@@ -23,6 +23,9 @@ const LOOKS_MAX: usize = 1000;
 /// Links that lead to an entry: several times as many as in a tree of all entries that there may be.
 const LINKS_MAX: usize = 256;
 
+/// The place of memory of a device, which its owner alone reaches: no memory of a process lies there.
+pub(crate) const DEVICE: u64 = 0;
+
 /// The head of a rank's table, in its control block. All zero bytes are an empty table.
 #[repr(C)]
 pub(crate) struct Head {
@@ -41,7 +44,7 @@ pub(crate) struct Entry {
     gate: Gate,
     /// The global address of its first byte.
     start: AtomicU64,
-    /// Where that lies in its owner.
+    /// Where that lies in its owner, or [`DEVICE`].
     address: AtomicU64,
     bytes: AtomicU64,
     left: AtomicU32,
@@ -57,8 +60,8 @@ pub(crate) struct Regions<'a> {
 
 /// What leads to some bytes.
 pub(crate) enum Found<'a> {
-    /// A region; its owner does not take it back while the pass is held.
-    Inside { address: u64, pass: Pass<'a> },
+    /// A region; its owner does not take it back while the pass is held. Without an address it is memory of a device.
+    Inside { address: Option<u64>, pass: Pass<'a> },
     /// None.
     Nowhere,
     /// Nobody but the owner can say.
@@ -142,13 +145,14 @@ impl<'a> Regions<'a> {
     }
 
     /// A way into the region that these bytes are of, if it is found now.
-    fn enter(self, at: u64, bytes: u64) -> Option<(u64, Pass<'a>)> {
+    fn enter(self, at: u64, bytes: u64) -> Option<(Option<u64>, Pass<'a>)> {
         let entry = self.last_up_to(at)?;
         let pass = entry.gate.enter()?;
         // It may be another region by now than the one that led here.
         let inside = at.checked_sub(load(&entry.start))?;
         let room = load(&entry.bytes).checked_sub(inside)?;
-        (bytes <= room).then(|| (load(&entry.address) + inside, pass))
+        let address = Some(load(&entry.address)).filter(|&address| address != DEVICE);
+        (bytes <= room).then(|| (address.map(|address| address + inside), pass))
     }
 
     /// The last entry that begins at `at` or before it, as far as links lead.
@@ -325,7 +329,7 @@ mod tests {
     /// Where bytes lie; `None` if nowhere.
     fn find(regions: Regions<'_>, at: u64, bytes: u64) -> Option<u64> {
         match regions.find(at, bytes) {
-            Found::Inside { address, .. } => Some(address),
+            Found::Inside { address, .. } => address,
             Found::Nowhere => None,
             Found::Changing => panic!("nobody changes it"),
         }
@@ -428,7 +432,7 @@ mod tests {
         const STAYING: u64 = 50;
         let table = Table::new(4096);
         for index in 0..STAYING {
-            assert_eq!(table.regions().insert(index * 1000, index * 1000, 8), Inserted::Open);
+            assert_eq!(table.regions().insert(index * 1000, index * 1000 + 8, 8), Inserted::Open);
         }
         let over = AtomicU32::new(0);
         std::thread::scope(|scope| {
@@ -438,7 +442,7 @@ mod tests {
                     while over.load(Ordering::Relaxed) == 0 || looks < 1000 {
                         let at = looks % STAYING * 1000;
                         match table.regions().find(at, 8) {
-                            Found::Inside { address, .. } => assert_eq!(address, at),
+                            Found::Inside { address, .. } => assert_eq!(address, Some(at + 8)),
                             Found::Nowhere => panic!("{at} is registered"),
                             Found::Changing => {}
                         }

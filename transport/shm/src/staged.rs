@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use pelago_base::limits::STAGING_BYTES;
 use pelago_base::{GlobalAddress, Rank};
-use pelago_memory::Cells;
+use pelago_memory::{Cells, DeviceError, Region};
 use pelago_platform::{Failure, Token};
 
 use crate::Host;
-use crate::agent::{Status, Task};
+use crate::agent::Task;
 use crate::host::words;
 use crate::place::{self, Place, locate};
 use crate::transport::Replies;
@@ -79,9 +79,10 @@ impl Staged {
                 let End::Global(address) = *address else { unreachable!("only global ends are asked for") };
                 match replies.take(host, owner, reply) {
                     Err(lost) => return Err(lost),
-                    Ok((Status::Pending, _)) => return Ok(None),
-                    Ok((Status::Done, _)) => self.awaiting = None,
-                    Ok(_) => return Err(Failure::OutOfBounds(address)),
+                    Ok((status, value)) => match status.result(address, value) {
+                        None => return Ok(None),
+                        Some(result) => self.awaiting = result.map(|_| None)?,
+                    },
                 }
             } else {
                 let buffer = staging.part(0, piece).expect("a piece fits the staging buffer");
@@ -122,7 +123,7 @@ impl Staged {
         match &self.from {
             End::Captured(bytes) => buffer.write(&bytes[start..start + length]),
             End::Local(cells) => buffer.copy_from(cells.part(self.done, length as u64).expect("inside the copy")),
-            End::Global(address) => self.here(host, me, *address, length, |cells| buffer.copy_from(cells))?,
+            End::Global(address) => self.here(host, me, *address, length, |memory| Region::Host(buffer).copy_from(memory))?,
         }
         Ok(())
     }
@@ -131,7 +132,7 @@ impl Staged {
         match &self.to {
             End::Captured(_) => unreachable!("captured bytes are a source"),
             End::Local(cells) => cells.part(self.done, buffer.bytes() as u64).expect("inside the copy").copy_from(buffer),
-            End::Global(address) => self.here(host, me, *address, buffer.bytes(), |cells| cells.copy_from(buffer))?,
+            End::Global(address) => self.here(host, me, *address, buffer.bytes(), |memory| memory.copy_from(&buffer.into()))?,
         }
         Ok(())
     }
@@ -142,13 +143,11 @@ impl Staged {
         me: Rank,
         address: GlobalAddress,
         bytes: usize,
-        copy: impl FnOnce(Cells<'_>),
+        copy: impl FnOnce(&Region<'_>) -> Result<(), DeviceError>,
     ) -> Result<(), Failure> {
-        match locate(host, me, advance(address, self.done), bytes as u64)? {
-            Place::Here { cells, _pass } => copy(cells),
-            Place::There { .. } | Place::Unknown => unreachable!("the place was looked up just before, and segments do not move"),
-        }
-        Ok(())
+        let place = locate(host, me, advance(address, self.done), bytes as u64)?;
+        let memory = place.region().expect("the place was looked up just before, and segments do not move");
+        copy(&memory).map_err(|_| Failure::Device(address))
     }
 }
 

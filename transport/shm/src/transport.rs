@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use pelago_base::limits::{AGENT_REPLIES_MAX, CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
@@ -15,8 +15,8 @@ use pelago_platform::{
 
 use crate::agent::{self, Request, Status, Task};
 use crate::cma::{self, CmaError};
-use crate::place::{self, Place, locate};
-use crate::regions::{Inserted, Regions};
+use crate::place::{self, locate};
+use crate::regions::{DEVICE, Inserted, Regions};
 use crate::staged::{End, Staged, Staging};
 use crate::{Agent, Host, Stage};
 
@@ -125,6 +125,7 @@ impl Shm {
             return Ok(false);
         }
         let blamed = if target.is_there() { to_address } else { from_address };
+        let device = if target.is_device() { to_address } else { from_address };
         match place::copy(&source, &target) {
             Ok(()) => Ok(true),
             Err(CmaError::Forbidden) => {
@@ -132,6 +133,7 @@ impl Shm {
                 Ok(false)
             }
             Err(CmaError::Hidden) => Ok(false),
+            Err(CmaError::Device) => Err(Failure::Device(device)),
             Err(CmaError::Gone) => Err(Failure::PeerLost(self.host.reach().addresses().rank(blamed))),
             Err(CmaError::Unmapped) => Err(Failure::OutOfBounds(blamed)),
         }
@@ -145,16 +147,19 @@ impl Shm {
         operator: AtomicOperator,
         operand: u64,
     ) -> Result<(), PostError> {
-        let result = match locate(&self.host, self.me, at, width.bytes()) {
-            Ok(Place::Here { cells, _pass }) => cells.atomic(width, operator, operand).ok_or(Failure::Misaligned(at)),
-            Ok(Place::There { .. } | Place::Unknown) => {
-                let owner = self.host.reach().addresses().rank(at);
-                let task = Task::Atomic { width, operator, operand };
-                let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
-                self.atomics.push(Asked { token, at, owner, reply });
-                return Ok(());
-            }
-            Err(failure) => Err(failure),
+        let here = match locate(&self.host, self.me, at, width.bytes()) {
+            Ok(place) => place.region().map(|word| match word.atomic(width, operator, operand) {
+                Ok(found) => found.ok_or(Failure::Misaligned(at)),
+                Err(_) => Err(Failure::Device(at)),
+            }),
+            Err(failure) => Some(Err(failure)),
+        };
+        let Some(result) = here else {
+            let owner = self.host.reach().addresses().rank(at);
+            let task = Task::Atomic { width, operator, operand };
+            let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
+            self.atomics.push(Asked { token, at, owner, reply });
+            return Ok(());
         };
         if result.is_ok() {
             self.ring(at);
@@ -242,10 +247,10 @@ impl Transport for Shm {
         let (host, replies, done) = (&self.host, &mut self.replies, &mut self.completed);
         self.atomics.retain(|asked| {
             let result = match replies.take(host, asked.owner, asked.reply) {
-                Ok((Status::Pending, _)) => return true,
-                Ok((Status::Done, value)) => Ok(value),
-                Ok((Status::Misaligned, _)) => Err(Failure::Misaligned(asked.at)),
-                Ok(_) => Err(Failure::OutOfBounds(asked.at)),
+                Ok((status, value)) => match status.result(asked.at, value) {
+                    Some(result) => result,
+                    None => return true,
+                },
                 Err(lost) => Err(lost),
             };
             done.push_back(Completion { token: asked.token, result });
@@ -292,9 +297,9 @@ impl Network for Shm {
 }
 
 impl Registry for Shm {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         let (addresses, taken) = (self.host.reach().addresses(), RegisterError::Addresses(start));
-        let bytes = memory.bytes() as u64;
+        let bytes = memory.bytes();
         if addresses.rank(start) != self.me || !addresses.is_in_segment(start, bytes) {
             return Err(taken);
         }
@@ -307,15 +312,30 @@ impl Registry for Shm {
             let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
             self.agent = Some(agent);
         }
-        match self.regions().insert(start.bits(), memory.pointer().as_ptr() as u64, bytes) {
-            Inserted::Open => Ok(()),
-            Inserted::Taken => Err(taken),
-            Inserted::Full(limit) => Err(RegisterError::Full(limit)),
+        let address = match memory {
+            Region::Host(cells) => cells.pointer().as_ptr() as u64,
+            Region::Device(_) => DEVICE,
+        };
+        if address == DEVICE && !self.host.devices().insert(start, memory, ()) {
+            return Err(taken);
         }
+        let inserted = match self.regions().insert(start.bits(), address, bytes) {
+            Inserted::Open => return Ok(()),
+            Inserted::Taken => taken,
+            Inserted::Full(limit) => RegisterError::Full(limit),
+        };
+        if address == DEVICE {
+            self.host.devices().remove(start);
+        }
+        Err(inserted)
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.regions().remove(start.bits())
+        let is_empty = self.regions().remove(start.bits());
+        if is_empty {
+            self.host.devices().remove(start);
+        }
+        is_empty
     }
 }
 

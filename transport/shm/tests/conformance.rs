@@ -33,12 +33,12 @@ impl Ranks {
             for heap in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
                 // SAFETY: `host` lives as long as the transports.
                 let cells = unsafe { host.reach().heap(rank, heap) }.unwrap();
-                transport.register(at(heap), cells).unwrap();
+                transport.register(at(heap), cells.into()).unwrap();
             }
             let memory: &'static mut [u64] = vec![0; REGISTERED_WORDS].leak();
             // SAFETY: leaked, so valid for ever; nothing else refers to it.
             let cells = unsafe { Cells::new(NonNull::from(&mut *memory).cast(), size_of_val(memory)) };
-            transport.register(at(SegmentId::REGISTERED_FIRST), cells).unwrap();
+            transport.register(at(SegmentId::REGISTERED_FIRST), cells.into()).unwrap();
             transports.push(transport);
             registered.push(cells);
         }

@@ -28,7 +28,7 @@ fn memory_that_is_gone_when_its_owner_looks_is_outside() {
         Operation::Get { from: at, to: local },
     ];
     for operation in operations {
-        owner.register(at, registered).unwrap();
+        owner.register(at, registered.into()).unwrap();
         asker.post(Instant::ZERO, Endpoint(OWNER.number()), operation, Flags::NONE, Token(7)).unwrap();
         asker.progress(Instant::ZERO, &mut Vec::new());
         assert!(owner.deregister(at), "nobody is inside");

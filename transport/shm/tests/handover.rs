@@ -68,7 +68,7 @@ fn a_request_that_comes_while_a_wait_ends_is_answered() {
             let mut owner = Shm::new(host.clone(), OWNER, CopyBy::Attach, false);
             let words: &'static mut [u64] = Box::leak(vec![0; 8].into());
             let words_at = host.reach().addresses().encode(OWNER, SegmentId::REGISTERED_FIRST, 0).unwrap();
-            owner.register(words_at, Cells::from_mut(words)).unwrap();
+            owner.register(words_at, Cells::from_mut(words).into()).unwrap();
             let control = host.control(OWNER).unwrap();
             let mut look = || owner.progress(Instant::ZERO, &mut Vec::new());
             for round in 0..ROUNDS {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_BYTES_MAX};
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Given, Station};
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_platform::{Completion, Flags, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
 
@@ -103,7 +103,7 @@ impl Driver {
         peer
     }
 
-    pub(crate) fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.station.register(start, memory)
     }
 

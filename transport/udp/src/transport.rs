@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelago_base::limits::UDP_WRITE_BYTES_MAX;
 use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::Station;
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_platform::{
     Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
     Registry, Token, Transport, TwoSided,
@@ -194,7 +194,7 @@ impl Network for Udp {
 }
 
 impl Registry for Udp {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.shared.lock().register(start, memory)
     }
 

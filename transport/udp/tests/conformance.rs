@@ -46,7 +46,7 @@ impl Ranks {
             for (segment, bytes) in [(SegmentId::SYMMETRIC, WHOLE_BYTES), (SegmentId::REGISTERED_FIRST, PART_BYTES)] {
                 let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
                 let rank = Rank::new(number as u32);
-                end.register(layout.encode(rank, segment, 0).unwrap(), cells).unwrap();
+                end.register(layout.encode(rank, segment, 0).unwrap(), cells.into()).unwrap();
                 memory.insert((rank, segment), cells);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
-use pelago_memory::{Cells, Mapping, Reach, ReachLayout};
+use pelago_memory::{Mapping, Reach, ReachLayout, Region};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
     For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TwoSided, VirtualTime, Wait,
@@ -324,12 +324,12 @@ impl Network for Scripted {
 }
 
 impl Registry for Scripted {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         let mut script = self.script();
         if script.refuses_memory {
             return Err(RegisterError::Full(0));
         }
-        script.registered.insert(start, memory.bytes() as u64);
+        script.registered.insert(start, memory.bytes());
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod barriers;
 mod borrowed;
 mod collectives;
+mod devices;
 mod generated_order;
 mod memory;
 mod operations;

@@ -36,7 +36,7 @@ impl<T: Transport> Layered<T> {
             for (segment, bytes) in [(SegmentId::SYMMETRIC, WHOLE_BYTES), (SegmentId::REGISTERED_FIRST, PART_BYTES)] {
                 let memory = Cells::from_mut(vec![0u64; bytes / 8].leak());
                 let start = layout.encode(rank, segment, 0).expect("inside");
-                job.transport(rank).memory().register(start, memory).expect("nothing is registered yet");
+                job.transport(rank).memory().register(start, memory.into()).expect("nothing is registered yet");
                 job.memory.insert((rank, segment), memory);
             }
         }

@@ -3,7 +3,7 @@
 //! | clause | tests |
 //! |---|---|
 //! | endpoints | [`connect`] |
-//! | segments | [`register`] |
+//! | segments | [`register`], [`device`] |
 //! | T1 bounded | [`full`] |
 //! | T2 captured | [`mod@write`] |
 //! | T3 once, T4 visible | [`transfer`], [`atomic`], [`generated`] |
@@ -27,6 +27,7 @@ use pelago_platform::Transport;
 pub mod atomic;
 pub mod bounds;
 pub mod connect;
+pub mod device;
 pub mod fence;
 pub mod full;
 pub mod generated;
@@ -107,6 +108,11 @@ macro_rules! conformance {
                     regions_agree_with_an_oracle
                     regions_are_as_many_as_have_room
                 }
+                device {
+                    device_memory_is_reached_as_any_other
+                    device_memory_is_checked
+                    a_failing_device_fails_what_needs_it
+                }
                 write {
                     bytes_may_be_reused_at_once
                     every_length_lands_whole
@@ -161,7 +167,7 @@ mod tests {
             ($($file:literal)+) => { [$(include_str!($file)),+].concat() };
         }
         let all = files! {
-            "atomic.rs" "bounds.rs" "connect.rs" "fence.rs" "full.rs" "generated.rs"
+            "atomic.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
             "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "write.rs"
         };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());

@@ -17,7 +17,7 @@ pub fn addresses_in_use_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
     for segment in world.segments() {
         let other = local(&[7; 64]);
         let start = world.address(there, segment, 0);
-        assert_eq!(world.transport(there).memory().register(start, other), Err(RegisterError::Addresses(start)));
+        assert_eq!(world.transport(there).memory().register(start, other.into()), Err(RegisterError::Addresses(start)));
         let to = world.address(there, segment, 8);
         assert_eq!(world.run(here, Operation::Write { to, bytes: b"reached" }), Ok(0));
         assert_eq!(world.bytes(there, segment, 8, 7), b"reached");
@@ -32,7 +32,7 @@ pub fn addresses_that_are_not_its_own_are_refused<F: Fixture>(make: impl Fn(u32)
     let last = world.layout().segment_bytes() - 8;
     let wrong = [GlobalAddress::NULL, world.address(Rank::new(1), spare, 0), world.address(here, spare, last)];
     for start in wrong {
-        assert_eq!(world.transport(here).memory().register(start, local(&[0; 64])), Err(RegisterError::Addresses(start)));
+        assert_eq!(world.transport(here).memory().register(start, local(&[0; 64]).into()), Err(RegisterError::Addresses(start)));
     }
 }
 
@@ -59,7 +59,7 @@ pub fn regions_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
                     from != place && (place + length <= from || from + held.len() as u64 <= place)
                 };
                 let free = regions.iter().all(apart);
-                let answer = world.transport(there).memory().register(at, memory);
+                let answer = world.transport(there).memory().register(at, memory.into());
                 assert_eq!(answer, if free { Ok(()) } else { Err(RegisterError::Addresses(at)) }, "step {step}");
                 if free {
                     regions.insert(place, (memory, bytes));
@@ -124,7 +124,7 @@ pub fn regions_are_as_many_as_have_room<F: Fixture>(make: impl Fn(u32) -> F) {
     let memory = local(&vec![0; (REGIONS * BYTES) as usize]);
     for index in (0..REGIONS).map(place) {
         let cells = memory.part(index * BYTES, BYTES).expect("inside");
-        world.transport(there).memory().register(at(index), cells).expect("nobody has these addresses");
+        world.transport(there).memory().register(at(index), cells.into()).expect("nobody has these addresses");
     }
     let check = |world: &mut World<F>, index: u64, value: u64| {
         let add = Operation::Atomic { at: at(index), width: Width::Eight, operator: AtomicOperator::Add, operand: index + 1 };
@@ -156,8 +156,8 @@ pub fn memory_is_reached_until_it_is_deregistered<F: Fixture>(make: impl Fn(u32)
     let segment = world.spare_segment();
     let (first, second) = (local(&[1; 64]), local(&[2; 64]));
     let start = world.address(there, segment, 0);
-    world.transport(there).memory().register(start, first).expect("nobody uses the addresses");
-    assert_eq!(world.transport(there).memory().register(start, second), Err(RegisterError::Addresses(start)));
+    world.transport(there).memory().register(start, first.into()).expect("nobody uses the addresses");
+    assert_eq!(world.transport(there).memory().register(start, second.into()), Err(RegisterError::Addresses(start)));
     reach_all(&mut world, segment);
 
     let before = contents(first);
@@ -167,7 +167,7 @@ pub fn memory_is_reached_until_it_is_deregistered<F: Fixture>(make: impl Fn(u32)
     assert_eq!(world.run(here, Operation::Put { from: local(b"gone"), to }), Err(Failure::OutOfBounds(to)));
     assert_eq!(contents(first), before, "deregistered memory is left alone");
 
-    world.transport(there).memory().register(start, second).expect("the addresses are free again");
+    world.transport(there).memory().register(start, second.into()).expect("the addresses are free again");
     reach_all(&mut world, segment);
     assert_eq!(contents(first), before, "the memory that had the addresses before is left alone");
     assert_eq!(contents(second)[..16], *b"secondseFIRSTFIR", "what was written");
@@ -188,7 +188,7 @@ fn reach_all<F: Fixture>(world: &mut World<F>, segment: SegmentId) {
     assert_eq!(world.run(here, swap), Ok(99));
 }
 
-fn deregister<F: Fixture>(world: &mut World<F>, rank: Rank, start: GlobalAddress) {
+pub(super) fn deregister<F: Fixture>(world: &mut World<F>, rank: Rank, start: GlobalAddress) {
     for _ in 0..1000 {
         if world.transport(rank).memory().deregister(start) {
             return;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pelago_base::limits::SPLIT_OPERATIONS_MAX;
 use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
-use pelago_memory::Cells;
+use pelago_memory::Region;
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
     Registry, Token, Transport, TwoSided,
@@ -331,8 +331,8 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N
 }
 
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<N, F, P> {
-    fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
-        self.near.memory().register(start, memory)?;
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        self.near.memory().register(start, memory.clone())?;
         self.far.memory().register(start, memory).inspect_err(|_| {
             // Nobody has been told of the memory, so nobody is inside.
             self.near.memory().deregister(start);
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
     use crate::{Count, Fault, Faults, Loopback, Trace};
     use pelago_base::SegmentId;
-    use pelago_memory::CellSlice;
+    use pelago_memory::{CellSlice, Cells};
 
     const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
 
@@ -442,7 +442,7 @@ mod tests {
     }
 
     impl Registry for Reluctant {
-        fn register(&mut self, start: GlobalAddress, memory: Cells<'static>) -> Result<(), RegisterError> {
+        fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
             self.inner.register(start, memory)
         }
 
@@ -466,7 +466,7 @@ mod tests {
             let memory: Vec<_> = (0..4).map(|_| Cells::from_mut(vec![0u64; 512].leak())).collect();
             for network in [&mut near, &mut far] {
                 for (rank, (end, memory)) in (0..).map(Rank::new).zip(network.iter_mut().zip(&memory)) {
-                    end.register(layout.encode(rank, SEGMENT, 0).unwrap(), *memory).unwrap();
+                    end.register(layout.encode(rank, SEGMENT, 0).unwrap(), (*memory).into()).unwrap();
                 }
             }
             let address: fn(Rank) -> Address = |rank| Address(rank.number().to_le_bytes().into());
@@ -565,10 +565,10 @@ mod tests {
     fn memory_that_the_far_side_refuses_is_not_left_with_the_near_one() {
         let mut job = Job::new();
         let spare = job.split.layout.encode(Rank::new(0), SegmentId::REGISTERED_FIRST, 0).unwrap();
-        job.split.far.register(spare, job.memory[0]).unwrap();
-        assert_eq!(job.split.register(spare, job.memory[0]), Err(RegisterError::Addresses(spare)));
+        job.split.far.register(spare, job.memory[0].into()).unwrap();
+        assert_eq!(job.split.register(spare, job.memory[0].into()), Err(RegisterError::Addresses(spare)));
         job.split.far.deregister(spare);
-        assert_eq!(job.split.register(spare, job.memory[0]), Ok(()));
+        assert_eq!(job.split.register(spare, job.memory[0].into()), Ok(()));
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Two {
             })
             .unwrap();
             let start = layout.encode(Rank::new(rank as u32), SegmentId::SYMMETRIC, 0).unwrap();
-            end.register(start, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            end.register(start, Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
             end
         });
         let (mut me, mut peer) = (ranks.next().unwrap(), ranks.next().unwrap());

@@ -6,6 +6,8 @@ use pelago_base::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
 use pelago_base::{AddressLayout, Event, SegmentId};
 use pelago_protocol::{Config, Key};
 
+use pelago_memory::Cells;
+
 use super::*;
 
 const HEAP_BYTES: usize = 4 << 20;
@@ -38,7 +40,7 @@ impl Job {
             let addresses = addresses.clone();
             let find = Box::new(move |rank: Rank| addresses.get(rank.index()).copied());
             let mut driver = Driver::new(socket, station, lends, find, Box::new(Unwatched));
-            driver.register(heap(layout, rank), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            driver.register(heap(layout, rank), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
             driver
         };
         Self { layout, ranks: sockets.into_iter().zip(0..).map(driver).collect(), now: Instant::ZERO + STEP }

@@ -8,6 +8,8 @@ use pelago_base::{Event, SegmentId};
 use pelago_protocol::Liveness;
 use rustix::net::sockopt;
 
+use pelago_memory::Cells;
+
 use super::*;
 
 const HEAP_BYTES: usize = 2 << 20;
@@ -76,7 +78,7 @@ impl Two {
                 agent: None,
             })
             .unwrap();
-            end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak())).unwrap();
+            end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
             end
         });
         Self { begun: std::time::Instant::now(), ends, lost }

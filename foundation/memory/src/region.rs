@@ -1,0 +1,398 @@
+//! Memory of any kind, as it is registered: bytes of this process, or of a device.
+
+use core::any::Any;
+use core::fmt;
+use std::sync::Arc;
+
+use pelago_base::{AtomicOperator, Width};
+
+use crate::Cells;
+
+/// Bytes that pass between two kinds of memory at once.
+const STAGED_BYTES: usize = 64 << 10;
+
+/// What memory is made of, and so who may touch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Memory of processes: loads, stores and atomics reach it.
+    Host,
+    /// Memory of a device, by the name of its driver and the number of the device: it is reached by [`DeviceMemory`] alone.
+    Device {
+        /// Which driver.
+        driver: &'static str,
+        /// Which of its devices.
+        ordinal: u32,
+    },
+}
+
+/// Memory that no load or store reaches: that of a device, as its driver gives access to it.
+///
+/// Ranges are inside [`bytes`](Self::bytes): whoever calls has checked them. Any thread may call, several at once; bytes that are written
+/// meanwhile arrive as some mixture of old and new. All methods return when the bytes have been moved.
+pub trait DeviceMemory: Any + Send + Sync {
+    /// What kind it is; never [`MemoryKind::Host`].
+    fn kind(&self) -> MemoryKind;
+
+    /// How many bytes.
+    fn bytes(&self) -> u64;
+
+    /// Reads from `offset` on until `into` is full.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Writes `from` from `offset` on.
+    ///
+    /// # Errors
+    /// The device failed; some bytes may have been written.
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError>;
+
+    /// Performs an atomic on the word at `offset`, which is a multiple of its width, and returns what was there: atomic to all others that are
+    /// performed by this method.
+    ///
+    /// # Errors
+    /// The device failed; nothing was changed.
+    fn atomic(&self, offset: u64, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, DeviceError>;
+
+    /// Copies from other device memory without a way through the host, also inside the same memory; `None` if there is no such way.
+    fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
+        let _ = (offset, from, from_offset, bytes);
+        None
+    }
+}
+
+/// A device did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the device failed: {0}")]
+pub struct DeviceError(pub String);
+
+/// Some memory of either kind.
+#[derive(Clone, Debug)]
+pub enum Region<'a> {
+    /// Of processes.
+    Host(Cells<'a>),
+    /// Of a device.
+    Device(DeviceRange),
+}
+
+/// A range of device memory, which lives as long as this.
+#[derive(Clone)]
+pub struct DeviceRange {
+    memory: Arc<dyn DeviceMemory>,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Region<'_> {
+    /// What it is made of.
+    pub fn kind(&self) -> MemoryKind {
+        match self {
+            Self::Host(_) => MemoryKind::Host,
+            Self::Device(range) => range.memory.kind(),
+        }
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Host(cells) => cells.bytes() as u64,
+            Self::Device(range) => range.bytes,
+        }
+    }
+
+    /// `bytes` bytes from `offset` on, or `None` if they reach past the end.
+    pub fn part(&self, offset: u64, bytes: u64) -> Option<Self> {
+        match self {
+            Self::Host(cells) => cells.part(offset, bytes).map(Self::Host),
+            Self::Device(range) => range.part(offset, bytes).map(Self::Device),
+        }
+    }
+
+    /// Reads all bytes.
+    ///
+    /// # Errors
+    /// The device failed.
+    ///
+    /// # Panics
+    /// The lengths differ.
+    pub fn read(&self, into: &mut [u8]) -> Result<(), DeviceError> {
+        match self {
+            Self::Host(cells) => {
+                cells.read(into);
+                Ok(())
+            }
+            Self::Device(range) => range.read(into),
+        }
+    }
+
+    /// Writes all bytes.
+    ///
+    /// # Errors
+    /// The device failed; some bytes may have been written.
+    ///
+    /// # Panics
+    /// The lengths differ.
+    pub fn write(&self, from: &[u8]) -> Result<(), DeviceError> {
+        match self {
+            Self::Host(cells) => {
+                cells.write(from);
+                Ok(())
+            }
+            Self::Device(range) => range.write(from),
+        }
+    }
+
+    /// Copies all bytes, of whatever kind, also where the two overlap. Between two kinds, and between devices that have no way of their own, they
+    /// pass through 64 KiB of this process.
+    ///
+    /// # Errors
+    /// A device failed; some bytes may have been written.
+    ///
+    /// # Panics
+    /// The lengths differ.
+    pub fn copy_from(&self, from: &Region<'_>) -> Result<(), DeviceError> {
+        assert_eq!(from.bytes(), self.bytes());
+        match (from, self) {
+            (Region::Host(from), Region::Host(to)) => {
+                to.copy_from(*from);
+                return Ok(());
+            }
+            (Region::Device(from), Region::Device(to)) => {
+                let direct = to.memory.copy_from(to.offset, &*from.memory, from.offset, from.bytes);
+                if let Some(copied) = direct {
+                    return copied;
+                }
+            }
+            _ => {}
+        }
+        let mut staged = vec![0; self.bytes().min(STAGED_BYTES as u64) as usize];
+        // Of two ranges that overlap, the end that would be overwritten goes first.
+        let backwards = from.begins_before(self);
+        let pieces = self.bytes().div_ceil(STAGED_BYTES as u64);
+        for piece in 0..pieces {
+            let offset = if backwards { pieces - 1 - piece } else { piece } * STAGED_BYTES as u64;
+            let length = (self.bytes() - offset).min(STAGED_BYTES as u64);
+            let [from, to] = [from.part(offset, length), self.part(offset, length)].map(|part| part.expect("inside both"));
+            from.read(&mut staged[..length as usize])?;
+            to.write(&staged[..length as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Performs an atomic on these bytes and returns what was there; `Ok(None)` if they are not one aligned word. Words of a device are aligned
+    /// by their offset in its memory.
+    ///
+    /// # Errors
+    /// The device failed; nothing was changed.
+    pub fn atomic(&self, width: Width, operator: AtomicOperator, operand: u64) -> Result<Option<u64>, DeviceError> {
+        match self {
+            Self::Host(cells) => Ok(cells.atomic(width, operator, operand)),
+            Self::Device(range) if range.bytes != width.bytes() || !range.offset.is_multiple_of(width.bytes()) => Ok(None),
+            Self::Device(range) => range.memory.atomic(range.offset, width, operator, operand).map(Some),
+        }
+    }
+
+    /// Whether it is of the same device memory as `other`, and begins before that.
+    fn begins_before(&self, other: &Region<'_>) -> bool {
+        match (self, other) {
+            (Region::Device(one), Region::Device(other)) => Arc::ptr_eq(&one.memory, &other.memory) && one.offset < other.offset,
+            _ => false,
+        }
+    }
+}
+
+impl DeviceRange {
+    /// All of it.
+    pub fn whole(memory: Arc<dyn DeviceMemory>) -> Self {
+        let bytes = memory.bytes();
+        Self { memory, offset: 0, bytes }
+    }
+
+    fn part(&self, offset: u64, bytes: u64) -> Option<Self> {
+        let end = offset.checked_add(bytes)?;
+        (end <= self.bytes).then(|| Self { memory: self.memory.clone(), offset: self.offset + offset, bytes })
+    }
+
+    fn read(&self, into: &mut [u8]) -> Result<(), DeviceError> {
+        assert_eq!(into.len() as u64, self.bytes);
+        self.memory.read(self.offset, into)
+    }
+
+    fn write(&self, from: &[u8]) -> Result<(), DeviceError> {
+        assert_eq!(from.len() as u64, self.bytes);
+        self.memory.write(self.offset, from)
+    }
+}
+
+impl<'a> From<Cells<'a>> for Region<'a> {
+    fn from(cells: Cells<'a>) -> Self {
+        Self::Host(cells)
+    }
+}
+
+impl fmt::Debug for DeviceRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceRange({:?}, {} bytes at {})", self.memory.kind(), self.bytes, self.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Bytes behind a lock. Some copy to each other directly.
+    struct Bank {
+        bytes: Mutex<Vec<u8>>,
+        is_direct: bool,
+        fails: AtomicBool,
+    }
+
+    impl Bank {
+        fn new(bytes: Vec<u8>, is_direct: bool) -> Arc<Self> {
+            Arc::new(Self { bytes: Mutex::new(bytes), is_direct, fails: AtomicBool::new(false) })
+        }
+
+        fn check(&self) -> Result<(), DeviceError> {
+            if self.fails.load(Ordering::Relaxed) { Err(DeviceError("told".into())) } else { Ok(()) }
+        }
+
+        fn contents(&self) -> Vec<u8> {
+            self.bytes.lock().unwrap().clone()
+        }
+    }
+
+    impl DeviceMemory for Bank {
+        fn kind(&self) -> MemoryKind {
+            MemoryKind::Device { driver: "bank", ordinal: 3 }
+        }
+
+        fn bytes(&self) -> u64 {
+            self.contents().len() as u64
+        }
+
+        fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+            self.check()?;
+            into.copy_from_slice(&self.bytes.lock().unwrap()[offset as usize..][..into.len()]);
+            Ok(())
+        }
+
+        fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError> {
+            self.check()?;
+            self.bytes.lock().unwrap()[offset as usize..][..from.len()].copy_from_slice(from);
+            Ok(())
+        }
+
+        fn atomic(&self, offset: u64, width: Width, _: AtomicOperator, operand: u64) -> Result<u64, DeviceError> {
+            self.check()?;
+            let mut word = [0; 8];
+            let length = width.bytes() as usize;
+            self.read(offset, &mut word[..length])?;
+            self.write(offset, &operand.to_le_bytes()[..length])?;
+            Ok(u64::from_le_bytes(word))
+        }
+
+        fn copy_from(
+            &self,
+            offset: u64,
+            from: &dyn DeviceMemory,
+            from_offset: u64,
+            bytes: u64,
+        ) -> Option<Result<(), DeviceError>> {
+            let from = (from as &dyn Any).downcast_ref::<Self>().filter(|_| self.is_direct)?;
+            let moved = from.contents()[from_offset as usize..][..bytes as usize].to_vec();
+            Some(self.write(offset, &moved))
+        }
+    }
+
+    fn device(bank: &Arc<Bank>) -> Region<'static> {
+        Region::Device(DeviceRange::whole(bank.clone()))
+    }
+
+    fn numbers(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|index| (index ^ index >> 8) as u8).collect()
+    }
+
+    #[test]
+    fn a_region_knows_its_kind_and_its_parts() {
+        let (mut memory, bank) = (numbers(16), Bank::new(numbers(16), false));
+        let host = Region::from(Cells::from_mut(&mut memory));
+        assert_eq!(host.kind(), MemoryKind::Host);
+        assert_eq!(device(&bank).kind(), MemoryKind::Device { driver: "bank", ordinal: 3 });
+        for region in [host, device(&bank)] {
+            assert_eq!(region.bytes(), 16);
+            let part = region.part(4, 8).unwrap().part(2, 6).unwrap();
+            let mut read = [0; 6];
+            part.read(&mut read).unwrap();
+            assert_eq!((part.bytes(), &read[..]), (6, &numbers(16)[6..12]));
+            part.write(b"middle").unwrap();
+            assert!(region.part(4, 8).unwrap().part(2, 7).is_none() && region.part(u64::MAX, 2).is_none());
+            assert_eq!(region.part(16, 0).map(|part| part.bytes()), Some(0));
+        }
+        assert_eq!((&memory[6..12], &bank.contents()[6..12]), (&b"middle"[..], &b"middle"[..]));
+        assert_eq!(format!("{:?}", device(&bank).part(4, 8).unwrap()).matches("8 bytes at 4").count(), 1);
+    }
+
+    #[test]
+    fn copies_between_all_kinds_move_every_byte() {
+        for bytes in [0, 1, 1000, STAGED_BYTES, STAGED_BYTES + 1, 3 * STAGED_BYTES + 77] {
+            for is_direct in [false, true] {
+                let (mut from, mut to) = (numbers(bytes), vec![0; bytes]);
+                let banks = [0, 1].map(|_| Bank::new(vec![0; bytes], is_direct));
+                device(&banks[0]).copy_from(&Cells::from_mut(&mut from).into()).unwrap();
+                device(&banks[1]).copy_from(&device(&banks[0])).unwrap();
+                Region::from(Cells::from_mut(&mut to)).copy_from(&device(&banks[1])).unwrap();
+                assert!(to == from && banks.iter().all(|bank| bank.contents() == from), "{bytes} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_of_a_device_that_overlap_are_copied_whole() {
+        let bytes = 4 * STAGED_BYTES;
+        for (from, to) in [(0, 100), (100, 0), (0, STAGED_BYTES), (STAGED_BYTES, 0), (5, 5)] {
+            for is_direct in [false, true] {
+                let bank = Bank::new(numbers(bytes), is_direct);
+                let length = bytes - from.max(to);
+                let part = |start: usize| device(&bank).part(start as u64, length as u64).unwrap();
+                part(to).copy_from(&part(from)).unwrap();
+                let mut expected = numbers(bytes);
+                expected.copy_within(from..from + length, to);
+                assert!(bank.contents() == expected, "{length} bytes from {from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_aligned_and_whole() {
+        let bank = Bank::new(numbers(16), false);
+        let swap = |offset, bytes, width| {
+            device(&bank).part(offset, bytes).unwrap().atomic(width, AtomicOperator::Swap, u64::MAX).unwrap()
+        };
+        assert_eq!(swap(4, 4, Width::Four), Some(u32::from_le_bytes([4, 5, 6, 7]).into()));
+        assert_eq!(swap(8, 8, Width::Eight), Some(u64::from_le_bytes([8, 9, 10, 11, 12, 13, 14, 15])));
+        for (offset, bytes, width) in [(4, 8, Width::Eight), (0, 4, Width::Eight), (0, 8, Width::Four), (2, 4, Width::Four)] {
+            assert_eq!(swap(offset, bytes, width), None);
+        }
+        assert_eq!(bank.contents()[..4], [0, 1, 2, 3]);
+        let mut word = [7u64];
+        let host = Region::from(Cells::from_mut(&mut word));
+        assert_eq!(host.atomic(Width::Eight, AtomicOperator::Add, 1), Ok(Some(7)));
+    }
+
+    #[test]
+    fn a_device_that_fails_is_told() {
+        let (bank, mut memory) = (Bank::new(numbers(16), true), [0u8; 16]);
+        bank.fails.store(true, Ordering::Relaxed);
+        let failed = Err(DeviceError("told".into()));
+        assert_eq!(device(&bank).read(&mut [0; 16]), failed);
+        assert_eq!(device(&bank).write(&[0; 16]), failed);
+        assert_eq!(device(&bank).copy_from(&device(&bank)), failed);
+        assert_eq!(device(&bank).copy_from(&Cells::from_mut(&mut memory).into()), failed);
+        assert_eq!(Region::from(Cells::from_mut(&mut memory)).copy_from(&device(&bank)), failed);
+        assert!(device(&bank).part(0, 8).unwrap().atomic(Width::Eight, AtomicOperator::Load, 0).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Memory of a device that does not exist: what drivers promise, in the simplest form, and failures on demand.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::{AtomicOperator, Width};
+use pelago_memory::{Cells, DeviceError, DeviceMemory, MemoryKind};
+
+/// Memory that no load or store of a program reaches, only [`DeviceMemory`].
+///
+/// Devices of one number copy to each other directly; between those of different numbers there is no way but through the host.
+pub struct MockDevice {
+    ordinal: u32,
+    /// Words, so that atomics find them aligned.
+    words: Mutex<Vec<u64>>,
+    bytes: usize,
+    fails: AtomicBool,
+    direct_copies: AtomicU64,
+}
+
+impl MockDevice {
+    /// `bytes` zeroed bytes of the device of a number.
+    pub fn new(ordinal: u32, bytes: usize) -> Arc<Self> {
+        let words = Mutex::new(vec![0; bytes.div_ceil(size_of::<u64>())]);
+        Arc::new(Self { ordinal, words, bytes, fails: AtomicBool::new(false), direct_copies: AtomicU64::new(0) })
+    }
+
+    /// From now on every access fails; or none does.
+    pub fn fail(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
+    }
+
+    /// What the memory holds.
+    pub fn contents(&self) -> Vec<u8> {
+        let mut contents = vec![0; self.bytes];
+        self.with(0, self.bytes as u64, |cells| cells.read(&mut contents));
+        contents
+    }
+
+    /// How many copies have come from other device memory without a way through the host.
+    pub fn direct_copies(&self) -> u64 {
+        self.direct_copies.load(Ordering::SeqCst)
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        if self.fails.load(Ordering::SeqCst) { Err(DeviceError("it was told to".into())) } else { Ok(()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<R>(&self, offset: u64, bytes: u64, access: impl FnOnce(Cells<'_>) -> R) -> R {
+        let mut words = self.lock();
+        let memory = Cells::from_mut(&mut words[..]).part(0, self.bytes as u64).expect("words hold the bytes");
+        access(memory.part(offset, bytes).expect("whoever calls has checked the range"))
+    }
+}
+
+impl DeviceMemory for MockDevice {
+    fn kind(&self) -> MemoryKind {
+        MemoryKind::Device { driver: "mock", ordinal: self.ordinal }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.check()?;
+        self.with(offset, into.len() as u64, |cells| cells.read(into));
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.check()?;
+        self.with(offset, from.len() as u64, |cells| cells.write(from));
+        Ok(())
+    }
+
+    fn atomic(&self, offset: u64, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, DeviceError> {
+        self.check()?;
+        Ok(self.with(offset, width.bytes(), |cells| cells.atomic(width, operator, operand).expect("an aligned word")))
+    }
+
+    fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
+        let from = (from as &dyn Any).downcast_ref::<Self>().filter(|from| from.ordinal == self.ordinal)?;
+        if let Err(error) = self.check().and_then(|()| from.check()) {
+            return Some(Err(error));
+        }
+        // One lock at a time: two copies may cross.
+        let mut moved = vec![0; bytes as usize];
+        from.with(from_offset, bytes, |cells| cells.read(&mut moved));
+        self.with(offset, bytes, |cells| cells.write(&moved));
+        self.direct_copies.fetch_add(1, Ordering::SeqCst);
+        Some(Ok(()))
+    }
+}
