@@ -60,7 +60,7 @@ pub enum Program {
     Acp(Group),
 }
 
-/// Functions of ACP that a program in C uses: `simulation/sweep/c/acp.c` has one part for each.
+/// Functions of ACP that a program in C uses: `tests/sweep/c/acp.c` has one part for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// `acp_sync`, many times.

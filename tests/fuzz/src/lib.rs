@@ -20,6 +20,8 @@
 //!   parser and what lies behind it. Then work may fail, but nothing may panic, loop, grow, end twice or touch what is not registered.
 //!
 //! Everything follows from the seed and the number of a round. Run without `--release`, overflows of numbers count as bugs too.
+//!
+//! `libfuzzer` beside it lets libFuzzer make the choices ([`guided`]), which learns which of them lead to code that none has reached before.
 
 #![forbid(unsafe_code)]
 
@@ -36,4 +38,4 @@ mod work;
 
 pub use campaign::{Failure, Plan, campaign};
 pub use replay::{hex, parse_hex, replay, replay_round, shrink};
-pub use round::Tally;
+pub use round::{Tally, guided};

@@ -98,6 +98,10 @@ impl Course {
     /// The course of round `round` and the numbers that its inputs follow from.
     pub(crate) fn of_round(seed: u64, round: u64) -> (Self, Random) {
         let mut random = Random::of_part(seed, round);
+        (Self::draw(&mut random), random)
+    }
+
+    fn draw(random: &mut Random) -> Self {
         let from_outside = random.one_in(4);
         let scenario = loop {
             let scenario = *random.pick(&SCENARIOS);
@@ -106,7 +110,7 @@ impl Course {
                 break scenario;
             }
         };
-        (Self { scenario, from_outside }, random)
+        Self { scenario, from_outside }
     }
 }
 
@@ -116,13 +120,39 @@ impl Course {
 /// Something happened that must not, whatever a rank is sent.
 pub(crate) fn run(seed: u64, round: u64, inputs: u64, current: &Current, mut see: impl FnMut(&[u8])) -> Tally {
     let (course, mut random) = Course::of_round(seed, round);
+    go(
+        course,
+        &mut random,
+        |input, _| input < inputs,
+        |input, bytes| {
+            current.set(input, bytes);
+            see(bytes);
+        },
+    )
+}
+
+/// A job whose inputs, and how it begins, are what `guide` says: for a fuzzer that learns which choices lead somewhere new. It ends with the guide, or
+/// after as many inputs as a round has.
+///
+/// # Panics
+/// As [`run`].
+pub fn guided(guide: &[u8]) -> Tally {
+    let mut random = Random::guided(guide);
+    let course = Course::draw(&mut random);
+    go(course, &mut random, |input, random| input < INPUTS && random.is_guided(), |_, _| ())
+}
+
+/// A job with inputs as long as there are `more`, each of which is shown to `see` before it is given to a rank.
+fn go(course: Course, random: &mut Random, more: impl Fn(u64, &Random) -> bool, mut see: impl FnMut(u64, &[u8])) -> Tally {
     let mut job = Job::new(course.scenario, course.from_outside);
     let mut tally = Tally::default();
-    for input in 0..inputs {
+    for input in 0.. {
+        if !more(input, random) {
+            break;
+        }
         job.tick();
-        let mut made = input::make(&mut random, &mut job, course.from_outside);
-        current.set(input, &made.bytes);
-        see(&made.bytes);
+        let mut made = input::make(random, &mut job, course.from_outside);
+        see(input, &made.bytes);
         let taken = job.inject(made.to, &mut made.bytes);
         let refused = matches!(taken, Err(Rejected::Forged | Rejected::Foreign));
         assert!(made.is_genuine || refused, "a datagram that no rank made is {taken:?}");
@@ -149,4 +179,21 @@ pub(crate) fn play(course: Course, datagrams: &[Vec<u8>]) -> Vec<[Result<(), Rej
     job.check();
     job.finish();
     answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guide decides what is sent, and for how long.
+    #[test]
+    fn a_guide_decides() {
+        let bytes = |seed| Random::new(seed).bytes(40_000);
+        let [one, again, other] = [1, 1, 2].map(|seed| guided(&bytes(seed)));
+        assert_eq!(one, again);
+        assert!(one != other && one.inputs > 50 && one.inputs < INPUTS, "{one:?} and {other:?}");
+        assert_eq!(guided(&[]).inputs, 0);
+        let first = Random::guided(&[1, 2, 3, 4, 5]).draw();
+        assert_eq!(first, 0x0403_0201_0403_0201);
+    }
 }

@@ -1,0 +1,8 @@
+//! What the endpoints of a job are sent, as libFuzzer chooses.
+//!
+//! From the root of the repository: `cargo +nightly fuzz run --fuzz-dir tests/fuzz/libfuzzer round -- -max_total_time=60`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|guide: &[u8]| {
+    pelago_fuzz::guided(guide);
+});
