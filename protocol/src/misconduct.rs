@@ -354,7 +354,7 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
 
 #[test]
 fn whoever_asked_for_a_copy_hears_why_its_bytes_were_refused() {
-    for denied in [Denied::Outside, Denied::Misaligned] {
+    for denied in [Denied::Outside, Denied::Misaligned, Denied::Device] {
         let mut scene = Scene::new();
         scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to: at(2, 8), bytes: 8 }]).unwrap();
         let sequence = scene.listen(2)[0].place.unwrap().sequence;
