@@ -120,6 +120,12 @@ mod tests {
         let before = congestion.window;
         congestion.handle_arrived(before, 20, before, DATAGRAM);
         assert!((1..=DATAGRAM).contains(&(congestion.window - before)), "then one datagram a round trip");
+        let (before, mut arrived) = (congestion.window, 0);
+        while arrived < before {
+            congestion.handle_arrived(DATAGRAM, 20, before, DATAGRAM);
+            arrived += DATAGRAM;
+        }
+        assert!((DATAGRAM / 2..2 * DATAGRAM).contains(&(congestion.window - before)), "also if it comes little by little");
     }
 
     #[test]

@@ -714,9 +714,8 @@ impl Endpoint {
         self.counters.count(if standing == Standing::Lost { Counted::PeerLost } else { Counted::PeerUnreachable });
         let lost = Err(failure);
         if let Some(active) = peer.active.take() {
+            // The queues of those that wait for their turn pass over a peer that is not active.
             self.active.retain(|&other| other != index);
-            self.queue.retain(|&other| other != index);
-            self.waiting.retain(|&other| other != index);
             for draft in active.sender.into_drafts() {
                 self.kept_bytes -= draft.frames.len();
                 self.events.extend(draft.writes.into_iter().map(|token| Event::Completed { token, result: lost, local: None }));

@@ -354,7 +354,7 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
 
 #[test]
 fn whoever_asked_for_a_copy_hears_why_its_bytes_were_refused() {
-    for denied in [Denied::Outside, Denied::Misaligned] {
+    for denied in [Denied::Outside, Denied::Misaligned, Denied::Device] {
         let mut scene = Scene::new();
         scene.tell(1, &[Frame::Copy { operation: 4, from: at(0, 0), to: at(2, 8), bytes: 8 }]).unwrap();
         let sequence = scene.listen(2)[0].place.unwrap().sequence;
@@ -386,14 +386,14 @@ fn who_asks_for_too_much_at_once_gets_no_further() {
     let mut scene = Scene::new();
     // Nothing of what it asks for may be sent to it.
     let said = Acknowledgement { room: 0, ..received(0) };
-    let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 50];
+    let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 40];
     let mut taken = 0;
     while scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks).is_ok() {
         taken += 1;
         assert!(taken < 100, "it takes everything");
     }
     // It may ask for 512 at a time; twice as many, and what this rank itself may have under way, are kept.
-    assert_eq!(taken, (256 + 2 * 512) / 50 + 1);
+    assert_eq!(taken, (256 + 2 * 512) / 40 + 1);
     assert_eq!(scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks), Err(Rejected::Early));
     // Another is served all the same.
     scene.tell(2, &[Frame::Get { operation: 1, from: at(0, 0), bytes: 8 }]).unwrap();
@@ -467,6 +467,94 @@ fn what_takes_the_last_place_of_the_table_is_the_last_that_is_taken() {
     assert_eq!(taken, 8192);
     let denials = scene.listen(1).iter().filter(|heard| wire::frames(&heard.frames).next().is_some()).count();
     assert_eq!(denials, 0, "what was taken is done, sooner or later");
+}
+
+#[test]
+fn requests_are_taken_until_too_much_is_kept() {
+    let (most, get) = (64 << 20, Frame::Get { operation: 1, from: at(0, 0), bytes: 8 });
+    for (kept, outcome) in [(most, Ok(())), (most + 1, Err(Rejected::Early))] {
+        let mut scene = Scene::new();
+        scene.me.kept_bytes = kept;
+        assert_eq!(scene.tell(1, &[get]), outcome);
+        assert_eq!(scene.me.kept_bytes > kept, outcome.is_ok());
+    }
+}
+
+#[test]
+fn who_sends_first_of_all_is_counted() {
+    let mut scene = Scene::new();
+    for (from, room) in [(1, 1 << 20), (2, 1 << 19)] {
+        scene.tell(from, &[]).unwrap();
+        assert_eq!(scene.me.room(), room, "{from} send");
+    }
+}
+
+#[test]
+fn a_fence_behind_what_has_arrived_orders_nothing() {
+    let mut scene = Scene::new();
+    let peer = scene.me.connect(Rank::new(1), 1200);
+    let fenced = |heard: &[Heard]| heard[0].place.unwrap().after;
+    for round in [0, 2] {
+        scene.write(round);
+        scene.me.fence(peer);
+        scene.acknowledge(round + 1, 0).unwrap();
+        assert_eq!(fenced(&scene.write(round + 1)), 0);
+        scene.acknowledge(round + 2, 0).unwrap();
+        scene.me.fence(peer);
+    }
+    scene.write(4);
+    scene.me.fence(peer);
+    assert_eq!(fenced(&scene.write(5)), 5, "it has not arrived");
+}
+
+#[test]
+fn what_has_arrived_is_read_no_more_although_something_older_has_not() {
+    let mut scene = Scene::new();
+    scene.memory.local = vec![1; 5_000];
+    let peer = scene.me.connect(Rank::new(1), 1200);
+    scene.write(0);
+    let mut put = |local| {
+        let heard = scene.submit(Request::Put { from: local, to: at(1, 0), bytes: 5_000 }, local.0);
+        let offset = |heard: &Heard| match wire::frames(&heard.frames).next() {
+            Some(Some(Frame::PutPiece { offset, .. })) => offset,
+            frame => panic!("{frame:?}"),
+        };
+        heard.iter().map(offset).collect::<Vec<_>>()
+    };
+    let [one, other] = [1, 2].map(|local| put(Local(local)));
+    assert_eq!([one.len(), other.len()], [5, 5]);
+    let unread = |scene: &Scene| [1, 2].map(|local| scene.me.unread_from(peer, Local(local)));
+    assert_eq!(unread(&scene), [Some(0); 2]);
+    // The first two pieces of one, and all of the other but its fourth; of what was sent before them, nothing.
+    scene.acknowledge(0, [1, 2, 6, 7, 8, 10].map(|sequence| 1 << sequence).iter().sum()).unwrap();
+    assert_eq!(unread(&scene), [Some(one[2]), Some(other[3])]);
+    // What a peer has asked for is read until it has arrived, each for itself.
+    let asks = [0, 2_000].map(|offset| Frame::Get { operation: 1, from: at(0, offset), bytes: 1_000 });
+    scene.tell(1, &asks).unwrap();
+    let is_read = |scene: &Scene| [0, 2_000].map(|offset| scene.me.is_reading(at(0, offset), 1));
+    assert_eq!(is_read(&scene), [true; 2], "not sent yet");
+    let answers = scene.listen(1).iter().filter_map(|heard| heard.place).filter(|place| place.sequence > 10).count();
+    assert_eq!(answers, 2, "besides what is lost");
+    assert_eq!(is_read(&scene), [true; 2]);
+    scene.acknowledge(0, 1 << 12).unwrap();
+    assert_eq!(is_read(&scene), [true, false]);
+}
+
+#[test]
+fn what_ends_at_once_gives_its_memory_back() {
+    let mut scene = Scene::new();
+    scene.me.lose(scene.now, Rank::new(1));
+    let (word, local) = (at(1, 0), Local(3));
+    let requests = [
+        (Request::Put { from: local, to: word, bytes: 8 }, Some(local)),
+        (Request::Get { from: word, to: local, bytes: 8 }, Some(local)),
+        (Request::Write { to: word, bytes: &[1; 8] }, None),
+    ];
+    for (request, local) in requests {
+        assert_eq!(scene.submit(request, 7).len(), 0);
+        let result = Err(Failure::PeerLost(Rank::new(1)));
+        assert_eq!(scene.me.poll_event(), Some(Event::Completed { token: 7, result, local }), "{request:?}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ const UNACKNOWLEDGED_MAX: u32 = 8;
 /// `Peer::received` has come, and nothing else.
 #[derive(Default)]
 pub(crate) struct Receiver {
-    /// One bit for each of the next [`WINDOW`] sequence numbers: bit `sequence % WINDOW`.
+    /// One bit for each of the next [`WINDOW`] sequence numbers: bit `sequence % WINDOW`. That of the oldest missing one is not set.
     seen: [u64; WORDS_MAX],
     /// The largest sequence number received, plus one.
     end: u64,
@@ -50,12 +50,12 @@ pub(crate) enum Verdict {
 impl Receiver {
     /// Judges a datagram; `received` is the oldest sequence number that is missing.
     pub(crate) fn judge(&self, received: u64, place: Place) -> Verdict {
-        if place.sequence < received || self.has(received, place.sequence) {
-            Verdict::Duplicate
-        } else if place.sequence - received >= WINDOW || place.after > received {
-            Verdict::Early
-        } else {
-            Verdict::New
+        match place.sequence.checked_sub(received) {
+            None => Verdict::Duplicate,
+            Some(distance) if distance >= WINDOW => Verdict::Early,
+            Some(_) if self.has(place.sequence) => Verdict::Duplicate,
+            Some(_) if place.after > received => Verdict::Early,
+            Some(_) => Verdict::New,
         }
     }
 
@@ -67,7 +67,7 @@ impl Receiver {
             return received;
         }
         received += 1;
-        while received < self.end && self.seen[word(received)] & bit(received) != 0 {
+        while self.has(received) {
             self.seen[word(received)] &= !bit(received);
             received += 1;
         }
@@ -107,15 +107,16 @@ impl Receiver {
         let mut words = [0; WORDS_MAX];
         let beyond = self.end.saturating_sub(received);
         for distance in 1..beyond {
-            if self.has(received, received + distance) {
+            if self.has(received + distance) {
                 words[word(distance)] |= bit(distance);
             }
         }
         (words, beyond.div_ceil(64) as u8)
     }
 
-    fn has(&self, received: u64, sequence: u64) -> bool {
-        sequence > received && sequence - received < WINDOW && self.seen[word(sequence)] & bit(sequence) != 0
+    /// Whether one of the next [`WINDOW`] sequence numbers has come.
+    fn has(&self, sequence: u64) -> bool {
+        self.seen[word(sequence)] & bit(sequence) != 0
     }
 }
 

@@ -299,8 +299,7 @@ impl Sender {
 
     /// Orders what was queued before what will be.
     pub(crate) fn fence(&mut self) {
-        let needless = self.is_idle() || self.later.back().is_some_and(Epoch::is_empty);
-        if needless {
+        if self.later.back().is_some_and(Epoch::is_empty) {
             return;
         }
         let drafts = self.epoch.drafts.len();
@@ -424,7 +423,8 @@ impl Sender {
     /// The peer says what it has received; returns whether anything of that was not known.
     pub(crate) fn handle_acknowledgement(&mut self, now: Instant, said: &Acknowledgement, datagram_bytes: u64) -> bool {
         let known = (self.arrived.len(), self.refused);
-        if said.refused.wrapping_sub(self.refused) < u32::MAX / 2 {
+        // An older datagram says less; the count wraps around.
+        if (said.refused.wrapping_sub(self.refused) as i32) >= 0 {
             self.refused = said.refused;
         }
         let (base, end) = (self.base, self.next());
@@ -648,6 +648,52 @@ mod tests {
             }
             assert_eq!(Sent { after, bytes, ..Sent::default() }.words_max(), WORDS_MAX, "frames alone leave room for all");
         }
+    }
+
+    const DATAGRAM_BYTES: usize = 1200;
+
+    fn sender() -> Sender {
+        Sender::new(0, DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
+    }
+
+    /// Sends again all that may be sent now; returns how many datagrams that is.
+    fn repeat(sender: &mut Sender) -> usize {
+        let (now, round_trip) = (Instant::ZERO, RoundTrip::default());
+        let next = |sender: &mut Sender| match sender.poll(now, &round_trip, true)? {
+            Next::Again(sequence) => {
+                sender.handle_sent(now, Left { sequence, number: sequence + 1, bytes: 100, prompt: true }, &round_trip);
+                Some(sequence)
+            }
+            other => panic!("{other:?}"),
+        };
+        std::iter::from_fn(|| next(sender)).take(100).count()
+    }
+
+    #[test]
+    fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
+        let mut sender = sender();
+        for number in 0..5 {
+            let sequence = sender.push(Draft::default(), None, 0);
+            sender.handle_sent(Instant::ZERO, Left { sequence, number, bytes: 100, prompt: true }, &RoundTrip::default());
+        }
+        for tries in 0..5 {
+            assert_eq!(repeat(&mut sender), usize::from(tries > 0), "after {tries} tries");
+            sender.handle_silence(DATAGRAM_BYTES as u64);
+        }
+        let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
+        sender.handle_acknowledgement(Instant::ZERO, &Acknowledgement { next: 1, ..nothing }, DATAGRAM_BYTES as u64);
+        assert_eq!(repeat(&mut sender), 4, "it has answered: all others at once");
+    }
+
+    #[test]
+    fn nothing_follows_the_last_datagram_of_a_window() {
+        let mut sender = sender();
+        while sender.next() < WINDOW - 2 {
+            sender.push(Draft::default(), None, 0);
+        }
+        assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
+        sender.push(Draft::default(), None, 0);
+        assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
     }
 
     #[test]

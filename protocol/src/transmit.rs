@@ -332,7 +332,8 @@ impl Endpoint {
         if let Some(active) = &mut peer.active {
             let (words, words_known) = active.receiver.acknowledge(peer.received);
             let words_used = words_known.min(words_max as u8);
-            if words_used < words_known {
+            let is_cut = words_used < words_known;
+            if is_cut {
                 // What has no room here is told by the next datagram.
                 active.receiver.owe(Instant::ZERO, true);
             }
@@ -340,7 +341,7 @@ impl Endpoint {
             // Told once: said again later, it would make the way seem longer.
             let echo = std::mem::take(&mut active.receiver.echo);
             at += Acknowledgement { next, refused, room, datagram_bytes, echo, words, words_used }.write(&mut buffer[at..]);
-            if words_used < words_known {
+            if is_cut {
                 self.enqueue(index);
             }
         }

@@ -259,9 +259,13 @@ mod tests {
             Frame::Data { operation, bytes: b"data" },
             Frame::Denied { operation, denied: Denied::Outside, second: true },
             Frame::Denied { operation, denied: Denied::Misaligned, second: false },
+            Frame::Denied { operation, denied: Denied::Device, second: false },
+            Frame::Denied { operation, denied: Denied::Device, second: true },
             Frame::PeerLost { operation, rank: Rank::new(7) },
             Frame::PeerUnreachable { operation, rank: Rank::new(7) },
             Frame::Refused { sequence: u64::MAX, index: 500, denied: Denied::Misaligned },
+            Frame::Refused { sequence: 1, index: 0, denied: Denied::Device },
+            Frame::Refused { sequence: 2, index: 1, denied: Denied::Outside },
         ]);
         for last in [
             Frame::PutPiece { to, all: 1 << 30, offset: 1 << 20, bytes: b"piece" },

@@ -225,23 +225,30 @@ mod tests {
 
     #[test]
     fn only_headers_of_this_version_are_headers() {
-        let header = Header {
-            from: Rank::new(RANKS_MAX - 1),
-            start: u32::MAX >> 8,
-            sequenced: true,
-            fenced: true,
-            urgent: true,
-            transmission: TRANSMISSION_MAX,
-            bytes: u16::MAX,
-        };
-        let mut layout = [0; HEADER_BYTES];
-        header.write(&mut layout);
-        assert_eq!(Header::parse(&layout), Some(header));
-        // Each bit of the version, a flag that there is none of, and a start that is too large.
-        for (byte, bit) in (4..8).map(|bit| (2, bit)).chain((3..8).map(|bit| (3, bit))).chain((0..8).map(|bit| (7, bit))) {
-            let mut other = layout;
-            other[byte] ^= 1 << bit;
-            assert_eq!(Header::parse(&other), None, "bit {bit} of byte {byte}");
+        for flag in [true, false] {
+            let header = Header {
+                from: Rank::new(RANKS_MAX - 1),
+                start: u32::MAX >> 8,
+                sequenced: flag,
+                fenced: flag,
+                urgent: flag,
+                transmission: TRANSMISSION_MAX,
+                bytes: u16::MAX,
+            };
+            let mut layout = [0; HEADER_BYTES];
+            header.write(&mut layout);
+            assert_eq!(Header::parse(&layout), Some(header));
+            // Each bit of the version, a flag that there is none of, and a start that is too large.
+            for (byte, bit) in (4..8).map(|bit| (2, bit)).chain((3..8).map(|bit| (3, bit))).chain((0..8).map(|bit| (7, bit))) {
+                let mut other = layout;
+                other[byte] ^= 1 << bit;
+                assert_eq!(Header::parse(&other), None, "bit {bit} of byte {byte}");
+            }
         }
+    }
+
+    #[test]
+    fn a_start_is_as_long_as_a_header_carries() {
+        assert_eq!([0, 1, 2, 0x89AB_CDEF, u32::MAX].map(start), [0, 1, 2, 0xAB_CDEF, 0xFF_FFFF]);
     }
 }

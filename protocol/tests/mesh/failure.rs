@@ -166,3 +166,47 @@ fn what_comes_too_early_is_a_sign_of_life_for_its_sender() {
     network.quiet();
     assert_eq!(network.ended[&(0, 0)].and(network.ended[&(0, 1)]), Ok(0));
 }
+
+#[test]
+fn when_a_rank_is_given_up_the_others_are_looked_after_as_before() {
+    let mut network = Network::new(4, 11, Weather::FAIR);
+    network.kill(1);
+    // Of what rank 0 sends to rank 2, the first is lost.
+    let mut is_first = true;
+    network.fate = Box::new(move |departure| {
+        let is_lost = departure.to == 2 && std::mem::take(&mut is_first);
+        (!is_lost).then_some(Duration::ZERO)
+    });
+    let write = |network: &Network, to| Request::Write { to: at(network.layout, to, 1, 0), bytes: b"bytes" };
+    for to in [2, 1] {
+        let write = write(&network, to);
+        network.submit(0, to as usize, write, u64::from(to));
+    }
+    // Rank 3 waits for its turn, behind rank 1 and before it.
+    for (to, token) in [(1, 11), (3, 3)] {
+        let write = write(&network, to);
+        assert!(network.hold(0, to as usize, write, token));
+    }
+    let now = network.now;
+    network.endpoints[0].lose(now, Rank::new(1));
+    assert_eq!(network.endpoints[0].peers(), (3, 2));
+    network.pump(0);
+    assert_eq!([1, 11].map(|token| network.ended[&(0, token)]), [Err(Failure::PeerLost(Rank::new(1))); 2]);
+    assert_eq!([2, 3].map(|token| network.wait(0, token)), [Ok(0); 2]);
+}
+
+#[test]
+fn when_a_rank_is_given_up_the_others_get_their_acknowledgements() {
+    let mut network = Network::new(3, 12, Weather::FAIR);
+    let to = at(network.layout, 0, 1, 0);
+    for from in [1, 2] {
+        network.submit(from, 0, Request::Write { to, bytes: b"bytes" }, 0);
+    }
+    network.arrive();
+    let (now, mut buffer) = (network.now, vec![0; 1 << 16]);
+    network.endpoints[0].lose(now, Rank::new(1));
+    let transmit = network.endpoints[0].poll_transmit(now, &network.memories[0], &mut buffer, false).expect("rank 2 waits");
+    assert_eq!(transmit.to, Rank::new(2));
+    assert!(network.endpoints[0].poll_transmit(now, &network.memories[0], &mut buffer, false).is_none());
+    assert!(!network.endpoints[0].is_owing());
+}

@@ -189,3 +189,39 @@ fn reads_behind_many_fences_all_end() {
     assert_eq!(network.ended.len(), 20);
     assert!(network.ended.values().all(Result::is_ok));
 }
+
+#[test]
+fn a_long_read_between_two_fences_holds_up_what_is_behind_the_second() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let bytes = 200_000;
+    let (from, into) = (network.local(0, vec![2; 4_000]), network.local(0, vec![9; bytes as usize]));
+    let requests = [
+        Request::Put { from, to: at(network.layout, 1, 1, 0), bytes: 4_000 },
+        Request::Get { from: at(network.layout, 1, 2, 0), to: into, bytes },
+        Request::Write { to: at(network.layout, 1, 2, bytes - 8), bytes: &[1; 8] },
+    ];
+    for (token, request) in (0..).zip(requests) {
+        assert!(network.hold(0, 1, request, token));
+        network.fence(0, 1);
+    }
+    network.pump(0);
+    assert_eq!([0, 1, 2].map(|token| network.wait(0, token)), [Ok(0); 3]);
+    assert!(network.memories[0].locals[1].iter().all(|&byte| byte == 0), "it was read before it was written");
+}
+
+#[test]
+fn fences_behind_each_other_take_no_room() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let (to, from) = (at(network.layout, 1, 1, 0), network.local(0, vec![2; 4_000]));
+    for token in 0..4 {
+        // Idle, with nothing sent yet, and with something on its way.
+        (0..1_000).for_each(|_| network.fence(0, 1));
+        assert!(network.hold(0, 1, Request::Put { from, to, bytes: 4_000 }, token));
+        if token == 2 {
+            network.pump(0);
+        }
+    }
+    network.pump(0);
+    network.quiet();
+    assert!(network.ended.len() == 4 && network.ended.values().all(Result::is_ok));
+}

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pelago_base::{AddressLayout, Duration, Event, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Request, Transmit};
+use pelago_protocol::{Config, Endpoint, Local, Request, Transmit};
 
 use crate::memory::{RankMemory, at};
 use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, ROOM_BYTES, Weather};
@@ -269,5 +269,21 @@ fn the_more_peers_there_are_the_rarer_they_are_looked_at() {
         }
         let often = looked <= Instant::ZERO + Duration::from_milliseconds(1_000);
         assert!(often, "and yet often enough: 100 looks until {looked:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_nothing_is_known_of_is_sent_its_part_of_a_room_at_first() {
+    for (ranks, charge) in [(2, 64 << 10), (9, 64 << 10), (65, 16 << 10), (1_000, 1)] {
+        let (mut endpoint, mut memory, layout) = stranger(ranks);
+        memory.locals.push(vec![1; 100_000]);
+        let peer = endpoint.connect(Rank::new(1), DATAGRAM_BYTES);
+        let put = Request::Put { from: Local(0), to: at(layout, 1, 2, 0), bytes: 100_000 };
+        endpoint.submit(Instant::ZERO, peer, put, 0).unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let sent = std::iter::from_fn(|| endpoint.poll_transmit(Instant::ZERO, &memory, &mut buffer, false));
+        // Each datagram takes 512 bytes of the room besides its own.
+        let charged: usize = sent.map(|transmit| transmit.bytes + 512).sum();
+        assert!((charge..charge + 1_712).contains(&charged), "{charged} of {charge} in a job of {ranks}");
     }
 }

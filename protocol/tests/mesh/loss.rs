@@ -234,3 +234,18 @@ fn an_acknowledgement_that_is_lost_is_sent_again_when_it_is_asked_for() {
     assert_eq!(network.count(1, Event::DatagramSent) - before, 1);
     assert_eq!(network.count(1, Event::DatagramRepeated), 0);
 }
+
+#[test]
+fn an_acknowledgement_that_is_lost_is_given_again_by_a_peer_that_rests() {
+    let mut network = acquainted(Weather::FAIR);
+    let carries_again = network.now + Duration::from_milliseconds(3_000);
+    let mut is_first = true;
+    network.fate =
+        Box::new(move |departure| (std::mem::take(&mut is_first) || departure.at >= carries_again).then_some(Duration::ZERO));
+    let write = write(&network, 1);
+    network.submit(0, 1, write, 10);
+    network.run_until(carries_again);
+    assert_eq!(network.endpoints[1].peers(), (1, 0), "it has done what it was asked for, and rests");
+    assert_eq!(network.wait(0, 10), Ok(0));
+    assert_eq!(network.count(1, Event::DatagramDuplicate), 1);
+}

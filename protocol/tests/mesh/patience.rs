@@ -1,10 +1,10 @@
 //! How long a rank waits before it asks again: as long as answers take, and as late as it runs itself.
 
 use pelago_base::{Duration, Event};
-use pelago_protocol::Request;
+use pelago_protocol::{Liveness, Request};
 
 use crate::memory::at;
-use crate::network::{Network, Weather};
+use crate::network::{FAILURE_LIMIT, Network, Weather};
 
 /// A way that takes much longer than anybody waits who knows nothing of it.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (150_000_000, 150_000_000) };
@@ -70,4 +70,30 @@ fn a_rank_that_runs_late_does_not_take_its_peers_for_silent() {
     network.now = network.now + away + away;
     look(&mut network);
     assert_eq!(repeated(&network), 1, "now it should have answered");
+}
+
+#[test]
+fn however_late_a_rank_has_run_it_asks_again_after_the_failure_limit() {
+    let mut network = Network::new(3, 44, Weather::FAIR);
+    network.liveness = |_| Liveness::Alive;
+    write(&mut network, 1, 0);
+    network.wait(0, 0).unwrap();
+    [1, 2].into_iter().for_each(|rank| network.kill(rank));
+    write(&mut network, 1, 1);
+    // Four limits late, and then somebody is asked whom nothing is known of.
+    network.now = network.now + Duration::from_seconds(20.0);
+    network.step();
+    network.recorded = Some(Vec::new());
+    write(&mut network, 2, 2);
+    let asked = |network: &Network| {
+        let asked = network.recorded.iter().flatten().filter(|departure| departure.to == 2);
+        asked.map(|departure| departure.at).collect::<Vec<_>>()
+    };
+    while asked(&network).len() < 2 {
+        assert!(network.step());
+    }
+    let waited = asked(&network)[1].since(asked(&network)[0]);
+    // Twice as long as it may have been late, which is half of the limit, and a quarter by chance.
+    let most = Duration::from_picoseconds(FAILURE_LIMIT.as_picoseconds() / 4 * 5);
+    assert!((FAILURE_LIMIT..=most).contains(&waited), "{waited:?}");
 }

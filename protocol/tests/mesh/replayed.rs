@@ -1,6 +1,6 @@
 //! What a stranger captured and sends again says nothing of the peer: it keeps nobody active, gets no answer and takes no room from others.
 
-use pelago_base::{Duration, Event, Instant};
+use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_protocol::{Rejected, Request};
 
 use crate::memory::at;
@@ -126,4 +126,24 @@ fn who_is_repeated_takes_no_room_from_those_who_send() {
     let room = 1 << 20;
     assert!(bytes + 512 * datagrams <= room + 2_000, "{datagrams} datagrams of {bytes} bytes: each takes 512 besides");
     assert!(bytes + 512 * datagrams > room / 8 * 7, "{datagrams} datagrams of {bytes} bytes: the room is used");
+}
+
+#[test]
+fn who_is_gone_is_lost_although_its_latest_datagram_is_repeated() {
+    let mut network = Network::new(2, 32, Weather::FAIR);
+    network.recorded = Some(Vec::new());
+    let to = at(network.layout, 1, 1, 0);
+    network.submit(0, 1, Request::Write { to, bytes: b"there" }, 0);
+    network.wait(0, 0).unwrap();
+    let departures = network.recorded.take().unwrap();
+    let latest = &departures.iter().rfind(|departure| departure.from == 1).expect("an acknowledgement").datagram;
+    network.kill(1);
+    network.submit(0, 1, Request::Write { to, bytes: b"where" }, 1);
+    let begun = network.now;
+    while !network.ended.contains_key(&(0, 1)) {
+        assert_eq!(network.deliver(0, &mut latest.clone()), Err(Rejected::Duplicate));
+        network.run_until(network.now + Duration::from_milliseconds(100));
+        assert!(network.now.since(begun) < Duration::from_picoseconds(2 * FAILURE_LIMIT.as_picoseconds()), "it seems to live");
+    }
+    assert_eq!(network.lost, [(0, Rank::new(1))]);
 }

@@ -61,6 +61,21 @@ fn what_is_asked_and_answered_shares_datagrams_that_are_no_longer_than_the_way_t
 }
 
 #[test]
+fn answers_of_any_size_share_no_datagram_that_is_longer_than_the_way_takes() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let (from, to) = (at(network.layout, 1, 1, 0), network.local(0, vec![0; 960]));
+    network.recorded = Some(Vec::new());
+    for token in 0..400 {
+        assert!(network.hold(0, 1, Request::Get { from, to, bytes: 50 * (token % 20) }, token));
+    }
+    network.pump(0);
+    network.quiet();
+    assert!(network.ended.len() == 400 && network.ended.values().all(Result::is_ok));
+    let longest = network.recorded.iter().flatten().map(|departure| departure.datagram.len()).max();
+    assert!((Some(1_200)..=Some(1_400)).contains(&longest), "{longest:?}");
+}
+
+#[test]
 fn a_get_is_two_datagrams() {
     let mut network = Network::new(2, 1, Weather::FAIR);
     let from = at(network.layout, 1, 1, 0);
