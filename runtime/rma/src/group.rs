@@ -228,6 +228,11 @@ fn next(counter: &Cell<u64>) -> u64 {
 const _: () = {
     assert!(BUFFERS <= 4096, "the lines of the largest job are one page");
     assert!(MET.is_multiple_of(2), "the two lines of a round are a pair");
+    assert!(ARRIVED < RELEASED && RELEASED < MET, "each word has a line of its own");
+    assert!(
+        BROUGHT - MET == 2 * ROUNDS_MAX && REDUCED > BROUGHT && RING - REDUCED == ROUNDS_MAX,
+        "each word has a line of its own"
+    );
 };
 
 /// Values that a buffer holds.

@@ -266,6 +266,16 @@ mod tests {
         assert_eq!(end(&mut order, old, None), [(waiter, None)]);
     }
 
+    /// A vector that grows by itself begins with more.
+    #[test]
+    fn one_that_is_released_takes_room_for_one() {
+        let mut order = Order::default();
+        let (first, _) = order.admit(After::Nothing).unwrap();
+        let (second, _) = order.admit(After::One(first)).unwrap();
+        let released = end(&mut order, first, None);
+        assert_eq!((&released[..], released.capacity()), (&[(second, None)][..], 1));
+    }
+
     #[test]
     fn places_grow_with_the_operations_and_no_further() {
         let mut order = Order::default();

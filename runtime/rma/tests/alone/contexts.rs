@@ -70,7 +70,7 @@ fn bytes_are_read_before_the_transport_is_locked() {
     script.lock().unwrap().inbox = Some(VecDeque::new());
     script.lock().unwrap().watches_pages = true;
     let other = world.share().context().unwrap();
-    // So many that they come from the system, and that nobody has read any.
+    // So many that they come from the system, and nobody has read any.
     let bytes = vec![0_u8; 64 << 20];
     let page = |number| &bytes[number * PAGE_BYTES..];
     other.send(Rank::new(1), &page(2000)[100..10 * PAGE_BYTES]).unwrap();
