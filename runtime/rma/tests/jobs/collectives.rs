@@ -72,7 +72,7 @@ fn a_reduction_takes_two_messages_for_each_member() {
         run_counted(Platform::Remote, size, |world, passed| {
             let posted = || passed.lock().unwrap().of(Event::PutPosted);
             let before = posted();
-            world.allreduce(&mut [1], |one, other| one + other).unwrap();
+            world.allreduce(&mut [1; 100], |one, other| one + other).unwrap();
             puts.fetch_add(posted() - before, Ordering::SeqCst);
         });
         assert_eq!(puts.load(Ordering::SeqCst), 4 * (u64::from(size) - 1), "{size} ranks");
