@@ -75,6 +75,12 @@ pub trait Network {
         rail == self.rail_to(peer)
     }
 
+    /// The rail whose endpoint of `from` a `Copy` from there to `to` is posted to, where the endpoint without a rail does not lead to both.
+    fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
+        let _ = (from, to);
+        None
+    }
+
     /// Prepares to reach `peer`, by a rail of the caller's choice or as is best. What is posted to the endpoint of a rail goes by that rail alone.
     /// Calling it again returns the same endpoint.
     ///
@@ -218,8 +224,8 @@ pub struct Address(pub Vec<u8>);
 
 /// What to do.
 ///
-/// An operation is posted to the endpoint of the rank that `at`, `from` or `to` names; a `Copy` to that of the owner of `from`,
-/// which moves the bytes directly to the owner of `to`.
+/// An operation is posted to the endpoint of the rank that `at`, `from` or `to` names; a `Copy` to that of the owner of `from`
+/// (by the rail that [`Network::rail_of_copy`] says), which moves the bytes directly to the owner of `to`.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// Writes bytes that are captured before `post` returns; at most [`Capabilities::write_bytes_max`].
@@ -360,6 +366,9 @@ pub enum PostError {
     /// No such endpoint.
     #[error("{0:?} is not connected")]
     Unknown(Endpoint),
+    /// The endpoint does not lead to the rank that a `Copy` moves to: see [`Network::rail_of_copy`].
+    #[error("the way to the first rank of a copy does not lead to {0}")]
+    Elsewhere(Rank),
     /// The transport moves bytes, not only sizes.
     #[error("this transport moves bytes, not only sizes")]
     Sizes,

@@ -76,9 +76,6 @@ pub const STAGING_BYTES: usize = 32 * 1024;
 /// Completions that a transport holds for its user before `post` answers `Full`.
 pub const COMPLETIONS_MAX: usize = 1024;
 
-/// Operations under way in two transports that are used as one: more than both hold, so that it is they who say when they are full.
-pub const SPLIT_OPERATIONS_MAX: usize = 4 * COMPLETIONS_MAX;
-
 /// Bytes that ranks publish for each other at start, per rank: addresses of network end points.
 pub const PUBLISHED_BYTES_MAX: usize = 1024;
 

@@ -424,11 +424,13 @@ impl Engine {
     fn record_of(&mut self, shared: &Shared, task: Task, audience: Audience, rail: Option<Rail>) -> Result<Record> {
         let addresses = shared.reach.addresses();
         let mut peers = [NOBODY; 2];
-        for ((number, rank), rail) in peers.iter_mut().zip(task.ranks(addresses)).zip([rail, None]) {
-            if let Some(rank) = rank.filter(|rank| rank.number() < shared.size) {
-                let way = self.way(shared, rank, rail)?;
-                *number = self.peers.number(way);
-            }
+        let [rank, other] = task.ranks(addresses).map(|rank| rank.filter(|rank| rank.number() < shared.size));
+        if let Some(rank) = rank {
+            let way = self.way(shared, rank, other, rail)?;
+            peers[0] = self.peers.number(way);
+        }
+        if let Some(other) = other {
+            peers[1] = self.peers.number(Way::new(other, None));
         }
         let pieces = task.pieces();
         Ok(Record { task: Some(task), peers, audience, pieces, ..Record::default() })

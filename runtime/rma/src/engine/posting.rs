@@ -1,7 +1,7 @@
 //! How operations get to the transport: at once, when there is room, or behind others that are there already.
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token};
+use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token, Transfer};
 
 use super::Engine;
 use crate::joint::Joint;
@@ -113,8 +113,15 @@ impl Engine {
         rail: Option<Rail>,
         token: Token,
     ) -> Result<bool, Failure> {
-        let (peer, endpoint) = self.connect(shared, at, rail).map_err(|error| match error {
-            Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(shared.reach.addresses().rank(at)),
+        let addresses = shared.reach.addresses();
+        let other = match operation {
+            Operation::Copy { to, .. } | Operation::Sized(Transfer::Copy { to, .. }) => Some(addresses.rank(to)),
+            _ => None,
+        };
+        let rank = self.owner(shared, at).map_err(|_| Failure::OutOfBounds(at))?;
+        let way = self.way(shared, rank, other, rail);
+        let (peer, endpoint) = way.and_then(|way| self.connect_way(shared, way)).map_err(|error| match error {
+            Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(rank),
             _ => Failure::OutOfBounds(at),
         })?;
         let posted = self.offer(shared, peer, endpoint, operation, token);
@@ -222,8 +229,16 @@ impl Engine {
         task.parted(joint, &rails)
     }
 
+    /// The way to a rank by a rail; if bytes are copied from there to another, one that leads to both.
+    pub(super) fn way(&mut self, shared: &Shared, rank: Rank, other: Option<Rank>, rail: Option<Rail>) -> Result<Way> {
+        let way = self.way_by(shared, rank, rail)?;
+        let (Some(other), None) = (other, way.rail()) else { return Ok(way) };
+        Ok(Way::new(rank, self.port.with(|transport| transport.network().rail_of_copy(rank, other))))
+    }
+
     /// The way to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.
-    pub(super) fn way(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Way> {
+    #[inline]
+    fn way_by(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Way> {
         let Some(rail) = rail else { return Ok(Way::new(rank, None)) };
         if self.is_joint(rail) {
             return if self.leads(rail, rank) { Ok(Way::new(rank, None)) } else { Err(Error::NoRail { rail, rank }) };
@@ -249,17 +264,25 @@ impl Engine {
         address: GlobalAddress,
         rail: Option<Rail>,
     ) -> Result<(PeerNumber, Endpoint)> {
-        let rank = shared.reach.addresses().rank(address);
-        if rank.number() >= shared.size {
-            return Err(Failure::OutOfBounds(address).into());
-        }
+        let rank = self.owner(shared, address)?;
         self.connect_rank(shared, rank, rail)
+    }
+
+    #[inline]
+    fn owner(&self, shared: &Shared, address: GlobalAddress) -> Result<Rank> {
+        let rank = shared.reach.addresses().rank(address);
+        if rank.number() < shared.size { Ok(rank) } else { Err(Failure::OutOfBounds(address).into()) }
     }
 
     /// A rank of the job, ready to be posted to.
     #[inline]
     pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<(PeerNumber, Endpoint)> {
-        let way = self.way(shared, rank, rail)?;
+        let way = self.way_by(shared, rank, rail)?;
+        self.connect_way(shared, way)
+    }
+
+    #[inline]
+    fn connect_way(&mut self, shared: &Shared, way: Way) -> Result<(PeerNumber, Endpoint)> {
         let peer = self.peers.number(way);
         match self.peers.get(peer).endpoint() {
             Some(endpoint) => Ok((peer, endpoint)),

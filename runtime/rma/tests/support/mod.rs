@@ -1,5 +1,5 @@
 //! Jobs of several ranks in one process, a thread each, on several platforms: where every heap is mapped, where a transport leads to
-//! everything but a rank's own memory, where there is both, and where there are two such transports.
+//! everything but a rank's own memory, where there is both, where ranks share hosts, and where there are two such transports.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -33,13 +33,19 @@ pub(crate) enum Platform {
     Unruly,
     /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
     Rails,
+    /// Hosts of two ranks, which reach each other by loads and stores, and others by rail 1.
+    Hosts,
     /// By either of two transports that refuse, delay and reorder what they may, each by itself: several times as slow.
     #[allow(dead_code)]
     Networks,
 }
 
 /// Those on which every test runs.
-pub(crate) const PLATFORMS: [Platform; 4] = [Platform::Mapped, Platform::Remote, Platform::Unruly, Platform::Rails];
+pub(crate) const PLATFORMS: [Platform; 5] =
+    [Platform::Mapped, Platform::Remote, Platform::Unruly, Platform::Rails, Platform::Hosts];
+
+/// Ranks of a host, where there are hosts.
+const HOST_RANKS: u32 = 2;
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
 pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
@@ -69,12 +75,18 @@ pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, bod
         Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout)
     };
     let everything = reach_of(Rank::new(0), size);
+    let host = |first: u32| reach_of(Rank::new(first), HOST_RANKS.min(size - first));
+    let hosts: Vec<Reach> = (0..size).step_by(HOST_RANKS as usize).map(host).collect();
     let meeting = Arc::new(Meeting { published: Mutex::default(), arrived: AtomicUsize::new(0), failed: AtomicBool::new(false) });
     std::thread::scope(|scope| {
         let [ends, near] = [0; 2].map(|_| Loopback::network(addresses, size));
         for ((rank, end), near) in (0..size).map(Rank::new).zip(ends).zip(near) {
-            let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
-            let reach = if is_mapped { everything.clone() } else { reach_of(rank, 1) };
+            let host = move |rank: Rank| rank.number() / HOST_RANKS;
+            let reach = match platform {
+                Platform::Mapped | Platform::Rails => everything.clone(),
+                Platform::Hosts => hosts[host(rank) as usize].clone(),
+                Platform::Remote | Platform::Unruly | Platform::Networks => reach_of(rank, 1),
+            };
             let seed = u64::from(rank);
             let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, lose: None };
             let end = Count::new(end);
@@ -84,6 +96,10 @@ pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, bod
                 Platform::Mapped | Platform::Remote => Box::new(end),
                 Platform::Unruly => Box::new(Fault::new(end, addresses, faults)),
                 Platform::Rails => Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address)),
+                Platform::Hosts => {
+                    let is_near = move |other: Rank| host(other) == host(rank);
+                    Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, is_near, address))
+                }
                 Platform::Networks => {
                     let other = Faults { seed: !seed, full_per_mille: 100, delay_per_mille: 600, lose: None };
                     let near = Fault::new(near, addresses, other);

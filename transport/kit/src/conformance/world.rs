@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
-use pelago_platform::{Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transport};
+use pelago_platform::{Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transfer, Transport};
 
 use super::Fixture;
 use crate::captured::ends;
@@ -32,6 +32,8 @@ pub(super) struct World<F> {
     endpoints: BTreeMap<(Rank, Rank), Endpoint>,
     /// Where a fence comes before what is posted next.
     fences: BTreeSet<(Rank, Rank)>,
+    /// Where a copy has gone by another endpoint, which no fence orders.
+    detours: BTreeSet<(Rank, Rank)>,
     lost: BTreeSet<Rank>,
     posted: u64,
     pending: BTreeMap<Token, Rank>,
@@ -51,6 +53,7 @@ impl<F: Fixture> World<F> {
             idle_turns: 0,
             endpoints: BTreeMap::new(),
             fences: BTreeSet::new(),
+            detours: BTreeSet::new(),
             lost: BTreeSet::new(),
             posted: 0,
             pending: BTreeMap::new(),
@@ -183,14 +186,35 @@ impl<F: Fixture> World<F> {
     }
 
     pub(super) fn post_once(&mut self, from: Rank, operation: Operation<'_>) -> Result<Token, PostError> {
-        let [to, _] = ends(self.layout(), &operation);
-        let (now, endpoint, token) = (self.now, self.endpoint(from, to), Token(self.posted));
+        let [to, other] = ends(self.layout(), &operation);
+        let detour = match operation {
+            Operation::Copy { .. } | Operation::Sized(Transfer::Copy { .. }) => self.detour(from, to, other),
+            _ => None,
+        };
         // A fence holds even if the operation is refused.
-        let flags = Flags { fence: self.fences.remove(&(from, to)), more: false };
+        let mut fence = self.fences.remove(&(from, to));
+        if fence && (detour.is_some() || self.detours.contains(&(from, to))) {
+            fence = false;
+            while let Some((&token, _)) = self.pending.iter().find(|(_, poster)| **poster == from) {
+                let _ = self.wait(token);
+            }
+        }
+        if detour.is_some() {
+            self.detours.insert((from, to));
+        }
+        let (now, token, flags) = (self.now, Token(self.posted), Flags { fence, more: false });
+        let endpoint = detour.unwrap_or_else(|| self.endpoint(from, to));
         self.transport(from).post(now, endpoint, operation, flags, token)?;
         self.posted += 1;
         self.pending.insert(token, from);
         Ok(token)
+    }
+
+    /// The endpoint of a copy, if it is another than that of the rank that it is posted to.
+    fn detour(&mut self, from: Rank, to: Rank, other: Rank) -> Option<Endpoint> {
+        let rail = self.transport(from).network().rail_of_copy(to, other)?;
+        let address = self.transport(to).network().address();
+        Some(self.transport(from).network().connect(Some(rail), to, &address).expect("it says that the rail leads there"))
     }
 
     /// What was posted takes effect before what is posted next.

@@ -348,6 +348,10 @@ impl<T: Transport> Network for Fault<T> {
         self.inner.network().rail_to(peer)
     }
 
+    fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
+        self.inner.network().rail_of_copy(from, to)
+    }
+
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
         self.inner.network().is_reachable(rail, peer)
     }

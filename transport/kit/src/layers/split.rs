@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pelago_base::limits::SPLIT_OPERATIONS_MAX;
 use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_platform::{
@@ -10,20 +9,17 @@ use pelago_platform::{
     Registry, Token, Transport, TwoSided,
 };
 
-use crate::captured::Work;
+use crate::captured::ends;
 
-/// Chooses between two transports for each operation: `near` if all memory that it names is near, else `far`. Two-sided messages go by
+/// Two transports as one: each endpoint leads by one of them, to near ranks by `near` and to others by `far`. Two-sided messages go by
 /// `far`, if it has them. Bytes are moved unless both transports move sizes. Its rails are those of
-/// `near` and then those of `far`; by the latter a near rank is reached too, by whoever asks for that.
+/// `near` and then those of `far`; by the latter a near rank is reached too, by whoever asks for that. So are copies from near ranks to others.
 ///
 /// `far` leads to every rank, `near` to some of them. The layer bears the name and the address of `far`; how a near rank is reached by
 /// `near` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `near`
 /// and `far` accept a second `deregister` of what they have given up already.
 ///
-/// A fence orders the operations of both to one peer, and is exact: an operation after it is refused with `Full` until those
-/// that the *other* transport accepted for that peer before it have completed; within one transport its own fence suffices.
-/// For that every operation has a place in a table, whose index is the token inside. Costs: some instructions per operation and no
-/// allocation once the table has grown to what is under way; per peer 48 bytes.
+/// Operations, their tokens and fences pass through as they are: nothing is kept of them. Per endpoint 16 bytes, and as many to find it.
 pub struct Split<N, F, P> {
     near: N,
     far: F,
@@ -38,38 +34,21 @@ pub struct Split<N, F, P> {
     /// Those that a peer is reached by: as is best, or by a rail of `far`.
     endpoints: BTreeMap<(Rank, Option<Rail>), Endpoint>,
     /// By number of endpoint.
-    peers: Vec<Peer>,
-    operations: Vec<UnderWay>,
-    free: Vec<u32>,
+    ways: Vec<Way>,
 }
 
-/// A peer, through both transports.
-struct Peer {
-    /// None for a rank that is not near.
-    near: Option<Endpoint>,
-    far: Endpoint,
-    /// How often a fence was asked for.
-    fences: u32,
-    /// Whether one comes before what is posted next, on either side.
-    fenced: [bool; 2],
-    /// Operations that each side has accepted and not completed.
-    under_way: [u32; 2],
-    /// Those of them that were accepted before the last fence.
-    before: [u32; 2],
-}
-
-/// An operation that one of the two has accepted.
-struct UnderWay {
-    token: Token,
-    peer: u32,
-    /// The fences of the peer before it.
-    fences: u32,
+/// Where an endpoint leads.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By `near`; messages go by `far`.
+    Near(Endpoint, Endpoint),
+    Far(Endpoint),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    Near = 0,
-    Far = 1,
+    Near,
+    Far,
 }
 
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
@@ -85,21 +64,8 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         let capabilities = limited(distant.capabilities());
         let rails = close.rails().iter().chain(distant.rails()).map(limited).collect();
         let address = distant.address();
-        Self {
-            first_far,
-            address,
-            near,
-            far,
-            layout,
-            is_near,
-            near_address,
-            capabilities,
-            rails,
-            endpoints: BTreeMap::new(),
-            peers: Vec::new(),
-            operations: Vec::new(),
-            free: Vec::new(),
-        }
+        let (endpoints, ways) = (BTreeMap::new(), Vec::new());
+        Self { near, far, layout, is_near, near_address, capabilities, rails, first_far, address, endpoints, ways }
     }
 
     /// The transport to near ranks.
@@ -112,50 +78,8 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
         &self.far
     }
 
-    /// Which of the two some work takes to `peer`, and the peer's endpoint there.
-    fn way(&self, peer: &Peer, work: Work<'_>) -> (Side, Endpoint) {
-        match (peer.near, work.ends(self.layout)) {
-            (Some(near), Some(ends)) if ends.into_iter().all(&self.is_near) => (Side::Near, near),
-            _ => (Side::Far, peer.far),
-        }
-    }
-
-    /// Posts some work to the side that it takes. A later fence waits for a message as for all that is under way there.
-    #[inline]
-    fn start(&mut self, now: Instant, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
-        let peer = self.peers.get(to.0 as usize).ok_or(PostError::Unknown(to))?;
-        let (side, inside) = self.way(peer, work);
-        if peer.before[1 - side as usize] > 0 && !work.is_message() {
-            return Err(PostError::Full);
-        }
-        let under_way = UnderWay { token, peer: to.0, fences: peer.fences };
-        let place = self.place(under_way).ok_or(PostError::Full)?;
-        let work = match work {
-            Work::Operation(operation, flags) => {
-                let fence = std::mem::take(&mut self.peers[to.0 as usize].fenced[side as usize]);
-                Work::Operation(operation, Flags { fence, ..flags })
-            }
-            message @ Work::Message(_) => message,
-        };
-        let posted = match side {
-            Side::Near => work.post(&mut self.near, now, inside, Token(place.into())),
-            Side::Far => work.post(&mut self.far, now, inside, Token(place.into())),
-        };
-        match posted {
-            Ok(()) => self.peers[to.0 as usize].under_way[side as usize] += 1,
-            Err(_) => self.free.push(place),
-        }
-        posted
-    }
-
-    /// What was posted to an endpoint takes effect before what is posted from now on.
-    fn fence(&mut self, to: Endpoint) {
-        let Some(peer) = self.peers.get_mut(to.0 as usize) else { return };
-        peer.fenced = [true; 2];
-        if peer.near.is_some() {
-            peer.fences = peer.fences.wrapping_add(1);
-            peer.before = peer.under_way;
-        }
+    fn way(&self, endpoint: Endpoint) -> Result<Way, PostError> {
+        self.ways.get(endpoint.0 as usize).copied().ok_or(PostError::Unknown(endpoint))
     }
 
     /// The number of a rail among those of the side that has it.
@@ -174,41 +98,13 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
     }
 
     /// The endpoint that is known by a name, or a new one.
-    fn endpoint(&mut self, name: (Rank, Option<Rail>), near: Option<Endpoint>, far: Endpoint) -> Endpoint {
-        let new = Endpoint(self.peers.len() as u32);
+    fn endpoint(&mut self, name: (Rank, Option<Rail>), way: Way) -> Endpoint {
+        let new = Endpoint(self.ways.len() as u32);
         let endpoint = *self.endpoints.entry(name).or_insert(new);
         if endpoint == new {
-            self.peers.push(Peer { near, far, fences: 0, fenced: [false; 2], under_way: [0; 2], before: [0; 2] });
+            self.ways.push(way);
         }
         endpoint
-    }
-
-    /// A place in the table of operations.
-    fn place(&mut self, operation: UnderWay) -> Option<u32> {
-        if let Some(place) = self.free.pop() {
-            self.operations[place as usize] = operation;
-            return Some(place);
-        }
-        let place = self.operations.len();
-        (place < SPLIT_OPERATIONS_MAX).then(|| {
-            self.operations.push(operation);
-            place as u32
-        })
-    }
-
-    /// Gives completions of one side their own tokens back.
-    fn settle(&mut self, side: Side, completed: &mut [Completion]) {
-        for Completion { token, .. } in completed {
-            let place = token.0 as u32;
-            let operation = &self.operations[place as usize];
-            let peer = &mut self.peers[operation.peer as usize];
-            peer.under_way[side as usize] -= 1;
-            if operation.fences != peer.fences {
-                peer.before[side as usize] -= 1;
-            }
-            *token = operation.token;
-            self.free.push(place);
-        }
     }
 }
 
@@ -236,10 +132,13 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
             _ => {}
         }
-        if flags.fence {
-            self.fence(to);
+        match self.way(to)? {
+            Way::Far(inside) => self.far.post(now, inside, operation, flags, token),
+            Way::Near(inside, _) => match ends(self.layout, &operation)[1] {
+                other if (self.is_near)(other) => self.near.post(now, inside, operation, flags, token),
+                other => Err(PostError::Elsewhere(other)),
+            },
         }
-        self.start(now, to, Work::Operation(operation, Flags { fence: false, ..flags }), token)
     }
 
     fn flush(&mut self, now: Instant) {
@@ -248,16 +147,8 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let mut moved = false;
-        for side in [Side::Near, Side::Far] {
-            let before = completed.len();
-            moved |= match side {
-                Side::Near => self.near.progress(now, completed),
-                Side::Far => self.far.progress(now, completed),
-            };
-            self.settle(side, &mut completed[before..]);
-        }
-        moved
+        let (near, far) = (self.near.progress(now, completed), self.far.progress(now, completed));
+        near || far
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -298,6 +189,17 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N
         self.outside(Side::Far, rail)
     }
 
+    fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
+        if (self.is_near)(from) && !(self.is_near)(to) {
+            let rail = self.far.network().rail_to(from);
+            return Some(self.outside(Side::Far, rail));
+        }
+        let near = (self.is_near)(from);
+        let (side, network) = if near { (Side::Near, self.near.network()) } else { (Side::Far, self.far.network()) };
+        let rail = network.rail_of_copy(from, to)?;
+        Some(self.outside(side, rail))
+    }
+
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
         match self.inside(rail) {
             // What else `near` may have stays closed, as what names memory that is not near goes by `far`.
@@ -310,18 +212,18 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let Some(rail) = rail.filter(|&rail| rail != self.rail_to(peer)) else {
             let far = self.far.network().connect(None, peer, address)?;
-            let near = match (self.is_near)(peer) {
-                true => Some(self.near.network().connect(None, peer, &(self.near_address)(peer))?),
-                false => None,
+            let way = match (self.is_near)(peer) {
+                true => Way::Near(self.near.network().connect(None, peer, &(self.near_address)(peer))?, far),
+                false => Way::Far(far),
             };
-            return Ok(self.endpoint((peer, None), near, far));
+            return Ok(self.endpoint((peer, None), way));
         };
         let reachable = self.is_reachable(rail, peer);
         let Some((Side::Far, inside)) = self.inside(rail).filter(|_| reachable) else {
             return Err(ConnectError::Unreachable(peer));
         };
         let far = self.far.network().connect(Some(inside), peer, address)?;
-        Ok(self.endpoint((peer, Some(rail)), None, far))
+        Ok(self.endpoint((peer, Some(rail)), Way::Far(far)))
     }
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
@@ -347,7 +249,8 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<
 
 impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<N, F, P> {
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
-        self.start(now, to, Work::Message(bytes), token)
+        let (Way::Near(_, inside) | Way::Far(inside)) = self.way(to)?;
+        self.far.two_sided().ok_or(PostError::Unknown(to))?.send(now, inside, bytes, token)
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
@@ -364,12 +267,10 @@ mod tests {
 
     const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
 
-    /// Hands out one completion at a time, the last first, and once does not let go of memory, if it is told to. Remembers whether
-    /// its user sleeps.
+    /// Once does not let go of memory, if it is told to. Remembers whether its user sleeps, and counts fences.
     struct Reluctant {
         inner: Loopback,
-        held: Vec<Completion>,
-        is_backward: bool,
+        fences: u32,
         is_inside: bool,
         sleeps: bool,
         lost: Option<Rank>,
@@ -377,7 +278,7 @@ mod tests {
 
     impl From<Loopback> for Reluctant {
         fn from(inner: Loopback) -> Self {
-            Self { inner, held: Vec::new(), is_backward: false, is_inside: false, sleeps: false, lost: None }
+            Self { inner, fences: 0, is_inside: false, sleeps: false, lost: None }
         }
     }
 
@@ -398,14 +299,12 @@ mod tests {
             flags: Flags,
             token: Token,
         ) -> Result<(), PostError> {
+            self.fences += u32::from(flags.fence);
             self.inner.post(now, to, operation, flags, token)
         }
 
         fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-            let moved = self.inner.progress(now, &mut self.held);
-            let handed_out = if self.is_backward { self.held.len().saturating_sub(1) } else { 0 };
-            completed.extend(self.held.drain(handed_out..));
-            moved
+            self.inner.progress(now, completed)
         }
 
         fn next_deadline(&self) -> Option<Instant> {
@@ -491,12 +390,6 @@ mod tests {
             self.post(to, operation, token)
         }
 
-        /// From a near rank to a far one: by the far transport.
-        fn copy_out(&mut self, token: u64) -> Result<(), PostError> {
-            let operation = Operation::Copy { from: self.at(1), to: self.at(2), bytes: 1 };
-            self.post(1, operation, token)
-        }
-
         /// Behind the fence that was asked for, if one was.
         fn post(&mut self, to: u32, operation: Operation<'_>, token: u64) -> Result<(), PostError> {
             let fence = std::mem::take(&mut self.is_fenced);
@@ -511,54 +404,37 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_holds_one_side_until_the_other_has_done_what_came_before() {
+    fn a_copy_from_near_to_far_goes_by_the_rail_that_leads_to_both() {
         let mut job = Job::new();
         job.bytes(1).store(0, 7);
-        job.copy_out(1).unwrap();
-        job.is_fenced = true;
-        assert_eq!(job.write(1, 8, 2), Err(PostError::Full), "the copy has still to read");
-        assert_eq!(job.write(0, 8, 3), Ok(()), "another peer");
-        assert_eq!(job.copy_out(4), Ok(()), "the same side: its own fence is enough");
-        assert_eq!(job.progress(), [3, 1, 4]);
-        assert_eq!(job.write(1, 8, 5), Ok(()));
-        assert_eq!(job.progress(), [5]);
-        assert_eq!(job.bytes(2).load(0), 7);
-    }
-
-    #[test]
-    fn what_comes_after_a_fence_is_not_waited_for() {
-        let mut job = Job::new();
-        job.split.near.is_backward = true;
-        job.write(1, 1, 1).unwrap();
-        job.is_fenced = true;
-        job.write(1, 2, 2).unwrap();
+        let [near, far] = [1, 2].map(Rank::new);
+        let copy = Operation::Copy { from: job.at(1), to: job.at(2), bytes: 1 };
+        assert_eq!(job.post(1, copy, 1), Err(PostError::Elsewhere(far)));
+        let rail = job.split.rail_of_copy(near, far).unwrap();
+        let endpoint = job.split.connect(Some(rail), near, &Address(1u32.to_le_bytes().into())).unwrap();
+        job.post(endpoint.0, copy, 2).unwrap();
         assert_eq!(job.progress(), [2]);
-        assert_eq!(job.copy_out(3), Err(PostError::Full), "what has completed came after the fence, not before");
-        assert_eq!(job.progress(), [1]);
-        job.write(1, 3, 4).unwrap();
-        assert_eq!(job.copy_out(3), Ok(()), "the write under way came after the fence");
-        assert_eq!(job.progress(), [4, 3]);
+        assert_eq!(job.bytes(2).load(0), 7);
+        for (from, to) in [(near, near), (far, near), (far, far)] {
+            assert_eq!(job.split.rail_of_copy(from, to), None, "the endpoint without a rail leads there");
+        }
     }
 
     #[test]
-    fn tokens_that_are_used_twice_come_back_twice() {
+    fn tokens_and_fences_pass_through_as_they_are() {
         let mut job = Job::new();
-        (0..3).for_each(|peer| job.write(peer, 1, 9).unwrap());
-        assert_eq!(job.progress(), [9, 9, 9]);
-        assert!(job.split.peers.iter().all(|peer| peer.under_way == [0; 2]));
-    }
-
-    #[test]
-    fn a_refusal_takes_no_room() {
-        let mut job = Job::new();
-        let accepted =
-            (0..2 * SPLIT_OPERATIONS_MAX as u64).filter(|&token| job.write((token % 4) as u32, 1, token).is_ok()).count();
-        assert_eq!(job.progress().len(), accepted);
-        assert!(job.split.operations.len() <= accepted + 1, "refused operations share a place");
-        assert_eq!(job.split.free.len(), job.split.operations.len(), "every place is free again");
-        job.split.operations.resize_with(SPLIT_OPERATIONS_MAX, || UnderWay { token: Token(0), peer: 0, fences: 0 });
-        job.split.free.clear();
-        assert_eq!(job.write(0, 1, 0), Err(PostError::Full), "the table is full");
+        job.write(1, 1, u64::MAX).unwrap();
+        job.write(2, 1, 9).unwrap();
+        job.is_fenced = true;
+        job.write(1, 1, 9).unwrap();
+        job.is_fenced = true;
+        job.write(2, 1, 9).unwrap();
+        assert_eq!([&job.split.near, &job.split.far].map(|side| side.fences), [1, 1]);
+        assert_eq!(job.progress(), [u64::MAX, 9, 9, 9]);
+        assert_eq!(
+            job.split.post(Instant::ZERO, Endpoint(4), Operation::Write { to: job.at(0), bytes: &[1] }, Flags::NONE, Token(1)),
+            Err(PostError::Unknown(Endpoint(4)))
+        );
     }
 
     #[test]
