@@ -120,10 +120,8 @@ impl Engine {
         };
         let rank = self.owner(shared, at).map_err(|_| Failure::OutOfBounds(at))?;
         let way = self.way(shared, rank, other, rail);
-        let (peer, endpoint) = way.and_then(|way| self.connect_way(shared, way)).map_err(|error| match error {
-            Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(rank),
-            _ => Failure::OutOfBounds(at),
-        })?;
+        let connected = way.and_then(|way| self.connect_way(shared, way));
+        let (peer, endpoint) = connected.map_err(|_| Failure::Unreachable(rank))?;
         let posted = self.offer(shared, peer, endpoint, operation, token);
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
     }

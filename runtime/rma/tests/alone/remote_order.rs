@@ -180,6 +180,20 @@ fn a_rank_that_the_job_does_not_have_fails_what_goes_to_it() {
     assert_eq!((job.world.quiet(), job.calls()), (Ok(()), vec![]));
 }
 
+/// Nobody has lost it, for all that is known.
+#[test]
+fn a_rank_that_no_way_leads_to_is_unreachable() {
+    let job = Job::new();
+    let rail = Rail::new(0).unwrap();
+    // The second block lies in the heap of the next rank.
+    let from = word_in(1, 1, HEAP_BYTES - 8);
+    let across = Shape::strided(2, 1, (word(ALONE.number()).address().bits() - from.address().bits()) / 8);
+    let copied = job.world.on(rail).copy_strided(from, across, word(0), Shape::strided(2, 1, 1)).unwrap();
+    job.complete(0, Ok(0));
+    assert_eq!(copied.wait(), Err(Error::Failed(Failure::Unreachable(ALONE))));
+    assert_eq!(job.calls(), [Post(11)]);
+}
+
 /// What is mapped needs no transport, also when it has had to wait; and it wakes who sleeps there.
 #[test]
 fn what_is_mapped_is_done_when_its_turn_comes() {
