@@ -597,6 +597,17 @@ fn a_fence_waits_for_what_was_named_all_rails() {
     }
 }
 
+/// What a processor stores is not ordered behind what a transport moves to the same rank.
+#[test]
+fn a_fence_waits_where_memory_is_mapped_as_well() {
+    let job = Job::new();
+    let registered = job.world.register(vec![0_u64]).unwrap();
+    let put = job.put(registered.ptr(0));
+    assert_eq!((job.calls(), job.world.fence()), (vec![Post(0)], Err(Error::Fault(Fault::Deadlock))));
+    job.complete(0, Ok(0));
+    assert_eq!((put.test(), job.world.fence()), (Ok(true), Ok(())));
+}
+
 #[test]
 fn a_fence_waits_for_parts() {
     let job = Job::new();
