@@ -9,8 +9,8 @@ pub enum Failure {
     /// The peer is gone; whether the operation took effect there is unknown.
     #[error("{0} was lost")]
     PeerLost(Rank),
-    /// The peer is alive, but nothing has come of it for too long; whether the operation took effect there is unknown.
-    #[error("{0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
+    /// The peer is alive, but no way leads to it, or nothing has come of it for too long; whether the operation took effect there is unknown.
+    #[error("{0} is alive but cannot be reached: no way leads to it, or nothing of it has come for many times the failure limit")]
     Unreachable(Rank),
     /// The address is not in registered memory.
     #[error("{0:?} is not in registered memory of its rank")]

@@ -474,11 +474,7 @@ impl Context {
     fn quiet_engine(&self) -> Result<()> {
         let _inside = self.shared.inside();
         let signals = self.engine.borrow().signals();
-        if signals > 0 {
-            self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
-        } else {
-            self.drain(None)?;
-        }
+        self.block_until_left(signals, None, || Ok(self.engine.borrow().is_quiet().then_some(())))?;
         self.tell_all()
     }
 

@@ -133,8 +133,7 @@ impl Meeting {
             self.wait(context, self.line(BROUGHT), step)?;
             self.told(context, 0, self.line(BROUGHT), values.len()).read(0, values);
         }
-        let below = if relative == 0 { rounds(size) } else { relative.trailing_zeros() };
-        for round in (0..below).rev().filter(|round| relative + (1 << round) < size) {
+        for round in (0..relative.trailing_zeros()).rev().filter(|round| relative + (1 << round) < size) {
             let child = (relative + (1 << round) + root) % size;
             self.tell(context, child, 0, self.line(BROUGHT), step, values)?;
         }
@@ -190,7 +189,7 @@ impl Meeting {
     /// Where so many values are put: into the line of their word, if they fit beside it, so that they touch no other page; else into a
     /// buffer.
     fn place<T>(&self, buffer: u64, line: u64, length: usize) -> u64 {
-        let beside = if align_of::<T>() > WORD_BYTES as usize { align_of::<T>() as u64 } else { WORD_BYTES };
+        let beside = WORD_BYTES.max(align_of::<T>() as u64);
         if beside + (length * size_of::<T>()) as u64 <= self.line_bytes {
             return line + beside;
         }
@@ -229,6 +228,11 @@ fn next(counter: &Cell<u64>) -> u64 {
 const _: () = {
     assert!(BUFFERS <= 4096, "the lines of the largest job are one page");
     assert!(MET.is_multiple_of(2), "the two lines of a round are a pair");
+    assert!(ARRIVED < RELEASED && RELEASED < MET, "each word has a line of its own");
+    assert!(
+        BROUGHT - MET == 2 * ROUNDS_MAX && REDUCED > BROUGHT && RING - REDUCED == ROUNDS_MAX,
+        "each word has a line of its own"
+    );
 };
 
 /// Values that a buffer holds.

@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 use pelago_base::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_platform::Failure;
 
+const _: () = assert!(4 * OPERATIONS_IN_FLIGHT_MAX < 3 * OPERATION_PLACES, "so many places are never tight");
+
 /// What an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
@@ -97,7 +99,7 @@ impl Order {
     /// Whether the next operation needs more places.
     #[inline]
     pub(crate) fn is_tight(&self) -> bool {
-        4 * self.live >= 3 * self.places.len() && self.places.len() < OPERATION_PLACES
+        4 * self.live >= 3 * self.places.len()
     }
 
     /// Doubles the places. Live numbers that differ modulo a power of two differ modulo its double.
@@ -161,9 +163,7 @@ impl Order {
         } else {
             released.extend(self.leave(id, failure));
         }
-        if released.len() > before + 1 {
-            released[before..].sort_unstable_by_key(|&(waiter, _)| waiter);
-        }
+        released[before..].sort_unstable_by_key(|&(waiter, _)| waiter);
     }
 
     /// Whether the operation has not ended.
@@ -264,6 +264,16 @@ mod tests {
         let (waiter, ready) = order.admit(After::One(old)).unwrap();
         assert!(!ready);
         assert_eq!(end(&mut order, old, None), [(waiter, None)]);
+    }
+
+    /// A vector that grows by itself begins with more.
+    #[test]
+    fn one_that_is_released_takes_room_for_one() {
+        let mut order = Order::default();
+        let (first, _) = order.admit(After::Nothing).unwrap();
+        let (second, _) = order.admit(After::One(first)).unwrap();
+        let released = end(&mut order, first, None);
+        assert_eq!((&released[..], released.capacity()), (&[(second, None)][..], 1));
     }
 
     #[test]

@@ -203,6 +203,18 @@ mod tests {
         assert!((1..).zip(&ways).all(|(number, &(rank, rail))| peers.number(Way::new(rank, rail)) == number));
     }
 
+    /// At most three quarters of the places are in use, and more than that of half as many; peers take little room that they do not need.
+    #[test]
+    fn the_table_grows_with_the_peers() {
+        let mut peers = Peers::default();
+        for known in 1..=1000 {
+            peers.number(best(known as u32));
+            let (places, room) = (peers.places.len(), peers.entries.capacity() - peers.entries.len());
+            assert!(4 * known <= 3 * places && (places == PLACES_FIRST || 4 * known > 3 * places / 2), "{known} in {places}");
+            assert!(room <= 1 + known / 4, "{known} and room for {room}");
+        }
+    }
+
     #[test]
     fn many_ranks_are_found() {
         let mut peers = Peers::default();

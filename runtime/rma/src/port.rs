@@ -19,6 +19,8 @@ const PAGE_BYTES: usize = 4096;
 /// Contexts that share a transport at once: what the top bits of a token number.
 const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
 
+const _: () = assert!(CONTEXTS_MAX - 1 == (u64::MAX >> CONTEXT_SHIFT) as usize, "as many as the bits above tell apart");
+
 /// A context's way to the transport.
 pub(crate) enum Port {
     /// The context is the only one.

@@ -93,13 +93,7 @@ impl Task {
                 moving.parts = joint.parts(rails, moving.from_shape);
                 Self::Move(moving)
             }
-            Self::Put { from, to } if from.bytes() as u64 >= PARTED_BYTES_MIN => {
-                Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64).parted(joint, rails)
-            }
-            Self::Get { from, into } if into.bytes() as u64 >= PARTED_BYTES_MIN => {
-                let bytes = into.bytes() as u64;
-                Self::contiguous(End::Global(from), End::Buffer(into), bytes).parted(joint, rails)
-            }
+            Self::Put { from, to } => Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64).parted(joint, rails),
             whole => whole,
         }
     }
@@ -187,11 +181,8 @@ impl Task {
                 ring(reach, *to);
                 Some(0)
             }
-            Self::Get { from, into } => {
-                let source = reach.cells(*from, into.bytes() as u64)?;
-                into.cells().copy_from(source);
-                Some(0)
-            }
+            // What is mapped is read at once.
+            Self::Get { .. } => None,
             Self::Atomic { at, width, operator, operand, .. } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
                 ring(reach, *at);
@@ -210,18 +201,6 @@ impl Task {
             Self::Atomic { at, width, operator, operand, .. } => {
                 (Operation::Atomic { at: *at, width: *width, operator: *operator, operand: *operand }, *at, None)
             }
-        }
-    }
-
-    /// Makes the buffer ready for `piece`: from now on it is the transport's.
-    pub(crate) fn lend(&mut self) {
-        let buffer = match self {
-            Self::Move(moving) if !moving.by_size => moving.buffer_mut(),
-            Self::Get { into, .. } => Some(into),
-            _ => None,
-        };
-        if let Some(buffer) = buffer {
-            let _for_the_transport = buffer.lend();
         }
     }
 
@@ -350,11 +329,6 @@ impl Move {
 
     fn buffer(&self) -> Option<&Buffer> {
         [&self.from, &self.to].into_iter().find_map(|end| if let End::Buffer(buffer) = end { Some(buffer) } else { None })
-    }
-
-    fn buffer_mut(&mut self) -> Option<&mut Buffer> {
-        let ends = [&mut self.from, &mut self.to].into_iter();
-        ends.into_iter().find_map(|end| if let End::Buffer(buffer) = end { Some(buffer) } else { None })
     }
 }
 

@@ -21,12 +21,12 @@ impl Engine {
         let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_parted());
         let Some(record) = self.record_mut(id) else { return };
         record.stage = Stage::Begun(Posting::Open);
-        if let Some(task) = &mut record.task {
-            if is_free && let Some(word) = task.do_mapped(&shared.reach) {
-                (record.word, record.posted) = (word, record.pieces);
-                return self.conclude(id);
-            }
-            task.lend();
+        if is_free
+            && let Some(task) = &mut record.task
+            && let Some(word) = task.do_mapped(&shared.reach)
+        {
+            (record.word, record.posted) = (word, record.pieces);
+            return self.conclude(id);
         }
         self.post_or_list(shared, id);
     }
@@ -35,9 +35,6 @@ impl Engine {
     pub(super) fn follow(&mut self, id: u64) {
         let Some(record) = self.record_mut(id) else { return };
         record.stage = Stage::Behind(Posting::Open);
-        if let Some(task) = &mut record.task {
-            task.lend();
-        }
         let peer = record.peers[0];
         self.peers.get_mut(peer).is_fenced = true;
     }
@@ -123,10 +120,8 @@ impl Engine {
         };
         let rank = self.owner(shared, at).map_err(|_| Failure::OutOfBounds(at))?;
         let way = self.way(shared, rank, other, rail);
-        let (peer, endpoint) = way.and_then(|way| self.connect_way(shared, way)).map_err(|error| match error {
-            Error::Connect(_) | Error::NoRail { .. } => Failure::PeerLost(rank),
-            _ => Failure::OutOfBounds(at),
-        })?;
+        let connected = way.and_then(|way| self.connect_way(shared, way));
+        let (peer, endpoint) = connected.map_err(|_| Failure::Unreachable(rank))?;
         let posted = self.offer(shared, peer, endpoint, operation, token);
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
     }

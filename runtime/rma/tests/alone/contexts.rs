@@ -1,6 +1,6 @@
 //! Contexts that come and go: each is told of its own operations alone, and their numbers are used again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_platform::Token;
@@ -46,6 +46,53 @@ fn no_context_is_told_of_the_operations_of_one_before_it() {
     }
     let numbers: BTreeSet<_> = script.lock().unwrap().tokens().map(|Token(token)| token >> 48).collect();
     assert!(numbers.len() <= 12, "{numbers:?}: ten at once, the second, and the first");
+}
+
+#[test]
+fn a_context_whose_operations_have_ended_gives_its_number_back() {
+    let (world, script) = lone(2);
+    let sharer = world.share();
+    for index in 0..20 {
+        let context = sharer.context().unwrap();
+        let pending = put(&context);
+        script.lock().unwrap().complete(index, Ok(0));
+        pending.wait().unwrap();
+    }
+    let numbers: BTreeSet<_> = script.lock().unwrap().tokens().map(|Token(token)| token >> 48).collect();
+    assert_eq!(numbers.len(), 1, "{numbers:?}");
+}
+
+/// Who brings a page of a program's memory may need the transport, which is not to be locked then by a thread that waits for that page.
+#[test]
+fn bytes_are_read_before_the_transport_is_locked() {
+    const PAGE_BYTES: usize = 4096;
+    let (world, script) = lone(2);
+    script.lock().unwrap().inbox = Some(VecDeque::new());
+    script.lock().unwrap().watches_pages = true;
+    let other = world.share().context().unwrap();
+    // So many that they come from the system, and nobody has read any.
+    let bytes = vec![0_u8; 64 << 20];
+    let page = |number| &bytes[number * PAGE_BYTES..];
+    other.send(Rank::new(1), &page(2000)[100..10 * PAGE_BYTES]).unwrap();
+    // Of two pages.
+    let to = word(1).cast::<u8>().unwrap();
+    other.put(to, &page(8000)[PAGE_BYTES - 32..PAGE_BYTES + 32]).unwrap();
+    assert_eq!(script.lock().unwrap().pages, [true; 2]);
+    (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(other.quiet(), Ok(()));
+}
+
+/// What completes is handed to its own context, whoever moves the transport; and that learns that something has moved.
+#[test]
+fn what_another_context_has_fetched_is_progress() {
+    let (world, script) = lone(2);
+    let other = world.share().context().unwrap();
+    let pending = put(&world);
+    script.lock().unwrap().complete(0, Ok(0));
+    assert!(other.progress(), "the transport has moved");
+    assert_eq!(pending.has_ended(), Ok(false));
+    assert!(world.progress(), "though the transport has not");
+    assert_eq!((pending.has_ended(), world.progress()), (Ok(true), false));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_platform::Fault;
 use pelago_rma::{Error, GlobalPtr, World};
 
 use super::scripted::{HEAP_BYTES, lone};
@@ -119,12 +120,44 @@ fn who_drops_memory_has_it_no_more() {
     assert_eq!(world.get(place), Ok(0));
 }
 
-/// Whether a write there wakes a rank that sleeps.
-fn wakes(world: &World, at: GlobalPtr<u64>) -> bool {
+/// Memory that a rank has dropped is cleared for others when what it has put there has arrived.
+#[test]
+fn memory_is_given_back_when_all_puts_have_arrived() {
+    let (world, script) = lone(1);
+    let registered = world.register(vec![0_u64]).unwrap();
+    world.put(registered.ptr(0), &[1]).unwrap();
+    let first = world.alloc::<u64>(1).unwrap();
+    let _second = world.alloc::<u64>(1).unwrap();
+    drop(first);
+    assert_eq!(world.alloc::<u64>(1).map(drop), Err(Error::Fault(Fault::Deadlock)), "the put has yet to arrive");
+    script.lock().unwrap().complete(0, Ok(0));
+    assert!(world.alloc::<u64>(1).is_ok());
+}
+
+/// Whether a call wakes a rank that sleeps.
+fn does_wake(world: &World, call: impl FnOnce(&World)) -> bool {
     let bell = world.reach().bell(ME).unwrap();
     bell.sleep(None, &mut || true);
-    world.put(at, &[1]).unwrap();
+    call(world);
     !bell.has_sleeper()
+}
+
+/// Whether a write there does.
+fn wakes(world: &World, at: GlobalPtr<u64>) -> bool {
+    does_wake(world, |world| world.put(at, &[1]).map(drop).unwrap())
+}
+
+#[test]
+fn whoever_writes_to_memory_wakes_its_owner() {
+    let world = only();
+    let memory = world.alloc::<u64>(8).unwrap();
+    let (at, shape) = (memory.at(ME, 0), Shape::strided(2, 1, 2));
+    assert!(does_wake(&world, |world| world.put(at, &[1, 2]).map(drop).unwrap()));
+    assert!(does_wake(&world, |world| world.put_strided(at, shape, &[1; 3], shape).map(drop).unwrap()));
+    assert!(does_wake(&world, |world| world.copy(at, at.add(1), 1).map(drop).unwrap()));
+    assert!(does_wake(&world, |world| world.copy_strided(at, shape, at.add(1), shape).map(drop).unwrap()));
+    assert!(does_wake(&world, |world| world.add(at, 1).map(drop).unwrap()));
+    assert!(!does_wake(&world, |world| world.get(at).map(drop).unwrap()));
 }
 
 #[test]

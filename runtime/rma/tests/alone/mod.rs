@@ -1,6 +1,7 @@
 //! Rank 0 alone, with a transport that does what a test says: everything is decided, and nothing takes time.
 
 mod allocations;
+mod collectives;
 pub(crate) mod contexts;
 pub(crate) mod failures;
 mod handles;

@@ -1,5 +1,6 @@
 //! What the library tells its platform, and when.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Event, Instant};
@@ -7,7 +8,7 @@ use pelago_platform::{Fault, For};
 use pelago_rma::{Error, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{RANKS, SPINS, Script, lone, word};
+use super::scripted::{RANKS, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// What the platform has been told since the last time.
@@ -145,6 +146,21 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
 }
 
 #[test]
+fn a_rank_waits_when_it_has_looked_so_often_in_vain() {
+    let (world, script) = job();
+    let memory = world.alloc_individual::<u64>(1).unwrap();
+    for (looks, waits) in [(SPINS, false), (SPINS + 1, true)] {
+        let mut left = looks;
+        let is_last = |_| {
+            left -= 1;
+            left == 0
+        };
+        world.wait_until(memory.local(), 0, is_last).unwrap();
+        assert_eq!(said_inside(&script).contains(&Does(Waits)), waits, "{looks} looks");
+    }
+}
+
+#[test]
 fn threads_that_use_the_library_are_counted() {
     let (world, script) = job();
     let other = world.share().context().unwrap();
@@ -156,9 +172,15 @@ fn threads_that_use_the_library_are_counted() {
     assert_eq!((found, said_inside(&script)), (7, vec![Does(Joins)]));
     drop(other);
     assert_eq!(said_inside(&script), [Does(Leaves)]);
-    assert!(!world.takes_threads(), "this platform has but one");
     drop(world);
     assert_eq!(said_inside(&script), [Does(Leaves)]);
+}
+
+#[test]
+fn the_platform_says_whether_it_takes_threads() {
+    for takes in [false, true] {
+        assert_eq!(lone_with(RANKS, Script::of_threads(takes), u64::MAX).0.takes_threads(), takes);
+    }
 }
 
 #[test]
@@ -204,6 +226,7 @@ fn ranks_end_together() {
     let (world, script) = job();
     world.finish().unwrap();
     assert_eq!(said_inside(&script), [Barrier, Finish, Does(Leaves)]);
+    assert!(script.lock().unwrap().sleeps, "nothing moves while the others come, who may take long");
     // Where all ranks are mapped, they meet by that memory.
     let (world, script) = lone(1);
     said(&script);
@@ -235,4 +258,18 @@ fn a_context_that_is_dropped_waits_for_its_operations() {
     assert_eq!(drop_one(), [Does(Waits), limit(Instant::ZERO), Does(GoesOn), Does(Leaves)]);
     assert_eq!(world.now(), at(10_000_000_000));
     assert!(matches!(world.finish(), Err(Error::TimedOut { .. })), "that it did not end is reported");
+}
+
+#[test]
+fn a_context_that_a_panic_drops_waits_for_nothing() {
+    let (world, script) = job();
+    let sharer = world.share();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let context = sharer.context().unwrap();
+        context.put(word(1), &[1]).unwrap();
+        resume_unwind(Box::new("a bug of the program"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(said_inside(&script), [Does(Joins), Does(Leaves)]);
+    world.finish().unwrap();
 }

@@ -1,6 +1,6 @@
 //! Memory that is registered and taken back, and whoever is still inside.
 
-use pelago_base::limits::REGIONS_RETIRED_MAX;
+use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_platform::RegisterError;
 use pelago_rma::Error;
@@ -69,4 +69,26 @@ fn addresses_are_used_again() {
         assert!(if is_refused { place.is_err() } else { place == Ok(start) });
         assert_eq!(register(1000), Ok(start), "all of them, which no smaller range has");
     }
+}
+
+/// Regions of which a segment holds no more lie in the next, and their addresses are used again as well.
+#[test]
+fn regions_lie_in_as_many_segments_as_they_need() {
+    let (world, script) = lone(2);
+    let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
+    let whole = HEAP_BYTES as usize / 8;
+    let regions = [whole, whole, 1000, 1000].map(|words| world.register(vec![0_u64; words]).unwrap());
+    let places = regions.each_ref().map(|region| region.ptr(0).address());
+    let segments = places.map(|at| layout.segment(at).unwrap().number() - layout.registered_segments().start());
+    assert_eq!((segments, places.map(|at| layout.offset(at))), ([0, 1, 2, 2], [0, 0, 0, 8000 + REGION_GAP_BYTES]));
+    let registered: Vec<_> = script.lock().unwrap().registered.keys().copied().collect();
+    assert_eq!(registered[2..], places);
+    let [.., last] = regions;
+    drop(last);
+    script.lock().unwrap().refuses_memory = true;
+    for _ in 0..REGIONS_RETIRED_MAX {
+        assert!(world.register(vec![0_u64]).is_err());
+    }
+    script.lock().unwrap().refuses_memory = false;
+    assert_eq!(world.register(vec![0_u64; 1000]).unwrap().ptr(0).address(), places[3]);
 }

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
-use pelago_base::{AddressLayout, Rank, SegmentId, Shape};
-use pelago_platform::{Failure, Fault};
-use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, World};
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_platform::{Endpoint, Failure, Fault, Rail};
+use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, HEAP_BYTES, RANKS, SPINS, Script, lone, word};
+use super::scripted::{ALONE, HEAP_BYTES, Kind, RANKS, SPINS, Script, lone, word};
 
 /// A job and what its transport was asked for.
 struct Job {
@@ -150,6 +150,108 @@ fn what_may_fail_by_its_address_is_waited_for() {
     }
 }
 
+/// At once, as nothing is under way; what waits for others learns it in its turn, by its handle.
+#[test]
+fn an_address_of_no_rank_is_reported_once() {
+    let job = Job::new();
+    let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(!7)).unwrap();
+    let failed = Err(Error::Failed(Failure::OutOfBounds(nowhere.address())));
+    assert_eq!((job.world.put(nowhere, &[1]).map(drop), job.world.quiet()), (failed.clone(), Ok(())));
+    let first = job.put(word(1));
+    let second = job.world.after(&first).put(nowhere, &[2]).unwrap();
+    assert_eq!(second.has_ended(), Ok(false));
+    job.complete(0, Ok(0));
+    assert_eq!((job.world.quiet(), second.wait(), job.world.quiet()), (failed.clone(), failed, Ok(())));
+    assert_eq!(job.calls(), [Post(1)]);
+}
+
+/// Nor is the transport asked for the way to it.
+#[test]
+fn a_rank_that_the_job_does_not_have_fails_what_goes_to_it() {
+    let job = Job::new();
+    let [rail, all] = [Rail::new(0).unwrap(), job.world.all_rails().unwrap()];
+    let bits = |rank| word(rank).address().bits();
+    let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(2 * bits(2) - bits(1))).unwrap();
+    let failed = Err(Error::Failed(Failure::OutOfBounds(nowhere.address())));
+    for rail in [rail, all] {
+        assert_eq!(job.world.on(rail).put(nowhere, &[1; LONG]).and_then(Handle::wait), failed);
+        assert_eq!(job.world.on(rail).copy(nowhere, word(1), LONG).and_then(Handle::wait), failed);
+    }
+    assert_eq!((job.world.quiet(), job.calls()), (Ok(()), vec![]));
+}
+
+/// Nobody has lost it, for all that is known.
+#[test]
+fn a_rank_that_no_way_leads_to_is_unreachable() {
+    let job = Job::new();
+    let rail = Rail::new(0).unwrap();
+    // The second block lies in the heap of the next rank.
+    let from = word_in(1, 1, HEAP_BYTES - 8);
+    let across = Shape::strided(2, 1, (word(ALONE.number()).address().bits() - from.address().bits()) / 8);
+    let copied = job.world.on(rail).copy_strided(from, across, word(0), Shape::strided(2, 1, 1)).unwrap();
+    job.complete(0, Ok(0));
+    assert_eq!(copied.wait(), Err(Error::Failed(Failure::Unreachable(ALONE))));
+    assert_eq!(job.calls(), [Post(11)]);
+}
+
+/// What is mapped needs no transport, also when it has had to wait; and it wakes who sleeps there.
+#[test]
+fn what_is_mapped_is_done_when_its_turn_comes() {
+    type Issue = fn(Ordered<'_>) -> Handle<'_>;
+    const SPARSE: Shape = Shape { block: 1, counts: [1, 1, 2], strides: [0, 0, 2] };
+    let issues: [(&str, Issue); 5] = [
+        ("put", |order| order.put(word(0), &[7]).unwrap()),
+        ("long put", |order| order.put(word(0), &[7; 100]).unwrap()),
+        ("put_strided", |order| order.put_strided(word(0), SPARSE, &[7, 8, 9], SPARSE).unwrap()),
+        ("copy", |order| order.copy(word_in(2, 0, 8), word(0), 1).unwrap()),
+        ("add", |order| order.add(word(0), 7).unwrap()),
+    ];
+    for (name, issue) in issues {
+        let job = Job::new();
+        job.world.put(word_in(2, 0, 8), &[7]).unwrap();
+        let first = job.put(word(1));
+        let second = issue(job.world.after(&first));
+        let bell = job.world.reach().bell(Rank::new(0)).unwrap();
+        bell.sleep(None, &mut || true);
+        assert_eq!((job.world.get(word(0)), bell.has_sleeper()), (Ok(0), true), "{name}: it waits");
+        job.complete(0, Ok(0));
+        assert_eq!((job.world.get(word(0)), bell.has_sleeper(), second.has_ended()), (Ok(7), false, Ok(true)), "{name}");
+        assert_eq!(job.calls(), [Post(1)], "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_posted_for_no_bytes() {
+    let job = Job::new();
+    let empty = Shape { block: 0, ..Shape::strided(3, 1, 2) };
+    let handles = [
+        job.world.put_strided(word(1), empty, &[1; 9], empty).unwrap(),
+        job.world.copy(word(0), word(1), 0).unwrap(),
+        job.world.copy(word(1), word(0), 0).unwrap(),
+        job.world.copy(word(1), word(2), 0).unwrap(),
+    ];
+    assert_eq!(job.world.get_into(word(1), &mut [0; 0]), Ok(()));
+    assert_eq!(job.world.get_strided(word(1), empty, &mut [1; 9], empty), Ok(()));
+    assert_eq!((handles.map(|handle| handle.has_ended()), job.calls()), ([const { Ok(true) }; 4], vec![]));
+}
+
+#[test]
+fn a_rank_is_connected_to_once_by_each_rail() {
+    let job = Job::new();
+    let [first, second] = [0, 1].map(|number| Rail::new(number).unwrap());
+    for _ in 0..2 {
+        for rank in [1, 2] {
+            job.put(word(rank));
+            job.world.add(word(rank), 1).unwrap();
+        }
+        for rail in [first, second] {
+            job.world.on(rail).put(word(1), &[1]).unwrap();
+        }
+    }
+    assert_eq!(job.script.lock().unwrap().connected, [1, 2, 11, 21].map(Endpoint));
+    (0..12).for_each(|index| job.complete(index, Ok(0)));
+}
+
 #[test]
 fn a_copy_between_two_ranks_is_waited_for() {
     let job = Job::new();
@@ -216,10 +318,11 @@ fn a_full_transport_is_asked_again_after_progress_only() {
     job.put(word(1));
     job.put(word(1));
     assert_eq!(job.script.lock().unwrap().refusals, 7, "one try, and one after each of two rounds of progress");
+    assert!(!job.world.progress(), "nothing has moved");
     job.refuse(0);
     job.put(word(2));
     assert_eq!(job.calls(), [Post(2)], "another rank may have room");
-    job.world.progress();
+    assert!(job.world.progress(), "what has waited for room has moved");
     assert_eq!(job.calls(), [Post(2), Post(1), Post(1)]);
     (0..3).for_each(|index| job.complete(index, Ok(0)));
 }
@@ -285,12 +388,14 @@ fn a_flush_waits_for_both_ends_of_a_copy() {
     job.complete(0, Ok(0));
     assert_eq!([0, 1].map(|rank| job.world.flush(Rank::new(rank))), [Ok(()), Ok(())]);
     assert!(job.world.flush(Rank::new(2)).is_err(), "the put is still under way");
+    job.put(word(1));
     job.complete(1, Ok(0));
-    assert_eq!(job.world.flush(Rank::new(2)), Ok(()));
+    assert_eq!(job.world.flush(Rank::new(2)), Ok(()), "what is under way concerns another");
+    job.complete(2, Ok(0));
 }
 
 #[test]
-fn fetched_bytes_give_their_room_back() {
+fn bytes_that_were_kept_give_their_room_back() {
     let job = Job::new();
     job.put(word(1));
     job.script.lock().unwrap().completes = true;
@@ -298,7 +403,35 @@ fn fetched_bytes_give_their_room_back() {
     for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
         job.world.get_into(word_in(1, 1, 0), &mut fetched).unwrap();
     }
+    for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
+        job.world.put(word_in(1, 1, 0), &fetched).unwrap().wait().unwrap();
+    }
     job.complete(0, Ok(0));
+}
+
+#[test]
+fn bytes_of_gets_that_fail_give_their_room_back() {
+    let job = Job::new();
+    job.put(word(1));
+    job.script.lock().unwrap().denies = true;
+    let mut fetched = vec![0u64; HEAP_BYTES as usize / 8];
+    for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
+        assert!(matches!(job.world.get_into(word_in(1, 1, 0), &mut fetched), Err(Error::Failed(_))));
+    }
+    job.complete(0, Ok(0));
+}
+
+/// Four at once, of so many bytes each.
+#[test]
+fn a_long_get_goes_in_parts() {
+    const PART_BYTES: usize = 256 * 1024;
+    for (bytes, parts) in [(1, 1), (PART_BYTES, 1), (PART_BYTES + 1, 2), (4 * PART_BYTES, 4), (4 * PART_BYTES + 1, 4)] {
+        let job = Job::new();
+        let from = word_in(1, 1, 0).cast::<u8>().unwrap();
+        assert_eq!(job.world.get_into(from, &mut vec![0; bytes]), Err(Error::Fault(Fault::Deadlock)), "none ends");
+        assert_eq!(job.calls(), vec![Post(1); parts], "{bytes} bytes");
+        (0..parts).for_each(|index| job.complete(index, Ok(0)));
+    }
 }
 
 #[test]
@@ -340,6 +473,7 @@ fn what_waits_follows_as_soon_as_the_last_piece_is_posted() {
     assert_eq!(job.calls().len(), BLOCKS + 2);
     assert_eq!(job.calls()[BLOCKS..], [Fence(1), Post(1)]);
     assert_eq!(first.test(), Ok(false));
+    assert_eq!(job.world.fence(), Ok(()), "all is posted");
     (posted..=BLOCKS).for_each(|index| job.complete(index, Ok(0)));
     assert_eq!(second.test(), Ok(true));
 }
@@ -452,14 +586,26 @@ fn a_put_by_all_rails_is_one_operation_of_as_many_parts() {
 #[test]
 fn a_fence_waits_for_what_was_named_all_rails() {
     // Captured by the transport, and not.
-    for words in [1, 16] {
+    for (words, kind) in [(1, Kind::Write), (16, Kind::Put)] {
         let job = Job::new();
         let put = job.world.on(job.world.all_rails().unwrap()).put(word(1), &vec![1; words]).unwrap();
+        assert_eq!(job.script.lock().unwrap().kinds, [kind]);
         assert_eq!(job.calls(), [Post(1)]);
         assert_eq!(job.world.fence(), Err(Error::Fault(Fault::Deadlock)), "{words} words");
         job.complete(0, Ok(0));
         assert_eq!((put.test(), job.world.fence()), (Ok(true), Ok(())));
     }
+}
+
+/// What a processor stores is not ordered behind what a transport moves to the same rank.
+#[test]
+fn a_fence_waits_where_memory_is_mapped_as_well() {
+    let job = Job::new();
+    let registered = job.world.register(vec![0_u64]).unwrap();
+    let put = job.put(registered.ptr(0));
+    assert_eq!((job.calls(), job.world.fence()), (vec![Post(0)], Err(Error::Fault(Fault::Deadlock))));
+    job.complete(0, Ok(0));
+    assert_eq!((put.test(), job.world.fence()), (Ok(true), Ok(())));
 }
 
 #[test]
@@ -477,6 +623,29 @@ fn a_fence_waits_for_parts() {
     let behind = [Fence(1), Post(1), Fence(11), Post(11), Fence(21), Post(21)];
     assert_eq!((job.calls()[2], &job.calls()[3..]), (Post(1), &behind[..]), "what goes by one rail is ordered there");
     (2..6).for_each(|index| job.complete(index, Ok(0)));
+}
+
+/// What lies in its own memory goes in parts as well; and what the processor moves comes last, when the other rail is at work.
+#[test]
+fn parts_of_mapped_memory_come_last() {
+    let job = Job::new();
+    let all = job.world.all_rails().unwrap();
+    job.world.on(all).copy(word(0), word(1), LONG).unwrap();
+    job.world.on(all).put(word(0), &[1; LONG]).unwrap();
+    assert_eq!(job.calls(), [Post(11), Post(21), Post(20), Post(0)]);
+    (0..4).for_each(|part| job.complete(part, Ok(0)));
+    assert_eq!(job.world.quiet(), Ok(()));
+}
+
+/// Though it is the best to this rank itself.
+#[test]
+fn a_copy_goes_by_the_rail_that_is_named() {
+    let job = Job::new();
+    let first = Rail::new(0).unwrap();
+    job.world.on(first).copy(word(0), word(1), 1).unwrap();
+    job.world.on(first).copy(word(1), word(0), 1).unwrap();
+    assert_eq!(job.calls(), [Post(11), Post(11)]);
+    (0..2).for_each(|index| job.complete(index, Ok(0)));
 }
 
 #[test]

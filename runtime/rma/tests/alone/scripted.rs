@@ -1,6 +1,8 @@
 //! Rank 0 of a job whose other ranks do not exist: a test writes down what its transport is asked for, and says what it answers.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
@@ -83,7 +85,7 @@ pub(crate) struct Script {
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
     /// Whether it was told of a sleep since it last made progress.
-    sleeps: bool,
+    pub(crate) sleeps: bool,
     pub(crate) said: Vec<Said>,
     /// How often the rank let others run.
     pub(crate) given_way: u32,
@@ -97,8 +99,14 @@ pub(crate) struct Script {
     pub(crate) fault: Option<Fault>,
     /// Ranks that were lost, where the job goes on without them.
     pub(crate) lost: Vec<Rank>,
-    /// Whether ranks share cores.
+    /// Whether ranks share cores, and may have threads.
     pub(crate) is_oversubscribed: bool,
+    pub(crate) takes_threads: bool,
+    /// Where it was connected to.
+    pub(crate) connected: Vec<Endpoint>,
+    /// Whether the pages of bytes that it is given are looked for, and whether all were in memory.
+    pub(crate) watches_pages: bool,
+    pub(crate) pages: Vec<bool>,
     /// What the rank has published for others.
     pub(crate) published: BTreeMap<String, Vec<u8>>,
     /// Where memory is registered, and how many bytes.
@@ -120,6 +128,11 @@ impl Script {
         Self { is_oversubscribed, ..Self::default() }
     }
 
+    /// One where ranks may have threads, or may not.
+    pub(crate) fn of_threads(takes_threads: bool) -> Self {
+        Self { takes_threads, ..Self::default() }
+    }
+
     /// Completes the `index`-th operation of all that were accepted.
     pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
         self.completions.push(Completion { token: self.posted[index].0, result });
@@ -133,6 +146,14 @@ impl Script {
     /// Their tokens.
     pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
         self.posted.iter().map(|&(token, _)| token)
+    }
+
+    /// Looks for the pages of some bytes.
+    fn watch(&mut self, bytes: &[u8]) {
+        if self.watches_pages {
+            let mut pages = bytes.chunks(PAGE_BYTES).chain([&bytes[bytes.len() - 1..]]);
+            self.pages.push(pages.all(is_in_memory));
+        }
     }
 
     fn say(&mut self, said: Said) {
@@ -161,6 +182,17 @@ impl Script {
     }
 }
 
+/// Bytes of a page of memory.
+const PAGE_BYTES: usize = 4096;
+
+/// Whether the page is in memory in which these bytes begin: the highest bit of what the system says of it.
+fn is_in_memory(bytes: &[u8]) -> bool {
+    let (mut word, page) = ([0; 8], bytes.as_ptr().addr() / PAGE_BYTES);
+    let pages = File::open("/proc/self/pagemap").unwrap();
+    pages.read_exact_at(&mut word, 8 * page as u64).unwrap();
+    u64::from_ne_bytes(word) >> 63 == 1
+}
+
 /// Rank 0 of a job of `size` ranks, of which it reaches none but itself by loads and stores, with a transport that is shared with the
 /// test.
 pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
@@ -184,6 +216,7 @@ pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, dat
         virtual_time: Some(Arc::new(Restless(script.clone()))),
         bootstrap: Box::new(First(size, script.clone())),
         transport: Box::new(Scripted {
+            size,
             script: script.clone(),
             rails: RAILS.map(|rail| Capabilities { data_bytes_max, ..rail }),
             messages: Messages(script.clone()),
@@ -214,6 +247,7 @@ const RAILS: [Capabilities; 2] = {
 pub(crate) const ALONE: Rank = Rank::new(2);
 
 struct Scripted {
+    size: u32,
     script: Arc<Mutex<Script>>,
     rails: [Capabilities; 2],
     messages: Messages,
@@ -251,7 +285,10 @@ impl Transport for Scripted {
             script.say(Said::More);
         }
         let (kind, at) = match operation {
-            Operation::Write { to, .. } => (Some(Kind::Write), to),
+            Operation::Write { to, bytes } => {
+                script.watch(bytes);
+                (Some(Kind::Write), to)
+            }
             Operation::Put { to, .. } => (Some(Kind::Put), to),
             Operation::Get { from, .. } => (Some(Kind::Get), from),
             Operation::Copy { from, .. } => (Some(Kind::Copy), from),
@@ -310,12 +347,15 @@ impl Network for Scripted {
     }
 
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        assert!(peer.number() < self.size, "{peer} of {}", self.size);
         rail.number() < RAILS.len() && peer != ALONE
     }
 
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, _address: &Address) -> Result<Endpoint, ConnectError> {
         let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
-        Ok(Endpoint(10 * row + peer.number()))
+        let endpoint = Endpoint(10 * row + peer.number());
+        self.script().connected.push(endpoint);
+        Ok(endpoint)
     }
 
     fn peer_failed(&mut self, _now: Instant, peer: Rank) {
@@ -346,6 +386,7 @@ impl TwoSided for Messages {
     fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
         let mut script = self.0.lock().unwrap();
         script.has_room()?;
+        script.watch(bytes);
         script.sent.push((to, bytes.to_vec()));
         script.accept(to, GlobalAddress::NULL, token);
         Ok(())
@@ -378,8 +419,9 @@ impl Restless {
 
 impl Wait for Restless {
     fn policy(&self) -> WaitPolicy {
-        let is_oversubscribed = self.0.lock().unwrap().is_oversubscribed;
-        WaitPolicy { spins: SPINS, yields: SPINS, is_oversubscribed, takes_threads: false, ..WaitPolicy::default() }
+        let script = self.0.lock().unwrap();
+        let (is_oversubscribed, takes_threads) = (script.is_oversubscribed, script.takes_threads);
+        WaitPolicy { spins: SPINS, yields: SPINS, is_oversubscribed, takes_threads, ..WaitPolicy::default() }
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {

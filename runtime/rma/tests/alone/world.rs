@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{AddressLayout, Rank, SegmentId, Team};
-use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, World};
+use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Group, World};
 
 use super::scripted::{HEAP_BYTES, Script, lone, lone_with, parts};
 
@@ -53,14 +53,20 @@ fn a_root_that_there_is_not_is_refused() {
 
 #[test]
 fn barriers_tell_of_failures_as_quiet_does() {
-    let barriers: [fn(&World) -> pelago_rma::Result<()>; 2] =
-        [|world| world.barrier(), |world| world.barrier_by(BarrierAlgorithm::Ring)];
+    let barriers: [fn(&World, &Group<'_>) -> pelago_rma::Result<()>; 4] = [
+        |world, _| world.barrier(),
+        |world, _| world.barrier_by(BarrierAlgorithm::Ring),
+        |_, group| group.barrier(),
+        |_, group| group.barrier_by(BarrierAlgorithm::Ring),
+    ];
     let outside = AddressLayout::new(1, HEAP_BYTES).unwrap().encode(Rank::new(0), SegmentId::SYMMETRIC, HEAP_BYTES - 8).unwrap();
     for barrier in barriers {
         let (world, script) = lone(1);
+        let group = world.group(&Team::all(1)).unwrap().unwrap();
         world.put(GlobalPtr::<u64>::from_address(outside).unwrap(), &[1, 2]).unwrap();
         let failure = pelago_rma::Failure::OutOfBounds(outside);
         script.lock().unwrap().complete(0, Err(failure));
-        assert_eq!((barrier(&world), barrier(&world)), (Err(Error::Failed(failure)), Ok(())));
+        let ended = [barrier(&world, &group), barrier(&world, &group)];
+        assert_eq!(ended, [Err(Error::Failed(failure)), Ok(())]);
     }
 }

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 use pelago_base::{AtomicOperator, GlobalAddress};
 use pelago_rma::{Error, GlobalPtr};
 
+use crate::alone::scripted::{RANKS, lone, word};
 use crate::support::{Platform, on_every_platform, run};
 
 #[test]
@@ -119,4 +120,42 @@ fn memory_of_the_program_is_sent_and_filled_where_it_lies() {
             world.barrier().unwrap();
         }
     });
+}
+
+/// What is mapped at once, unless it is to wait for others; then not before they have ended.
+#[test]
+fn memory_of_the_program_is_reached_in_order() {
+    let (world, script) = lone(RANKS);
+    let (mut sent, mut got, mut found) = (7_u64, 0_u64, 0_u64);
+    let (from, into, word_found) = (NonNull::from(&mut sent).cast(), NonNull::from(&mut got).cast(), NonNull::from(&mut found));
+    let at = word(0);
+    // SAFETY: the words outlive the operations, all of which end here, and are not touched meanwhile.
+    let done = unsafe {
+        [
+            world.put_raw(at.address(), from, 8).unwrap(),
+            world.get_raw(at.address(), into, 8).unwrap(),
+            world.fetch_raw(at, AtomicOperator::Add, 1, word_found).unwrap(),
+        ]
+    };
+    assert!(done.iter().all(|handle| handle.was_done_at_once()));
+    assert_eq!((got, found, world.get(at)), (7, 7, Ok(8)));
+    for kind in 0..3 {
+        world.put(at, &[5]).unwrap();
+        (got, found) = (0, 0);
+        let (into, word_found) = (NonNull::from(&mut got).cast(), NonNull::from(&mut found));
+        let first = world.put(word(1), &[1]).unwrap();
+        let after = world.after(&first);
+        // SAFETY: as above.
+        let second = unsafe {
+            match kind {
+                0 => after.put_raw(at.address(), from, 8).unwrap(),
+                1 => after.get_raw(at.address(), into, 8).unwrap(),
+                _ => after.fetch_raw(at, AtomicOperator::Add, 1, word_found).unwrap(),
+            }
+        };
+        assert_eq!((second.has_ended(), world.get(at)), (Ok(false), Ok(5)), "{kind}");
+        script.lock().unwrap().complete(kind, Ok(0));
+        assert_eq!(second.wait(), Ok(()));
+        assert_eq!((got, found, world.get(at).unwrap()), [(0, 0, 7), (5, 0, 5), (0, 5, 6)][kind]);
+    }
 }

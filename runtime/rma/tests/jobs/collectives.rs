@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::{Rank, Team};
+use pelago_base::{Event, Rank, Team};
 use pelago_rma::{Error, Failure};
 
-use crate::support::{HEAP_BYTES, Platform, on_every_platform, run};
+use crate::support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
@@ -43,7 +43,8 @@ fn a_broadcast_brings_every_length_from_every_root() {
 #[test]
 fn a_reduction_is_the_same_everywhere() {
     on_every_platform(&SIZES, |world, _| {
-        for length in [1, 7, 5000] {
+        // Such that fit the line of their word, and such that do not.
+        for length in [1, 7, 8, 100, 5000] {
             let value = |rank: Rank, i: usize| (rank.number() + 1) as f64 * 0.1 + i as f64;
             let mut values: Vec<f64> = (0..length).map(|i| value(world.rank(), i)).collect();
             world.allreduce(&mut values, |one, other| one + other).unwrap();
@@ -60,6 +61,59 @@ fn a_reduction_is_the_same_everywhere() {
             world.broadcast(Rank::new(0), &mut bits).unwrap();
             assert_eq!(bits, mine, "bitwise the same");
         }
+    });
+}
+
+/// Each of the others tells its part once, and is told the result once; each time by a put of the values and one of the step.
+#[test]
+fn a_reduction_takes_two_messages_for_each_member() {
+    for size in 1..=9 {
+        let puts = AtomicU64::new(0);
+        run_counted(Platform::Remote, size, |world, passed| {
+            let posted = || passed.lock().unwrap().of(Event::PutPosted);
+            let before = posted();
+            world.allreduce(&mut [1; 100], |one, other| one + other).unwrap();
+            puts.fetch_add(posted() - before, Ordering::SeqCst);
+        });
+        assert_eq!(puts.load(Ordering::SeqCst), 4 * (u64::from(size) - 1), "{size} ranks");
+    }
+}
+
+/// What a broadcast brings to a member and what others tell it for the next reduction arrive in any order.
+#[test]
+fn a_reduction_may_follow_a_broadcast_at_once() {
+    on_every_platform(&[4, 5], |world, _| {
+        for round in 0..30 {
+            let root = Rank::new(round % world.size());
+            let mut brought = vec![round; 1000];
+            brought[0] = if world.rank() == root { 100 + round } else { 0 };
+            world.broadcast(root, &mut brought).unwrap();
+            let mut sums = vec![1 + world.rank().number(); 1000];
+            world.allreduce(&mut sums, |one, other| one + other).unwrap();
+            assert_eq!((brought[0], &brought[1..]), (100 + round, &vec![round; 999][..]));
+            assert_eq!(sums, vec![world.size() * (world.size() + 1) / 2; 1000], "round {round}");
+        }
+    });
+}
+
+/// What meetings need lies beside what is allocated.
+#[test]
+fn meetings_touch_no_memory_of_the_program() {
+    run(Platform::Mapped, 4, |world| {
+        let memory = [0, 1].map(|_| {
+            let group = world.group(&Team::all(4)).unwrap().unwrap();
+            (world.alloc::<u64>(10_000).unwrap(), group)
+        });
+        memory.iter().for_each(|(words, _)| words.local().fill(7));
+        world.barrier().unwrap();
+        for (_, group) in &memory {
+            group.allreduce(&mut [1; 5000], |one, other| one + other).unwrap();
+            group.broadcast(1, &mut [1; 5000]).unwrap();
+            world.allreduce(&mut [1; 5000], |one, other| one + other).unwrap();
+            world.broadcast(Rank::new(1), &mut [1; 5000]).unwrap();
+        }
+        world.barrier().unwrap();
+        assert!(memory.iter().all(|(words, _)| words.local().to_vec() == [7; 10_000]));
     });
 }
 

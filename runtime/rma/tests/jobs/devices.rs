@@ -129,6 +129,7 @@ fn memory_of_a_device_is_given_back() {
         assert_eq!(world.put(second, &[6]).and_then(|handle| handle.wait()), gone);
         drop(returned);
         assert_eq!((words(&device)[1], Arc::strong_count(&device)), (5, 1));
+        assert!(world.register_device::<u64>(MockDevice::new(0, 7)).unwrap().is_empty());
         drop(world.register_device::<u8>(device.clone()).unwrap());
         assert_eq!(Arc::strong_count(&device), 1, "nor is what was dropped kept");
     });

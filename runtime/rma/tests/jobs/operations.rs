@@ -1,6 +1,6 @@
 //! Every operation does what it says, wherever its target is.
 
-use pelago_base::{Event, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_base::{AddressLayout, Event, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Rail};
 use pelago_rma::{Error, GlobalPtr, Symmetric, World};
 
@@ -93,6 +93,27 @@ fn strided_transfers_equal_naive_ones() {
             world.copy_strided(memory.at(world.rank(), 0), from, memory.at(peer, 0), to).unwrap().wait().unwrap();
             world.barrier().unwrap();
         }
+    });
+}
+
+/// From rank 1 to the last word of its own heap and on to the heap of rank 2: each block goes by a way that leads to both of its ranks.
+#[test]
+fn blocks_of_a_copy_go_to_several_ranks() {
+    on_every_platform(&[4], |world, _| {
+        let memory = world.alloc::<u64>(2).unwrap();
+        let me = u64::from(world.rank());
+        memory.local().write(0, &[10 + me, 20 + me]);
+        world.barrier().unwrap();
+        if me == 0 {
+            let layout = AddressLayout::new(world.size(), HEAP_BYTES).unwrap();
+            let last = layout.encode(Rank::new(1), SegmentId::SYMMETRIC, HEAP_BYTES - 8).unwrap();
+            let apart = (memory.at(Rank::new(2), 0).address().bits() - last.bits()) / 8;
+            let (from, to) = (memory.at(Rank::new(1), 0), GlobalPtr::from_address(last).unwrap());
+            world.copy_strided(from, Shape::strided(2, 1, 1), to, Shape::strided(2, 1, apart)).unwrap().wait().unwrap();
+            assert_eq!(world.get(to), Ok(11));
+        }
+        world.barrier().unwrap();
+        assert_eq!(memory.local().to_vec(), if me == 2 { [21, 22] } else { [10 + me, 20 + me] });
     });
 }
 
@@ -416,7 +437,7 @@ fn addresses_of_allocations_are_what_they_say() {
     run(Platform::Mapped, 3, |world| {
         let memory = world.alloc::<u64>(4).unwrap();
         let address = memory.at(Rank::new(2), 3).address();
-        let layout = pelago_base::AddressLayout::new(3, HEAP_BYTES).unwrap();
+        let layout = AddressLayout::new(3, HEAP_BYTES).unwrap();
         assert_eq!((layout.rank(address), layout.segment(address)), (Rank::new(2), Some(SegmentId::SYMMETRIC)));
         assert_eq!(memory.at(Rank::new(2), 0).add(3).address(), address);
     });
@@ -503,7 +524,8 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
         world.barrier().unwrap();
         assert!(into.local().to_vec() == world_copy(world, &memory, other));
         world.barrier().unwrap();
-        // What is short goes whole, by the best.
+        // As little as goes in parts at all; what is short goes whole, by the best.
+        assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4096]).map(|_| ())), [1, 0, 0]);
         assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4095]).map(|_| ())), [0; 3]);
         assert_eq!(world.on(all).fetch_add(into.at(here, 0).cast::<u64>().unwrap(), 0).unwrap().wait().map(drop), Ok(()));
         world.barrier().unwrap();

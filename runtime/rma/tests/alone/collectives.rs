@@ -1,0 +1,48 @@
+//! Where collective operations put what they bring.
+
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
+use pelago_memory::Pod;
+use pelago_rma::{GlobalPtr, World};
+
+use super::scripted::{HEAP_BYTES, Script, lone};
+
+/// Bytes of the words by which ranks meet, which lie at the beginning of the heap; of one of them with what lies beside it.
+const WORDS_BYTES: u64 = 4096;
+const LINE_BYTES: usize = 64;
+
+fn layout() -> AddressLayout {
+    AddressLayout::new(2, HEAP_BYTES).unwrap()
+}
+
+/// Rank 0 of two, which waits for nobody: all words that the other would put to it are there.
+fn job() -> (World, Arc<Mutex<Script>>) {
+    let (world, script) = lone(2);
+    let words = layout().encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
+    world.put(GlobalPtr::from_address(words).unwrap(), &[1_u64 << 40; WORDS_BYTES as usize / 8]).unwrap();
+    (world, script)
+}
+
+/// Where the two puts go by which the other rank is told the result of a reduction: the values, and the word that announces them.
+fn told<T: Pod + Default>(values: usize) -> [u64; 2] {
+    let (world, script) = job();
+    world.allreduce(&mut vec![T::default(); values], |one, _| one).unwrap();
+    let posted: Vec<GlobalAddress> = script.lock().unwrap().posted().collect();
+    (0..posted.len()).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    let [data, word] = posted[..] else { panic!("{posted:?}") };
+    [data, word].map(|at| layout().offset(at))
+}
+
+/// Few values share the cache line of their word, at an address that suits their type, so that one page is touched and no more.
+#[test]
+fn few_values_lie_beside_their_word() {
+    let fits = |values: usize, value_bytes: usize| 8.max(value_bytes) + values * value_bytes <= LINE_BYTES;
+    for values in 1..=20 {
+        for (bytes, [data, word]) in [(1, told::<u8>(values)), (8, told::<u64>(values)), (16, told::<u128>(values))] {
+            assert!(word < WORDS_BYTES && word.is_multiple_of(LINE_BYTES as u64), "a word at {word}");
+            let beside = if fits(values, bytes) { data == word + 8.max(bytes as u64) } else { data >= WORDS_BYTES };
+            assert!(beside, "{values} values of {bytes} bytes at {data}, whose word is at {word}");
+        }
+    }
+}
