@@ -16,7 +16,8 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let (act, arguments) = arguments.split_first().expect("what to do");
     let argument = |index: usize| arguments.get(index).expect("an argument for what to do").as_str();
-    let chosen = std::env::var("PELAGO_RANK").ok().zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
+    let rank = ["PELAGO_RANK", "PMI_RANK"].into_iter().find_map(|name| std::env::var(name).ok());
+    let chosen = rank.zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
     if act == "parent" {
         return parent(arguments);
     }
@@ -115,7 +116,7 @@ struct World(Local);
 impl World {
     fn start() -> Self {
         let settings = Settings::from_environment().expect("the launcher's settings");
-        Self(Local::start(&settings, OsClock::start()).expect("a job"))
+        Self(Local::start(&settings, OsClock::start()).unwrap_or_else(|error| panic!("no job: {error}")))
     }
 
     /// Waits for all; gives up with the code that says that it is not this rank's fault.
