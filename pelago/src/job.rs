@@ -7,7 +7,7 @@ use pelago_platform::{BootstrapError, Wait};
 #[cfg(feature = "simulation")]
 use crate::simulation::processes;
 use crate::wiring::launched;
-use crate::{Error, Result, World, run};
+use crate::{Result, World, run};
 
 /// A rank that takes part, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
 pub struct Job {
@@ -41,11 +41,7 @@ impl Job {
         }
         #[cfg(not(feature = "simulation"))]
         launched::refuse_simulation()?;
-        let joined = launched::join().inspect_err(|error| match error {
-            Error::Bootstrap(BootstrapError::Fault(fault)) => run::leave_if_watched(*fault),
-            _ => {}
-        });
-        Ok(Self { kind: Kind::Process(joined?) })
+        Ok(Self { kind: Kind::Process(run::join()?) })
     }
 
     /// Ends this rank's part of the job in good order, when every rank does; nothing may be done with the job afterwards. Collective.

@@ -3,7 +3,7 @@
 use pelago_platform::{BootstrapError, Fault, Wait};
 
 use crate::run_with::take_part;
-use crate::wiring::launched::{self, Counted, Watched, watched};
+use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watched};
 use crate::{Counters, Error, Event, Rank, World};
 
 /// Takes part in the job, calls `body`, and leaves when every rank does.
@@ -22,11 +22,7 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     }
     #[cfg(not(feature = "simulation"))]
     launched::refuse_simulation()?;
-    let joined = launched::join().inspect_err(|error| match error {
-        Error::Bootstrap(BootstrapError::Fault(fault)) => leave_if_watched(*fault),
-        _ => {}
-    });
-    let launched::Joined { world, wait, counters } = joined?;
+    let Joined { world, wait, counters } = join()?;
     let rank = world.rank();
     let result = take_part(world, body);
     tell_counted(rank, &counters);
@@ -34,6 +30,15 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
         leave_if_watched(fault);
     }
     result
+}
+
+/// Becomes a rank, or exits if the job is at fault before all have come and somebody watches over it.
+pub(crate) fn join() -> Result<Joined, Error> {
+    launched::join().inspect_err(|error| {
+        if let Error::Bootstrap(BootstrapError::Fault(fault)) = error {
+            leave_if_watched(*fault);
+        }
+    })
 }
 
 /// What was counted, if the user wants to know.
@@ -52,7 +57,7 @@ fn tell(rank: Rank, counters: &[Counters]) {
 }
 
 /// Exits, unless the program was started alone. Under the launcher without a word: it tells what is wrong with the job.
-pub(crate) fn leave_if_watched(fault: Fault) {
+fn leave_if_watched(fault: Fault) {
     if let Some(code) = watched_exit_code(fault) {
         std::process::exit(code);
     }
@@ -64,7 +69,7 @@ pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
     match watched() {
         Watched::Not => return None,
         Watched::ByLauncher => {}
-        Watched::ByRanks(rank) => eprintln!("pelago: rank {}: {fault}; the job was ended", rank.number()),
+        Watched::ByRanks(rank) => tell_fault(rank, fault),
     }
     Some(exit_code(fault))
 }

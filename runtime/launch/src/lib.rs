@@ -26,7 +26,7 @@ mod os_clock;
 mod os_wait;
 mod ports;
 
-pub use adoption::{AdoptedJob, AdoptionError, StoreError};
+pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell};
 pub use binding::Binding;
 pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
 pub use foreign::Foreign;

@@ -1,7 +1,9 @@
 //! Plain processes of a launcher that gives them a number and a store become a job by themselves: what comes out, how it ends, and that nothing
 //! is left of it.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -33,8 +35,8 @@ fn start(command: &[&str], variables: &[(&str, &str)]) -> Started {
     Start { ranks: 4, command, variables, ..NOTHING }.start().await_lines(4)
 }
 
-/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or, if they looked at nothing of the
-/// others for long, by their keepers.
+/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their keepers, as those that look at
+/// nothing that others could change, and those that have no processor for long.
 #[track_caller]
 fn expect_killed(over: &Over, killed: &[usize]) {
     for (rank, code) in over.codes().into_iter().enumerate() {
@@ -121,8 +123,8 @@ fn ranks_that_are_killed_together_are_reported_by_who_is_left() {
         let job = start(&[PROGRAM, "exchange", "barrier"], &[]);
         victims.iter().for_each(|&victim| job.signal(victim, Signal::KILL));
         let over = job.end();
-        let codes: Vec<_> = (0..4).map(|rank| if victims.contains(&rank) { -9 } else { 3 }).collect();
-        assert_eq!((over.codes(), over.told().len()), (codes, 4 - victims.len()), "{over:?}");
+        expect_killed(&over, victims);
+        assert_eq!(over.told().len(), 4 - victims.len(), "{over:?}");
     }
 }
 
@@ -132,7 +134,8 @@ fn a_rank_that_computes_is_ended_when_another_is_lost() {
     job.signal(2, Signal::KILL);
     // Rank 0 never looks.
     let over = job.end();
-    assert_eq!((over.codes(), over.told()), (vec![-15, 3, -9, 3], vec!["pelago: rank 0: rank 2 was lost; the job was ended"]));
+    expect_killed(&over, &[2]);
+    assert!(over.codes()[0] == -15 && over.told().contains(&"pelago: rank 0: rank 2 was lost; the job was ended"), "{over:?}");
 }
 
 #[test]
@@ -165,11 +168,8 @@ fn a_job_that_is_stopped_and_goes_on_loses_nobody() {
     wait();
     job.signal(3, Signal::KILL);
     let over = job.end();
-    assert_eq!(
-        (over.codes(), over.told()),
-        (vec![3, 3, 3, -9], lost(&[0, 1, 2], 3).iter().map(String::as_str).collect()),
-        "{over:?}"
-    );
+    expect_killed(&over, &[3]);
+    assert_eq!(over.told(), lost(&[0, 1, 2], 3));
 }
 
 #[test]
@@ -210,8 +210,10 @@ fn ranks_end_with_their_launcher() {
     let job = start(&[PROGRAM, "exchange", "put"], &[]);
     job.lose_launcher();
     let over = job.end();
-    assert_eq!(over.codes(), [1; 4], "{over:?}");
-    assert!(over.error.contains("the launcher has gone; the job was ended"), "{over:?}");
+    assert!(over.codes().iter().all(|code| [1, -15].contains(code)), "{over:?}");
+    assert!(over.error.contains("the launcher has gone"), "{over:?}");
+    let aborted = (0..4).filter(|rank| over.told().contains(&format!("pelago: rank {rank}: the job was aborted").as_str()));
+    assert_eq!(aborted.count(), 4, "{over:?}");
 }
 
 #[test]
@@ -241,6 +243,50 @@ fn ranks_that_do_not_agree_are_refused() {
     refused(&[(1, "PELAGO_TRANSPORT", "udp")], "rank 1 reaches others by udp, and the first rank of its host by auto");
     refused(&[(1, "PMI_RANK", "2")], "two processes of this host say that they are rank 2");
     refused(&[(1, "PMI_RANK", "0")], "did not come within the start limit");
+}
+
+/// Somebody else's process, which does this at the place where the first ranks of a job of this name meet; `None` if this user cannot start one.
+fn other_user(act: &str, job: &str, text: &str) -> Option<Child> {
+    const NOBODY: u32 = 65534;
+    let user = rustix::process::geteuid();
+    // As the ranks find it; if that changes, nobody is met there.
+    let digest =
+        job.bytes().fold(0xcbf2_9ce4_8422_2325, |digest: u64, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let name = format!("pelago/{}/{digest:016x}/0", user.as_raw());
+    let mut command = Command::new(RANK);
+    command.args([act, &name, text]).uid(NOBODY).stdout(Stdio::piped()).stderr(Stdio::null());
+    let started = user.is_root().then(|| command.spawn().ok()).flatten();
+    if started.is_none() {
+        eprintln!("not tested: this user cannot start a process of another");
+    }
+    started
+}
+
+#[test]
+fn another_user_cannot_come_between() {
+    let job = format!("between-{}", std::process::id());
+    let Some(mut visitor) = other_user("visit", &job, "pelago-adoption-1 1 3 1 auto") else { return };
+    let started = Start { ranks: 3, name: &job, command: &[RANK, "late", "1"], variables: &[START], ..NOTHING }.start();
+    let mut said = String::new();
+    visitor.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert!(visitor.wait().expect("a status").success() && said == "rank that is none was sent away\n", "{said}");
+    started.signal(1, Signal::KILL);
+    let over = started.end();
+    assert!(over.error.contains("rank 1 did not come within the start limit"), "not refused because of the visitor: {over:?}");
+}
+
+#[test]
+fn another_user_who_takes_the_place_of_the_leader_is_refused() {
+    let job = format!("instead-{}", std::process::id());
+    let Some(mut holder) = other_user("hold", &job, "") else { return };
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().expect("piped")).read_line(&mut said).expect("text");
+    let over = Start { ranks: 2, name: &job, command: &[PROGRAM, "nothing"], variables: &[START], ..NOTHING }.run();
+    holder.kill().expect("it runs");
+    holder.wait().expect("a status");
+    assert_eq!(over.codes(), [1, 1], "{over:?}");
+    assert!(over.error.contains("another process has taken the place where the ranks of this host were to meet"), "{over:?}");
+    assert!(over.error.contains("a process of user 65534 has taken the place"), "{over:?}");
 }
 
 #[test]
@@ -277,7 +323,7 @@ fn a_launcher_that_does_not_keep_to_the_protocol_is_an_error() {
 fn hydra_starts_jobs() {
     let hydra = |ranks: &str, command: &[&str]| {
         let mut hydra = Command::new("mpiexec.hydra");
-        hydra.args(["-n", ranks]).args(command).stdin(std::process::Stdio::null());
+        hydra.args(["-n", ranks]).args(command).stdin(Stdio::null());
         end(hydra)
     };
     if Command::new("mpiexec.hydra").arg("--version").output().is_err() {

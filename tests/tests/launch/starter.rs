@@ -19,6 +19,8 @@ use crate::{MARK, wait_until_gone};
 /// A job that is to be started.
 pub(crate) struct Start<'a> {
     pub(crate) ranks: u32,
+    /// The name of the job; one that no other has if it is empty.
+    pub(crate) name: &'a str,
     /// A program and its arguments.
     pub(crate) command: &'a [&'a str],
     /// Variables of all ranks, and of some besides.
@@ -61,7 +63,7 @@ struct Server {
 }
 
 pub(crate) const NOTHING: Start<'static> =
-    Start { ranks: 0, command: &[], variables: &[], variables_of: &[], store: &[], refused: &[], unanswered: &[] };
+    Start { ranks: 0, name: "", command: &[], variables: &[], variables_of: &[], store: &[], refused: &[], unanswered: &[] };
 
 impl Start<'_> {
     pub(crate) fn start(&self) -> Started {
@@ -94,7 +96,7 @@ impl Start<'_> {
             unanswered: texts(self.unanswered),
         });
         for rank in 0..self.ranks as usize {
-            let (server, name) = (server.clone(), mark.clone());
+            let (server, name) = (server.clone(), if self.name.is_empty() { mark.clone() } else { self.name.into() });
             std::thread::spawn(move || server.serve(rank, &name));
         }
         Started { children, server, output: BufReader::new(output), error, mark, lines: Vec::new() }

@@ -12,10 +12,13 @@ use super::process::Identity;
 use super::socket::{Connection, Name, Received, hold, wait};
 use crate::OsClock;
 
-/// Connections of processes that have not said who they are: above that, the oldest is closed.
+/// Connections of processes that have not said who they are, besides one for each rank: above that, the oldest is closed.
 const STRANGERS_MAX: usize = 64;
 
-/// Descriptors that a leader has besides those of the ranks.
+/// Descriptors of each rank in its leader: before and after it has said who it is, and its socket.
+const DESCRIPTORS_PER_RANK: u64 = 3;
+
+/// Descriptors that a leader has besides.
 const DESCRIPTORS_BESIDES: u64 = 64 + STRANGERS_MAX as u64;
 
 /// Who leads the ranks of a host while they adopt each other.
@@ -54,8 +57,7 @@ pub(super) struct Supplies<'a> {
 impl Leader {
     /// Opens the meeting place for these ranks.
     pub(super) fn open(name: &Name, hello: Hello, ranks: &[u32], clock: OsClock) -> Result<Self, AdoptionError> {
-        // A connection and a socket for each.
-        let room = Room::make(2 * ranks.len() as u64 + DESCRIPTORS_BESIDES)?;
+        let room = Room::make(DESCRIPTORS_PER_RANK * ranks.len() as u64 + DESCRIPTORS_BESIDES)?;
         let meeting_place = hold(name, ranks.len().clamp(1, 4096) as i32)?;
         let seat = |&rank: &u32| Seat { rank, connection: None, process: 0, is_supplied: false };
         let seats = ranks.iter().map(seat).collect();
@@ -198,7 +200,7 @@ impl Leader {
         for _ in 0..=self.seats.len() {
             let Some(connection) = Connection::accept(meeting_place) else { return };
             if connection.peer().is_ok_and(|peer| peer.user == user) {
-                if self.strangers.len() == STRANGERS_MAX {
+                if self.strangers.len() == STRANGERS_MAX + self.seats.len() {
                     self.strangers.pop_front();
                 }
                 self.strangers.push_back(connection);

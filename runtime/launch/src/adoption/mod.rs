@@ -33,6 +33,7 @@ use rustix::io::Errno;
 
 pub(crate) use self::keeper::Keeper;
 pub use self::store::StoreError;
+pub use self::watch::tell;
 
 use self::follower::Follower;
 use self::leader::{Leader, Supplies};

@@ -156,6 +156,25 @@ fn ranks_adopt_each_other_whoever_comes_first() {
 }
 
 #[test]
+fn many_that_come_at_once_are_all_let_in() {
+    const RANKS: u32 = 150;
+    let job = Job::new("crowd", RANKS);
+    std::thread::scope(|threads| {
+        // The leader comes last.
+        let ranks: Vec<_> = (0..RANKS)
+            .rev()
+            .map(|rank| {
+                threads.spawn({
+                    let job = &job;
+                    move || job.adopt(rank, &settings()).map(drop)
+                })
+            })
+            .collect();
+        ranks.into_iter().for_each(|rank| rank.join().unwrap().unwrap());
+    });
+}
+
+#[test]
 fn each_rank_has_its_own_socket_where_there_is_a_network() {
     let job = Job::new("sockets", 3);
     let settings = Settings { transport: crate::TransportChoice::Udp, ..settings() };

@@ -153,7 +153,7 @@ impl Watch {
         if launcher_is_gone {
             self.launcher = None;
             if self.call.part() == Part::Taken && self.host.job().fault().is_none() {
-                self.say("the launcher has gone; the job was ended");
+                self.say("the launcher has gone");
                 self.host.fail(Fault::Aborted);
             }
         }
@@ -198,16 +198,29 @@ impl Watch {
             // This may be the end of the process.
             sweep(&self.host, self.rank);
             if let (Some(fault), Part::Taken) = (self.host.job().fault(), self.call.part()) {
-                self.say(&format!("{fault}; the job was ended"));
+                tell(self.rank, fault);
             }
             let _ = kill_process(getpid(), Signal::TERM);
         }
     }
 
     fn say(&self, line: &str) {
-        // Whoever cannot hear it learns it from the rank's exit code.
-        let _ = writeln!(std::io::stderr(), "pelago: rank {}: {line}", self.rank.number());
+        say(self.rank, line);
     }
+}
+
+/// Says on standard error why this rank ends.
+pub fn tell(rank: Rank, fault: Fault) {
+    match fault {
+        Fault::Aborted => say(rank, &fault.to_string()),
+        fault => say(rank, &format!("{fault}; the job was ended")),
+    }
+}
+
+/// A line in one piece: other ranks may write to the same place at the same time.
+fn say(rank: Rank, line: &str) {
+    // Whoever cannot hear it learns it from the rank's exit code.
+    let _ = std::io::stderr().write_all(format!("pelago: rank {}: {line}\n", rank.number()).as_bytes());
 }
 
 /// Ends the ranks behind this one, up to the first that runs, that are stopped and so cannot end by themselves. For a job that is at fault.
