@@ -145,6 +145,13 @@ impl Started {
     }
 }
 
+impl Drop for Started {
+    /// A test that fails leaves nobody behind.
+    fn drop(&mut self) {
+        self.children.iter_mut().for_each(|child| _ = child.kill());
+    }
+}
+
 impl Over {
     /// The exit code of each rank; that of one that was killed is the signal, negative.
     pub(crate) fn codes(&self) -> Vec<i32> {

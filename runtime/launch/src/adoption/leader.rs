@@ -241,3 +241,28 @@ impl Drop for Room {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_descriptors_until_it_is_given_back() {
+        let limit = || getrlimit(Resource::Nofile).current;
+        let before = getrlimit(Resource::Nofile);
+        let Some(allowed) = before.maximum else { return };
+        // Enough for all other tests.
+        let lower = Rlimit { current: Some(allowed / 2), ..before };
+        setrlimit(Resource::Nofile, lower).unwrap();
+        let room = Room::make(allowed).unwrap();
+        assert_eq!(limit(), Some(allowed));
+        drop(room);
+        assert_eq!(limit(), Some(allowed / 2));
+        assert!(Room::make(1).unwrap().0.is_none(), "there is enough");
+        let refused = Room::make(allowed + 1);
+        assert!(
+            matches!(refused, Err(AdoptionError::Descriptors { needed, allowed: all }) if needed == allowed + 1 && all == allowed)
+        );
+        setrlimit(Resource::Nofile, before).unwrap();
+    }
+}

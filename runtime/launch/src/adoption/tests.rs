@@ -201,16 +201,14 @@ fn strangers_disturb_nobody() {
     let job = Job::new("strangers", 2);
     std::thread::scope(|threads| {
         let leader = threads.spawn(|| job.adopt(0, &settings()));
-        let strangers: Vec<Connection> = (0..200).map(|_| job.stranger()).collect();
-        for (stranger, text) in
-            strangers.iter().zip(["hello", "proof 00", "pelago-adoption-0 1 2 3 shm", "\n"].into_iter().cycle())
-        {
-            // Those that came first have been sent away.
-            stranger.send(text, &[]);
+        let (silent, loud): (Vec<Connection>, Vec<Connection>) = (0..100).map(|_| (job.stranger(), job.stranger())).unzip();
+        for (stranger, text) in loud.iter().zip(["hello", "proof 00", "pelago-adoption-0 1 2 3 shm", "\n"].into_iter().cycle()) {
+            assert!(stranger.send(text, &[]) || matches!(hear(stranger), Received::End));
         }
+        assert!(matches!(hear(&silent[0]), Received::End), "nobody keeps so many connections");
         assert!(job.adopt(1, &settings()).is_ok());
         assert!(leader.join().unwrap().is_ok());
-        assert!(strangers.iter().all(|stranger| matches!(hear(stranger), Received::End)));
+        assert!(silent.iter().chain(&loud).all(|stranger| matches!(hear(stranger), Received::End)));
     });
 }
 
@@ -218,10 +216,12 @@ fn strangers_disturb_nobody() {
 fn who_does_not_know_the_secret_gets_nothing() {
     let job = Job::new("secret", 2);
     let said = job.led(|| {
-        let impostor = job.impostor(job.hello(1));
-        assert!(
-            matches!(hear(&impostor), Received::Message(text, none) if text == ToRank::Gathered.to_string() && none.is_empty())
-        );
+        let (stranger, impostor) = (job.stranger(), job.impostor(job.hello(1)));
+        let Received::Message(text, none) = hear(&impostor) else { panic!("a word") };
+        assert!(text == ToRank::Gathered.to_string() && none.is_empty());
+        assert!(matches!(stranger.receive(), Received::End), "nobody else is listened to");
+        let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+        assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
         // As the rank that it pretends to be would.
         *job.shared.come.lock().unwrap() += 1;
         job.shared.all.notify_all();
