@@ -25,6 +25,7 @@ mod local;
 mod os_clock;
 mod os_wait;
 mod ports;
+mod stat;
 
 pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell};
 pub use binding::Binding;

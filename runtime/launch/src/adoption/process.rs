@@ -1,12 +1,13 @@
 //! Processes of other ranks: which they are, whether they run, whether they are stopped.
 
 use std::fmt;
-use std::fs::read_to_string;
 use std::os::fd::OwnedFd;
 use std::str::FromStr;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::stat::Stat;
 
 /// A process that is told from any other that has the same number later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(super) enum Found {
 impl Identity {
     /// The process that has this number now, if there is one.
     pub(super) fn of(process: u32) -> Self {
-        Self { process, started: status(process).map_or(0, |(_, started)| started) }
+        Self { process, started: Stat::of(process).map_or(0, |stat| stat.started) }
     }
 
     /// Looks for it. While its number is its own, so is the descriptor that was opened before.
@@ -42,13 +43,13 @@ impl Identity {
             Err(Errno::SRCH) => return Found::Ended,
             Err(error) => return Found::Unknown(error),
         };
-        let is_other = self.started != 0 && status(self.process).is_some_and(|(_, started)| started != self.started);
+        let is_other = self.started != 0 && Stat::of(self.process).is_some_and(|stat| stat.started != self.started);
         if is_other { Found::Ended } else { Found::Running(descriptor) }
     }
 
     /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
     pub(super) fn is_stopped(self) -> bool {
-        status(self.process).is_some_and(|(state, started)| state == 'T' && started == self.started)
+        Stat::of(self.process).is_some_and(|stat| stat.is_stopped && stat.started == self.started)
     }
 }
 
@@ -65,16 +66,6 @@ impl FromStr for Identity {
         let (process, started) = text.split_once(' ').ok_or(())?;
         Ok(Self { process: process.parse().map_err(drop)?, started: started.parse().map_err(drop)? })
     }
-}
-
-/// As `/proc` names the state of a process, and when it was started.
-fn status(process: u32) -> Option<(char, u64)> {
-    let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it is in parentheses, and may hold any.
-    let mut words = status.rsplit_once(')')?.1.split_whitespace();
-    let state = words.next()?.chars().next()?;
-    // The 22nd word of the line, of which this is the third.
-    Some((state, words.nth(18)?.parse().ok()?))
 }
 
 #[cfg(test)]
