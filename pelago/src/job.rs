@@ -2,7 +2,9 @@
 
 use std::ops::Deref;
 
-use pelago_platform::{BootstrapError, Wait};
+#[cfg(feature = "simulation")]
+use pelago_platform::BootstrapError;
+use pelago_platform::Wait;
 
 #[cfg(feature = "simulation")]
 use crate::simulation::processes;

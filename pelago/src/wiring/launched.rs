@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
-pub(crate) use pelago_launch::tell as tell_fault;
+pub(crate) use pelago_launch::tell_fault;
 use pelago_launch::{Local, OsClock, OsWait, Progress, Settings, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};

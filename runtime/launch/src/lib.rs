@@ -27,7 +27,7 @@ mod os_wait;
 mod ports;
 mod stat;
 
-pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell};
+pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell_fault};
 pub use binding::Binding;
 pub use environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
 pub use foreign::Foreign;

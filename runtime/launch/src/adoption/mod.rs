@@ -33,7 +33,7 @@ use rustix::io::Errno;
 
 pub(crate) use self::keeper::Keeper;
 pub use self::store::StoreError;
-pub use self::watch::tell;
+pub use self::watch::tell_fault;
 
 use self::follower::Follower;
 use self::leader::{Leader, Supplies};

@@ -202,7 +202,7 @@ impl Watch {
             // This may be the end of the process.
             sweep(&self.host, self.rank);
             if let (Some(fault), Part::Taken) = (self.host.job().fault(), self.call.part()) {
-                tell(self.rank, fault);
+                tell_fault(self.rank, fault);
             }
             let _ = kill_process(getpid(), Signal::TERM);
         }
@@ -214,7 +214,7 @@ impl Watch {
 }
 
 /// Says on standard error why this rank ends.
-pub fn tell(rank: Rank, fault: Fault) {
+pub fn tell_fault(rank: Rank, fault: Fault) {
     match fault {
         Fault::Aborted => say(rank, &fault.to_string()),
         fault => say(rank, &format!("{fault}; the job was ended")),
