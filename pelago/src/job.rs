@@ -2,12 +2,14 @@
 
 use std::ops::Deref;
 
-use pelago_platform::{BootstrapError, Wait};
+#[cfg(feature = "simulation")]
+use pelago_platform::BootstrapError;
+use pelago_platform::Wait;
 
 #[cfg(feature = "simulation")]
 use crate::simulation::processes;
 use crate::wiring::launched;
-use crate::{Error, Result, World, run};
+use crate::{Result, World, run};
 
 /// A rank that takes part, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
 pub struct Job {
@@ -25,7 +27,7 @@ enum Kind {
 impl Job {
     /// Takes part in the job that a launcher started, or in one of this rank alone; as the running rank of `pelago::processes`, in the
     /// simulated job. Once in a process: what a launcher leaves for a rank is used up. Collective. If a launched job is at fault before
-    /// all have come, the process exits without a word: the launcher tells.
+    /// all have come, the process exits, and who watches over the job tells.
     ///
     /// # Errors
     /// The process cannot take part; it is to be simulated, which needs a body for each rank; a rank was lost before all had come.
@@ -41,10 +43,7 @@ impl Job {
         }
         #[cfg(not(feature = "simulation"))]
         launched::refuse_simulation()?;
-        match launched::join() {
-            Err(Error::Bootstrap(BootstrapError::Fault(fault))) if launched::is_launched() => run::leave(fault),
-            joined => Ok(Self { kind: Kind::Process(joined?) }),
-        }
+        Ok(Self { kind: Kind::Process(run::join()?) })
     }
 
     /// Ends this rank's part of the job in good order, when every rank does; nothing may be done with the job afterwards. Collective.
@@ -63,10 +62,11 @@ impl Job {
         left
     }
 
-    /// With which exit code this process has to end without a word, because the job is at fault and its launcher tells why in one line.
+    /// With which exit code this process has to end without another word, because the job is at fault and its launcher tells why in one line,
+    /// or this call has.
     pub fn exit_code(&self) -> Option<i32> {
         match &self.kind {
-            Kind::Process(joined) => joined.wait.fault().filter(|_| launched::is_launched()).map(run::exit_code),
+            Kind::Process(joined) => joined.wait.fault().and_then(run::watched_exit_code),
             #[cfg(feature = "simulation")]
             Kind::Simulated(_) => processes::exit_code(),
         }

@@ -3,7 +3,7 @@
 use pelago_platform::{BootstrapError, Fault, Wait};
 
 use crate::run_with::take_part;
-use crate::wiring::launched::{self, Counted};
+use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watched};
 use crate::{Counters, Error, Event, Rank, World};
 
 /// Takes part in the job, calls `body`, and leaves when every rank does.
@@ -13,7 +13,8 @@ use crate::{Counters, Error, Event, Rank, World};
 ///
 /// # Errors
 /// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
-/// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word.
+/// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word; under
+/// another launcher it tells so itself.
 pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     #[cfg(feature = "simulation")]
     if let Some(simulation) = crate::wiring::simulated::simulation()? {
@@ -21,17 +22,23 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     }
     #[cfg(not(feature = "simulation"))]
     launched::refuse_simulation()?;
-    let launched::Joined { world, wait, counters } = match launched::join() {
-        Err(Error::Bootstrap(BootstrapError::Fault(fault))) if launched::is_launched() => leave(fault),
-        joined => joined?,
-    };
+    let Joined { world, wait, counters } = join()?;
     let rank = world.rank();
     let result = take_part(world, body);
     tell_counted(rank, &counters);
-    match wait.fault() {
-        Some(fault) if launched::is_launched() && result.is_err() => leave(fault),
-        _ => result,
+    if let (Some(fault), true) = (wait.fault(), result.is_err()) {
+        leave_if_watched(fault);
     }
+    result
+}
+
+/// Becomes a rank, or exits if the job is at fault before all have come and somebody watches over it.
+pub(crate) fn join() -> Result<Joined, Error> {
+    launched::join().inspect_err(|error| {
+        if let Error::Bootstrap(BootstrapError::Fault(fault)) = error {
+            leave_if_watched(*fault);
+        }
+    })
 }
 
 /// What was counted, if the user wants to know.
@@ -49,9 +56,22 @@ fn tell(rank: Rank, counters: &[Counters]) {
     eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
 }
 
-/// Exits without a word: the launcher tells what is wrong with the job.
-pub(crate) fn leave(fault: Fault) -> ! {
-    std::process::exit(exit_code(fault))
+/// Exits, unless the program was started alone. Under the launcher without a word: it tells what is wrong with the job.
+fn leave_if_watched(fault: Fault) {
+    if let Some(code) = watched_exit_code(fault) {
+        std::process::exit(code);
+    }
+}
+
+/// With which code this process has to exit because of this, unless the program was started alone. Under another launcher each rank
+/// tells here what is wrong with the job.
+pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
+    match watched() {
+        Watched::Not => return None,
+        Watched::ByLauncher => {}
+        Watched::ByRanks(rank) => tell_fault(rank, fault),
+    }
+    Some(exit_code(fault))
 }
 
 /// The exit code of a rank that ends because of this.

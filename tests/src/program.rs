@@ -48,6 +48,8 @@ fn main() -> pelago::Result<()> {
         "late" => Ok(()),
         "leave" if world.rank() == Rank::new(0) => Err(Error::ForeignHandle),
         "leave" => world.barrier(),
+        "quit" if world.rank() == Rank::new(1) => std::process::exit(0),
+        "quit" => world.barrier(),
         "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),
         "panic" => world.barrier(),
         "crash" if world.rank() == Rank::new(1) => crash::crash(world.rank(), &std::env::args().nth(2).expect("how")),

@@ -1,5 +1,6 @@
 //! A rank for the tests: joins the job, does what its first argument says, and finishes.
 
+use std::os::fd::OwnedFd;
 use std::process::{Command, ExitCode, exit};
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,6 +9,9 @@ use pelago_base::Rank;
 use pelago_launch::{Local, OsClock, Settings};
 use pelago_platform::{Bootstrap, Fault};
 use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, accept, bind, connect, listen, recv, send, socket,
+};
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 
 const FOR_EVER: Duration = Duration::from_secs(1000);
@@ -16,9 +20,13 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let (act, arguments) = arguments.split_first().expect("what to do");
     let argument = |index: usize| arguments.get(index).expect("an argument for what to do").as_str();
-    let chosen = std::env::var("PELAGO_RANK").ok().zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
-    if act == "parent" {
-        return parent(arguments);
+    let rank = ["PELAGO_RANK", "PMI_RANK"].into_iter().find_map(|name| std::env::var(name).ok());
+    let chosen = rank.zip(arguments.first()).is_some_and(|(rank, chosen)| rank == *chosen);
+    match act.as_str() {
+        "parent" => return parent(arguments),
+        "hold" => return hold(argument(0)),
+        "visit" => return visit(argument(0), argument(1)),
+        _ => {}
     }
     match (act.as_str(), chosen) {
         ("late", true) => sleep(FOR_EVER),
@@ -110,12 +118,40 @@ fn parent(command: &[String]) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
+/// Holds a place of this name, where nobody else can listen then, and lets one in.
+fn hold(name: &str) -> ExitCode {
+    let (socket, address) = place(name);
+    bind(&socket, &address).expect("nobody else has it");
+    listen(&socket, 1).expect("a place");
+    println!("rank that is none holds {}", std::process::id());
+    drop(accept(&socket).expect("somebody comes"));
+    sleep(FOR_EVER);
+    ExitCode::SUCCESS
+}
+
+/// Says this at the place of this name, as soon as somebody listens there, and is sent away.
+fn visit(name: &str, text: &str) -> ExitCode {
+    let (socket, address) = place(name);
+    while connect(&socket, &address).is_err() {
+        sleep(Duration::from_millis(1));
+    }
+    let _unless_it_was_sent_away_before = send(&socket, text.as_bytes(), SendFlags::NOSIGNAL);
+    let answered = recv(&socket, &mut [0; 1][..], RecvFlags::empty());
+    println!("rank that is none was {}", if matches!(answered, Ok((1.., _))) { "answered" } else { "sent away" });
+    ExitCode::SUCCESS
+}
+
+fn place(name: &str) -> (OwnedFd, SocketAddrUnix) {
+    let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
+    (socket, SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a short name"))
+}
+
 struct World(Local);
 
 impl World {
     fn start() -> Self {
         let settings = Settings::from_environment().expect("the launcher's settings");
-        Self(Local::start(&settings, OsClock::start()).expect("a job"))
+        Self(Local::start(&settings, OsClock::start()).unwrap_or_else(|error| panic!("no job: {error}")))
     }
 
     /// Waits for all; gives up with the code that says that it is not this rank's fault.

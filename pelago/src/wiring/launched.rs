@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
-use pelago_base::Counters;
+use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
+pub(crate) use pelago_launch::tell_fault;
 use pelago_launch::{Local, OsClock, OsWait, Progress, Settings, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
@@ -99,7 +100,22 @@ pub(crate) fn refuse_simulation() -> Result<(), Error> {
     std::env::var_os("PELAGO_SIM").map_or(Ok(()), |_| Err(BootstrapError::Start(why.into()).into()))
 }
 
-/// Whether a launcher watches over the job.
-pub(crate) fn is_launched() -> bool {
-    std::env::var_os(names::RANK).is_some()
+/// Who watches over the job, and tells what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// Nobody: the program was started alone.
+    Not,
+    /// The launcher, in one line.
+    ByLauncher,
+    /// The ranks, which another launcher has started: each for itself.
+    ByRanks(Rank),
+}
+
+/// Who watches over the job of this process.
+pub(crate) fn watched() -> Watched {
+    if std::env::var_os(names::RANK).is_some() {
+        return Watched::ByLauncher;
+    }
+    let adopted = Settings::from_environment().ok().and_then(|settings| settings.adopted);
+    adopted.map_or(Watched::Not, |job| Watched::ByRanks(job.rank))
 }

@@ -12,7 +12,7 @@ use pelago_shm::{Host, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
-use super::launched::{Counted, is_launched};
+use super::launched::{Counted, Watched, watched};
 
 /// Ranks of this host are reached by `shm` and others by datagrams of `socket`, or all by datagrams, as the settings say. Also returns what
 /// counts what passes over the network.
@@ -47,7 +47,7 @@ pub(super) fn connect(
                 host.reach().bell(rank).map(Doorbell::ring);
             }
         }),
-        watcher: Box::new(JobWatcher { host: host.clone(), is_launched: is_launched() }),
+        watcher: Box::new(JobWatcher { host: host.clone(), is_watched: watched() != Watched::Not }),
         agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
     })?;
     let counted: Counted = udp.counters();
@@ -64,16 +64,16 @@ pub(super) fn connect(
 }
 
 /// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
-/// of a host that does not answer it: whoever is not told of is alive.
+/// of a host that does not answer it, and ranks that another launcher has started tell each other: whoever is not told of is alive.
 struct JobWatcher {
     host: Arc<Host>,
-    is_launched: bool,
+    is_watched: bool,
 }
 
 impl Watcher for JobWatcher {
     fn liveness(&self, rank: Rank) -> Liveness {
         let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
-        match (is_lost, self.is_launched) {
+        match (is_lost, self.is_watched) {
             (true, _) => Liveness::Lost,
             (false, true) => Liveness::Alive,
             (false, false) => Liveness::Unknown,

@@ -8,7 +8,8 @@ use std::str::FromStr;
 
 use pelago_base::{Duration, Rank};
 
-use crate::{Binding, Foreign};
+use crate::limits::START_LIMIT_DEFAULT;
+use crate::{AdoptedJob, Binding, Foreign};
 
 /// The names of the variables.
 pub mod names {
@@ -45,6 +46,14 @@ pub mod names {
     pub const DEADLOCK: &str = "PELAGO_DEADLOCK_SECONDS";
     /// `1`: the program is to run alone, though another launcher has started several of its kind.
     pub const SINGLE: &str = "PELAGO_SINGLE";
+    /// For how many seconds ranks that another launcher has started wait for each other.
+    pub const START: &str = "PELAGO_START_SECONDS";
+    /// The descriptor by which a launcher that speaks PMI-1 is spoken to. Set by that launcher, as the next two.
+    pub const PMI_DESCRIPTOR: &str = "PMI_FD";
+    /// The number of this process among those that it has started.
+    pub const PMI_RANK: &str = "PMI_RANK";
+    /// How many it has started.
+    pub const PMI_SIZE: &str = "PMI_SIZE";
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
@@ -55,8 +64,12 @@ pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5
 pub struct Settings {
     /// The job that a launcher started, or `None` if the program was started alone.
     pub job: Option<LaunchedJob>,
+    /// The job that another launcher started, and that its processes set up by themselves; `None` if a single rank is intended.
+    pub adopted: Option<AdoptedJob>,
     /// Another launcher that has started the program, of which it cannot be a rank; `None` if a single rank is intended.
     pub foreign: Option<Foreign>,
+    /// How long ranks that another launcher has started wait for each other.
+    pub start_limit: Duration,
     /// How ranks reach each other.
     pub transport: TransportChoice,
     /// Whether what they send over a network is encrypted.
@@ -219,10 +232,14 @@ impl Settings {
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
         let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
-        let foreign = (!is_single).then(|| Foreign::find(&variables.0)).flatten();
+        let adopted = if is_single { None } else { variables.adopted_job()? };
+        let foreign = (!is_single && adopted.is_none()).then(|| Foreign::find(&variables.0)).flatten();
+        let start_limit = variables.read(names::START, "a number of seconds above 0, at most a million", limit)?;
         Ok(Self {
             job: variables.job()?,
+            adopted,
             foreign,
+            start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
@@ -247,6 +264,18 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         let (memory, socket, call) = (memory?, socket?, call?);
         let (Some(rank), Some(size), Some(memory)) = (rank, size, memory) else { return Ok(None) };
         Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
+    }
+
+    /// A job of several processes of a launcher that speaks PMI-1.
+    fn adopted_job(&self) -> Result<Option<AdoptedJob>, SettingsError> {
+        if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
+            return Ok(None);
+        }
+        let size = self.number(names::PMI_SIZE)?.unwrap_or(0);
+        let below = |text: &str| text.parse().ok().filter(|rank| (0..size).contains(rank));
+        let rank = self.read(names::PMI_RANK, "the number of this process, below PMI_SIZE", below)?;
+        let (Some(rank), Some(launcher), 2..) = (rank, self.number(names::PMI_DESCRIPTOR)?, size) else { return Ok(None) };
+        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), size: size as u32, launcher }))
     }
 
     /// A rank, a number of ranks or a descriptor.
@@ -339,6 +368,29 @@ mod tests {
 
         let networked = [&variables[..], &[(names::SOCKET, "18"), (names::CALL, "19")]].concat();
         assert_eq!(read(&networked).unwrap().job, Some(LaunchedJob { socket: Some(18), call: Some(19), ..job }));
+    }
+
+    #[test]
+    fn a_launcher_that_speaks_pmi_has_its_ranks_adopted() {
+        let all = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "1"), (names::PMI_SIZE, "4")];
+        let settings = read(&[&all[..], &[(names::START, "0.5"), ("WORLD_SIZE", "4")]].concat()).unwrap();
+        let job = AdoptedJob { rank: Rank::new(1), size: 4, launcher: 6 };
+        assert_eq!((settings.adopted, settings.foreign, settings.job), (Some(job), None, None));
+        assert_eq!(settings.start_limit, Duration::from_milliseconds(500));
+        for single in [(names::SINGLE, "1"), (names::RANK, "0")] {
+            let settings = read(&[&all[..], &[single]].concat()).unwrap();
+            assert_eq!((settings.adopted, settings.foreign), (None, None), "{single:?}");
+        }
+        let one = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "0"), (names::PMI_SIZE, "1")];
+        assert_eq!(read(&one).unwrap().adopted, None, "a single process needs nobody");
+        assert!(read(&all[1..]).unwrap().foreign.is_some(), "without a connection to the launcher");
+        for (name, value) in
+            [(names::PMI_DESCRIPTOR, "x"), (names::PMI_RANK, "4"), (names::PMI_SIZE, "many"), (names::START, "0")]
+        {
+            let wrong: Vec<_> = all.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
+            let error = read(&wrong).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
     }
 
     #[test]

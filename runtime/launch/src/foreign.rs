@@ -1,4 +1,4 @@
-//! Other launchers, which start a program as many processes that know nothing of each other.
+//! Other launchers, which start a program as many processes and give them nothing by which they could become a job yet.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ pub struct Foreign {
     has_started: bool,
 }
 
-/// Variables that hold the number of processes: of Open MPI, of PMI (Hydra, MPICH, Intel MPI, srun), of Slurm, of torchrun and its kind.
+/// Variables that hold the number of processes: of Open MPI, of PMI where there is no connection to the launcher, of Slurm, of torchrun and its
+/// kind.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", SLURM_SIZE, "WORLD_SIZE"];
 
 /// Slurm sets this one for batch scripts too.

@@ -1,4 +1,4 @@
-//! A rank whose host's memory was made by a launcher, or a program that was started alone.
+//! A rank whose host's memory was made by a launcher or by the ranks themselves, or a program that was started alone.
 #![allow(unsafe_code)]
 
 use std::net::{Ipv4Addr, UdpSocket};
@@ -9,6 +9,7 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{Host, HostAddress, HostError, Plan};
 
+use crate::adoption::{AdoptedJob, AdoptionError, Keeper, adopt};
 use crate::environment::LaunchedJob;
 use crate::{Binding, OsClock, OsWait, Settings, key};
 
@@ -25,6 +26,8 @@ pub struct Local {
     socket: Option<OwnedFd>,
     /// Where the launcher is called when all ranks of this host have come to a meeting.
     call: Option<OwnedFd>,
+    /// Watches over the others, if no launcher of ours does.
+    keeper: Option<Keeper>,
 }
 
 /// A program could not become a rank.
@@ -52,6 +55,9 @@ pub enum StartError {
         /// The ranks that the memory was made for.
         ranks: u32,
     },
+    /// The processes of another launcher could not become a job.
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
 }
 
 impl Local {
@@ -60,15 +66,13 @@ impl Local {
     /// # Errors
     /// The memory of the job cannot be used.
     pub fn start(settings: &Settings, clock: OsClock) -> Result<Self, StartError> {
-        let (host, rank, descriptors) = match settings.job {
-            Some(job) => launched(&job)?,
-            None => alone(settings)?,
+        let (host, rank, [socket, call], keeper) = match (settings.job, settings.adopted) {
+            (Some(job), _) => joined(launched(&job)?),
+            (None, Some(job)) => adopted(&job, settings, clock)?,
+            (None, None) => joined(alone(settings)?),
         };
-        let host = Arc::new(host);
-        host.join(rank);
         let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
-        let [socket, call] = descriptors;
-        Ok(Self { host, rank, wait, socket, call })
+        Ok(Self { host, rank, wait, socket, call, keeper })
     }
 
     /// The socket by which this rank receives datagrams, bound to its address; the first time that it is asked for, if ranks reach each
@@ -131,7 +135,22 @@ impl Bootstrap for Local {
 
     fn finish(&mut self) {
         self.host.finish(self.rank);
+        self.keeper.iter_mut().for_each(Keeper::finish);
     }
+}
+
+/// A rank that takes part.
+type Joined = (Arc<Host>, Rank, [Option<OwnedFd>; 2], Option<Keeper>);
+
+fn joined((host, rank, descriptors): Start) -> Joined {
+    host.join(rank);
+    (Arc::new(host), rank, descriptors, None)
+}
+
+/// A rank whose job the ranks set up by themselves.
+fn adopted(job: &AdoptedJob, settings: &Settings, clock: OsClock) -> Result<Joined, StartError> {
+    let adopted = adopt(job, inherit(job.launcher)?, settings, clock)?;
+    Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.keeper)))
 }
 
 /// What a rank starts from: its host's memory, its number, its socket and its pipe to the launcher.

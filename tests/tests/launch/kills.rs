@@ -1,14 +1,11 @@
 //! Ranks, launchers of hosts and launchers that are killed at random moments of an exchange: the exit code and the line are as they should
 //! be, and nothing is left. `PELAGO_KILLS` says how often for each kind; `cargo xtask kills` tries two hundred, those in namespaces included.
 
-#[path = "../../src/moments.rs"]
-mod moments;
-
 use std::os::unix::process::ExitStatusExt;
 
 use rustix::process::{Signal, kill_process};
 
-use self::moments::{below, kills, wait};
+use crate::moments::{below, kills, wait};
 use crate::{PROGRAM, Running, pelago, shared_memory_names};
 
 /// What ranks do until they are ended.

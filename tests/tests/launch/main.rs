@@ -1,5 +1,6 @@
 //! Jobs from the command line: what comes out, how they end, and that nothing is left of them.
 
+mod adopted;
 mod bundled;
 mod ends;
 mod fields;
@@ -9,6 +10,8 @@ mod killed;
 mod kills;
 mod kmers;
 mod messages;
+#[path = "../../src/moments.rs"]
+mod moments;
 mod network;
 mod output;
 mod programs;
@@ -20,6 +23,7 @@ mod sim;
 mod sim_ends;
 mod sim_files;
 mod sim_input;
+mod starter;
 mod stopped;
 mod stranger;
 mod survival;

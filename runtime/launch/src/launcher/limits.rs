@@ -2,6 +2,8 @@
 
 use pelago_base::Duration;
 
+pub(super) use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
+
 /// Bytes of a line of output that are held back until its end comes; a longer line is passed on in pieces.
 pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 
@@ -14,10 +16,6 @@ pub(super) const WRITE_BYTES: usize = 4096;
 /// Ranks that are started before the others are looked at again.
 pub(super) const STARTS_PER_ROUND: u32 = 16;
 
-/// How often consecutive ports are looked for: with some ports of a range of tens of thousands in use, a few attempts find room for the
-/// ranks of a full host.
-pub(super) const BIND_ATTEMPTS_MAX: u32 = 100;
-
 /// How long an address that cannot be used is tried again, and how often: a second and a half is what IPv6 needs to know that nobody else
 /// has it. Less than a host may be silent.
 pub(super) const ADDRESS_WAIT: Duration = Duration::from_milliseconds(3000);
@@ -28,12 +26,6 @@ pub(super) const DESCRIPTORS_PER_RANK: u64 = 3;
 
 /// Descriptors of the launcher besides, with room for what it inherited and for those of a start under way.
 pub(super) const DESCRIPTORS_BESIDES: u64 = 64;
-
-/// How long ranks have to leave by themselves when another is lost: time to save their work.
-pub(super) const LEAVE: Duration = Duration::from_milliseconds(500);
-
-/// How long ranks have between SIGTERM and SIGKILL.
-pub(super) const TERMINATE: Duration = Duration::from_milliseconds(250);
 
 /// How long a reader of the output has, after a job that did not end well, to take what is left of it.
 pub(super) const READER: Duration = Duration::from_milliseconds(500);
@@ -50,9 +42,6 @@ pub(super) const DESCRIPTORS_TRIED_MAX: u64 = 1 << 16;
 /// How long the launcher has to end when a signal asks for it, in seconds: more than all of its limits together. After that the kernel ends
 /// it, whatever it waits for, and with it the ranks.
 pub(super) const SIGNAL_SECONDS: u32 = 20;
-
-/// How often, per failure limit, the launcher looks which ranks are stopped.
-pub(super) const STOP_LOOKS: u32 = 4;
 
 /// The least time between two of these looks: one asks the kernel about each rank.
 pub(super) const STOP_PAUSE_MIN: Duration = Duration::from_milliseconds(20);

@@ -161,7 +161,7 @@ const _: () = assert!(RANKS_PER_HOST_MAX <= RANKS_MAX, "every rank of a full hos
 
 impl Job {
     /// How long ranks have to call the library, unless the job says otherwise.
-    pub const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);
+    pub const START_LIMIT_DEFAULT: Duration = crate::limits::START_LIMIT_DEFAULT;
 
     /// A job of `ranks` ranks of `program`, without arguments, labels or a time limit.
     pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {

@@ -5,7 +5,6 @@
 //! read. A process that stands in a debugger is not stopped.
 
 use std::collections::BTreeSet;
-use std::fs::read_to_string;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_shm::Host;
@@ -13,6 +12,7 @@ use pelago_shm::Host;
 use super::lead::Event;
 use super::limits::{STOP_LOOKS, STOP_PAUSE_MIN};
 use super::process::RankProcess;
+use crate::stat::Stat;
 
 /// When to look, and who was found stopped the last time.
 pub(super) struct Stops {
@@ -54,31 +54,6 @@ impl Stops {
 /// namespace, is let alone.
 fn is_away_stopped(process: &RankProcess, host: &Host) -> bool {
     let joined = host.control(process.rank()).map_or(0, |control| control.process());
-    joined != 0 && joined != process.group() && state(joined) == Some(('T', process.group()))
-}
-
-/// As `/proc` names the state of a process, and its group.
-fn state(process: u32) -> Option<(char, u32)> {
-    let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it is in parentheses, and may hold any.
-    let mut words = status.rsplit_once(')')?.1.split_whitespace();
-    let state = words.next()?.chars().next()?;
-    Some((state, words.nth(1)?.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_that_is_not_stopped_says_so() {
-        let (state, group) = state(std::process::id()).unwrap();
-        assert!(matches!(state, 'R' | 'S'), "{state}");
-        assert_eq!(group as i32, rustix::process::getpgrp().as_raw_nonzero().get());
-    }
-
-    #[test]
-    fn who_is_no_process_has_no_state() {
-        assert_eq!(state(1 << 30), None);
-    }
+    let is_stopped = |stat: Stat| stat.is_stopped && stat.group == process.group();
+    joined != 0 && joined != process.group() && Stat::of(joined).is_some_and(is_stopped)
 }

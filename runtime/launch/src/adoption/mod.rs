@@ -1,0 +1,271 @@
+//! Jobs of other launchers: processes that only know a number and a store of keys and values become the ranks of a job by themselves.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `store` | what the launcher gives: `KeyValue`, and which ranks share a host |
+//! | `pmi` | PMI-1, by which Hydra, MPICH, Intel MPI and srun give it |
+//! | `leader`, `follower` | the first rank of a host makes what a launcher of ours makes, and hands it to the others |
+//! | `message`, `socket`, `peer` | how they speak to each other on the host |
+//! | `keeper`, `watch`, `process` | who sees that a rank ends or is stopped, where no launcher of ours does |
+//!
+//! Why it is done like this is written in `docs/decisions/0019-adoption.md`.
+
+mod follower;
+mod keeper;
+mod leader;
+mod message;
+mod peer;
+mod pmi;
+mod process;
+mod socket;
+mod store;
+mod watch;
+
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use pelago_base::limits::RANKS_PER_HOST_MAX;
+use pelago_base::{Duration, Rank};
+use pelago_platform::Clock;
+use pelago_shm::{Host, HostAddress, HostError, Plan};
+use rustix::io::Errno;
+
+pub(crate) use self::keeper::Keeper;
+pub use self::store::StoreError;
+pub use self::watch::tell_fault;
+
+use self::follower::Follower;
+use self::leader::{Leader, Supplies};
+use self::message::{Hello, Secret};
+use self::pmi::Pmi;
+use self::process::{Found, Identity};
+use self::socket::Name;
+use self::store::KeyValue;
+use crate::{OsClock, Settings, key, ports};
+
+/// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
+const SECRET_KEY: &str = "pelago-secret-";
+
+/// The key under which each rank's process is published in the memory of the host.
+const PROCESS_KEY: &str = "process";
+
+/// A rank's place in a job of another launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdoptedJob {
+    /// This rank.
+    pub rank: Rank,
+    /// How many ranks the job has.
+    pub size: u32,
+    /// The descriptor by which the launcher is spoken to.
+    pub launcher: std::os::fd::RawFd,
+}
+
+/// Processes that another launcher has started could not become a job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdoptionError {
+    /// The launcher's store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The ranks are on several hosts.
+    #[error(
+        "the launcher has put the ranks on several hosts, and under another launcher than pelago run all have to be on one: \
+         pelago run -n {0} --hosts A,B starts them on several"
+    )]
+    Hosts(u32),
+    /// Ranks have not come.
+    #[error(
+        "{0} did not come within the start limit (PELAGO_START_SECONDS allows more): is each process of the job this program?"
+    )]
+    Missing(String),
+    /// A rank has ended.
+    #[error("rank {0} ended while the job was set up")]
+    Ended(u32),
+    /// Ranks do not agree.
+    #[error("rank {rank} belongs to a job of {size} ranks, and the first rank of its host to one of {leader_size}")]
+    Size {
+        /// The rank.
+        rank: u32,
+        /// How many ranks there are for it.
+        size: u32,
+        /// How many there are for its leader.
+        leader_size: u32,
+    },
+    /// Ranks do not agree.
+    #[error(
+        "rank {rank} reaches others by {transport}, and the first rank of its host by {leader_transport}: PELAGO_TRANSPORT has to be the same"
+    )]
+    Transport {
+        /// The rank.
+        rank: u32,
+        /// How it would reach others.
+        transport: String,
+        /// How its leader would.
+        leader_transport: String,
+    },
+    /// Two processes have one number.
+    #[error("two processes of this host say that they are rank {0}")]
+    Twice(u32),
+    /// A process is not visible.
+    #[error("rank {0} is in another PID namespace, so that its end could not be seen: the ranks of a host have to share one")]
+    Namespace(u32),
+    /// A process of the same user is not of the job.
+    #[error("a process that says that it is rank {0} does not know what the launcher told the ranks")]
+    Proof(u32),
+    /// The leader refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// Somebody else has the name of the meeting place.
+    #[error("a process of user {0} has taken the place where the ranks of this host were to meet")]
+    User(u32),
+    /// Somebody else has the name of the meeting place.
+    #[error("another process has taken the place where the ranks of this host were to meet")]
+    Taken,
+    /// A rank of another version.
+    #[error("rank {0} does not speak as one of this version of Pelago does: are all ranks the same program?")]
+    Message(u32),
+    /// So many ranks cannot be gathered.
+    #[error(
+        "the first rank of a host needs {needed} open files to gather the others and {allowed} are allowed; raise the limit (ulimit -n)"
+    )]
+    Descriptors {
+        /// Descriptors needed.
+        needed: u64,
+        /// Descriptors allowed.
+        allowed: u64,
+    },
+    /// The memory of the job cannot be made.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The system gives no random numbers.
+    #[error("cannot draw the key of the job: {0}")]
+    Key(std::io::Error),
+    /// The ranks cannot reach each other over UDP.
+    #[error("cannot bind {0} UDP sockets to {1}: {2}")]
+    Sockets(u32, IpAddr, std::io::Error),
+    /// The system refuses a call.
+    #[error("the system refuses {0}: {1}")]
+    System(&'static str, Errno),
+}
+
+impl AdoptionError {
+    fn system(call: &'static str) -> impl Fn(Errno) -> Self {
+        move |error| Self::System(call, error)
+    }
+
+    fn missing(ranks: impl IntoIterator<Item = u32>) -> Self {
+        /// Ranks that are named.
+        const NAMED_MAX: usize = 8;
+        let ranks: Vec<String> = ranks.into_iter().map(|rank| rank.to_string()).collect();
+        let (named, more) = (&ranks[..ranks.len().min(NAMED_MAX)], ranks.len().saturating_sub(NAMED_MAX));
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        Self::Missing(format!("{} {}{more}", if ranks.len() == 1 { "rank" } else { "ranks" }, named.join(", ")))
+    }
+}
+
+/// A rank that has been adopted: its host's memory, its number, its socket, and who watches over it.
+pub(crate) struct Adopted {
+    pub(crate) host: Arc<Host>,
+    pub(crate) rank: Rank,
+    pub(crate) socket: Option<OwnedFd>,
+    pub(crate) keeper: Keeper,
+}
+
+/// Becomes a rank of the job that the launcher behind `launcher` has started.
+pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, clock: OsClock) -> Result<Adopted, AdoptionError> {
+    let until = clock.now() + settings.start_limit;
+    let mut store = Pmi::start(launcher, clock, job.rank.number(), job.size, until)?;
+    let adopted = by_store(&mut store, settings, clock);
+    let (host, socket) = match adopted {
+        Ok(adopted) => adopted,
+        Err(error) => {
+            // So that the launcher leaves the others the time to say why they end.
+            store.leave(clock.now() + keeper::LEAVE_LIMIT);
+            return Err(error);
+        }
+    };
+    let (host, rank) = (Arc::new(host), job.rank);
+    host.join(rank);
+    let keeper = Keeper::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
+    Ok(Adopted { keeper: keeper?, host, rank, socket })
+}
+
+/// The memory of this host and this rank's socket, which the first rank of the host has made.
+fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+    let (rank, size) = (store.rank(), store.size());
+    let host = store.placement().host_of(rank);
+    let neighbours = store.placement().neighbours(rank, size);
+    if neighbours.len() != size as usize {
+        return Err(AdoptionError::Hosts(size));
+    }
+    if size > RANKS_PER_HOST_MAX {
+        return Err(HostError::Ranks(size).into());
+    }
+    // What ends of ranks are seen by.
+    if let Found::Unknown(error) = Identity::of(std::process::id()).find() {
+        return Err(AdoptionError::System("pidfd_open", error));
+    }
+    let name = Name::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
+    let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
+    let (&leader, others) = neighbours.split_first().expect("this rank is one of them");
+    let key = format!("{SECRET_KEY}{host}");
+    if rank == leader {
+        let mut leader = Leader::open(&name, hello, others, clock)?;
+        return lead(&mut leader, store, &key, settings, clock).inspect_err(|error| leader.refuse(error));
+    }
+    let follower = Follower::open(&name, hello, leader, clock, settings.start_limit)?;
+    follower.gather()?;
+    store.fence(clock.now() + settings.start_limit)?;
+    let wrong = |text: String| StoreError::Answer("get".into(), text);
+    let text = store.get(&key, clock.now() + settings.start_limit)?;
+    let secret = Secret::parse(&text).ok_or_else(|| wrong(text))?;
+    let (memory, socket) = follower.prove(secret, settings.transport.has_network())?;
+    let host = Host::attach(&memory)?;
+    if host.ranks() != size || host.control(Rank::new(rank)).is_none() {
+        return Err(AdoptionError::Message(leader));
+    }
+    Ok((host, socket))
+}
+
+fn lead(
+    leader: &mut Leader,
+    store: &mut dyn KeyValue,
+    key: &str,
+    settings: &Settings,
+    clock: OsClock,
+) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+    let until = |limit: Duration| clock.now() + limit;
+    let processes = leader.gather(until(settings.start_limit))?;
+    let (host, memory, mut sockets) = make(store.size(), settings)?;
+    // Before any other rank has the memory, so that whoever looks for one finds it.
+    let all = [Identity::of(std::process::id())].into_iter().chain(processes);
+    host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));
+    let secret = Secret(key::draw().map_err(AdoptionError::Key)?);
+    store.put(key, &secret.to_string(), until(settings.start_limit))?;
+    leader.go_on();
+    store.fence(until(settings.start_limit))?;
+    let own = if sockets.is_empty() { None } else { Some(OwnedFd::from(sockets.remove(0))) };
+    let others = (1..host.count() as usize)
+        .map(|place| Supplies { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
+    leader.supply(secret, &others.collect::<Vec<_>>(), until(settings.start_limit))?;
+    Ok((host, own))
+}
+
+/// The memory of the job, and a socket for each rank if they reach each other over UDP.
+fn make(size: u32, settings: &Settings) -> Result<(Host, OwnedFd, Vec<UdpSocket>), AdoptionError> {
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let plan = Plan::local(size, settings.heap_bytes);
+    if !settings.transport.has_network() {
+        let (host, memory) = Host::create(&plan)?;
+        return Ok((host, memory, Vec::new()));
+    }
+    let (port, sockets) = ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
+    let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
+    let key = key::draw().map_err(AdoptionError::Key)?;
+    let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
+    Ok((host, memory, sockets))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Threads as ranks, by a store in memory: who comes in which order, who does not, and who is none.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex};
+
+use pelago_base::Instant;
+
+use super::message::{ToLeader, ToRank};
+use super::socket::{Connection, Received};
+use super::store::Placement;
+use super::*;
+
+/// A store that all ranks of a test share.
+#[derive(Default)]
+struct Shared {
+    values: Mutex<HashMap<String, String>>,
+    /// How many have ever come to a fence.
+    come: Mutex<u32>,
+    all: Condvar,
+}
+
+struct Memory {
+    shared: Arc<Shared>,
+    rank: u32,
+    size: u32,
+    job: String,
+    placement: Placement,
+    socket: UnixStream,
+}
+
+impl KeyValue for Memory {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn job(&self) -> &str {
+        &self.job
+    }
+
+    fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    fn put(&mut self, key: &str, value: &str, _: Instant) -> Result<(), StoreError> {
+        self.shared.values.lock().unwrap().insert(key.into(), value.into());
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str, _: Instant) -> Result<String, StoreError> {
+        self.shared.values.lock().unwrap().get(key).cloned().ok_or(StoreError::Gone)
+    }
+
+    fn fence(&mut self, _: Instant) -> Result<(), StoreError> {
+        let mut come = self.shared.come.lock().unwrap();
+        *come += 1;
+        let goal = come.next_multiple_of(self.size);
+        self.shared.all.notify_all();
+        let limit = std::time::Duration::from(settings().start_limit);
+        let (come, waited) = self.shared.all.wait_timeout_while(come, limit, |come| *come < goal).unwrap();
+        drop(come);
+        if waited.timed_out() { Err(StoreError::Incomplete) } else { Ok(()) }
+    }
+
+    fn leave(&mut self, _: Instant) {}
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A job of this name, whose ranks have a store in common.
+struct Job {
+    name: String,
+    size: u32,
+    shared: Arc<Shared>,
+}
+
+impl Job {
+    fn new(name: &str, size: u32) -> Self {
+        Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
+    }
+
+    fn adopt(&self, rank: u32, settings: &Settings) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+        let (socket, _launcher) = UnixStream::pair().unwrap();
+        let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
+        let mut store = Memory { shared, rank, size: self.size, job, placement, socket };
+        by_store(&mut store, settings, OsClock::start())
+    }
+
+    /// Somebody at the job's meeting place.
+    fn stranger(&self) -> Connection {
+        let (name, clock) = (Name::new(&self.name, 0).unwrap(), OsClock::start());
+        Connection::open(&name, clock, clock.now() + settings().start_limit).unwrap().expect("a leader")
+    }
+
+    /// Somebody who says that it is a rank.
+    fn impostor(&self, hello: Hello) -> Connection {
+        let stranger = self.stranger();
+        assert!(stranger.send(&ToLeader::Hello(hello).to_string(), &[]));
+        stranger
+    }
+
+    fn hello(&self, rank: u32) -> Hello {
+        Hello { rank, size: self.size, process: std::process::id(), transport: settings().transport.to_string() }
+    }
+
+    /// What the leader of two ranks says in the end, if somebody does this meanwhile.
+    fn led(&self, meanwhile: impl FnOnce()) -> String {
+        std::thread::scope(|threads| {
+            let leader = threads.spawn(|| self.adopt(0, &settings()));
+            meanwhile();
+            leader.join().unwrap().err().expect("nobody adopts an impostor").to_string()
+        })
+    }
+}
+
+fn settings() -> Settings {
+    let none = Settings::from_variables(|_| None).unwrap();
+    Settings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
+}
+
+/// Waits for what is said next.
+fn hear(connection: &Connection) -> Received {
+    let clock = OsClock::start();
+    socket::wait(&[connection.as_fd()], clock, clock.now() + settings().start_limit).unwrap().expect("an answer");
+    connection.receive()
+}
+
+#[test]
+fn ranks_adopt_each_other_whoever_comes_first() {
+    for (case, order) in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]].into_iter().enumerate() {
+        let job = Job::new(&format!("order-{case}"), 4);
+        let adopted: Vec<_> = std::thread::scope(|threads| {
+            let ranks = order.map(|rank| {
+                let job = &job;
+                threads.spawn(move || (rank, job.adopt(rank, &settings()).unwrap().0))
+            });
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        });
+        for (rank, host) in &adopted {
+            assert!(host.publish(Rank::new(*rank), "word", &rank.to_le_bytes()));
+        }
+        for (other, (_, host)) in (0..4).flat_map(|other| adopted.iter().map(move |adopted| (other, adopted))) {
+            let rank = Rank::new(other);
+            assert_eq!(host.published(rank, "word"), Some(other.to_le_bytes().to_vec()), "one memory");
+            let process = host.published(rank, PROCESS_KEY).expect("its process is known");
+            assert!(process.starts_with(format!("{} ", std::process::id()).as_bytes()));
+        }
+    }
+}
+
+#[test]
+fn many_that_come_at_once_are_all_let_in() {
+    const RANKS: u32 = 150;
+    let job = Job::new("crowd", RANKS);
+    std::thread::scope(|threads| {
+        // The leader comes last.
+        let ranks: Vec<_> = (0..RANKS)
+            .rev()
+            .map(|rank| {
+                threads.spawn({
+                    let job = &job;
+                    move || job.adopt(rank, &settings()).map(drop)
+                })
+            })
+            .collect();
+        ranks.into_iter().for_each(|rank| rank.join().unwrap().unwrap());
+    });
+}
+
+#[test]
+fn each_rank_has_its_own_socket_where_there_is_a_network() {
+    let job = Job::new("sockets", 3);
+    let settings = Settings { transport: crate::TransportChoice::Udp, ..settings() };
+    let adopted = std::thread::scope(|threads| {
+        [0, 1, 2]
+            .map(|rank| {
+                threads.spawn({
+                    let (job, settings) = (&job, &settings);
+                    move || job.adopt(rank, settings).unwrap()
+                })
+            })
+            .map(|rank| rank.join().unwrap())
+    });
+    let key = adopted[0].0.key();
+    assert_ne!(key, [0; 16]);
+    for (rank, (host, socket)) in (0..).zip(adopted) {
+        let socket = UdpSocket::from(socket.expect("a socket"));
+        assert_eq!((host.address_of(Rank::new(rank)), host.key()), (socket.local_addr().ok(), key));
+    }
+}
+
+#[test]
+fn strangers_disturb_nobody() {
+    let job = Job::new("strangers", 2);
+    std::thread::scope(|threads| {
+        let leader = threads.spawn(|| job.adopt(0, &settings()));
+        let (silent, loud): (Vec<Connection>, Vec<Connection>) = (0..100).map(|_| (job.stranger(), job.stranger())).unzip();
+        for (stranger, text) in loud.iter().zip(["hello", "proof 00", "pelago-adoption-0 1 2 3 shm", "\n"].into_iter().cycle()) {
+            assert!(stranger.send(text, &[]) || matches!(hear(stranger), Received::End));
+        }
+        assert!(matches!(hear(&silent[0]), Received::End), "nobody keeps so many connections");
+        assert!(job.adopt(1, &settings()).is_ok());
+        assert!(leader.join().unwrap().is_ok());
+        assert!(silent.iter().chain(&loud).all(|stranger| matches!(hear(stranger), Received::End)));
+    });
+}
+
+#[test]
+fn who_does_not_know_the_secret_gets_nothing() {
+    let job = Job::new("secret", 2);
+    let said = job.led(|| {
+        let (stranger, impostor) = (job.stranger(), job.impostor(job.hello(1)));
+        let Received::Message(text, none) = hear(&impostor) else { panic!("a word") };
+        assert!(text == ToRank::Gathered.to_string() && none.is_empty());
+        assert!(matches!(stranger.receive(), Received::End), "nobody else is listened to");
+        let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+        assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
+        // As the rank that it pretends to be would.
+        *job.shared.come.lock().unwrap() += 1;
+        job.shared.all.notify_all();
+        assert!(impostor.send(&ToLeader::Proof(Secret([0; 16])).to_string(), &[]));
+        let Received::Message(text, descriptors) = hear(&impostor) else { panic!("an answer") };
+        assert!(text.starts_with("refused ") && descriptors.is_empty(), "{text}");
+    });
+    assert_eq!(said, AdoptionError::Proof(1).to_string());
+}
+
+#[test]
+fn who_contradicts_the_leader_is_refused() {
+    let job = Job::new("contradiction", 2);
+    let wrong = [
+        (Hello { process: 1, ..job.hello(1) }, AdoptionError::Namespace(1)),
+        (Hello { size: 3, ..job.hello(1) }, AdoptionError::Size { rank: 1, size: 3, leader_size: 2 }),
+        (job.hello(0), AdoptionError::Twice(0)),
+        (job.hello(7), AdoptionError::Twice(7)),
+    ];
+    for (hello, error) in wrong {
+        let said = job.led(|| {
+            let Received::Message(text, _) = hear(&job.impostor(hello)) else { panic!("an answer") };
+            assert_eq!(text, ToRank::Refused(error.to_string()).to_string());
+        });
+        assert_eq!(said, error.to_string());
+    }
+}
+
+#[test]
+fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
+    let job = Job::new("early", 3);
+    assert_eq!(job.led(|| drop(job.impostor(job.hello(2)))), AdoptionError::Ended(2).to_string());
+    let raving = job.led(|| {
+        let impostor = job.impostor(job.hello(2));
+        impostor.send("proof", &[]);
+        while !matches!(hear(&impostor), Received::End) {}
+    });
+    assert_eq!(raving, AdoptionError::Message(2).to_string());
+}
+
+#[test]
+fn a_leader_that_ends_is_named() {
+    let job = Job::new("leader", 2);
+    let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+    let held = socket::hold(&name, 1).unwrap();
+    let error = std::thread::scope(|threads| {
+        let follower = threads.spawn(|| job.adopt(1, &settings()));
+        socket::wait(&[held.as_fd()], clock, clock.now() + settings().start_limit).unwrap().expect("a follower");
+        let connection = Connection::accept(&held).expect("a follower");
+        hear(&connection);
+        drop(connection);
+        follower.join().unwrap().err().expect("no leader").to_string()
+    });
+    assert_eq!(error, AdoptionError::Ended(0).to_string());
+    assert_eq!(job.adopt(0, &settings()).err().expect("no place").to_string(), AdoptionError::Taken.to_string());
+}
+
+#[test]
+fn many_that_are_missing_are_counted() {
+    let missing = |count| AdoptionError::missing(1..=count).to_string();
+    assert!(missing(1).starts_with("rank 1 did not come") && missing(3).starts_with("ranks 1, 2, 3 did not"));
+    assert!(missing(100).starts_with("ranks 1, 2, 3, 4, 5, 6, 7, 8 and 92 more did not come"), "{}", missing(100));
+}

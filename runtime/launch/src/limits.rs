@@ -1,0 +1,19 @@
+//! Bounds that hold whoever starts the ranks, with their reasons.
+
+use pelago_base::Duration;
+
+/// How often consecutive ports are looked for: with some ports of a range of tens of thousands in use, a few attempts find room for the
+/// ranks of a full host.
+pub(crate) const BIND_ATTEMPTS_MAX: u32 = 100;
+
+/// How long ranks have to leave by themselves when another is lost: time to save their work.
+pub(crate) const LEAVE: Duration = Duration::from_milliseconds(500);
+
+/// How long ranks have between SIGTERM and SIGKILL.
+pub(crate) const TERMINATE: Duration = Duration::from_milliseconds(250);
+
+/// How often, per failure limit, the launcher looks which ranks are stopped.
+pub(crate) const STOP_LOOKS: u32 = 4;
+
+/// How long ranks that another launcher has started wait for each other, unless the environment says otherwise.
+pub(crate) const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);

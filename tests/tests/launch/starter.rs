@@ -1,0 +1,220 @@
+//! A launcher that starts plain processes and gives them a number, their number and a store of keys and values, and does nothing else: it neither
+//! watches over them nor ends any. It speaks PMI-1 as far as that needs.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{MARK, wait_until_gone};
+
+/// A job that is to be started.
+pub(crate) struct Start<'a> {
+    pub(crate) ranks: u32,
+    /// The name of the job; one that no other has if it is empty.
+    pub(crate) name: &'a str,
+    /// A program and its arguments.
+    pub(crate) command: &'a [&'a str],
+    /// Variables of all ranks, and of some besides.
+    pub(crate) variables: &'a [(&'a str, &'a str)],
+    pub(crate) variables_of: &'a [(u32, &'a str, &'a str)],
+    /// Keys and values that are in the store from the start.
+    pub(crate) store: &'a [(&'a str, &'a str)],
+    /// Commands of PMI that the launcher refuses, and those that it does not answer.
+    pub(crate) refused: &'a [&'a str],
+    pub(crate) unanswered: &'a [&'a str],
+}
+
+/// Processes under way.
+pub(crate) struct Started {
+    children: Vec<Child>,
+    server: Arc<Server>,
+    output: BufReader<PipeReader>,
+    error: PipeReader,
+    mark: String,
+    /// As ranks have printed them: see [`Started::await_lines`].
+    pub(crate) lines: Vec<String>,
+}
+
+/// How the ranks ended.
+#[derive(Debug)]
+pub(crate) struct Over {
+    statuses: Vec<ExitStatus>,
+    pub(crate) output: String,
+    pub(crate) error: String,
+}
+
+/// The store, and the way to each rank.
+struct Server {
+    streams: Vec<UnixStream>,
+    store: Mutex<HashMap<String, String>>,
+    /// How many have come to the barrier that is under way.
+    arrived: AtomicU32,
+    refused: Vec<String>,
+    unanswered: Vec<String>,
+}
+
+pub(crate) const NOTHING: Start<'static> =
+    Start { ranks: 0, name: "", command: &[], variables: &[], variables_of: &[], store: &[], refused: &[], unanswered: &[] };
+
+impl Start<'_> {
+    pub(crate) fn start(&self) -> Started {
+        static JOBS: AtomicU32 = AtomicU32::new(0);
+        let mark = format!("adopted-{}-{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed));
+        let (output, output_of_ranks) = std::io::pipe().expect("a pipe");
+        let (error, error_of_ranks) = std::io::pipe().expect("a pipe");
+        let (mut streams, mut children) = (Vec::new(), Vec::new());
+        for rank in 0..self.ranks {
+            let (ours, theirs) = UnixStream::pair().expect("sockets");
+            let (program, arguments) = self.command.split_first().expect("a program");
+            let mut command = Command::new(program);
+            command.args(arguments).env(MARK, &mark).env("PMI_FD", "0");
+            command.env("PMI_RANK", rank.to_string()).env("PMI_SIZE", self.ranks.to_string());
+            command.envs(self.variables.iter().copied());
+            command.envs(self.variables_of.iter().filter(|(of, ..)| *of == rank).map(|&(_, name, value)| (name, value)));
+            command.stdin(OwnedFd::from(theirs));
+            let pipe = |pipe: &std::io::PipeWriter| Stdio::from(OwnedFd::from(pipe.try_clone().expect("a descriptor")));
+            command.stdout(pipe(&output_of_ranks)).stderr(pipe(&error_of_ranks));
+            children.push(command.spawn().expect("the program"));
+            streams.push(ours);
+        }
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let store = self.store.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let server = Arc::new(Server {
+            streams,
+            store: Mutex::new(store),
+            arrived: AtomicU32::new(0),
+            refused: texts(self.refused),
+            unanswered: texts(self.unanswered),
+        });
+        for rank in 0..self.ranks as usize {
+            let (server, name) = (server.clone(), if self.name.is_empty() { mark.clone() } else { self.name.into() });
+            std::thread::spawn(move || server.serve(rank, &name));
+        }
+        Started { children, server, output: BufReader::new(output), error, mark, lines: Vec::new() }
+    }
+
+    pub(crate) fn run(&self) -> Over {
+        self.start().end()
+    }
+}
+
+impl Started {
+    /// Waits until that many lines about ranks have been printed.
+    pub(crate) fn await_lines(mut self, count: usize) -> Self {
+        while self.lines.len() < count {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("text") > 0, "a line of each rank");
+            self.lines.extend(Some(line).filter(|line| line.starts_with("rank ")));
+        }
+        self
+    }
+
+    pub(crate) fn signal(&self, rank: usize, signal: Signal) {
+        kill_process(Pid::from_child(&self.children[rank]), signal).expect("it has not been waited for");
+    }
+
+    /// Waits until that many ranks have ended.
+    pub(crate) fn await_ends(&mut self, count: usize) {
+        while self.children.iter_mut().filter_map(|child| child.try_wait().expect("a status")).count() < count {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The launcher goes, and takes nobody along.
+    pub(crate) fn lose_launcher(&self) {
+        self.server.streams.iter().for_each(|stream| stream.shutdown(Shutdown::Both).expect("it is connected"));
+    }
+
+    /// Waits for all ranks, and for everything that they have started.
+    pub(crate) fn end(mut self) -> Over {
+        let (mut output, mut error) = (String::new(), String::new());
+        self.output.read_to_string(&mut output).expect("text");
+        self.error.read_to_string(&mut error).expect("text");
+        let statuses = self.children.iter_mut().map(|child| child.wait().expect("a status")).collect();
+        wait_until_gone(&self.mark);
+        Over { statuses, output: self.lines.concat() + &output, error }
+    }
+}
+
+impl Drop for Started {
+    /// A test that fails leaves nobody behind.
+    fn drop(&mut self) {
+        self.children.iter_mut().for_each(|child| _ = child.kill());
+    }
+}
+
+impl Over {
+    /// The exit code of each rank; that of one that was killed is the signal, negative.
+    pub(crate) fn codes(&self) -> Vec<i32> {
+        let code = |status: &ExitStatus| status.code().or(status.signal().map(|signal| -signal)).expect("one of the two");
+        self.statuses.iter().map(code).collect()
+    }
+
+    /// The lines of ranks, without regard to the order among ranks.
+    pub(crate) fn sorted_lines(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.output.lines().collect();
+        lines.sort();
+        lines
+    }
+
+    /// What is said about the job, in order of ranks.
+    pub(crate) fn told(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.error.lines().filter(|line| line.starts_with("pelago: ")).collect();
+        lines.sort();
+        lines
+    }
+}
+
+impl Server {
+    fn serve(&self, rank: usize, name: &str) {
+        let lines = BufReader::new(self.streams[rank].try_clone().expect("a descriptor")).lines();
+        for line in lines.map_while(Result::ok) {
+            let word =
+                |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default();
+            let command = word("cmd");
+            if self.unanswered.iter().any(|unanswered| unanswered == command) {
+                continue;
+            }
+            if self.refused.iter().any(|refused| refused == command) {
+                self.answer(rank, &format!("cmd={command}_result rc=-1 msg=no_room"));
+                continue;
+            }
+            match command {
+                "init" => self.answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"),
+                "get_maxes" => self.answer(rank, "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024"),
+                "get_my_kvsname" => self.answer(rank, &format!("cmd=my_kvsname kvsname={name}")),
+                "put" => {
+                    self.store.lock().expect("no panic").insert(word("key").into(), word("value").into());
+                    self.answer(rank, "cmd=put_result rc=0 msg=success");
+                }
+                "get" => {
+                    let found = self.store.lock().expect("no panic").get(word("key")).cloned();
+                    let found = found.map(|value| format!("cmd=get_result rc=0 msg=success value={value}"));
+                    self.answer(rank, &found.unwrap_or("cmd=get_result rc=-1 msg=key_not_found value=unknown".into()));
+                }
+                "barrier_in" => {
+                    if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.streams.len() as u32 {
+                        self.arrived.store(0, Ordering::SeqCst);
+                        (0..self.streams.len()).for_each(|rank| self.answer(rank, "cmd=barrier_out"));
+                    }
+                }
+                "finalize" => self.answer(rank, "cmd=finalize_ack"),
+                _ => self.answer(rank, "cmd=unknown"),
+            }
+        }
+    }
+
+    fn answer(&self, rank: usize, line: &str) {
+        // A rank that has gone hears nothing.
+        let _ = (&self.streams[rank]).write_all(format!("{line}\n").as_bytes());
+    }
+}
