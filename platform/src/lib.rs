@@ -22,6 +22,12 @@ mod wait;
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
 pub use parts::Parts;
+/// What operations say, besides addresses.
+pub use pelago_base::{AtomicOperator, Width};
+/// The memory that operations reach: bytes that others may write meanwhile, the table of those that are registered, and a rank's own.
+pub use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout, Regions};
+/// Where a rank sleeps: the bell of [`Reach::bell`].
+pub use pelago_sync::{Doorbell, Slept};
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
     RegisterError, Registry, Token, Transfer, Transport, TwoSided,

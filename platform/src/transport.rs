@@ -1,5 +1,6 @@
 //! One way to reach other ranks' memory.
 
+use pelago_base::limits::WRITE_BYTES_MAX;
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
 use pelago_memory::Cells;
 
@@ -322,6 +323,32 @@ pub enum Failure {
     Misaligned(GlobalAddress),
 }
 
+impl Failure {
+    /// Its number and what it names, for whoever sends it on.
+    pub const fn code(self) -> (u8, u64) {
+        match self {
+            Self::PeerLost(rank) => (0, rank.number() as u64),
+            Self::Unreachable(rank) => (1, rank.number() as u64),
+            Self::OutOfBounds(address) => (2, address.bits()),
+            Self::NotReady(rank) => (3, rank.number() as u64),
+            Self::Misaligned(address) => (4, address.bits()),
+        }
+    }
+
+    /// The failure of a number, which names this.
+    pub const fn from_code(code: u8, named: u64) -> Option<Self> {
+        let (rank, address) = (Rank::new(named as u32), GlobalAddress::from_bits(named));
+        Some(match code {
+            0 => Self::PeerLost(rank),
+            1 => Self::Unreachable(rank),
+            2 => Self::OutOfBounds(address),
+            3 => Self::NotReady(rank),
+            4 => Self::Misaligned(address),
+            _ => return None,
+        })
+    }
+}
+
 /// What operations cost, for choosing between transports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capabilities {
@@ -338,6 +365,21 @@ pub struct Capabilities {
     /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](Operation::Sized), to spare their poster and the
     /// transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
     pub data_bytes_max: u64,
+}
+
+impl Capabilities {
+    /// Those of a transport of this name whose author has measured nothing: a network of the slower kind, on which the target's cores do the
+    /// atomics. To be changed field by field, so that fields that are added later need no change.
+    pub const fn of(name: &'static str) -> Self {
+        Self {
+            name,
+            write_bytes_max: WRITE_BYTES_MAX,
+            latency: Duration::from_microseconds(50),
+            bytes_per_second: 1e9,
+            atomics_by_agent: true,
+            data_bytes_max: u64::MAX,
+        }
+    }
 }
 
 /// A peer cannot be reached.
@@ -383,4 +425,16 @@ pub enum PostError {
     /// A `Write` is longer than the transport captures.
     #[error("a write of {0} bytes is longer than this transport captures")]
     TooLong(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_that_of_its_failure() {
+        let failures = (0..=u8::MAX).map_while(|code| Failure::from_code(code, 7).map(|failure| (code, failure)));
+        let failures: Vec<_> = failures.inspect(|(code, failure)| assert_eq!(failure.code(), (*code, 7), "{failure}")).collect();
+        assert_eq!(failures.len(), 5, "{failures:?}");
+    }
 }
