@@ -5,7 +5,8 @@ use pelago_platform::Parts;
 use crate::{Error, World};
 
 /// Takes part in a job by means that the program supplies: its own transport, clock, waiting and bootstrap. Calls `body`, and leaves when every
-/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`.
+/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`. A tutorial, with a transport over TCP, is in the
+/// project's `examples/transports/tcp`.
 ///
 /// A job of one rank, whose memory is its own and whose transport is a loopback:
 ///

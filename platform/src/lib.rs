@@ -9,6 +9,9 @@
 //! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
 //! | [`VirtualTime`] | what computing takes | absent: it takes its own time | the clock moves on |
 //!
+//! `examples/transports/tcp` in the project's repository is a tutorial for authors of transports, by a whole one in 400 lines; the conformance suite
+//! is in `pelago-kit`.
+//!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
 #![forbid(unsafe_code)]

@@ -10,6 +10,10 @@
 //!
 //! Absent on purpose: anything that another project could not use, which is whatever `pelago` does not export.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct TheExamplesOfTheTutorialCompile;
+
 mod job;
 mod launcher;
 mod mesh;

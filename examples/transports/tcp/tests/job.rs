@@ -120,17 +120,26 @@ fn survive(world: &World) -> pelago::Result<()> {
     world.on_peer_lost(|_| ());
     let words = world.alloc::<u64>(RANKS as usize)?;
     world.barrier()?;
-    die(world);
-    let waited = world.wait_until(words.local(), VICTIM.index(), |value| value != 0);
-    assert!(matches!(waited, Err(Error::Fault(Fault::PeerLost(VICTIM)))), "{waited:?}");
     let me = world.rank();
+    let others = || (0..RANKS).map(Rank::new).filter(|&rank| rank != VICTIM);
+    let is_set = |by: Rank| world.wait_until(words.local(), by.index(), |value| value != 0);
+    if me == VICTIM {
+        // Whoever has told it is in no meeting with it any more.
+        others().try_for_each(|by| is_set(by).map(drop))?;
+        die(world);
+    }
+    // That it was told may be lost with it.
+    let _ = world.put(words.at(VICTIM, me.index()), &[1])?.wait();
+    if world.lost().is_empty() {
+        let waited = is_set(VICTIM);
+        assert!(matches!(waited, Err(Error::Fault(Fault::PeerLost(VICTIM)))), "{waited:?}");
+    }
     for to in (0..RANKS).map(Rank::new) {
         let put = world.put(words.at(to, me.index()), &[1]).and_then(|sent| sent.wait());
         let is_lost = matches!(put, Err(Error::Failed(Failure::PeerLost(VICTIM))));
         assert!(if to == VICTIM { is_lost } else { put.is_ok() }, "{me} to {to}: {put:?}");
     }
-    let others = (0..RANKS).map(Rank::new).filter(|&rank| rank != VICTIM);
-    others.into_iter().try_for_each(|from| world.wait_until(words.local(), from.index(), |value| value == 1).map(drop))
+    others().try_for_each(|by| is_set(by).map(drop))
 }
 
 /// Every rank moves megabytes to and from its neighbours at once, by each kind of transfer, with a fence behind each.
