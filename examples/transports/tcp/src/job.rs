@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Reach, Wait, WaitPolicy, Woken};
@@ -58,7 +59,16 @@ pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
     let launcher = TcpStream::connect(seat.launcher)?;
     greet(&launcher, seat.key, seat.rank)?;
     let clock = Wall(std::time::Instant::now());
-    let wait = Arc::new(Sleeper { told: Mutex::default(), events: epoll::create(epoll::CreateFlags::CLOEXEC)?, clock });
+    let (losses, lost) = channel();
+    let told = Mutex::new(Told {
+        published: HashMap::new(),
+        meetings: 0,
+        lost: Vec::new(),
+        broken: lost,
+        aborted: false,
+        survives: false,
+    });
+    let wait = Arc::new(Sleeper { told, events: epoll::create(epoll::CreateFlags::CLOEXEC)?, clock });
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     wait.watch(&bell)?;
     let (listens, told) = (launcher.try_clone()?, wait.clone());
@@ -83,7 +93,7 @@ pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
     };
     let streams = connected(&mut job).map_err(io::Error::other)?;
     streams.iter().flatten().try_for_each(|stream| wait.watch(stream))?;
-    let transport = Box::new(Tcp::new(seat.rank, addresses, streams));
+    let transport = Box::new(Tcp::new(seat.rank, addresses, streams, losses));
     Ok(Parts { reach, clock: Arc::new(clock), wait, virtual_time: None, bootstrap: Box::new(job), transport })
 }
 
@@ -105,16 +115,25 @@ struct Sleeper {
     clock: Wall,
 }
 
-/// What the launcher has told.
-#[derive(Default)]
+/// What the launcher has told, and the transport.
 struct Told {
     published: HashMap<(Rank, String), Vec<u8>>,
     meetings: u64,
     lost: Vec<Rank>,
+    /// Ranks that the transport has lost since it was last asked.
+    broken: Receiver<Rank>,
     /// Whether it is gone.
     aborted: bool,
     /// Whether the job goes on without ranks that are lost.
     survives: bool,
+}
+
+impl Told {
+    fn lose(&mut self, rank: Rank) {
+        if !self.lost.contains(&rank) {
+            self.lost.push(rank);
+        }
+    }
 }
 
 impl Sleeper {
@@ -127,6 +146,15 @@ impl Sleeper {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As `told`, with all ranks that are lost: of a death, the transport and the launcher both tell.
+    fn losses(&self) -> MutexGuard<'_, Told> {
+        let mut told = self.told();
+        while let Ok(rank) = told.broken.try_recv() {
+            told.lose(rank);
+        }
+        told
+    }
+
     /// Notes what the launcher tells, until it is gone.
     fn listen(&self, launcher: &TcpStream, bell: &OwnedFd) {
         loop {
@@ -136,7 +164,7 @@ impl Sleeper {
             match message {
                 Ok(Message { kind: Kind::Published, rank, key, value }) => _ = told.published.insert((rank, key), value),
                 Ok(Message { kind: Kind::Met, .. }) => told.meetings += 1,
-                Ok(Message { kind: Kind::Lost, rank, .. }) => told.lost.push(rank),
+                Ok(Message { kind: Kind::Lost, rank, .. }) => told.lose(rank),
                 Ok(Message { kind: Kind::Finished, .. }) => {}
                 Err(_) => told.aborted = true,
             }
@@ -175,7 +203,7 @@ impl Wait for Sleeper {
     fn note(&self, _: Activity) {}
 
     fn fault(&self) -> Option<Fault> {
-        let told = self.told();
+        let told = self.losses();
         let lost = told.lost.first().filter(|_| !told.survives);
         lost.map(|&rank| Fault::PeerLost(rank)).or(told.aborted.then_some(Fault::Aborted))
     }
@@ -185,7 +213,7 @@ impl Wait for Sleeper {
     }
 
     fn lost(&self, known: usize) -> Option<Rank> {
-        let told = self.told();
+        let told = self.losses();
         told.lost.get(known).copied().filter(|_| told.survives)
     }
 }

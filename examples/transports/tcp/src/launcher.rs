@@ -38,8 +38,8 @@ pub fn launch(size: u32, command: impl Fn(Rank) -> Command) -> io::Result<Outcom
     let porter = thread::Builder::new().spawn(move || accept(&listener, size, key, &events))?;
     let members = (0..size).map(|_| Member::default()).collect();
     let mut job = Job { members, said: Vec::new(), meetings: 0, lost: Vec::new() };
-    while job.members.iter().any(|member| member.status.is_none()) {
-        job.take(happened.recv().expect("every process ends"));
+    while !job.members.iter().all(|member| member.status.is_some() && (member.connection.is_none() || member.has_left)) {
+        job.take(happened.recv().expect("every process ends, and its connection"));
     }
     // The porter lets one more in, finds that nobody is there any more, and goes.
     drop(happened);
@@ -102,6 +102,7 @@ struct Member {
     /// Meetings that it has come to.
     meetings: u64,
     is_finished: bool,
+    has_left: bool,
     is_lost: bool,
     status: Option<ExitStatus>,
 }
@@ -119,7 +120,10 @@ impl Job {
             Event::Said(Message { kind: Kind::Met, rank, .. }) => self.members[rank.index()].meetings += 1,
             Event::Said(Message { kind: Kind::Finished, rank, .. }) => self.members[rank.index()].is_finished = true,
             Event::Said(message @ Message { kind: Kind::Published, .. }) => self.tell(message),
-            Event::Left(rank) => self.lose(rank),
+            Event::Left(rank) => {
+                self.members[rank.index()].has_left = true;
+                self.lose(rank);
+            }
             Event::Ended(rank, status) => {
                 self.members[rank.index()].status = Some(status);
                 // One that has connected leaves, too, when all that it said was read.

@@ -3,22 +3,19 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::Sender;
 
-use pelago::platform::*;
-use pelago::{AddressLayout, GlobalAddress, Instant, Rank, limits};
-use zerocopy::little_endian::{U16, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use pelago::{AddressLayout, GlobalAddress, Instant, Rank, limits, platform::*};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::U16, little_endian::U64};
 
 const TCP: Capabilities = Capabilities::of("tcp");
 
 /// Bytes of a piece, at most: enough to keep a socket busy, little enough to keep a copy of. 16 bits hold it.
 const PIECE_BYTES: u64 = 32 * 1024;
-/// Bytes that one look takes from a socket, at most.
-const LOOK_BYTES: u64 = 256 * 1024;
 /// Requests of one rank that another has not answered, at most. It bounds what both keep for each other.
 const WINDOW: u32 = 32;
-/// Bytes that wait to be sent, at most, to a peer that keeps to the window: requests, and answers.
-const OUTPUT_BYTES_MAX: usize = 2 * WINDOW as usize * (size_of::<Frame>() + PIECE_BYTES as usize);
+/// Bytes of a window both ways, requests and answers: what waits to be sent, at most, to a peer that keeps to it, and what one look takes in.
+const WINDOW_BYTES: usize = 2 * WINDOW as usize * (size_of::<Frame>() + PIECE_BYTES as usize);
 
 /// One rank's end of a network of TCP connections.
 pub struct Tcp {
@@ -30,14 +27,16 @@ pub struct Tcp {
     /// Operations that were accepted, and of whose end the poster was not told.
     accepted: usize,
     completed: Vec<Completion>,
+    /// Who is told of each rank whose connection ends before it has said that it leaves.
+    losses: Sender<Rank>,
 }
 
 impl Tcp {
     /// The end of rank `me`, by these connections to the ranks in their order, which do not block; none to itself.
-    pub fn new(me: Rank, layout: AddressLayout, streams: impl IntoIterator<Item = Option<TcpStream>>) -> Self {
+    pub fn new(me: Rank, layout: AddressLayout, streams: Vec<Option<TcpStream>>, losses: Sender<Rank>) -> Self {
         let streams = streams.into_iter().enumerate();
         let peers = streams.map(|(rank, stream)| Peer { stream, is_me: rank == me.index(), ..Peer::default() }).collect();
-        Self { me, layout, regions: Regions::new(layout), peers, accepted: 0, completed: Vec::new() }
+        Self { me, layout, regions: Regions::new(layout), peers, accepted: 0, completed: Vec::new(), losses }
     }
 
     /// Moves what can be moved to and from one peer; returns whether anything was. One that has gone, or writes nonsense, is lost.
@@ -50,10 +49,10 @@ impl Tcp {
         let (mut input, mut used) = (std::mem::take(&mut self.peers[peer].input), 0);
         while let Some((frame, payload)) = Frame::parse(&input[used..])? {
             used += size_of::<Frame>() + payload.len();
-            if frame.kind < DONE {
-                self.serve(peer, frame, payload)?;
-            } else if let Some((then, result)) = self.peers[peer].take_answer(frame, payload)? {
-                self.end(then, result);
+            match frame.kind {
+                LEAVE => self.peers[peer].has_left = true,
+                ..DONE => self.serve(peer, frame, payload)?,
+                _ => self.peers[peer].take_answer(frame, payload)?.into_iter().for_each(|(then, result)| self.end(then, result)),
             }
         }
         input.drain(..used);
@@ -107,8 +106,19 @@ impl Tcp {
     fn lose(&mut self, peer: usize) -> bool {
         let (lost, rank) = (std::mem::take(&mut self.peers[peer]), Rank::new(peer as u32));
         self.peers[peer].serving = lost.serving;
+        _ = lost.stream.filter(|_| !lost.has_left).map(|_| self.losses.send(rank));
         lost.ongoing.into_values().for_each(|operation| self.end(operation.then, Err(Failure::PeerLost(rank))));
         true
+    }
+}
+
+impl Drop for Tcp {
+    /// Nobody is waited for any more: that the connections end now is no loss.
+    fn drop(&mut self) {
+        for peer in &mut self.peers {
+            peer.push(Frame::default(), &[]);
+            peer.send();
+        }
     }
 }
 
@@ -160,7 +170,6 @@ impl Network for Tcp {
         const { &TCP }
     }
 
-    /// The connections are there: an address says no more than that it is one of this transport.
     fn address(&self) -> Address {
         Address(TCP.name.into())
     }
@@ -184,19 +193,19 @@ impl Registry for Tcp {
         is_registered.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
-    /// Nobody is ever inside: peers touch memory only while this rank looks at what they sent.
     fn deregister(&mut self, start: GlobalAddress) -> bool {
         self.regions.remove(start);
         true
     }
 }
 
-/// What is on its way to and from one rank. That it is lost is the default.
+/// What is on its way to and from one rank, and whether what is posted next is behind a fence. That the rank is lost is the default.
 #[derive(Default)]
 struct Peer {
     stream: Option<TcpStream>,
     /// It is this rank itself: what is sent has arrived.
     is_me: bool,
+    has_left: bool,
     output: VecDeque<u8>,
     input: Vec<u8>,
     /// The operations posted to it, by their numbers; and those of them of which not every piece was sent.
@@ -207,7 +216,6 @@ struct Peer {
     /// Copies that this rank has asked for, and those that the peer has, which have not ended.
     copies: u32,
     serving: u32,
-    /// Whether what is posted next is behind a fence.
     fence: bool,
 }
 
@@ -230,8 +238,7 @@ enum Then {
 }
 
 impl Peer {
-    /// Begins an operation, of which `request` asks for the first piece. Second halves of copies go first: were they to wait behind a fence,
-    /// ranks could wait for each other in a circle.
+    /// Begins an operation. Second halves of copies go first: were they to wait behind a fence, ranks could wait for each other in a circle.
     fn post(&mut self, request: Frame, end: u64, local: Local, then: Then) {
         let id = self.posted;
         self.posted += 1;
@@ -250,11 +257,10 @@ impl Peer {
                 self.unsent.pop_front();
                 continue;
             };
-            if operation.fence && self.copies > 0 {
+            let skip = operation.request.skip.get();
+            if operation.fence && skip == 0 && self.copies > 0 {
                 break;
             }
-            operation.fence = false;
-            let skip = operation.request.skip.get();
             let bytes = PIECE_BYTES.min(operation.end - skip);
             let payload = match &mut operation.local {
                 Local::Bytes(bytes) => std::mem::take(bytes),
@@ -282,8 +288,7 @@ impl Peer {
                 Err(_) => return None,
             }
         }
-        let is_bounded = self.output.len() <= OUTPUT_BYTES_MAX && self.serving <= WINDOW;
-        is_bounded.then_some(self.output.len() < waiting)
+        (self.output.len() <= WINDOW_BYTES && self.serving <= WINDOW).then_some(self.output.len() < waiting)
     }
 
     fn push(&mut self, frame: Frame, payload: &[u8]) {
@@ -295,7 +300,7 @@ impl Peer {
     fn receive(&mut self) -> Option<bool> {
         let Some(stream) = &mut self.stream else { return Some(!self.input.is_empty()) };
         let before = self.input.len();
-        let end = stream.take(LOOK_BYTES).read_to_end(&mut self.input);
+        let end = stream.take(WINDOW_BYTES as u64).read_to_end(&mut self.input);
         let any = self.input.len() > before;
         (any || end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)).then_some(any)
     }
@@ -321,7 +326,8 @@ impl Peer {
     }
 }
 
-// Kinds of requests, and of answers; a failure adds its code to the last.
+// Kinds of frames: that its sender leaves; requests; answers, the last of which has the code of a failure added.
+const LEAVE: u8 = 0;
 const PUT: u8 = 1;
 const GET: u8 = 2;
 const COPY: u8 = 3;
@@ -334,13 +340,11 @@ const FAILED: u8 = 6;
 struct Frame {
     kind: u8,
     operator: u8,
-    /// Bytes that follow the frame, as part of it.
     payload: U16,
     id: U64,
-    /// Where the whole operation begins, and how many bytes it has: its target checks all of it before it touches a piece (T8).
+    /// Where the whole operation begins, and how many bytes it has, which its target checks before it touches a piece (T8); and which piece.
     at: U64,
     whole: U64,
-    /// Which piece of that.
     skip: U64,
     bytes: U64,
     /// The operand of an atomic; where a copy goes to; in an answer the word that was found, or what a failure names.
@@ -348,10 +352,9 @@ struct Frame {
     expected: U64,
 }
 
-/// What an operation moves on the side of its poster.
+/// What an operation moves on the side of its poster. Bytes that were captured are one piece.
 enum Local {
     Nothing,
-    /// One piece, captured.
     Bytes(Vec<u8>),
     From(Cells<'static>),
     To(Cells<'static>),
@@ -376,7 +379,6 @@ impl Frame {
         })
     }
 
-    /// The answer to this request.
     fn answer(&self, result: Result<u64, Failure>) -> Self {
         let (code, value) = result.map_or_else(Failure::code, |found| (0, found));
         let kind = if result.is_ok() { DONE } else { FAILED + code };

@@ -4,6 +4,7 @@ mod support;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::mpsc::channel;
 
 use pelago::platform::{Cells, Completion, Endpoint, Failure, Flags, Operation, PostError, Registry, Token, Transport};
 use pelago::{AddressLayout, GlobalAddress, Instant, Rank, SegmentId, limits};
@@ -35,7 +36,7 @@ fn at(rank: u32, offset: u64) -> GlobalAddress {
 }
 
 fn end(rank: u32, streams: Vec<Option<TcpStream>>) -> (Tcp, Cells<'static>) {
-    let mut end = Tcp::new(Rank::new(rank), layout(), streams);
+    let mut end = Tcp::new(Rank::new(rank), layout(), streams, channel().0);
     let memory = Cells::from_mut(vec![0u64; BYTES as usize / 8].leak());
     end.register(at(rank, 0), memory).expect("nothing is registered yet");
     (end, memory)
@@ -142,7 +143,6 @@ fn whoever_writes_nonsense_is_lost_and_nobody_else() {
     let mut unasked = frame(DONE, nothing, b"");
     unasked[4] = 1;
     let nonsense = [
-        ("a kind that does not exist", frame(0, [start, 8, 0, 8, 0], b"")),
         ("a failure that does not exist", frame(250, nothing, b"")),
         ("an answer that nobody waits for", unasked),
         ("an answer of fewer bytes than were asked for", frame(DONE, nothing, b"less")),
@@ -165,6 +165,30 @@ fn whoever_writes_nonsense_is_lost_and_nobody_else() {
         let put = frame(PUT, [at(1, 0).bits(), 2, 0, 2, 0], b"ok");
         assert!(to_one.write_all(&put).is_ok(), "{name}: to the other it is a rank as before");
     }
+}
+
+/// A connection that just ends tells of a loss, once, for whoever waits for that rank; a rank that ends its part says so first.
+#[test]
+fn the_loss_of_a_peer_is_told_and_its_leave_is_not() {
+    let [mine, leaves, breaks] = support::mesh(3).try_into().expect("three");
+    let (losses, lost) = channel();
+    let mut me = Tcp::new(Rank::new(0), layout(), mine, losses);
+    drop(end(1, leaves));
+    drop(breaks);
+    let mut completed = Vec::new();
+    for _ in 0..2 {
+        for peer in [1, 2] {
+            post(&mut me, peer, Operation::Get { from: at(peer, 0), to: local(8) }, Flags::NONE);
+        }
+        (0..ROUNDS_MAX).find(|_| {
+            me.progress(Instant::ZERO, &mut completed);
+            completed.len() == 2
+        });
+        let lost = [1, 2].map(|peer| Err(Failure::PeerLost(Rank::new(peer))));
+        let results: Vec<_> = completed.drain(..).map(|completion| completion.result).collect();
+        assert!(results.len() == 2 && lost.iter().all(|lost| results.contains(lost)), "both are gone (T6): {results:?}");
+    }
+    assert_eq!(lost.try_iter().collect::<Vec<_>>(), [Rank::new(2)]);
 }
 
 /// Frames of which some bytes are others, from a seed: whatever comes of it, other ranks go on.

@@ -43,8 +43,8 @@ fn job(ranks: u32, arguments: &[String]) -> std::io::Result<ExitCode> {
         command.args(arguments);
         command
     })?;
-    if let Some(lost) = outcome.lost.first() {
-        eprintln!("himeno-tcp: {lost} was lost");
+    for (number, status) in outcome.statuses.iter().enumerate().filter(|(_, status)| status.code().is_none()) {
+        eprintln!("himeno-tcp: rank {number} was killed: {status}");
     }
     let worst = outcome.statuses.iter().map(|status| status.code().unwrap_or(1)).max();
     Ok(ExitCode::from(worst.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
