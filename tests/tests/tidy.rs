@@ -166,6 +166,22 @@ fn traits_of_the_boundary_are_small() {
     assert!(traits >= 8, "the traits were found");
 }
 
+/// Whoever installs the command gets one binary, and nothing by which other libraries are measured.
+#[test]
+fn the_command_holds_nothing_of_its_peers() {
+    let manifest = read("tools/cli/Cargo.toml");
+    let binaries = manifest.matches("[[bin]]").count() + usize::from(root().join("tools/cli/src/bin").exists());
+    assert_eq!(binaries, 1, "tools/cli/Cargo.toml: put what users do not need into another package");
+    let peers: Vec<_> = std::fs::read_dir(root().join("tools/peers")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(peers.len() > 5, "they are there: {peers:?}");
+    let names: Vec<_> = peers.iter().map(|name| name.to_str().unwrap()).collect();
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.starts_with("tests/")) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let named = code.flat_map(|line| names.iter().filter(move |name| line.contains(&format!("peers/{name}"))));
+        assert_eq!(named.collect::<Vec<_>>(), Vec::<&&str>::new(), "{path}: only comments lead to tools/peers");
+    }
+}
+
 /// What the tutorial shows to authors of transports is theirs to write: short, and made of what `pelago` exports.
 #[test]
 fn the_example_transport_is_small_and_by_others() {
