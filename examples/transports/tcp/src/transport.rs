@@ -51,7 +51,7 @@ impl Tcp {
             used += size_of::<Frame>() + payload.len();
             match frame.kind {
                 LEAVE => self.peers[peer].has_left = true,
-                ..DONE => self.serve(peer, frame, payload)?,
+                PUT..DONE => self.serve(peer, frame, payload)?,
                 _ => self.peers[peer].take_answer(frame, payload)?.into_iter().for_each(|(then, result)| self.end(then, result)),
             }
         }
