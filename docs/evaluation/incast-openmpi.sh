@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fifteen ranks of one host send to one, with this library and with Open MPI by turns: what docs/evaluation/incast.md shows. Prints one JSON object
-# for each run. Usage: incast-openmpi.sh PELAGO INCAST_MPI rate|memory [TURNS]; INCAST_MPI is tools/bench/peers/incast.c, compiled.
+# for each run. Usage: incast-openmpi.sh PELAGO INCAST_MPI rate|memory [TURNS]; INCAST_MPI is tools/peers/incast.c, compiled.
 set -eu
 pelago=$1 peer=$2 part=$3 turns=${4:-5}
 mpi() { mpirun -n 16 --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader "$peer" "$@"; }

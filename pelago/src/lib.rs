@@ -84,7 +84,7 @@ pub use pelago_halo as halo;
 /// Messages with fixed memory: mailboxes, channels, limits. Feature `messaging`.
 #[cfg(feature = "messaging")]
 pub use pelago_messaging as messaging;
-/// What a program supplies to [`run_with`]: the four traits of the boundary, and what they speak of.
+/// What a program supplies to [`run_with`]: the traits of the boundary, and all that they speak of.
 pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{

@@ -5,7 +5,8 @@ use pelago_platform::Parts;
 use crate::{Error, World};
 
 /// Takes part in a job by means that the program supplies: its own transport, clock, waiting and bootstrap. Calls `body`, and leaves when every
-/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`.
+/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`. A tutorial, with a transport over TCP, is in the
+/// project's `examples/transports/tcp`.
 ///
 /// A job of one rank, whose memory is its own and whose transport is a loopback:
 ///
@@ -13,10 +14,9 @@ use crate::{Error, World};
 /// use std::collections::HashMap;
 /// use std::sync::Arc;
 ///
-/// use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Wait, WaitPolicy, Woken};
+/// use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Reach, Wait, WaitPolicy, Woken};
 /// use pelago::{AddressLayout, Instant, Rank};
 /// use pelago_kit::Loopback;
-/// use pelago_memory::{Mapping, Reach, ReachLayout};
 ///
 /// struct Wall(std::time::Instant);
 ///
@@ -60,11 +60,8 @@ use crate::{Error, World};
 /// }
 ///
 /// let addresses = AddressLayout::new(1, 1 << 20).expect("a megabyte");
-/// let (first, count) = (Rank::new(0), 1);
-/// let layout = ReachLayout { addresses, first, count, controls: 4096, control_bytes: 128, heaps: 8192 };
-/// let memory = Mapping::private(layout.bytes() as usize)?;
 /// let parts = Parts {
-///     reach: Reach::new(Arc::new(memory), layout),
+///     reach: Reach::private(addresses, Rank::new(0))?,
 ///     clock: Arc::new(Wall(std::time::Instant::now())),
 ///     wait: Arc::new(Yielding),
 ///     virtual_time: None,

@@ -9,6 +9,9 @@
 //! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
 //! | [`VirtualTime`] | what computing takes | absent: it takes its own time | the clock moves on |
 //!
+//! `examples/transports/tcp` in the project's repository is a tutorial for authors of transports, by a whole one in 400 lines; the conformance suite
+//! is in `pelago-kit`.
+//!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
 #![forbid(unsafe_code)]
@@ -22,6 +25,14 @@ mod wait;
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use clock::Clock;
 pub use parts::Parts;
+/// What operations say, besides addresses.
+pub use pelago_base::{AtomicOperator, Width};
+/// The memory that operations reach: bytes that others may write meanwhile, the table of those that are registered, and a rank's own.
+pub use pelago_memory::{
+    Cells, DeviceError, DeviceMemory, DeviceRange, Mapping, MappingError, MemoryKind, Reach, ReachLayout, Region, Regions,
+};
+/// Where a rank sleeps: the bell of [`Reach::bell`].
+pub use pelago_sync::{Doorbell, Slept};
 pub use transport::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
     RegisterError, Registry, Token, Transfer, Transport, TwoSided,

@@ -1,6 +1,7 @@
 //! One way to reach other ranks' memory.
 
 pub use pelago_base::Failure;
+use pelago_base::limits::WRITE_BYTES_MAX;
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
 use pelago_memory::{Cells, Region};
 
@@ -327,6 +328,21 @@ pub struct Capabilities {
     /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](Operation::Sized), to spare their poster and the
     /// transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
     pub data_bytes_max: u64,
+}
+
+impl Capabilities {
+    /// Those of a transport of this name whose author has measured nothing: a network of the slower kind, on which the target's cores do the
+    /// atomics. To be changed field by field, so that fields that are added later need no change.
+    pub const fn of(name: &'static str) -> Self {
+        Self {
+            name,
+            write_bytes_max: WRITE_BYTES_MAX,
+            latency: Duration::from_microseconds(50),
+            bytes_per_second: 1e9,
+            atomics_by_agent: true,
+            data_bytes_max: u64::MAX,
+        }
+    }
 }
 
 /// A peer cannot be reached.

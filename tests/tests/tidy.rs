@@ -166,6 +166,54 @@ fn traits_of_the_boundary_are_small() {
     assert!(traits >= 8, "the traits were found");
 }
 
+/// Whoever installs the command gets one binary, and nothing by which other libraries are measured.
+#[test]
+fn the_command_holds_nothing_of_its_peers() {
+    let manifest = read("tools/cli/Cargo.toml");
+    let binaries = manifest.matches("[[bin]]").count() + usize::from(root().join("tools/cli/src/bin").exists());
+    assert_eq!(binaries, 1, "tools/cli/Cargo.toml: put what users do not need into another package");
+    let peers: Vec<_> = std::fs::read_dir(root().join("tools/peers")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(peers.len() > 5, "they are there: {peers:?}");
+    let names: Vec<_> = peers.iter().map(|name| name.to_str().unwrap()).collect();
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.starts_with("tests/")) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let named = code.flat_map(|line| names.iter().filter(move |name| line.contains(&format!("peers/{name}"))));
+        assert_eq!(named.collect::<Vec<_>>(), Vec::<&&str>::new(), "{path}: only comments lead to tools/peers");
+    }
+}
+
+/// What the tutorial shows to authors of transports is theirs to write: short, and made of what `pelago` exports.
+#[test]
+fn the_example_transport_is_small_and_by_others() {
+    let folder = "examples/transports/tcp";
+    let transport = read(&format!("{folder}/src/transport.rs"));
+    let lines = transport.lines().count();
+    assert!(
+        transport.contains("impl Transport for") && lines <= 400,
+        "{lines} lines: a transport takes 400 at most, all of them counted"
+    );
+    let manifest = read(&format!("{folder}/Cargo.toml"));
+    let members = read("Cargo.toml").split("members = [").nth(1).and_then(|rest| rest.split("\n]").next()).unwrap().to_owned();
+    assert!(manifest.contains("\n[workspace]\n") && !members.contains("examples/transports"), "it is a workspace of its own");
+    let own = manifest.lines().filter_map(|line| line.split_once(" = { path = ")).map(|(name, _)| name);
+    assert_eq!(
+        own.collect::<Vec<_>>(),
+        ["pelago", "pelago-examples", "pelago-kit"],
+        "what an author may use, for himeno and for tests besides"
+    );
+    // Each crate of others as name, version, source and checksum.
+    let [known, used] = ["Cargo.lock", &format!("{folder}/Cargo.lock")].map(|path| {
+        let lock = read(path);
+        let packages = lock.split("[[package]]\n").skip(1).filter(|package| package.contains("\nsource = "));
+        packages.map(|package| package.lines().take(4).collect::<Vec<_>>().join(", ")).collect::<BTreeSet<_>>()
+    });
+    let unknown: Vec<_> = used.difference(&known).collect();
+    assert!(
+        unknown.is_empty(),
+        "{folder}/Cargo.lock: copy the versions of Cargo.lock, so that nothing is built twice: {unknown:?}"
+    );
+}
+
 #[test]
 fn islands_of_unsafe_code_are_listed() {
     let allow = concat!("#![allow(unsafe", "_code)]");

@@ -74,17 +74,24 @@ struct Arguments {
 
 /// Runs one rank, as the arguments say.
 pub fn main(arguments: Vec<String>) -> ExitCode {
-    let settled = |world: &World| -> Result<_, Stop> {
-        let (arguments, grid) = plan(&arguments, world.size())?;
+    exit("himeno", pelago::run(|world| run(world, &arguments)))
+}
+
+/// Runs one rank of a job that it takes part in already, by whatever transport, as the arguments say. Collective.
+///
+/// # Errors
+/// The job is at fault.
+pub fn run(world: &World, arguments: &[String]) -> pelago::Result<ExitCode> {
+    let settled = || -> Result<_, Stop> {
+        let (arguments, grid) = plan(arguments, world.size())?;
         // The stencil has no corners, and where b is 0 its edges count for nothing.
         let halo = if arguments.b == 0.0 { Halo::Faces } else { Halo::Edges };
         Ok((arguments.borders.settings(world, halo)?, arguments, grid))
     };
-    let result = pelago::run(|world| match settled(world) {
+    match settled() {
         Ok((settings, arguments, grid)) => measure(world, &arguments, &grid, &settings).map(|()| ExitCode::SUCCESS),
         Err(stop) => Ok(stop.tell("himeno", world)),
-    });
-    exit("himeno", result)
+    }
 }
 
 /// What is wrong with these arguments for so many ranks, in one line.

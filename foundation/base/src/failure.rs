@@ -25,3 +25,43 @@ pub enum Failure {
     #[error("the device that holds {0:?} failed")]
     Device(GlobalAddress),
 }
+
+impl Failure {
+    /// Its number and what it names, for whoever sends it on.
+    pub const fn code(self) -> (u8, u64) {
+        match self {
+            Self::PeerLost(rank) => (0, rank.number() as u64),
+            Self::Unreachable(rank) => (1, rank.number() as u64),
+            Self::OutOfBounds(address) => (2, address.bits()),
+            Self::NotReady(rank) => (3, rank.number() as u64),
+            Self::Misaligned(address) => (4, address.bits()),
+            Self::Device(address) => (5, address.bits()),
+        }
+    }
+
+    /// The failure of a number, which names this.
+    pub const fn from_code(code: u8, named: u64) -> Option<Self> {
+        let (rank, address) = (Rank::new(named as u32), GlobalAddress::from_bits(named));
+        Some(match code {
+            0 => Self::PeerLost(rank),
+            1 => Self::Unreachable(rank),
+            2 => Self::OutOfBounds(address),
+            3 => Self::NotReady(rank),
+            4 => Self::Misaligned(address),
+            5 => Self::Device(address),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_that_of_its_failure() {
+        let failures = (0..=u8::MAX).map_while(|code| Failure::from_code(code, 7).map(|failure| (code, failure)));
+        let failures: Vec<_> = failures.inspect(|(code, failure)| assert_eq!(failure.code(), (*code, 7), "{failure}")).collect();
+        assert_eq!(failures.len(), 6, "{failures:?}");
+    }
+}

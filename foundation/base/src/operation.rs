@@ -52,6 +52,35 @@ pub enum AtomicOperator {
 }
 
 impl AtomicOperator {
+    /// Its number, for whoever writes it down or sends it, and what travels with it besides the operand.
+    pub const fn code(self) -> (u8, Option<u64>) {
+        match self {
+            Self::Load => (0, None),
+            Self::Swap => (1, None),
+            Self::CompareSwap { expected } => (2, Some(expected)),
+            Self::Add => (3, None),
+            Self::And => (4, None),
+            Self::Or => (5, None),
+            Self::Xor => (6, None),
+            Self::Max => (7, None),
+        }
+    }
+
+    /// The operator of a number; `expected` counts for a [`CompareSwap`](Self::CompareSwap) alone.
+    pub const fn from_code(code: u8, expected: u64) -> Option<Self> {
+        Some(match code {
+            0 => Self::Load,
+            1 => Self::Swap,
+            2 => Self::CompareSwap { expected },
+            3 => Self::Add,
+            4 => Self::And,
+            5 => Self::Or,
+            6 => Self::Xor,
+            7 => Self::Max,
+            _ => return None,
+        })
+    }
+
     /// The word that an atomic of width `width` leaves where it found `old`.
     pub const fn apply(self, width: Width, old: u64, operand: u64) -> u64 {
         let new = match self {
@@ -80,5 +109,15 @@ mod tests {
         let swap = AtomicOperator::CompareSwap { expected: 0x1_0000_0005 };
         assert_eq!(swap.apply(Width::Four, 5, 9), 9);
         assert_eq!(swap.apply(Width::Eight, 5, 9), 5);
+    }
+
+    #[test]
+    fn every_number_is_that_of_its_operator() {
+        for code in 0..8 {
+            let operator = AtomicOperator::from_code(code, 7).unwrap();
+            let expected = (operator == AtomicOperator::CompareSwap { expected: 7 }).then_some(7);
+            assert_eq!(operator.code(), (code, expected), "{operator:?}");
+        }
+        assert_eq!(AtomicOperator::from_code(8, 0), None);
     }
 }

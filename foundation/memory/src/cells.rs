@@ -76,6 +76,13 @@ impl<'a> Cells<'a> {
         unsafe { bulk::copy::<Cells<'_>>(self.pointer, NonNull::from(into).cast(), self.bytes) }
     }
 
+    /// All bytes, copied.
+    pub fn to_vec(self) -> Vec<u8> {
+        let mut copied = vec![0; self.bytes];
+        self.read(&mut copied);
+        copied
+    }
+
     /// Copies all bytes from `from`.
     ///
     /// # Panics
@@ -355,6 +362,8 @@ mod tests {
         let mut memory = [0u8; 16];
         let cells = Cells::from_mut(&mut memory);
         assert_eq!(cells.part(8, 8).unwrap().bytes(), 8);
+        cells.part(15, 1).unwrap().write(&[7]);
+        assert_eq!(cells.part(14, 2).unwrap().to_vec(), [0, 7]);
         assert!(cells.part(9, 8).is_none());
         assert!(cells.part(u64::MAX, 2).is_none());
     }

@@ -16,9 +16,15 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId};
-use pelago_sync::Doorbell;
+use pelago_sync::{Doorbell, asymmetric};
 
-use crate::{Cells, GlobalPtr, Mapping, Pod, Word, bulk, cells};
+use crate::{Cells, GlobalPtr, Mapping, MappingError, Pod, Word, bulk, cells};
+
+/// Bytes of the one control block of a rank whose memory no other maps: its doorbell.
+const CONTROL_BYTES: usize = size_of::<Doorbell>();
+
+/// Where the heaps of such a rank begin.
+const PAGE_BYTES: usize = 4096;
 
 /// Where things lie in the mapping of a host.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +134,20 @@ impl Reach {
             addresses: layout.addresses,
             mapping,
         }
+    }
+
+    /// The memory of `rank` alone, which no other process maps: for a rank that reaches all others by a transport. Rings of this process reach
+    /// whoever sleeps on its [`bell`](Self::bell) from now on.
+    ///
+    /// # Errors
+    /// The kernel refuses so much memory. Pages are taken from it when they are first touched.
+    pub fn private(addresses: AddressLayout, rank: Rank) -> Result<Self, MappingError> {
+        let layout =
+            ReachLayout { addresses, first: rank, count: 1, controls: 0, control_bytes: CONTROL_BYTES, heaps: PAGE_BYTES };
+        let mapping = Mapping::private(usize::try_from(layout.bytes()).unwrap_or(usize::MAX))?;
+        // Where the kernel refuses, sleepers look once in a while.
+        let _supported = asymmetric::register();
+        Ok(Self::new(Arc::new(mapping), layout))
     }
 
     /// The mapping behind it.
@@ -392,6 +412,30 @@ mod tests {
             assert!(!is_taken(layout, 512 + BYTES, 512 + 2 * BYTES), "{layout:?}");
         }
         assert!(!is_taken(good, 288 + BYTES, 512 + 2 * BYTES), "the individual heaps begin within a line");
+    }
+
+    #[test]
+    fn a_rank_with_memory_of_its_own_reaches_itself_and_sleeps_until_it_is_rung() {
+        let addresses = AddressLayout::new(64, 8192).unwrap();
+        let (me, other) = (Rank::new(63), Rank::new(62));
+        let reach = Reach::private(addresses, me).unwrap();
+        assert!(reach.ranks().eq([me]) && reach.bell(other).is_none());
+        let word =
+            |rank, segment, offset| GlobalPtr::<u64>::from_address(addresses.encode(rank, segment, offset).unwrap()).unwrap();
+        for (segment, value) in [(SegmentId::SYMMETRIC, 1), (SegmentId::INDIVIDUAL, 2)] {
+            assert!(reach.place(word(other, segment, 0)).is_none());
+            for offset in [0, 8184] {
+                reach.place(word(me, segment, offset)).unwrap().store(value);
+            }
+        }
+        let loaded = |segment| [0, 8184].map(|offset| reach.place(word(me, segment, offset)).unwrap().load());
+        assert_eq!([SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(loaded), [[1, 1], [2, 2]]);
+        // The store that rings comes when the sleeper has announced itself.
+        let rings = &mut || {
+            reach.place(word(me, SegmentId::SYMMETRIC, 0)).unwrap().store(3);
+            false
+        };
+        assert_eq!(reach.bell(me).unwrap().sleep(None, rings), pelago_sync::Slept::Rung);
     }
 
     #[test]

@@ -127,6 +127,16 @@ impl Region<'_> {
         }
     }
 
+    /// A copy of all bytes.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn to_vec(&self) -> Result<Vec<u8>, DeviceError> {
+        let mut bytes = vec![0; self.bytes() as usize];
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Writes all bytes.
     ///
     /// # Errors
@@ -325,9 +335,7 @@ mod tests {
         for region in [host, device(&bank)] {
             assert_eq!(region.bytes(), 16);
             let part = region.part(4, 8).unwrap().part(2, 6).unwrap();
-            let mut read = [0; 6];
-            part.read(&mut read).unwrap();
-            assert_eq!((part.bytes(), &read[..]), (6, &numbers(16)[6..12]));
+            assert_eq!((part.bytes(), part.to_vec()), (6, Ok(numbers(16)[6..12].to_vec())));
             part.write(b"middle").unwrap();
             assert!(region.part(4, 8).unwrap().part(2, 7).is_none() && region.part(u64::MAX, 2).is_none());
             assert_eq!(region.part(16, 0).map(|part| part.bytes()), Some(0));

@@ -81,16 +81,9 @@ impl<'a> Frame<'a> {
             ATOMIC => {
                 let (operation, at, code, operand) = (reader.u32()?, address(reader)?, reader.u8()?, reader.u64()?);
                 let width = if code & 128 == 0 { Width::Eight } else { Width::Four };
-                let operator = match code & 127 {
-                    0 => AtomicOperator::Load,
-                    1 => AtomicOperator::Swap,
-                    2 => AtomicOperator::CompareSwap { expected: reader.u64()? },
-                    3 => AtomicOperator::Add,
-                    4 => AtomicOperator::And,
-                    5 => AtomicOperator::Or,
-                    6 => AtomicOperator::Xor,
-                    7 => AtomicOperator::Max,
-                    _ => return None,
+                let operator = match AtomicOperator::from_code(code & 127, 0)? {
+                    AtomicOperator::CompareSwap { .. } => AtomicOperator::CompareSwap { expected: reader.u64()? },
+                    operator => operator,
                 };
                 Self::Atomic { operation, at, width, operator, operand }
             }
@@ -126,7 +119,7 @@ impl<'a> Frame<'a> {
             }
             Self::Get { operation, from, bytes } => numbers(to, GET, operation, &[from.bits(), bytes]),
             Self::Atomic { operation, at, width, operator, operand } => {
-                let (code, expected) = code(operator);
+                let (code, expected) = operator.code();
                 numbers(to, ATOMIC, operation, &[at.bits()]);
                 to.push(if width == Width::Four { code | 128 } else { code });
                 to.extend_from_slice(&operand.to_le_bytes());
@@ -221,19 +214,6 @@ fn denied(code: u8) -> Denied {
         0 => Denied::Outside,
         1 => Denied::Misaligned,
         _ => Denied::Device,
-    }
-}
-
-fn code(operator: AtomicOperator) -> (u8, Option<u64>) {
-    match operator {
-        AtomicOperator::Load => (0, None),
-        AtomicOperator::Swap => (1, None),
-        AtomicOperator::CompareSwap { expected } => (2, Some(expected)),
-        AtomicOperator::Add => (3, None),
-        AtomicOperator::And => (4, None),
-        AtomicOperator::Or => (5, None),
-        AtomicOperator::Xor => (6, None),
-        AtomicOperator::Max => (7, None),
     }
 }
 

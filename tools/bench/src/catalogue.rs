@@ -167,7 +167,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "collectives",
-        summary: "broadcast, reductions, gathers, exchanges and scans of all ranks, by plans; beside MPI: peers/collectives.sh",
+        summary: "broadcast, reductions, gathers, exchanges and scans of all ranks, by plans",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Named,

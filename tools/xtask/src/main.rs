@@ -29,12 +29,23 @@ enum Verdict {
     Skipped(String),
 }
 
+/// The example for authors of transports, which is no member of the workspace.
+const TRANSPORT: &str = "examples/transports/tcp/Cargo.toml";
+
 /// The tests, which count instructions too, come last, so that the output ends with their summary.
 const CHECKS: &[Check] = &[
     Check { name: "format", how: How::Cargo(&["fmt", "--all", "--check"], &[]) },
     Check {
         name: "lints",
         how: How::Cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"], &[]),
+    },
+    Check { name: "format of the example transport", how: How::Cargo(&["fmt", "--manifest-path", TRANSPORT, "--check"], &[]) },
+    Check {
+        name: "lints of the example transport",
+        how: How::Cargo(
+            &["clippy", "--manifest-path", TRANSPORT, "--locked", "--all-targets", "--", "--deny", "warnings"],
+            &[("CARGO_TARGET_DIR", "target")],
+        ),
     },
     Check { name: "features", how: How::Own(checkers::features) },
     Check {
@@ -51,6 +62,10 @@ const CHECKS: &[Check] = &[
     Check { name: "miri", how: How::Own(checkers::miri) },
     Check { name: "thread sanitizer", how: How::Own(checkers::thread_sanitizer) },
     Check { name: "mutants sample", how: How::Own(mutants::sample) },
+    Check {
+        name: "tests of the example transport",
+        how: How::Cargo(&["test", "--manifest-path", TRANSPORT, "--locked"], &[("CARGO_TARGET_DIR", "target")]),
+    },
     Check { name: "tests", how: How::Cargo(&["test", "--workspace", "--all-features"], &[]) },
 ];
 

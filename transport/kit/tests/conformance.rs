@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use pelago_base::{AddressLayout, Rank};
-use pelago_kit::conformance::Layered;
+use pelago_kit::conformance::Ends;
 use pelago_kit::{Count, Fault, Faults, Loopback, Split, Trace};
 use pelago_platform::Address;
 
@@ -23,32 +23,32 @@ pelago_kit::conformance!(split_all_far, |ranks| split(ranks, |_, _| false, Fault
 pelago_kit::conformance!(split_halves, |ranks| split(ranks, same_half, Faults::default()));
 pelago_kit::conformance!(split_halves_disturbed, |ranks| split(ranks, same_half, FAULTS));
 
-fn plain(ranks: u32) -> Layered<Loopback> {
-    Layered::new(ranks, |_, end| end, Loopback::lose)
+fn plain(ranks: u32) -> Ends<Loopback> {
+    Ends::layered(ranks, |_, end| end, Loopback::lose)
 }
 
-fn traced(ranks: u32) -> Layered<Trace<Loopback, Silent>> {
-    Layered::new(ranks, |_, end| Trace::new(end, (|_| ()) as Silent), |trace, rank| trace.inner().lose(rank))
+fn traced(ranks: u32) -> Ends<Trace<Loopback, Silent>> {
+    Ends::layered(ranks, |_, end| Trace::new(end, (|_| ()) as Silent), |trace, rank| trace.inner().lose(rank))
 }
 
-fn counted(ranks: u32) -> Layered<Count<Loopback>> {
-    Layered::new(ranks, |_, end| Count::new(end), |count, rank| count.inner().lose(rank))
+fn counted(ranks: u32) -> Ends<Count<Loopback>> {
+    Ends::layered(ranks, |_, end| Count::new(end), |count, rank| count.inner().lose(rank))
 }
 
-fn faulty(ranks: u32, faults: Faults) -> Layered<Fault<Loopback>> {
-    Layered::new(ranks, |layout, end| Fault::new(end, layout, faults), |fault, rank| fault.inner().lose(rank))
+fn faulty(ranks: u32, faults: Faults) -> Ends<Fault<Loopback>> {
+    Ends::layered(ranks, |layout, end| Fault::new(end, layout, faults), |fault, rank| fault.inner().lose(rank))
 }
 
-fn stacked(ranks: u32) -> Layered<Fault<Trace<Count<Fault<Loopback>>, Silent>>> {
+fn stacked(ranks: u32) -> Ends<Fault<Trace<Count<Fault<Loopback>>, Silent>>> {
     let wrap = |layout: AddressLayout, end| {
         let inside = Fault::new(end, layout, Faults { seed: 2, ..FAULTS });
         Fault::new(Trace::new(Count::new(inside), (|_| ()) as Silent), layout, FAULTS)
     };
-    Layered::new(ranks, wrap, |fault, rank| fault.inner().inner().inner().inner().lose(rank))
+    Ends::layered(ranks, wrap, |fault, rank| fault.inner().inner().inner().inner().lose(rank))
 }
 
 /// Two networks as one, with disturbed ends. Seen from a rank, those for which `near` holds are near.
-fn split(ranks: u32, near: fn(Rank, Rank) -> bool, faults: Faults) -> Layered<Split<Fault<Loopback>, Fault<Loopback>, IsNear>> {
+fn split(ranks: u32, near: fn(Rank, Rank) -> bool, faults: Faults) -> Ends<Split<Fault<Loopback>, Fault<Loopback>, IsNear>> {
     let ends = RefCell::new(Vec::new());
     let wrap = |layout, far| {
         let mut ends = ends.borrow_mut();
@@ -61,7 +61,7 @@ fn split(ranks: u32, near: fn(Rank, Rank) -> bool, faults: Faults) -> Layered<Sp
             [(end, faults), (far, Faults { seed: 2, ..faults })].map(|(end, faults)| Fault::new(end, layout, faults));
         Split::new(end, far, layout, Box::new(move |rank| near(me, rank)) as IsNear, address)
     };
-    Layered::new(ranks, wrap, |split, rank| [split.near(), split.far()].into_iter().for_each(|end| end.inner().lose(rank)))
+    Ends::layered(ranks, wrap, |split, rank| [split.near(), split.far()].into_iter().for_each(|end| end.inner().lose(rank)))
 }
 
 fn same_half(one: Rank, other: Rank) -> bool {

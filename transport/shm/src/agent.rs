@@ -155,8 +155,8 @@ impl Request {
     pub(crate) fn encode(&self) -> [u64; REQUEST_WORDS] {
         let (kind, operator, width, operand, expected) = match self.task {
             Task::Atomic { width, operator, operand } => {
-                let (code, expected) = operator_code(operator);
-                (0, code, width.bytes(), operand, expected)
+                let (code, expected) = operator.code();
+                (0, u64::from(code), width.bytes(), operand, expected.unwrap_or(0))
             }
             Task::Fetch { bytes } => (1, 0, 0, bytes, 0),
             Task::Store { bytes } => (2, 0, 0, bytes, 0),
@@ -170,7 +170,7 @@ impl Request {
         let task = match byte(0) {
             0 => Task::Atomic {
                 width: if byte(2) == 4 { Width::Four } else { Width::Eight },
-                operator: operator_of(byte(1), expected)?,
+                operator: AtomicOperator::from_code(byte(1), expected)?,
                 operand,
             },
             1 => Task::Fetch { bytes: operand },
@@ -179,33 +179,6 @@ impl Request {
         };
         Some(Self { from: Rank::new((head >> 32) as u32), reply: byte(3), address: GlobalAddress::from_bits(address), task })
     }
-}
-
-fn operator_code(operator: AtomicOperator) -> (u64, u64) {
-    match operator {
-        AtomicOperator::Load => (0, 0),
-        AtomicOperator::Swap => (1, 0),
-        AtomicOperator::CompareSwap { expected } => (2, expected),
-        AtomicOperator::Add => (3, 0),
-        AtomicOperator::And => (4, 0),
-        AtomicOperator::Or => (5, 0),
-        AtomicOperator::Xor => (6, 0),
-        AtomicOperator::Max => (7, 0),
-    }
-}
-
-fn operator_of(code: u8, expected: u64) -> Option<AtomicOperator> {
-    Some(match code {
-        0 => AtomicOperator::Load,
-        1 => AtomicOperator::Swap,
-        2 => AtomicOperator::CompareSwap { expected },
-        3 => AtomicOperator::Add,
-        4 => AtomicOperator::And,
-        5 => AtomicOperator::Or,
-        6 => AtomicOperator::Xor,
-        7 => AtomicOperator::Max,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
-use pelago_memory::{Mapping, Reach, ReachLayout, Region};
+use pelago_memory::{Reach, Region};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
     For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TwoSided, VirtualTime, Wait,
@@ -208,9 +208,8 @@ pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (Worl
 /// What such a job is made of.
 pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
-    let layout = ReachLayout { addresses, first: Rank::new(0), count: 1, controls: 4096, control_bytes: 128, heaps: 8192 };
     Parts {
-        reach: Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout),
+        reach: Reach::private(addresses, Rank::new(0)).unwrap(),
         clock: Arc::new(Still(script.clone())),
         wait: Arc::new(Restless(script.clone())),
         virtual_time: Some(Arc::new(Restless(script.clone()))),

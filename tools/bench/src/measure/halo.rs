@@ -1,7 +1,7 @@
 //! `halo`: a plan brings the face of a cube of numbers to the neighbour, there and back at once, and its receiver reads it.
 //!
 //! Every rank has a cube; cubes lie in a row. Borders are written before the clock runs, and halos are read before it stops: what is
-//! not read is half a transfer. Beside it: `peers/halo.c`.
+//! not read is half a transfer. Beside it: `tools/peers/halo.c`.
 
 use pelago::Duration;
 use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};

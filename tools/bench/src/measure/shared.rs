@@ -1,5 +1,5 @@
 //! Shared variables and regions: what it costs to acquire and release, to hand over, with much data cached, while the home computes; and
-//! whether it is fair. Beside it: `peers/shared.c`.
+//! whether it is fair. Beside it: `tools/peers/shared.c`.
 //!
 //! Where memory is mapped, the raw limit of acquiring is a mutex of one word that nobody else wants, and that of handing over is a word that
 //! says whose turn it is, with the data copied out and in. Over UDP both are a datagram and its answer.

@@ -37,10 +37,10 @@ pub mod timeless;
 pub mod transfer;
 pub mod write;
 
-mod layered;
+mod ends;
 mod world;
 
-pub use layered::Layered;
+pub use ends::Ends;
 
 /// A job inside one process, made afresh for each test.
 ///
@@ -69,11 +69,11 @@ pub trait Fixture {
 /// In the tests of a crate this makes the modules `traced::write`, `traced::fence` and so on:
 ///
 /// ```
-/// use pelago_kit::conformance::Layered;
+/// use pelago_kit::conformance::Ends;
 /// use pelago_kit::{Loopback, Trace};
 ///
-/// fn job(ranks: u32) -> Layered<Trace<Loopback, fn(&str)>> {
-///     Layered::new(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), |trace, rank| trace.inner().lose(rank))
+/// fn job(ranks: u32) -> Ends<Trace<Loopback, fn(&str)>> {
+///     Ends::layered(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), |trace, rank| trace.inner().lose(rank))
 /// }
 ///
 /// pelago_kit::conformance!(traced, job);

@@ -131,9 +131,7 @@ impl<F: Fixture> World<F> {
     }
 
     pub(super) fn bytes(&self, rank: Rank, segment: SegmentId, offset: u64, count: u64) -> Vec<u8> {
-        let mut bytes = vec![0; count as usize];
-        self.memory(rank, segment).part(offset, count).expect("tests look inside").read(&mut bytes);
-        bytes
+        self.memory(rank, segment).part(offset, count).expect("tests look inside").to_vec()
     }
 
     /// Writes different bytes everywhere; returns them.
@@ -154,7 +152,7 @@ impl<F: Fixture> World<F> {
     /// All registered memory.
     pub(super) fn snapshot(&self) -> Memory {
         let places = self.ranks().flat_map(|rank| self.segments().into_iter().map(move |segment| (rank, segment)));
-        places.map(|(rank, segment)| ((rank, segment), contents(self.memory(rank, segment)))).collect()
+        places.map(|(rank, segment)| ((rank, segment), self.memory(rank, segment).to_vec())).collect()
     }
 
     /// Fails unless all registered memory is as expected.
@@ -318,9 +316,7 @@ pub(super) fn local_shifted(bytes: &[u8], shift: usize) -> Cells<'static> {
 
 /// What cells hold.
 pub(super) fn contents(cells: Cells<'_>) -> Vec<u8> {
-    let mut bytes = vec![0; cells.bytes()];
-    cells.read(&mut bytes);
-    bytes
+    cells.to_vec()
 }
 
 /// Writes into expected memory.

@@ -45,7 +45,7 @@ END
 machine() {
     if [ "$topology" = star ]; then echo rx200-qdr; return; fi
     sed -e 's/^name = .*/name = "rx200-fat-tree"/' -e "s/^type = .*/type = \"fat-tree\"\ndown = [16, $(($1 / 16))]\nup = [16]/" \
-        "$here/../../../simulation/netsim/machines/rx200-qdr.toml" > "$work/machine.toml"
+        "$here/../../simulation/netsim/machines/rx200-qdr.toml" > "$work/machine.toml"
     echo "$work/machine.toml"
 }
 # measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, processor seconds, kilobytes, or - for each.

@@ -1,0 +1,275 @@
+//! The other parts that make a rank: who takes part, as its launcher tells it; waiting, on everything that may bring news; time.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Reach, Wait, WaitPolicy, Woken};
+use pelago::{AddressLayout, Instant, Rank, limits};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+
+use crate::message::{Kind, Message, greet};
+use crate::{Tcp, mesh};
+
+/// The key under which each rank publishes where it listens.
+const LISTENS: &str = "listens";
+
+/// Of a job's ranks the one that this process is, and how it finds the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// Which rank.
+    pub rank: Rank,
+    /// Of how many.
+    pub size: u32,
+    /// Where the launcher listens.
+    pub launcher: SocketAddr,
+    /// The job's secret.
+    pub key: [u8; 16],
+}
+
+impl Seat {
+    /// The variables of the environment in which a launcher says it.
+    pub(crate) const VARIABLES: [&str; 4] = ["TCP_RANK", "TCP_SIZE", "TCP_LAUNCHER", "TCP_KEY"];
+
+    /// What the environment says; `None` if no launcher has started this process.
+    pub fn from_environment() -> Option<Self> {
+        let [rank, size, launcher, key] = Self::VARIABLES.map(|name| std::env::var(name).ok());
+        let key = u128::from_str_radix(&key?, 16).ok()?.to_le_bytes();
+        Some(Self { rank: Rank::new(rank?.parse().ok()?), size: size?.parse().ok()?, launcher: launcher?.parse().ok()?, key })
+    }
+
+    /// What a launcher puts into the environment, in the order of the variables.
+    pub(crate) fn to_environment(self) -> [String; 4] {
+        let key = format!("{:x}", u128::from_le_bytes(self.key));
+        [self.rank.number().to_string(), self.size.to_string(), self.launcher.to_string(), key]
+    }
+}
+
+/// Takes the seat: what [`run_with`](pelago::run_with) makes a rank of, with heaps of `heap_bytes` bytes, one symmetric and one of its own.
+///
+/// # Errors
+/// The launcher or a rank cannot be reached, or was lost meanwhile; there is no such layout of addresses, or no memory.
+pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
+    let addresses = AddressLayout::new(seat.size, heap_bytes).map_err(io::Error::other)?;
+    let reach = Reach::private(addresses, seat.rank).map_err(io::Error::other)?;
+    let launcher = TcpStream::connect(seat.launcher)?;
+    greet(&launcher, seat.key, seat.rank)?;
+    let clock = Wall(std::time::Instant::now());
+    let (losses, lost) = channel();
+    let told = Mutex::new(Told {
+        published: HashMap::new(),
+        meetings: 0,
+        lost: Vec::new(),
+        broken: lost,
+        aborted: false,
+        survives: false,
+    });
+    let wait = Arc::new(Sleeper { told, events: epoll::create(epoll::CreateFlags::CLOEXEC)?, clock });
+    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    wait.watch(&bell)?;
+    let (listens, told) = (launcher.try_clone()?, wait.clone());
+    std::thread::Builder::new().name("launcher".into()).spawn(move || told.listen(&listens, &bell))?;
+
+    let listener = TcpListener::bind((launcher.local_addr()?.ip(), 0))?;
+    listener.set_nonblocking(true)?;
+    wait.watch(&listener)?;
+    let mut job = Job { seat, launcher, wait: wait.clone(), meetings: 0, published_bytes: 0 };
+    let connected = |job: &mut Job| -> Result<_, BootstrapError> {
+        let start = |error: &dyn std::fmt::Display| BootstrapError::Start(error.to_string());
+        job.publish(LISTENS, listener.local_addr().map_err(|error| start(&error))?.to_string().as_bytes())?;
+        job.barrier(&mut || false)?;
+        let parse = |text: Vec<u8>| String::from_utf8(text).ok()?.parse().ok();
+        let address = |rank| parse(job.lookup(rank, LISTENS)?).ok_or_else(|| start(&"a rank listens at no address"));
+        let addresses: Vec<SocketAddr> = (0..seat.size).map(Rank::new).map(address).collect::<Result<_, _>>()?;
+        let wait = || match wait.park(For::Anything, None, &mut || false) {
+            Woken::Fault(fault) => Err(io::Error::other(fault)),
+            Woken::Look => Ok(()),
+        };
+        mesh::connect(seat.rank, seat.key, &listener, &addresses, wait).map_err(|error| start(&error))
+    };
+    let streams = connected(&mut job).map_err(io::Error::other)?;
+    streams.iter().flatten().try_for_each(|stream| wait.watch(stream))?;
+    let transport = Box::new(Tcp::new(seat.rank, addresses, streams, losses));
+    Ok(Parts { reach, clock: Arc::new(clock), wait, virtual_time: None, bootstrap: Box::new(job), transport })
+}
+
+/// The system's clock, from when the rank has started.
+#[derive(Clone, Copy)]
+struct Wall(std::time::Instant);
+
+impl Clock for Wall {
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.0.elapsed().into()
+    }
+}
+
+/// Waiting, until a connection has news.
+struct Sleeper {
+    told: Mutex<Told>,
+    /// Tells once of whatever comes on any of the connections, and of room to send more.
+    events: OwnedFd,
+    clock: Wall,
+}
+
+/// What the launcher has told, and the transport.
+struct Told {
+    published: HashMap<(Rank, String), Vec<u8>>,
+    meetings: u64,
+    lost: Vec<Rank>,
+    /// Ranks that the transport has lost since it was last asked.
+    broken: Receiver<Rank>,
+    /// Whether it is gone.
+    aborted: bool,
+    /// Whether the job goes on without ranks that are lost.
+    survives: bool,
+}
+
+impl Told {
+    fn lose(&mut self, rank: Rank) {
+        if !self.lost.contains(&rank) {
+            self.lost.push(rank);
+        }
+    }
+}
+
+impl Sleeper {
+    fn watch(&self, what: impl std::os::fd::AsFd) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.events, what, epoll::EventData::new_u64(0), flags)?)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As `told`, with all ranks that are lost: of a death, the transport and the launcher both tell.
+    fn losses(&self) -> MutexGuard<'_, Told> {
+        let mut told = self.told();
+        while let Ok(rank) = told.broken.try_recv() {
+            told.lose(rank);
+        }
+        told
+    }
+
+    /// Notes what the launcher tells, until it is gone.
+    fn listen(&self, launcher: &TcpStream, bell: &OwnedFd) {
+        loop {
+            let message = Message::receive(launcher);
+            let is_last = message.is_err();
+            let mut told = self.told();
+            match message {
+                Ok(Message { kind: Kind::Published, rank, key, value }) => _ = told.published.insert((rank, key), value),
+                Ok(Message { kind: Kind::Met, .. }) => told.meetings += 1,
+                Ok(Message { kind: Kind::Lost, rank, .. }) => told.lose(rank),
+                Ok(Message { kind: Kind::Finished, .. }) => {}
+                Err(_) => told.aborted = true,
+            }
+            drop(told);
+            // Only a count that overflows is refused, and then it rings anyhow.
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+impl Wait for Sleeper {
+    fn policy(&self) -> WaitPolicy {
+        // Whoever looks asks the kernel: to sleep costs little more. Threads of one rank do not wake each other.
+        WaitPolicy { takes_threads: false, ..WaitPolicy::default() }
+    }
+
+    fn park(&self, _: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        // What comes after `ready` has looked is an event that the kernel keeps (W1).
+        if self.fault().is_none() && !ready() {
+            let left = until.map(|until| std::time::Duration::from(until.since(self.clock.now())));
+            let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let mut found = [const { MaybeUninit::uninit() }; 16];
+            // Interrupted, it looks again.
+            let _ = epoll::wait(&self.events, &mut found, left.as_ref());
+        }
+        self.fault().map_or(Woken::Look, Woken::Fault)
+    }
+
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
+
+    fn note(&self, _: Activity) {}
+
+    fn fault(&self) -> Option<Fault> {
+        let told = self.losses();
+        let lost = told.lost.first().filter(|_| !told.survives);
+        lost.map(|&rank| Fault::PeerLost(rank)).or(told.aborted.then_some(Fault::Aborted))
+    }
+
+    fn survive(&self) {
+        self.told().survives = true;
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        let told = self.losses();
+        told.lost.get(known).copied().filter(|_| told.survives)
+    }
+}
+
+/// The job, as the launcher knows it.
+struct Job {
+    seat: Seat,
+    launcher: TcpStream,
+    wait: Arc<Sleeper>,
+    /// Meetings that this rank has come to.
+    meetings: u64,
+    published_bytes: usize,
+}
+
+impl Job {
+    fn say(&self, message: &Message) -> Result<(), BootstrapError> {
+        message.send(&self.launcher).map_err(|_| Fault::Aborted.into())
+    }
+}
+
+impl Bootstrap for Job {
+    fn rank(&self) -> Rank {
+        self.seat.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.seat.size
+    }
+
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.published_bytes += key.len() + value.len();
+        if self.published_bytes > limits::PUBLISHED_BYTES_MAX {
+            return Err(BootstrapError::TooLong(self.published_bytes));
+        }
+        self.say(&Message { key: key.into(), value: value.into(), ..Message::new(Kind::Published, self.seat.rank) })
+    }
+
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+        let found = self.wait.told().published.get(&(rank, key.to_owned())).cloned();
+        found.ok_or_else(|| BootstrapError::Missing(rank, key.into()))
+    }
+
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        self.say(&Message::new(Kind::Met, self.seat.rank))?;
+        self.meetings += 1;
+        let have_met = || self.wait.told().meetings >= self.meetings;
+        while !have_met() {
+            if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut || have_met() || meanwhile()) {
+                return Err(fault.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        // Where the launcher is gone nobody wants to know.
+        let _ = self.say(&Message::new(Kind::Finished, self.seat.rank));
+    }
+}

@@ -1,0 +1,19 @@
+//! The contract of a transport, between sockets of this machine.
+
+mod support;
+
+use std::sync::mpsc::channel;
+
+use pelago::Rank;
+use pelago_kit::conformance::Ends;
+use pelago_tcp::Tcp;
+
+fn job(ranks: u32) -> Ends<Tcp> {
+    let layout = Ends::<Tcp>::layout(ranks);
+    let ends =
+        support::mesh(ranks).into_iter().zip(0..).map(|(streams, rank)| Tcp::new(Rank::new(rank), layout, streams, channel().0));
+    // The sockets are closed, as those of a process that died.
+    Ends::new(ends, |ends, rank| drop(ends.remove(&rank)))
+}
+
+pelago_kit::conformance!(tcp, job);
