@@ -6,6 +6,7 @@ use pelago_platform::RegisterError;
 use pelago_rma::Error;
 
 use super::scripted::{HEAP_BYTES, lone};
+use crate::counting::freed_bytes;
 
 #[test]
 fn the_heaps_are_registered_as_wholes() {
@@ -48,6 +49,20 @@ fn who_is_inside_is_waited_for() {
     let memory = world.register(vec![1_u64; 3]).unwrap();
     drop(memory);
     assert_eq!(world.now(), Instant::ZERO + limit + limit, "once, though it is dropped");
+}
+
+/// Who is still inside may write there.
+#[test]
+fn memory_that_is_not_taken_back_in_time_is_never_freed() {
+    const BYTES: u64 = HEAP_BYTES / 2;
+    for is_inside in [false, true] {
+        let (world, script) = lone(2);
+        let memory = world.register(vec![0_u8; BYTES as usize]).unwrap();
+        script.lock().unwrap().somebody_is_inside = is_inside;
+        let before = freed_bytes();
+        drop(memory);
+        assert_eq!(freed_bytes() - before >= BYTES, !is_inside);
+    }
 }
 
 /// Those of a region that was dropped or refused, when so many others were after it.

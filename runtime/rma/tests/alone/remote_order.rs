@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
-use pelago_platform::{Endpoint, Failure, Fault, Rail};
+use pelago_platform::{Endpoint, Failure, Fault, For, Rail};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, HEAP_BYTES, Kind, RANKS, SPINS, Script, lone, word};
+use super::scripted::{ALONE, HEAP_BYTES, Kind, RANKS, SPINS, Said, Script, lone, word};
 
 /// A job and what its transport was asked for.
 struct Job {
@@ -548,7 +548,10 @@ fn quiet_waits_for_all_but_words_of_meetings() {
     let at = AddressLayout::new(17, HEAP_BYTES).unwrap().encode(Rank::new(5), SegmentId::SYMMETRIC, 64 * 1024).unwrap();
     world.put(GlobalPtr::from_address(at).unwrap(), &[1u64]).unwrap();
     assert_eq!(script.lock().unwrap().calls, [Post(1), Post(5)]);
+    script.lock().unwrap().said.clear();
     assert_eq!(world.quiet(), Err(Error::Fault(Fault::Deadlock)), "the put is under way");
+    let sleeps = script.lock().unwrap().said.contains(&Said::Park(For::AtMost(1), None));
+    assert!(sleeps, "until nothing but the word of the meeting is under way");
     script.lock().unwrap().complete(1, Ok(0));
     assert_eq!(world.quiet(), Ok(()), "the word of the meeting is, too");
     script.lock().unwrap().complete(0, Ok(0));

@@ -1,4 +1,4 @@
-//! The allocator of the system, which counts for each thread what it is asked for. A test that takes this module in is counted.
+//! The allocator of the system, which counts for each thread what it is asked for and given back. A test that takes this module in is counted.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,11 +6,17 @@ use std::cell::Cell;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static FREED_BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// How often this thread has asked for memory, or for more of it.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
+}
+
+/// How many bytes this thread has given back.
+pub(crate) fn freed_bytes() -> u64 {
+    FREED_BYTES.get()
 }
 
 #[global_allocator]
@@ -33,6 +39,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        FREED_BYTES.set(FREED_BYTES.get() + layout.size() as u64);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(pointer, layout) }
     }
