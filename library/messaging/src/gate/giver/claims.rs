@@ -1,17 +1,14 @@
 //! What senders claim, and what of it counts for a receiver (G1), in tests: in virtual time, on the library's own protocol.
 
-#[path = "../../../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{GlobalPtr, World};
 use pelago_simulator::{Faults, Protocol};
-use simulated::{run, run_with_death, settings};
 
 use super::*;
 use crate::gate::{Receivers, Taker};
 use crate::loss::progress;
 use crate::settings::{Placement, Settings};
+use crate::simulated::{run, run_with_death, settings};
 
 const RECEIVER: Rank = Rank::new(0);
 const SENDER: Rank = Rank::new(1);
