@@ -296,14 +296,16 @@ fn a_flush_returns_when_what_was_sent_has_come() {
             |world, _| {
                 let mailbox = Mailbox::new(world, RECEIVER, Settings::new(4, 40))?;
                 world.barrier()?;
-                if world.rank() == RECEIVER {
+                let now = if world.rank() == RECEIVER {
                     mailbox.receiver()?.receive()?.release()?;
+                    world.now()
                 } else {
+                    // Its end is not dropped before the time is taken: that flushes, too.
                     let mut sender = mailbox.sender(RECEIVER)?;
                     sender.send([1; 40])?;
                     sender.flush()?;
-                }
-                let now = world.now();
+                    world.now()
+                };
                 world.barrier()?;
                 Ok(now)
             },

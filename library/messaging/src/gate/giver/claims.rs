@@ -132,6 +132,8 @@ fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
             let gate = Gate::new(world, Receivers::Each, Settings::permits(8))?;
             // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.
             let to = if world.rank() == other { Rank::new(3) } else { RECEIVER };
+            // By the last of its senders.
+            let _others = (1..SENDERS).map(|_| Taker::new(&gate, to)).collect::<Result<Vec<_>>>()?;
             let mut taker = Taker::new(&gate, to)?;
             if world.rank() == Rank::new(3) {
                 world.compute(Duration::from_milliseconds(1));
