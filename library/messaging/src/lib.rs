@@ -26,6 +26,9 @@ mod mailbox;
 mod message;
 mod messages;
 mod settings;
+#[cfg(test)]
+#[path = "../../dsm/tests/simulated/mod.rs"]
+mod simulated;
 mod slots;
 #[cfg(test)]
 #[path = "../../../runtime/rma/tests/support/mod.rs"]

@@ -10,7 +10,7 @@ use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
 
 use crate::flights::Flights;
-use crate::loss::unless_lost;
+use crate::loss::{all_there, unless_lost};
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
 use crate::message::Sent;
 use crate::settings::Settings;
@@ -114,6 +114,11 @@ const HEAD_BYTES: usize = 24;
 /// The state of an exposed message in its first word.
 const FETCHED: u64 = 1;
 
+/// The same with room for a head in each message.
+fn with_head(settings: Settings) -> Settings {
+    Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings }
+}
+
 impl<'w> Messages<'w> {
     /// Two-sided messages among all ranks. Collective. `slots` is the acquired room of each rank; `eager` how many eager messages, and how
     /// long ones, have room at a rank that is not in the library, where the network has no two-sided messages.
@@ -121,7 +126,6 @@ impl<'w> Messages<'w> {
     /// # Errors
     /// As [`Mailbox::on_every_rank`].
     pub fn new(world: &'w World, lengths: Lengths, slots: Settings, eager: Settings) -> Result<Self> {
-        let with_head = |settings: Settings| Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings };
         Self::of(world, lengths, Mailbox::on_every_rank(world, with_head(slots))?, with_head(eager))
     }
 
@@ -130,7 +134,6 @@ impl<'w> Messages<'w> {
     /// # Errors
     /// As [`Mailbox::new`].
     pub fn to_one(world: &'w World, receiver: Rank, lengths: Lengths, slots: Settings, eager: Settings) -> Result<Self> {
-        let with_head = |settings: Settings| Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings };
         Self::of(world, lengths, Mailbox::new(world, receiver, with_head(slots))?, with_head(eager))
     }
 
@@ -365,14 +368,17 @@ impl<'m, 'w> Party<'m, 'w> {
         let world = self.messages.world;
         let is_fetched = |word| word == FETCHED;
         loop {
+            // A wait tells one loss, and none that was known before it: the receiver may be lost together with others.
+            if !is_fetched(exposed.local().load(0)) {
+                all_there(world, &[by])?;
+            }
             let waited = match self.fetched_within {
                 Some(limit) => world.wait_until_within(limit, exposed.local(), 0, is_fetched),
                 None => world.wait_until(exposed.local(), 0, is_fetched),
             };
             match waited {
-                Ok(_) => return Ok(()),
-                Err(Error::Fault(Fault::PeerLost(rank))) if rank != by && world.fault().is_none() => {}
-                Err(error) => return Err(error),
+                Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
+                ended => return ended.map(drop),
             }
         }
     }
@@ -456,7 +462,11 @@ impl<'m, 'w> Senders<'m, 'w> {
 
 #[cfg(test)]
 mod tests {
+    use pelago_simulator::{Faults, Settings as Simulated};
+
     use super::*;
+    use crate::settings::Placement;
+    use crate::simulated;
     use crate::support::{Platform, run};
 
     const RECEIVER: Rank = Rank::new(0);
@@ -506,6 +516,7 @@ mod tests {
                     others().for_each(|to| party.send(to, tag, &to.number().to_le_bytes()).unwrap());
                     others().take(2).for_each(|to| party.send(to, tag + 2, &[]).unwrap());
                 }
+                assert_eq!(party.slots_out.0.len(), SENDERS_KEPT);
             } else {
                 let count = if world.rank().number() <= 2 { 4 } else { 2 };
                 let came: Vec<_> = (0..count).map(|_| party.receive(Some(RECEIVER), None).unwrap()).collect();
@@ -534,6 +545,7 @@ mod tests {
                 }
                 world.barrier().unwrap();
             }
+            assert_eq!(party.unexpected_bytes, 0);
         });
     }
 
@@ -550,20 +562,106 @@ mod tests {
         });
     }
 
+    /// Beside what this rank has done to receive, each room is granted again when nothing more has come.
     #[test]
-    fn a_message_by_rendezvous_costs_its_receiver_three_operations() {
+    fn what_receiving_costs_and_by_which_room_messages_come() {
+        const MIXED: Lengths = Lengths { eager_bytes_max: 10, acquired_bytes_max: 100 };
+        // Bytes of three messages; operations for each; whether they use slots, or the room of eager ones.
+        for (lengths, bytes, each, slots, eager) in [
+            (MIXED, 10, 1, false, true),
+            (MIXED, 11, 1, true, false),
+            (MIXED, 101, 3, true, false),
+            (Lengths::EAGER, 101, 1, false, true),
+            (Lengths::ACQUIRED, 0, 1, true, false),
+            (Lengths::ACQUIRED, 101, 3, true, false),
+            (Lengths::RENDEZVOUS, 10, 3, false, true),
+        ] {
+            run(Platform::Mapped, 2, |world| {
+                let messages = messages(world, lengths);
+                let mut party = messages.party().unwrap();
+                if world.rank() == RECEIVER {
+                    assert_eq!(party.operations(), 0);
+                    (0..3).for_each(|_| assert_eq!(party.receive(None, None).unwrap().bytes, vec![7; bytes]));
+                    assert_eq!(party.try_receive(None, None), Ok(None));
+                    let granted = [&party.slots_in, &party.eager_in].map(|end| end.as_ref().unwrap().operations());
+                    let used = granted.map(|grants| grants > 0);
+                    assert_eq!((party.operations, used), (3 * each, [slots, eager]), "{lengths:?}, {bytes} bytes");
+                    assert_eq!(party.operations(), 3 * each + granted[0] + granted[1]);
+                } else {
+                    (0..3).for_each(|tag| party.send(RECEIVER, tag, &vec![7; bytes]).unwrap());
+                }
+                world.barrier().unwrap();
+            });
+        }
+    }
+
+    #[test]
+    fn messages_to_one_have_room_where_its_settings_say() {
         run(Platform::Mapped, 2, |world| {
-            let messages = messages(world, Lengths::RENDEZVOUS);
+            let slots = Settings::new(4, 100).placed(Placement::Proxy(Rank::new(1)));
+            let messages = Messages::to_one(world, RECEIVER, Lengths::ACQUIRED, slots, Settings::new(8, 40)).unwrap();
+            assert_eq!((messages.acquired_bytes_max(), messages.eager_bytes_max), (100, 40));
             let mut party = messages.party().unwrap();
             if world.rank() == RECEIVER {
-                assert_eq!(party.operations(), 0);
-                assert_eq!(party.receive(None, None).unwrap().bytes, [7; 10]);
-                // Its announcement, a read and a write; the room of the announcement may have been granted again.
-                assert!((3..=4).contains(&party.operations()), "{}", party.operations());
+                assert_eq!(party.receive(None, None).unwrap().bytes, [7; 100]);
             } else {
-                party.send(RECEIVER, 0, &[7; 10]).unwrap();
+                party.send(RECEIVER, 0, &[7; 100]).unwrap();
             }
             world.barrier().unwrap();
         });
+    }
+
+    /// On a network without two-sided messages, and on one that has them.
+    #[test]
+    fn who_waits_is_woken_by_what_comes_or_when_the_time_is_over() {
+        let milliseconds = Duration::from_milliseconds;
+        let own = simulated::settings(2, 1, Faults::default());
+        for settings in [Simulated { protocol: None, ..own.clone() }, own] {
+            let is_two_sided = settings.protocol.is_none();
+            simulated::run(
+                &settings,
+                |_| false,
+                |world, _| {
+                    let messages = messages(world, Lengths::EAGER);
+                    assert_eq!(messages.eager.is_none(), is_two_sided);
+                    let mut party = messages.party()?;
+                    world.barrier()?;
+                    let begun = world.now();
+                    if world.rank() == RECEIVER {
+                        for (limit, until) in [(2, 2), (10, 5)].map(|times| (milliseconds(times.0), milliseconds(times.1))) {
+                            party.wait(Some(limit))?;
+                            let passed = world.now().since(begun);
+                            assert!((until..until + milliseconds(1)).contains(&passed), "{passed:?}");
+                        }
+                        assert_eq!(party.operations, u64::from(is_two_sided), "the wait itself takes them in");
+                        assert_eq!(party.receive(None, None)?.bytes, [7; 10]);
+                        assert_eq!((party.operations, party.unexpected_bytes), (1, 0));
+                    } else {
+                        world.compute(milliseconds(5));
+                        party.send(RECEIVER, 0, &[7; 10])?;
+                    }
+                    world.barrier()
+                },
+            );
+        }
+    }
+
+    /// The loss of a receiver may be noticed together with that of others, so that no wait tells it.
+    #[test]
+    fn a_loss_that_is_known_already_ends_the_wait_for_the_receiver_unless_it_has_fetched_the_message() {
+        let death = pelago_base::Instant::from_picoseconds(5_000_000_000);
+        let (_, ended) = simulated::run_with_death(2, Faults::default(), (RECEIVER, Some(death)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let messages = messages(world, Lengths::RENDEZVOUS);
+            let party = messages.party()?;
+            world.compute(Duration::from_milliseconds(10));
+            world.progress();
+            assert!(world.rank() == RECEIVER || world.lost() == [RECEIVER]);
+            let exposed = party.expose(&[7; 10])?;
+            let unfetched = party.wait_until_fetched(RECEIVER, &exposed);
+            exposed.local().store(0, FETCHED);
+            Ok((unfetched, party.wait_until_fetched(RECEIVER, &exposed)))
+        });
+        assert_eq!(ended[1], Some((Err(Error::Fault(Fault::PeerLost(RECEIVER))), Ok(()))));
     }
 }

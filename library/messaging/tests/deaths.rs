@@ -6,9 +6,9 @@ mod simulated;
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_messaging::{Lengths, Mailbox, Messages, Placement, Sent, Settings, Waiting};
+use pelago_messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, Failure, Fault, Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::{Faults, Protocol, simulate};
 use simulated::{run_with_death, run_with_death_noting};
 
 const RANKS: u32 = 4;
@@ -186,4 +186,130 @@ fn who_has_fetched_a_message_does_not_need_its_sender() {
     let dies = noted.into_iter().flat_map(|at| [1, 300, 900].map(|later| at + Duration::from_nanoseconds(later)));
     let received: Vec<_> = dies.map(|at| play(Some(at)).1).collect();
     assert!([0, 1, 2].iter().all(|count| received.contains(count)), "{received:?}");
+}
+
+/// Until all know of a death at the moment `DEATH`.
+const DEATH: Instant = Instant::from_picoseconds(5_000_000_000);
+const ALL_KNOW: Duration = Duration::from_milliseconds(6);
+
+/// Whoever waits until its message is fetched learns of the loss of the rank that was to fetch it, also if others are lost with it, and goes
+/// on waiting if that one lives.
+#[test]
+fn who_waits_until_its_message_is_fetched_learns_of_the_loss_of_its_receiver_alone() {
+    const SENDER: Rank = Rank::new(1);
+    for (deaths, lost) in [(vec![2], false), (vec![0], true), (vec![2, 0], true), (vec![0, 2], true), (vec![2, 3], false)] {
+        let victim = Rank::new(deaths[0]);
+        let others = deaths[1..].iter().map(|&rank| (Rank::new(rank), DEATH)).collect();
+        let faults = Faults { deaths: others, ..Faults::default() };
+        let (_, sent) = run_with_death(RANKS, faults, (victim, Some(DEATH)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let messages = Messages::new(world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100))?;
+            let mut party = messages.party()?;
+            world.barrier()?;
+            if world.rank() == SENDER {
+                let sent = party.send(RECEIVER, 0, &[1; 600]);
+                assert!(world.now() > DEATH, "it waited");
+                return Ok(Some(sent));
+            }
+            world.compute(ALL_KNOW + ALL_KNOW);
+            if world.rank() == RECEIVER {
+                assert_eq!(party.receive_within(HANG, None, None)?.bytes, [1; 600]);
+            }
+            Ok(None)
+        });
+        let expected = if lost { Err(Error::Fault(Fault::PeerLost(RECEIVER))) } else { Ok(()) };
+        assert_eq!(sent[SENDER.index()], Some(Some(expected)), "{deaths:?} died");
+    }
+}
+
+#[test]
+fn who_releases_a_message_learns_that_the_holder_of_its_counters_has_died() {
+    const HOLDER: Rank = Rank::new(3);
+    let (_, released) = run_with_death(RANKS, Faults::default(), (HOLDER, Some(DEATH)), |world, _| {
+        world.on_peer_lost(|_| {});
+        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(1, 8).placed(Placement::Proxy(HOLDER)))?;
+        if world.rank() == Rank::new(1) {
+            let mut sender = mailbox.sender(RECEIVER)?;
+            sender.send([1])?;
+            sender.flush()?;
+        }
+        world.compute(ALL_KNOW);
+        if world.rank() != RECEIVER {
+            return Ok(None);
+        }
+        world.progress();
+        Ok(Some(mailbox.receiver()?.receive()?.release()))
+    });
+    let released = released[RECEIVER.index()].as_ref().unwrap().as_ref().unwrap();
+    assert!(released.as_ref().is_err_and(|error| is_loss_of(HOLDER, error)), "{released:?}");
+}
+
+/// In a job that does not go on without a rank, nobody waits for ever, and all learn why.
+#[test]
+fn whoever_waits_learns_that_the_job_is_at_fault() {
+    const VICTIM: Rank = Rank::new(3);
+    let mut faults = Faults { deaths: vec![(VICTIM, DEATH)], ..Faults::default() };
+    faults.told_after = Some(Duration::from_microseconds(200));
+    for way in 0..7 {
+        let settings = simulated::settings(RANKS, 2, faults.clone());
+        let outcome = simulate(&settings, |parts| -> Result<()> {
+            let world = World::new(*parts).unwrap();
+            // Acquired room and channels for one message, which is there when a second one waits.
+            let mailbox = Mailbox::new(&world, RECEIVER, Settings::new(1, 8)).unwrap();
+            let channel = Channel::new(&world, Rank::new(1), RECEIVER, ChannelSettings::new(1, 8)).unwrap();
+            let messages = Messages::new(&world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100)).unwrap();
+            world.barrier().unwrap();
+            let waited = match (way, world.rank().number()) {
+                (0, 0) => mailbox.receiver().unwrap().receive().map(drop),
+                (1, 0) => mailbox.receiver().unwrap().receive_within(HANG).map(drop),
+                (2, 0) => channel.receiver().unwrap().receive().map(drop),
+                (3, 0) => messages.party().unwrap().receive(None, None).map(drop),
+                (4, 1) => messages.party().unwrap().send(RECEIVER, 0, &[1; 600]),
+                (5, 1) => mailbox.sender(RECEIVER).unwrap().send_all(&[[1], [2]]),
+                (6, 1) => {
+                    let mut sender = channel.sender().unwrap();
+                    (0..2).try_for_each(|number| sender.send([number]))
+                }
+                _ => {
+                    world.compute(ALL_KNOW + ALL_KNOW);
+                    return Ok(());
+                }
+            };
+            assert!(matches!(waited, Err(Error::Fault(Fault::PeerLost(VICTIM)))), "way {way}: {waited:?}");
+            assert!(world.now() > DEATH && world.now() < DEATH + ALL_KNOW, "at {:?}", world.now());
+            Ok(())
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!((outcome.stuck, outcome.failed), (Vec::new(), None), "way {way}");
+    }
+}
+
+/// Later than its message came, which its receiver looks at all the time.
+#[test]
+fn a_flush_returns_when_what_was_sent_has_come() {
+    let protocol: Protocol = "delay=0.5:60us".parse().unwrap();
+    for seed in 0..5 {
+        let settings = pelago_simulator::Settings { seed, ..simulated::settings(2, 1, protocol.faults.clone()) };
+        let times = simulated::run(
+            &settings,
+            |_| false,
+            |world, _| {
+                let mailbox = Mailbox::new(world, RECEIVER, Settings::new(4, 40))?;
+                world.barrier()?;
+                let now = if world.rank() == RECEIVER {
+                    mailbox.receiver()?.receive()?.release()?;
+                    world.now()
+                } else {
+                    // Its end is not dropped before the time is taken: that flushes, too.
+                    let mut sender = mailbox.sender(RECEIVER)?;
+                    sender.send([1; 40])?;
+                    sender.flush()?;
+                    world.now()
+                };
+                world.barrier()?;
+                Ok(now)
+            },
+        );
+        assert!(times[0] < times[1], "seed {seed}: {times:?}");
+    }
 }

@@ -362,6 +362,9 @@ impl Pause {
 }
 
 #[cfg(test)]
+mod admission;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

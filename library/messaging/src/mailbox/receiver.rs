@@ -183,3 +183,6 @@ impl Free for MailReceiver<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod turns;

@@ -91,10 +91,8 @@ impl<'m, 'w> MailSender<'m, 'w> {
             let first = self.taker.take(batch.len() as u32)?;
             for (step, message) in batch.iter().enumerate() {
                 let ticket = first.after(step as u32);
-                if let Err(error) = self.taker.wait(ticket) {
-                    self.give_up(ticket, (batch.len() - step) as u32);
-                    return Err(error);
-                }
+                // Should this fail, nobody waits for those behind: the receiver is lost, or who grants them, or the job is at fault.
+                self.taker.wait(ticket)?;
                 self.write(ticket, message.as_ref())?;
             }
         }
@@ -126,20 +124,13 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.taker.used(handles)
     }
 
-    /// Leaves `count` slots empty, so that the receiver goes on behind them.
-    fn give_up(&mut self, first: Ticket, count: u32) {
+    /// Leaves a slot empty, so that the receiver goes on behind it.
+    fn give_up(&mut self, ticket: Ticket) -> Result<()> {
+        self.taker.wait(ticket)?;
         let mailbox = self.mailbox;
         let ring = mailbox.ring_at(self.to, self.taker.share());
-        for ticket in (0..count).map(|step| first.after(step)) {
-            let given_up = self.taker.wait(ticket).and_then(|()| {
-                let told = mailbox.slots.give_up(mailbox.gate.world(), ring, ticket)?;
-                self.taker.used([told])
-            });
-            if given_up.is_err() {
-                // The receiver is lost, or the job at fault: nobody waits for what comes behind.
-                return;
-            }
-        }
+        let told = mailbox.slots.give_up(mailbox.gate.world(), ring, ticket)?;
+        self.taker.used([told])
     }
 }
 
@@ -148,7 +139,40 @@ impl Drop for MailSender<'_, '_> {
         if let Some(ticket) = self.held.take()
             && !std::thread::panicking()
         {
-            self.give_up(ticket, 1);
+            // Should this fail, the receiver is lost, or the job at fault: nobody waits for what comes behind.
+            let _nobody_waits = self.give_up(ticket);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use crate::support::{Platform, run};
+
+    /// Else those who only try would hold tickets in front of those who wait.
+    #[test]
+    fn who_tries_takes_no_ticket_while_there_is_known_to_be_no_room() {
+        run(Platform::Mapped, 1, |world| {
+            let to = world.rank();
+            let mailbox = Mailbox::new(world, to, Settings::new(1, 8)).unwrap();
+            let (mut sender, mut receiver) = (mailbox.sender(to).unwrap(), mailbox.receiver().unwrap());
+            let mut step = |is_sent: bool, tickets: u32, looks: u64| {
+                let expected = if is_sent { Sent::Sent } else { Sent::Full([1]) };
+                assert_eq!(sender.try_send([1]).unwrap(), expected);
+                assert_eq!((mailbox.gate.taken(to, 0), sender.looks()), (Ticket::new(tickets), looks));
+            };
+            step(true, 1, 0);
+            step(false, 2, 1);
+            step(false, 2, 2);
+            receiver.receive().unwrap().release().unwrap();
+            step(true, 2, 3);
+            // Its last ticket had to wait, so it looks whether another would.
+            step(false, 2, 3);
+            receiver.receive().unwrap().release().unwrap();
+            step(true, 3, 3);
+            drop(receiver.receive().unwrap());
+        });
     }
 }

@@ -1,17 +1,14 @@
 //! What senders claim, and what of it counts for a receiver (G1), in tests: in virtual time, on the library's own protocol.
 
-#[path = "../../../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{GlobalPtr, World};
 use pelago_simulator::{Faults, Protocol};
-use simulated::{run, run_with_death, settings};
 
 use super::*;
 use crate::gate::{Receivers, Taker};
 use crate::loss::progress;
 use crate::settings::{Placement, Settings};
+use crate::simulated::{run, run_with_death, settings};
 
 const RECEIVER: Rank = Rank::new(0);
 const SENDER: Rank = Rank::new(1);
@@ -135,6 +132,8 @@ fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
             let gate = Gate::new(world, Receivers::Each, Settings::permits(8))?;
             // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.
             let to = if world.rank() == other { Rank::new(3) } else { RECEIVER };
+            // By the last of its senders.
+            let _others = (1..SENDERS).map(|_| Taker::new(&gate, to)).collect::<Result<Vec<_>>>()?;
             let mut taker = Taker::new(&gate, to)?;
             if world.rank() == Rank::new(3) {
                 world.compute(Duration::from_milliseconds(1));

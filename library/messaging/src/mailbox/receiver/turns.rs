@@ -1,0 +1,89 @@
+//! In which order a receiver looks at shares, and when it asks what went with lost ranks, in tests.
+
+use super::*;
+use crate::gate::Taker;
+use crate::settings::{Placement, Settings};
+use crate::simulated::run_with_death;
+use crate::support::{Platform, run};
+use pelago_simulator::Faults;
+
+const RECEIVER: Rank = Rank::new(0);
+
+#[test]
+fn shares_take_turns() {
+    // Rank 1 holds the first share, rank 3 the second; each uses its own.
+    run(Platform::Mapped, 4, |world| {
+        let settings = Settings::new(8, 8).placed(Placement::evenly(2, 4, false));
+        let mailbox = Mailbox::new(world, RECEIVER, settings).unwrap();
+        let send = |from: u32, count: u32| {
+            if world.rank() == Rank::new(from) {
+                let mut sender = mailbox.sender(RECEIVER).unwrap();
+                (0..count).for_each(|number| sender.send(number.to_le_bytes()).unwrap());
+            }
+            world.barrier().unwrap();
+        };
+        send(3, 3);
+        let mut receiver = (world.rank() == RECEIVER).then(|| mailbox.receiver().unwrap());
+        let mut came = Vec::new();
+        let mut receive = |count| {
+            if let Some(receiver) = &mut receiver {
+                came.extend((0..count).map(|_| receiver.receive().unwrap().from().number()));
+            }
+            world.barrier().unwrap();
+        };
+        receive(1);
+        send(1, 3);
+        receive(5);
+        assert!(world.rank() != RECEIVER || came == [3, 1, 3, 1, 3, 1], "{came:?}");
+    });
+}
+
+/// A rank dies with the first ticket and the third; the message of the second comes so soon after the receiver has asked for the first that it
+/// does not ask for the third at once.
+#[test]
+fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_the_time() {
+    let (victim, other) = (Rank::new(2), Rank::new(1));
+    let milliseconds = Duration::from_milliseconds;
+    let death = Instant::ZERO + milliseconds(5);
+    let (_, came) = run_with_death(3, Faults::default(), (victim, Some(death)), |world, _| {
+        world.on_peer_lost(|_| {});
+        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(8, 8))?;
+        let compute_until = |until: Duration| world.compute((Instant::ZERO + until).since(world.now()));
+        let slow = |number: u64| compute_until(milliseconds(number));
+        if world.rank() == RECEIVER {
+            let mut receiver = mailbox.receiver()?;
+            assert!(receiver.try_receive()?.is_none());
+            assert_eq!(receiver.ask_at, Instant::ZERO, "nobody is lost");
+            let first = receiver.receive()?.to_vec();
+            let asked = receiver.ask_at;
+            assert!(asked > Instant::ZERO && receiver.try_receive()?.is_none() && receiver.ask_at == asked, "not yet again");
+            let second = receiver.receive()?.to_vec();
+            world.barrier().ok();
+            return Ok([first, second].concat());
+        }
+        let mut taker = Taker::new(&mailbox.gate, RECEIVER)?;
+        if world.rank() == other {
+            slow(2);
+        } else {
+            slow(1);
+        }
+        let mine = taker.take(1)?;
+        if world.rank() == victim {
+            slow(3);
+            taker.take(1)?;
+            slow(100);
+        }
+        slow(4);
+        let last = mailbox.gate.taken(RECEIVER, 0);
+        let mut sender = mailbox.sender(RECEIVER)?;
+        sender.send([last.number() as u8])?;
+        // The receiver has learned of the loss, and asked.
+        slow(10);
+        taker.used(mailbox.slots.write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
+        taker.flush()?;
+        slow(100);
+        world.barrier().ok();
+        Ok(Vec::new())
+    });
+    assert_eq!(came[RECEIVER.index()].as_deref(), Some(&[1, 3][..]));
+}
