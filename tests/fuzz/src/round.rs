@@ -135,7 +135,7 @@ pub(crate) fn run(seed: u64, round: u64, inputs: u64, current: &Current, mut see
 /// after as many inputs as a round has.
 ///
 /// # Panics
-/// As [`run`].
+/// Something happened that must not, whatever a rank is sent.
 pub fn guided(guide: &[u8]) -> Tally {
     let mut random = Random::guided(guide);
     let course = Course::draw(&mut random);

@@ -15,6 +15,7 @@ pub(crate) fn allocations() -> u64 {
 }
 
 /// How many bytes this thread has given back.
+#[allow(dead_code)]
 pub(crate) fn freed_bytes() -> u64 {
     FREED_BYTES.get()
 }
