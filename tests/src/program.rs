@@ -212,15 +212,34 @@ fn channel(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// Memory that the program owned: whole from every rank, atomics exact while its owner computes.
+/// Words of each rank that others reach, in memory of whatever kind.
+const WORDS: usize = 20_000;
+
+/// Memory that the program owned.
 fn registered(world: &World) -> pelago::Result<()> {
-    const WORDS: usize = 20_000;
+    let mine = world.register((0..WORDS as u64).collect::<Vec<u64>>())?;
+    let words = || (0..WORDS).map(|index| mine.local().load(index)).collect();
+    reach_all(world, mine.ptr(0), words)
+}
+
+/// Memory of a device.
+fn device(world: &World) -> pelago::Result<()> {
+    let device = MockDevice::new(0, WORDS * size_of::<u64>());
+    let mine = world.register_device::<u64>(device.clone())?;
+    world.put(mine.ptr(0), &(0..WORDS as u64).collect::<Vec<u64>>())?.wait()?;
+    let words = || device.contents().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    reach_all(world, mine.ptr(0), words)
+}
+
+/// Memory of the first rank is whole from every rank, and atomics on it are exact, while its owner computes. Each rank's memory begins at `mine`
+/// and holds the numbers from 0 on; `words` looks into it.
+fn reach_all(world: &World, mine: GlobalPtr<u64>, words: impl Fn() -> Vec<u64>) -> pelago::Result<()> {
     const EACH: u64 = 200;
     let letter = world.alloc::<u64>(1)?;
     let finished = world.alloc::<u64>(1)?;
     let home = Rank::new(0);
-    let mine = world.register((0..WORDS as u64).collect::<Vec<u64>>())?;
-    letter.local().store(0, mine.ptr(0).address().bits());
+    let changed: Vec<u64> = (1..WORDS as u64).map(|i| i + 1_000_000).collect();
+    letter.local().store(0, mine.address().bits());
     world.barrier()?;
     let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(world.get(letter.at(home, 0))?))?;
     if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("inline") {
@@ -232,62 +251,19 @@ fn registered(world: &World) -> pelago::Result<()> {
         let mut seen = vec![0; WORDS];
         world.get_into(theirs.add(1), &mut seen[1..])?;
         assert!((1..WORDS as u64).all(|i| is_old_or_new(seen[i as usize], i, i + 1_000_000)));
-        let changed: Vec<u64> = (1..WORDS as u64).map(|i| i + 1_000_000).collect();
         world.put(theirs.add(1), &changed)?.wait()?;
         for _ in 0..EACH {
             world.fetch_add(theirs, 1)?.wait()?;
         }
         // From the owner's memory to one's own, both registered.
-        world.copy(theirs.add(1), mine.ptr(1), WORDS - 1)?.wait()?;
-        assert!((1..WORDS).all(|i| mine.local().load(i) == i as u64 + 1_000_000));
+        world.copy(theirs.add(1), mine.add(1), WORDS - 1)?.wait()?;
+        assert!(words()[1..] == changed);
         world.add(finished.at(home, 0), 1)?;
     }
     world.barrier()?;
     if world.rank() == home {
-        assert_eq!(mine.local().load(0), EACH * u64::from(world.size() - 1));
-        assert!((1..WORDS).all(|i| mine.local().load(i) == i as u64 + 1_000_000));
-    }
-    world.barrier()
-}
-
-/// Memory of a device: whole from every rank, atomics exact while its owner computes.
-fn device(world: &World) -> pelago::Result<()> {
-    const WORDS: usize = 20_000;
-    const EACH: u64 = 100;
-    let letter = world.alloc::<u64>(1)?;
-    let finished = world.alloc::<u64>(1)?;
-    let home = Rank::new(0);
-    let device = MockDevice::new(0, WORDS * size_of::<u64>());
-    let mine = world.register_device::<u64>(device.clone())?;
-    let words =
-        || device.contents().chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight"))).collect::<Vec<_>>();
-    let numbers = |from: u64| (from..from + WORDS as u64).collect::<Vec<u64>>();
-    world.put(mine.ptr(0), &numbers(0))?.wait()?;
-    letter.local().store(0, mine.ptr(0).address().bits());
-    world.barrier()?;
-    let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(world.get(letter.at(home, 0))?))?;
-    if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("inline") {
-        // The owner does not enter the library until all others have finished.
-        while finished.local().load(0) + 1 < u64::from(world.size()) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    } else if world.rank() != home {
-        let mut seen = vec![0; WORDS];
-        world.get_into(theirs.add(1), &mut seen[1..])?;
-        assert!((1..WORDS as u64).all(|i| is_old_or_new(seen[i as usize], i, i + 1_000_000)));
-        world.put(theirs.add(1), &numbers(1_000_000)[1..])?.wait()?;
-        for _ in 0..EACH {
-            world.fetch_add(theirs, 1)?.wait()?;
-        }
-        // From one device to another, through the host.
-        world.copy(theirs.add(1), mine.ptr(1), WORDS - 1)?.wait()?;
-        assert!(words()[1..] == numbers(1_000_000)[1..]);
-        world.add(finished.at(home, 0), 1)?;
-    }
-    world.barrier()?;
-    if world.rank() == home {
-        let expected = EACH * u64::from(world.size() - 1);
-        assert!(words()[0] == expected && words()[1..] == numbers(1_000_000)[1..]);
+        let words = words();
+        assert!(words[0] == EACH * u64::from(world.size() - 1) && words[1..] == changed);
     }
     world.barrier()
 }

@@ -52,7 +52,9 @@ const MARK: &str = "PELAGO_TEST_JOB";
 fn pelago(arguments: &[&str]) -> (Command, String) {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    // Whoever runs the tests may ignore signals (nohup, jobs in the background of a shell), which would be inherited.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_pelago-under-test")]);
     command.args(arguments).env(MARK, &mark).stdin(Stdio::null());
     (command, mark)
 }

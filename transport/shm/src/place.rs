@@ -92,9 +92,9 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
         }
     };
     let Some(start) = start else {
-        let devices = host.devices();
-        let found = devices.find(address, bytes).filter(|_| owner == me);
-        return Ok(found.map_or(Place::Unknown, |(memory, ())| Place::Device { memory, _pass: pass }));
+        // Only that of ranks of this process is known here.
+        let found = host.devices().find(address, bytes).map(|(memory, ())| memory);
+        return Ok(found.map_or(Place::Unknown, |memory| Place::Device { memory, _pass: pass }));
     };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
