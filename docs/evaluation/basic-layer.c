@@ -1,5 +1,5 @@
 /* One remote and one local atomic of four bytes after another, each waited for: what paper E measures (table 3). Rank 0 prints microseconds for
- * each; with ranks above 1, also while those ask rank 0 for atomics without a pause, which disturbs its agent.
+ * each; with ranks above 1, also while those ask rank 0 for atomics without a pause, which disturbs its progress thread.
  *
  *     basic-layer [COUNT [SAMPLES]] */
 #include <acp.h>

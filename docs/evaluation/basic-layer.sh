@@ -30,22 +30,22 @@ simulated() {
 
 simulated 2 nic way=free
 simulated 2 mpi way=direct
-simulated 2 1 way=agent atomics=agent descriptors=built
-simulated 2 2 way=agent atomics=agent descriptors=built threads=many
-simulated 2 3 way=agent descriptors=built
-simulated 2 4 way=agent
-simulated 2 5 way=agent descriptors=built threads=many
-simulated 2 6 way=agent threads=many
+simulated 2 1 way=progress-thread atomics=progress-thread descriptors=built
+simulated 2 2 way=progress-thread atomics=progress-thread descriptors=built threads=many
+simulated 2 3 way=progress-thread descriptors=built
+simulated 2 4 way=progress-thread
+simulated 2 5 way=progress-thread descriptors=built threads=many
+simulated 2 6 way=progress threads=many
 simulated 2 7 way=bypass descriptors=built threads=many
 simulated 2 8 way=bypass threads=many
 for ranks in 3 4 6; do
-    simulated $ranks together way=agent atomics=agent serving=together
-    simulated $ranks apart way=agent atomics=agent serving=apart
+    simulated $ranks together way=progress-thread atomics=progress-thread serving=together
+    simulated $ranks apart way=progress-thread atomics=progress-thread serving=apart
 done
 
 for round in $(seq "${ROUNDS:-5}"); do
     for transport in shm udp; do
-        for progress in agent inline; do
+        for progress in thread manual; do
             for threads in one many; do
                 "$built/pelago" run -n 2 --transport $transport --progress $progress "$built/pelago-basic" $threads |
                     sed "s/^{/{\"platform\":\"$transport\",\"round\":$round,\"interface\":\"rust\",\"progress\":\"$progress\",/"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Collective operations on simulated machines: what docs/evaluation/collectives.md shows. Prints one JSON object for each run.
-# Usage: collectives.sh PELAGO [RANKS…]; MACHINES chooses some. 1,024 ranks take minutes of one processor, 65,536 more than an hour and 8 GB.
+# Usage: collectives.sh PELAGO [RANKS…]; MACHINES chooses some. 1,024 ranks take minutes of one core, 65,536 more than an hour and 8 GB.
 # Sixteen ranks on each node. Up to 1,024 ranks a trial chooses among the best by the model and the simplest; with more, each of the candidates
 # named here is timed by itself, and the model, which predicts them, is the one measured with 1,024 ranks.
 set -eu

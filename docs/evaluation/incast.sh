@@ -1,6 +1,6 @@
 #!/bin/sh
 # Many ranks send to one, on simulated machines: what docs/evaluation/incast.md shows. Prints one JSON object for each run.
-# Usage: incast.sh PELAGO [SENDERS…]; METHODS and MACHINES choose a part. 65,536 senders take hours of one processor.
+# Usage: incast.sh PELAGO [SENDERS…]; METHODS and MACHINES choose a part. 65,536 senders take hours of one core.
 set -eu
 pelago=$1; shift
 told=$(mktemp); trap 'rm -f "$told"' EXIT

@@ -6,7 +6,7 @@
 set -eu
 pelago=${1:?give the path of the pelago command}
 
-# Copying between GPU and host (fitted): up to 8 KB by the processor, then by cudaMemcpy, whose host memory MVAPICH2 registers from 512 KB on.
+# Copying between GPU and host (fitted): up to 8 KB by the core, then by cudaMemcpy, whose host memory MVAPICH2 registers from 512 KB on.
 staging=8K:750:6.714,524280:7600:3.55,1024M:7600:6.714
 
 # machine, policy, operation, ranks, bytes, how

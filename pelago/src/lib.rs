@@ -88,9 +88,9 @@ pub use pelago_messaging as messaging;
 pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
-    BarrierAlgorithm, CellSlice, Chain, Context, DeviceError, DeviceMemory, Error, Fetch, GlobalPtr, Group, Handle, Individual,
-    MemoryKind, Ordered, Pod, PointerError, Registered, RegisteredDevice, Result, Scope, Sharer, Symmetric, UnknownBarrier, Word,
-    World,
+    BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceError, DeviceMemory, Error, Fetch, GlobalPtr, Group,
+    Handle, Individual, MemoryKind, Ordered, Pod, PointerError, Registered, RegisteredDevice, Result, Scope, Symmetric,
+    UnknownBarrier, Word, World,
 };
 #[cfg(feature = "launch")]
 pub use run::run;

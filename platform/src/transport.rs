@@ -1,7 +1,7 @@
 //! One way to reach other ranks' memory.
 
 pub use pelago_base::Failure;
-use pelago_base::limits::WRITE_BYTES_MAX;
+use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
 use pelago_memory::{Cells, Region};
 
@@ -229,7 +229,7 @@ pub struct Address(pub Vec<u8>);
 /// (by the rail that [`Network::rail_of_copy`] says), which moves the bytes directly to the owner of `to`.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// Writes bytes that are captured before `post` returns; at most [`Capabilities::write_bytes_max`].
+    /// Writes bytes that are captured before `post` returns; at most [`Capabilities::inject_size`].
     Write {
         /// Where to.
         to: GlobalAddress,
@@ -318,13 +318,13 @@ pub struct Capabilities {
     /// What the transport is called.
     pub name: &'static str,
     /// The longest `Write` in bytes.
-    pub write_bytes_max: usize,
+    pub inject_size: usize,
     /// From posting a small put to its completion.
     pub latency: Duration,
     /// Bytes per second of a long put.
     pub bytes_per_second: f64,
     /// Whether atomics need a core of the target.
-    pub atomics_by_agent: bool,
+    pub atomics_by_progress_thread: bool,
     /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](Operation::Sized), to spare their poster and the
     /// transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
     pub data_bytes_max: u64,
@@ -336,10 +336,10 @@ impl Capabilities {
     pub const fn of(name: &'static str) -> Self {
         Self {
             name,
-            write_bytes_max: WRITE_BYTES_MAX,
+            inject_size: INJECT_SIZE,
             latency: Duration::from_microseconds(50),
             bytes_per_second: 1e9,
-            atomics_by_agent: true,
+            atomics_by_progress_thread: true,
             data_bytes_max: u64::MAX,
         }
     }

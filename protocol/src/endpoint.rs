@@ -16,7 +16,7 @@ use crate::sender::{DATAGRAM_CHARGE, Piece, Settled, Spare};
 use crate::wire::{self, Acknowledgement, Frame, Header, Place, Reader};
 
 /// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
-pub const WRITE_BYTES_MAX: usize = 960;
+pub const INJECT_SIZE: usize = 960;
 
 /// Operations of this rank whose end has not been fetched.
 const UNDER_WAY_MAX: usize = 4096;
@@ -25,7 +25,7 @@ const UNDER_WAY_MAX: usize = 4096;
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely
-/// overloaded, with a thousand ranks on two processors, has every process answer within half of that.
+/// overloaded, with a thousand ranks on two cores, has every process answer within half of that.
 pub const UNREACHABLE_AFTER_LIMITS: u64 = 20;
 
 /// Between two looks at all peers, for each of them: to look at one takes a tenth of that.
@@ -68,7 +68,7 @@ pub struct PeerIndex(pub u32);
 /// What to do at a peer.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
-    /// Write bytes that are captured; at most [`WRITE_BYTES_MAX`].
+    /// Write bytes that are captured; at most [`INJECT_SIZE`].
     Write {
         /// Where to.
         to: GlobalAddress,
@@ -301,7 +301,7 @@ impl Endpoint {
         }
         self.under_way += 1;
         if let Request::Write { to, bytes } = request {
-            assert!(bytes.len() <= WRITE_BYTES_MAX, "a write has at most {WRITE_BYTES_MAX} bytes, not {}", bytes.len());
+            assert!(bytes.len() <= INJECT_SIZE, "a write has at most {INJECT_SIZE} bytes, not {}", bytes.len());
             let frame = Frame::Write { to, bytes };
             self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
             self.enqueue(index);
@@ -315,7 +315,7 @@ impl Endpoint {
                 self.enqueue(index);
                 return Ok(());
             }
-            Request::Get { from, bytes, .. } => (Frame::Get { operation, from, bytes }, bytes > WRITE_BYTES_MAX as u64),
+            Request::Get { from, bytes, .. } => (Frame::Get { operation, from, bytes }, bytes > INJECT_SIZE as u64),
             Request::Copy { from, to, bytes } => (Frame::Copy { operation, from, to, bytes }, true),
             Request::Atomic { at, width, operator, operand } => {
                 (Frame::Atomic { operation, at, width, operator, operand }, false)

@@ -50,7 +50,7 @@ mod transmit;
 mod wire;
 
 pub use endpoint::{
-    Config, Endpoint, Event, Full, Liveness, PeerIndex, Rejected, Request, Transmit, UNREACHABLE_AFTER_LIMITS, WRITE_BYTES_MAX,
+    Config, Endpoint, Event, Full, INJECT_SIZE, Liveness, PeerIndex, Rejected, Request, Transmit, UNREACHABLE_AFTER_LIMITS,
 };
 pub use memory::{Denied, Local, Memory, Readable};
 pub use pelago_base::Failure;

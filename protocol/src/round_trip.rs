@@ -7,7 +7,7 @@ use crate::receiver::ACKNOWLEDGE_WITHIN;
 /// Before anything is known: the round trip of a wide network.
 const INITIAL: Duration = Duration::from_milliseconds(20);
 
-/// The shortest wait. Machines share processors: an answer may come a few milliseconds late although nothing is lost.
+/// The shortest wait. Machines share cores: an answer may come a few milliseconds late although nothing is lost.
 const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 
 /// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
@@ -76,7 +76,7 @@ impl RoundTrip {
     }
 }
 
-/// How late this rank gets to run: where ranks share processors, an answer that has come is seen as late, and its sender ran as late.
+/// How late this rank gets to run: where ranks share cores, an answer that has come is seen as late, and its sender ran as late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
     late: Duration,

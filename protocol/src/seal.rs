@@ -1,7 +1,7 @@
 //! Authentication and encryption of datagrams with the job's key.
 //!
 //! AEGIS (IRTF draft-irtf-cfrg-aegis-aead): with 128L, the tag of a small datagram costs 30 ns; with 128X2, which begins slower, that of
-//! a large one passes 40 GB/s where the processor has wide AES instructions. A nonce names the transmission, who sent it and for whom, so
+//! a large one passes 40 GB/s where the core has wide AES instructions. A nonce names the transmission, who sent it and for whom, so
 //! that a datagram is worth nothing to anybody else and each nonce is used once.
 
 use aegis::aegis128l::Aegis128L;

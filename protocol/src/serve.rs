@@ -2,7 +2,7 @@
 
 use pelago_base::{Failure, GlobalAddress, Instant};
 
-use crate::endpoint::{Endpoint, Event, Rejected, WRITE_BYTES_MAX};
+use crate::endpoint::{Endpoint, Event, INJECT_SIZE, Rejected};
 use crate::memory::{Denied, Memory};
 use crate::operations::{Operation, Origin, Put, Source};
 use crate::sender::Transfer;
@@ -107,7 +107,7 @@ impl Endpoint {
         if let Err(denied) = memory.check(from, bytes) {
             return self.answer(index, &Frame::Denied { operation, denied, second: false });
         }
-        if bytes > WRITE_BYTES_MAX as u64 {
+        if bytes > INJECT_SIZE as u64 {
             if let Some(active) = &mut self.peers[index as usize].active {
                 active.sender.serve(Transfer::Answer { operation, from, bytes, next: 0 });
             }
@@ -118,7 +118,7 @@ impl Endpoint {
             short = [0; SHORT_BYTES_MAX];
             &mut short[..bytes as usize]
         } else {
-            long = [0; WRITE_BYTES_MAX];
+            long = [0; INJECT_SIZE];
             &mut long[..bytes as usize]
         };
         match memory.read(from, found) {
@@ -231,7 +231,7 @@ impl Endpoint {
         if let Some(active) = &mut self.peers[index as usize].active {
             let slow = match operation {
                 Operation::Copy { .. } => true,
-                Operation::Get { bytes, .. } => bytes > WRITE_BYTES_MAX as u64,
+                Operation::Get { bytes, .. } => bytes > INJECT_SIZE as u64,
                 _ => false,
             };
             active.sender.handle_answer(slow);

@@ -242,7 +242,7 @@ fn reach_all(world: &World, mine: GlobalPtr<u64>, words: impl Fn() -> Vec<u64>) 
     letter.local().store(0, mine.address().bits());
     world.barrier()?;
     let theirs = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(world.get(letter.at(home, 0))?))?;
-    if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("inline") {
+    if world.rank() == home && std::env::var("PELAGO_PROGRESS").as_deref() != Ok("manual") {
         // The owner does not enter the library until all others have finished.
         while finished.local().load(0) + 1 < u64::from(world.size()) {
             std::thread::sleep(Duration::from_millis(1));
@@ -302,7 +302,7 @@ fn wake(world: &World) -> pelago::Result<()> {
             world.put(turn.at(right, 0), &[round])?;
         }
     }
-    // Each was asleep once in each round: waiting neither burns the processor nor looks again and again.
+    // Each was asleep once in each round: waiting neither burns the core nor looks again and again.
     let parked = world.counters().of(Event::Parked);
     let slept = if world.rank() == Rank::new(0) { 0 } else { ROUNDS };
     assert!((slept..100).contains(&parked), "parked {parked} times");

@@ -11,7 +11,7 @@ fn main() {
     let mut number = || arguments.next()?.to_str()?.parse::<u32>().ok();
     let (Some(call), Some(errno)) = (number(), number()) else { panic!("a call and an error, as numbers") };
     let rules = BTreeMap::from([(i64::from(call), Vec::new())]);
-    let machine = std::env::consts::ARCH.try_into().expect("a processor that filters know");
+    let machine = std::env::consts::ARCH.try_into().expect("a core that filters know");
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno), machine);
     let filter: BpfProgram = filter.and_then(TryInto::try_into).expect("a filter");
     apply_filter(&filter).expect("the system filters calls");

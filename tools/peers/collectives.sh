@@ -17,7 +17,7 @@ for turn in $(seq "$turns"); do
     for ranks in ${*:-2 4 8 16}; do
         "$pelago" bench collectives -n "$ranks" --format json 2>> "$work/chosen"
         openmpi "$ranks"
-        # It never yields: with more ranks than processors a message takes turns of the scheduler.
+        # It never yields: with more ranks than cores a message takes turns of the scheduler.
         timeout 80 mpiexec.mpich -n "$ranks" "$work/mpich" mpich 0.1 || true
     done
 done > "$work/all"

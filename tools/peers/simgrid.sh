@@ -48,7 +48,7 @@ machine() {
         "$here/../../simulation/netsim/machines/rx200-qdr.toml" > "$work/machine.toml"
     echo "$work/machine.toml"
 }
-# measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, processor seconds, kilobytes, or - for each.
+# measure SIMULATOR CASE RANKS COMMAND: a line of these, and simulated microseconds, core seconds, kilobytes, or - for each.
 measure() {
     simulator=$1 case=$2 ranks=$3; shift 3
     if grep -qs "^$simulator $case $ranks -" "$work/all"; then return; fi
@@ -99,7 +99,7 @@ sort -k2,2 -k3n -k1,1 "$work/all" | awk -v limit="$limit" '
       if (!(($2, $3) in seen)) { seen[$2, $3] = 1; name[++rows] = $2 " " $3 } }
     END {
         format = "%-18s %5s | %11s %11s | %9s %9s | %9s %9s %6s | %9s %9s %6s\n"
-        printf "%24s | %-23s | %-19s | %-26s | %s\n", "", "simulated us", "processor s", "messages per processor s", "peak KB"
+        printf "%24s | %-23s | %-19s | %-26s | %s\n", "", "simulated us", "core s", "messages per core s", "peak KB"
         printf format, "case", "ranks", "Pelago", "SMPI", "Pelago", "SMPI", "Pelago", "SMPI", "ratio", "Pelago", "SMPI", "ratio"
         for (row = 1; row <= rows; row++) {
             split(name[row], is, " "); p = "pelago " name[row]; s = "smpi " name[row]; m = messages(is[1], is[2])

@@ -15,7 +15,7 @@ use pelago_memory::Cells;
 use crate::library::{Core, Library};
 use crate::memory::Located;
 use crate::refusal::{End, Refusal};
-use crate::turns::{Waiter, give_processor_away};
+use crate::turns::{Waiter, give_core_away};
 
 /// No handle: an operation that waits for nothing; as a result, failure.
 pub(crate) const NULL: i64 = 0;
@@ -27,7 +27,7 @@ pub(crate) const CONT: i64 = -2;
 /// Operations under way from which on those that have ended are looked for among them. Rma has fewer in flight.
 const PENDING_MAX: usize = 2048;
 
-/// Of so many questions when nothing is under way, one lets the library move and gives the processor away.
+/// Of so many questions when nothing is under way, one lets the library move and gives the core away.
 const ASKED_PER_LOOK: usize = 8;
 
 thread_local! {
@@ -211,7 +211,7 @@ impl Library {
             ended
         })?;
         if !ended {
-            give_processor_away();
+            give_core_away();
         }
         Ok(!ended)
     }
@@ -223,7 +223,7 @@ impl Library {
                 core.context.progress();
                 core.turn()
             });
-            give_processor_away();
+            give_core_away();
             return looked.unwrap_or(Ok(()));
         }
         Ok(())

@@ -466,7 +466,7 @@ fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
         Ok(is_open || buffer.is_open(context))
     });
     if answer != 0 {
-        turns::give_processor_away();
+        turns::give_core_away();
     }
     answer
 }

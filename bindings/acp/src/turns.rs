@@ -168,8 +168,8 @@ impl<T: Waiter> Turns<T> {
     }
 }
 
-/// Gives the processor away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
-pub(crate) fn give_processor_away() {
+/// Gives the core away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
+pub(crate) fn give_core_away() {
     if !is_simulated() {
         yield_now();
     }

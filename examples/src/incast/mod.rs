@@ -67,7 +67,7 @@ struct Arguments {
     /// Nanoseconds of computing for each message at the receiver, in a simulation
     #[arg(long, value_name = "NS", default_value_t = 0)]
     work_ns: u32,
-    /// Nanoseconds of computing for each message that the receiver's processor has to match or answer (eager, limit, rendezvous), in a
+    /// Nanoseconds of computing for each message that the receiver's core has to match or answer (eager, limit, rendezvous), in a
     /// simulation
     #[arg(long, value_name = "NS", default_value_t = 0)]
     match_ns: u32,

@@ -15,7 +15,7 @@ pub(super) struct Report {
     pub(super) room_bytes: usize,
     /// Bytes of messages that came and were not asked for, at most.
     pub(super) unexpected_bytes: usize,
-    /// Operations that the receiver's processor has issued, and two-sided messages that it has taken in.
+    /// Operations that the receiver's core has issued, and two-sided messages that it has taken in.
     pub(super) operations: u64,
     /// How often a sender looked again whether it may send.
     pub(super) looks: u64,

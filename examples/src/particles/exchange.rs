@@ -2,7 +2,7 @@
 //!
 //! A sender knows where each of its particles goes; a receiver knows neither from whom nor how many from each. So it is the senders who
 //! share out the receiver's inbox: each adds its number to the receiver's `reserved` word, and what it finds there is its place. The
-//! inbox holds all that the rank will own, so it cannot overflow: no processor of a receiver takes part.
+//! inbox holds all that the rank will own, so it cannot overflow: no core of a receiver takes part.
 //!
 //! | phase | does | ends |
 //! |---|---|---|

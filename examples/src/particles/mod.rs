@@ -56,7 +56,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME", default_value_t = BarrierAlgorithm::RecursiveDoubling)]
     algorithm: BarrierAlgorithm,
     /// In simulated time: nanoseconds to find the owner of a particle, for each that a rank has
-    // The paper draws its three lines but does not print their slopes: these are guesses for a processor of its time.
+    // The paper draws its three lines but does not print their slopes: these are guesses for a core of its time.
     #[arg(long, value_name = "NS", default_value_t = 80.0, allow_negative_numbers = true, value_parser = cost)]
     cost_count: f64,
     /// In simulated time: nanoseconds to pack a particle that leaves

@@ -44,7 +44,7 @@ events! {
     Failed = "failed",
     /// An operation was put back until another completed.
     Deferred = "deferred",
-    /// A wait gave up the processor.
+    /// A wait gave up the core.
     Parked = "parked",
     /// A datagram left.
     DatagramSent = "datagrams_sent",

@@ -59,18 +59,18 @@ pub const FAILURE_GROUPS_MAX: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 pub const CAPTURED_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes of a write that a transport captures.
-pub const WRITE_BYTES_MAX: usize = 4096;
+pub const INJECT_SIZE: usize = 4096;
 
 /// Bytes of a transfer that goes by several rails in parts: of a shorter one a part takes less time than a message more.
-pub const PARTED_BYTES_MIN: u64 = 4096;
+pub const STRIPED_BYTES_MIN: u64 = 4096;
 
-/// Requests to another rank's agent that one rank has under way: one reply slot of 64 bytes each.
-pub const AGENT_REPLIES_MAX: usize = 32;
+/// Requests to another rank's progress thread that one rank has under way: one reply slot of 64 bytes each.
+pub const PROGRESS_THREAD_REPLIES_MAX: usize = 32;
 
 /// Requests in a rank's inbox, from all ranks of its host together; a power of two.
 pub const INBOX_SLOTS: usize = 128;
 
-/// Bytes of a staging buffer, for copies that only the owner's agent may do.
+/// Bytes of a staging buffer, for copies that only the owner's progress thread may do.
 pub const STAGING_BYTES: usize = 32 * 1024;
 
 /// Completions that a transport holds for its user before `post` answers `Full`.
@@ -99,7 +99,7 @@ pub const UDP_LENT_BYTES_MAX: usize = UDP_LENT_BYTES / 4 * 3;
 pub const UDP_LENT_MESSAGE_BYTES_MIN: usize = 32 * 1024;
 
 /// Bytes of a write over UDP, which is captured while its first datagrams are on their way: as much as a context keeps.
-pub const UDP_WRITE_BYTES_MAX: usize = CAPTURED_BYTES_MAX;
+pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
 
 /// Datagrams that one message is cut into: what every Linux that cuts messages at all accepts.
 pub const UDP_RUN_DATAGRAMS_MAX: usize = 64;
@@ -110,7 +110,7 @@ pub const UDP_RUN_BYTES_MAX: usize = 65_000;
 /// Bytes of a datagram, where the way takes so many: a third of what passes the kernel as one message, rounded to whole words.
 pub const UDP_DATAGRAM_BYTES_MAX: usize = UDP_RUN_BYTES_MAX / 3 / 8 * 8;
 
-/// Messages taken from the kernel by one call: with the largest, half a megabyte, which stays in a processor's own cache; and with
+/// Messages taken from the kernel by one call: with the largest, half a megabyte, which stays in a core's own cache; and with
 /// a peer each, the cost of the call is shared by eight.
 pub const UDP_INCOMING_MESSAGES_MAX: usize = 8;
 
@@ -118,7 +118,7 @@ pub const UDP_INCOMING_MESSAGES_MAX: usize = 8;
 pub const UDP_MESSAGE_BYTES_MAX: usize = 1 << 16;
 
 /// Bytes that a UDP socket asks the kernel to keep, each way: what a network of 10 gigabits brings in three milliseconds, in which
-/// a thread that sleeps, or shares its processor, gets to run.
+/// a thread that sleeps, or shares its core, gets to run.
 pub const UDP_SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// Errors of earlier datagrams that one attempt to receive passes over before it says that nothing has arrived; the next goes on.

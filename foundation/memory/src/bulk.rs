@@ -193,7 +193,7 @@ unsafe fn read<S: Source, T: crate::Pod>(at: NonNull<u8>) -> T {
 ///
 /// # Safety
 /// As for [`copy`].
-#[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code, reason = "for other processors, and tested on this one"))]
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code, reason = "for other cores, and tested on this one"))]
 unsafe fn by_words<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
     macro_rules! copy_each {
@@ -222,10 +222,10 @@ mod x86 {
     use core::arch::asm;
     use core::ptr::NonNull;
 
-    /// From here on `rep movsb` is as fast as any loop on processors of the last ten years; below, its start costs more.
+    /// From here on `rep movsb` is as fast as any loop on cores of the last ten years; below, its start costs more.
     const STRING_COPY_BYTES_MIN: usize = 2048;
 
-    /// From here on vectors of 32 bytes are worth asking the processor whether it has them.
+    /// From here on vectors of 32 bytes are worth asking the core whether it has them.
     const WIDE_COPY_BYTES_MIN: usize = 256;
 
     /// # Safety
@@ -248,7 +248,7 @@ mod x86 {
     /// As for [`super::copy`], less than 16 bytes.
     #[inline]
     unsafe fn tail(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise; unaligned moves are allowed on this processor.
+        // SAFETY: the caller's promise; unaligned moves are allowed on this core.
         unsafe {
             match bytes {
                 8.. => {
@@ -311,7 +311,7 @@ mod x86 {
     }
 
     /// # Safety
-    /// As for [`super::copy`], at least 128 bytes, on a processor with AVX.
+    /// As for [`super::copy`], at least 128 bytes, on a core with AVX.
     ///
     /// Never inlined: its last instruction clears the upper halves of all vector registers, which no caller keeps across a call.
     #[inline(never)]

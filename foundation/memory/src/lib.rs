@@ -24,7 +24,7 @@
 //! - **M3** What is read is plain old data ([`Pod`]): every bit pattern is a value, so a torn or stale read is a wrong value and nothing worse.
 //! - **M4** Words of up to eight bytes at their natural alignment are accessed by atomic instructions. Longer copies are made of
 //!   instructions that the compiler does not see through (inline assembly; relaxed atomics elsewhere), so that a race
-//!   in them has the meaning of the processor: some mixture of old and new bytes.
+//!   in them has the meaning of the core: some mixture of old and new bytes.
 //! - **M5** A [`CellSlice<T>`] begins at a multiple of `align_of::<T>()` and has room for its length.
 //!
 //! M6 to M8 are those of [`Reach`], [`Place`] and [`GlobalPtr`], and stand there.

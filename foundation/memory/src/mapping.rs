@@ -12,7 +12,7 @@ use crate::Cells;
 /// From here on, giving pages back is worth a system call.
 const RELEASE_BYTES_MIN: usize = 64 * 1024;
 
-/// Bytes of a large page: what a processor translates at once instead of 512 pages.
+/// Bytes of a large page: what a core translates at once instead of 512 pages.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 /// What [`CellSlice::use_large_pages`](crate::CellSlice::use_large_pages) does.

@@ -2,7 +2,7 @@
 //!
 //! Where [`light`] stands in one thread and [`heavy`] in another, each like a full fence, one comes first: what its thread wrote
 //! before it is seen by what the other thread reads after its own. Two lights order nothing. [`heavy`] has the kernel run a full
-//! fence on every processor that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a
+//! fence on every core that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a
 //! thread that does not run at that moment passed one when it was descheduled. The idea is that of folly's
 //! `AsymmetricMemoryBarrier` and of the C++ proposal P1202.
 //!
@@ -30,7 +30,7 @@ pub fn light() {
 ///
 /// `false`: the kernel refuses membarrier (too old, or forbidden by a filter) and only the caller is fenced. Then a thread that
 /// would wait for what a light thread writes must look again after a bounded time. Cost: one system call and one interrupt of
-/// each processor that runs a registered process, some microseconds. Callable from any thread.
+/// each core that runs a registered process, some microseconds. Callable from any thread.
 #[must_use]
 pub fn heavy() -> bool {
     // Also stands for the pair in a model, and keeps the compiler from moving accesses across the call.

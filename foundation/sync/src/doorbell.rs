@@ -8,7 +8,7 @@ use crate::primitive::{AtomicU32, AtomicU64, Ordering, constructor, futex_wait, 
 /// Set while somebody sleeps or is about to; the other bits are the epoch, which each ring that finds it set advances.
 const ASLEEP: u32 = 1;
 
-/// How long a sleeper may miss a write when the kernel refuses the heavy fence: short for a person, long for a processor.
+/// How long a sleeper may miss a write when the kernel refuses the heavy fence: short for a person, long for a core.
 const NAP: Duration = Duration::from_millis(1);
 
 /// What quiet memory is counted in, from the bell on.

@@ -14,12 +14,12 @@ use crate::pool::{Pool, Region};
 use crate::schedule::Shape;
 use crate::{Algorithm, Operation, Operator};
 
-/// Slots that a plan has at most: how many operations a member may be ahead of another. Where members share processors, one that has the turn
+/// Slots that a plan has at most: how many operations a member may be ahead of another. Where members share cores, one that has the turn
 /// does as many as there are slots, so that a turn is shared by many operations.
 const SLOTS_MAX: usize = 512;
 
-/// Bytes of the room of all slots of a plan, unless two need more: as much as a processor's own cache holds. What is written again has then
-/// left the caches of those who wrote and read it last; a line that another processor still holds changed comes from there three times as slowly.
+/// Bytes of the room of all slots of a plan, unless two need more: as much as a core's own cache holds. What is written again has then
+/// left the caches of those who wrote and read it last; a line that another core still holds changed comes from there three times as slowly.
 const ROOM_BYTES: usize = 1024 * 1024;
 
 /// Bytes of the lines of all slots of a plan, unless two need more. They are cleared when the plan is made.
@@ -53,7 +53,7 @@ const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
 /// Between operations that are tried apart, in virtual time: longer than agreeing on the next one leaves anything under way.
 const TRIAL_PAUSE: Duration = Duration::from_microseconds(1000);
 
-/// Bytes of a piece, unless a program says otherwise: long beside the time of a message, short beside what a processor keeps near.
+/// Bytes of a piece, unless a program says otherwise: long beside the time of a message, short beside what a core keeps near.
 const FLOWING_BYTES: usize = 64 * 1024;
 
 /// Steps of the largest schedule that is considered: more would be memory for nothing.

@@ -20,7 +20,7 @@ pub struct Promise {
 /// What steps cost on some machine. It only proposes: a trial decides where there is time for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// From sending a short message to having received it, in nanoseconds; where members share processors, their turns included.
+    /// From sending a short message to having received it, in nanoseconds; where members share cores, their turns included.
     pub latency_ns: f64,
     /// What a member does for one message, in nanoseconds.
     pub message_ns: f64,

@@ -17,7 +17,7 @@
 
 use core::ops::Range;
 
-use pelago_base::limits::WRITE_BYTES_MAX;
+use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Rank, Team};
 use pelago_rma::{CellSlice, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, World};
 
@@ -150,7 +150,7 @@ impl Layout {
 /// Values that a member keeps in a slot to send them later: what goes over a network and is not captured.
 pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -> bool) -> usize {
     let sent = schedule.steps.iter().map(|step| match step {
-        Step::Send { to, message, .. } if message.length * value_bytes > WRITE_BYTES_MAX && !maps(*to) => message.length,
+        Step::Send { to, message, .. } if message.length * value_bytes > INJECT_SIZE && !maps(*to) => message.length,
         _ => 0,
     });
     sent.sum()
@@ -323,7 +323,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             }
             return world.put(flag, &[self.epoch]).map(drop);
         }
-        let handle = if message.length * size_of::<T>() > WRITE_BYTES_MAX {
+        let handle = if message.length * size_of::<T>() > INJECT_SIZE {
             // E3.
             let at = self.layout.piece.room + *kept;
             *kept += message.length;

@@ -119,7 +119,7 @@ impl<'w> GlobalHeap<'w> {
     }
 
     /// Begins to allocate `bytes` bytes on `rank`, which other questions may accompany. Cost: what is asked of one rank
-    /// [together](pelago_rma::Context::together) is one round trip.
+    /// [in one batch](pelago_rma::Context::batch) is one round trip.
     #[inline]
     pub(crate) fn glance(&self, rank: Rank, bytes: u64) -> Result<Glance<'w>> {
         let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;

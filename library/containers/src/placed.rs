@@ -16,7 +16,7 @@ use crate::GlobalHeap;
 use crate::hash::{hash, place};
 use crate::source::{bytes_at, words_at};
 use crate::state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
-use crate::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, together};
+use crate::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, batch};
 
 /// The first word of a directory, by what it is a directory of.
 const MULTISET: u64 = 0x7065_6c61_676f_0400;
@@ -71,17 +71,17 @@ impl Buckets for Directory {
         let mut ask = |row: u64| Asked::of(world, words_at(row)?.add(bucket), &mut beside);
         if world.maps(rank_of(place.address())) {
             let row = world.get(place)?;
-            return together(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait();
+            return batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait();
         }
         // Rows seldom move: the bucket is looked into where it was before, while the directory is asked whether it is there.
         let hint = heap.hint(place.address());
-        let asked = world.together(|| Ok::<_, Error>((world.fetch(place)?, hint.map(&mut ask).transpose()?)))?;
+        let asked = world.batch(|| Ok::<_, Error>((world.fetch(place)?, hint.map(&mut ask).transpose()?)))?;
         let row = asked.0.wait()?;
         if let (Some(early), true) = (asked.1, hint == Some(row)) {
             return early.wait();
         }
         heap.keep_hint(place.address(), row);
-        together(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait()
+        batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait()
     }
 }
 

@@ -99,7 +99,7 @@ impl Buckets for Everywhere<'_> {
         if heap.world().maps(rank) {
             return Ok(Looked { rank, bucket, head: heap.world().get(bucket)?, beside: beside(rank)? });
         }
-        heap.world().together(|| Asked::of(heap.world(), bucket, &mut beside))?.wait()
+        heap.world().batch(|| Asked::of(heap.world(), bucket, &mut beside))?.wait()
     }
 }
 
@@ -297,7 +297,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
                 let written = world.put(header.map_or(at, |(start, _)| start), &own.words)?;
                 world.after(&written).compare_swap(bucket, head, at.address().bits())
             };
-            let found = together(world, rank, link)?.wait()?;
+            let found = batch(world, rank, link)?.wait()?;
             if found == head {
                 if B::IN_CHUNKS {
                     own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
@@ -422,8 +422,8 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
 }
 
 /// Issues operations on `rank` at once.
-pub(crate) fn together<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> T {
-    if world.maps(rank) { issue() } else { world.together(issue) }
+pub(crate) fn batch<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> T {
+    if world.maps(rank) { issue() } else { world.batch(issue) }
 }
 
 /// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.

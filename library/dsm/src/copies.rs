@@ -11,7 +11,7 @@ use core::cell::Cell;
 use core::ops::Range;
 
 use pelago_base::Rank;
-use pelago_base::limits::WRITE_BYTES_MAX;
+use pelago_base::limits::INJECT_SIZE;
 use pelago_rma::{GlobalPtr, Result};
 
 use crate::memory::{Memory, Place, WORDS};
@@ -25,7 +25,7 @@ const BLOCKS_MAX: usize = u64::BITS as usize;
 pub(crate) const PARTS_MAX: usize = 8;
 
 /// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
-const WHOLE_BYTES_MAX: usize = 2 * WRITE_BYTES_MAX;
+const WHOLE_BYTES_MAX: usize = 2 * INJECT_SIZE;
 
 /// Data up to so many bytes comes along with the token.
 const SHORT_BYTES_MAX: usize = 4 << 10;

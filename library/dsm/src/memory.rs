@@ -10,7 +10,7 @@
 //! | two | each rank | whether it was told; who was to be told after it |
 //!
 //! Every rank has room for all of them, at the same place. All are changed by remote atomics and single words that are put, and none by
-//! the processor of the rank where they lie unless it is its own.
+//! the core of the rank where they lie unless it is its own.
 
 use pelago_base::{Instant, Rank};
 use pelago_rma::Result;

@@ -31,7 +31,7 @@ pub enum Placement {
 ///
 /// The data is reached by a [`ReadGuard`] or a [`WriteGuard`] alone, and goes along with the guard: what was written stays with who wrote
 /// it until another rank acquires the variable and fetches what has changed. Who waits is served in the order of coming; readers that come
-/// one after another read together. No processor but those of the ranks that acquire and release takes part.
+/// one after another read together. No core but those of the ranks that acquire and release takes part.
 ///
 /// A rank that computes with a guard works on a copy of its own, so that references to it are ordinary ones. Acquiring takes `&mut self`,
 /// so that no rank waits for itself.

@@ -332,7 +332,7 @@ impl Memory for Words<'_> {
             let along = self.ask_guess(at.rank, &before);
             Ok((swapped, loaded, along))
         };
-        let issued = if self.world.maps(at.rank) { both() } else { self.world.together(both) };
+        let issued = if self.world.maps(at.rank) { both() } else { self.world.batch(both) };
         self.noting(issued.and_then(|(swapped, loaded, along)| {
             // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
             let came = along.and_then(|along| along.map(Handle::wait).transpose());
@@ -382,7 +382,7 @@ impl Memory for Words<'_> {
             };
             Ok((changed, self.world.after(&changed).compare_swap(then, expected, new)?))
         };
-        let (changed, swapped) = match self.world.together(both) {
+        let (changed, swapped) = match self.world.batch(both) {
             Ok(issued) => issued,
             Err(error) => {
                 let _of_what_was_issued_before = self.wait_for_parcel();

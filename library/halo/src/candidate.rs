@@ -13,7 +13,7 @@ pub(crate) struct Means {
 }
 
 /// Blocks of fewer bytes than a cache line are proposed to be packed where memory is mapped: paper B packs single cells and nothing
-/// else. Longer ones are fetched: pushed by their owner, each line would cross between processors twice, to be written and to be read.
+/// else. Longer ones are fetched: pushed by their owner, each line would cross between cores twice, to be written and to be read.
 const FETCHED_BLOCK_BYTES_MIN: u64 = 64;
 
 /// Over a transport a block goes by itself, and leave is a message: this is proposed for one long block alone.
@@ -24,7 +24,7 @@ const DIRECT_REMOTE_BYTES_MIN: u64 = 16 << 10;
 const DIRECT_REMOTE_BLOCKS_MAX: u64 = 512;
 
 /// A border of fewer bytes gains nothing that a trial would see by going over several rails in parts: each part takes a message more.
-pub(crate) const PARTED_BYTES_MIN: u64 = 32 << 10;
+pub(crate) const STRIPED_BYTES_MIN: u64 = 32 << 10;
 
 /// Whether a way is worth a trial. The neighbour says the same: both ways count, whichever is there and back.
 pub(crate) fn is_possible<const D: usize>(link: &Link<'_, D>, means: Means) -> bool {

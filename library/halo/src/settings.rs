@@ -48,7 +48,7 @@ pub enum Method {
     /// Packed into one piece of memory that the receiver keeps for it, twice, and unpacked there: no leave is asked.
     Packed,
     /// Straight from border to halo too, but by the receiver, when the neighbour has said that its border may be read: each cell crosses
-    /// between processors once. The neighbour's exchange is over when its border has been taken.
+    /// between cores once. The neighbour's exchange is over when its border has been taken.
     Fetched,
 }
 
@@ -95,7 +95,7 @@ pub struct Settings {
 }
 
 /// How long trials of a plan may take unless [`Settings::trial_limit`] says otherwise: much longer than they take where nothing is lost and
-/// every rank has a processor.
+/// every rank has a core.
 pub const TRIAL_LIMIT: Duration = Duration::from_milliseconds(500);
 
 impl Default for Settings {

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use pelago_base::{Duration, Instant};
 use pelago_rma::{Pod, Rail, Result, World};
 
-use crate::candidate::{Means, PARTED_BYTES_MIN, is_possible, proposal};
+use crate::candidate::{Means, STRIPED_BYTES_MIN, is_possible, proposal};
 use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Choice, Verdict};
 use crate::field::Field;
@@ -205,7 +205,7 @@ impl<'w> Ground<'w> {
     /// Whether a link is to go by all rails at once, or may well.
     fn goes_in_parts<const D: usize>(&self, link: &Link<'_, D>) -> bool {
         let bytes = link.cells().into_iter().max().unwrap_or(0) * self.cell_bytes;
-        self.settings.rails[leading(link.way.step)] == self.all || bytes as u64 >= PARTED_BYTES_MIN
+        self.settings.rails[leading(link.way.step)] == self.all || bytes as u64 >= STRIPED_BYTES_MIN
     }
 
     /// The method that was asked for.

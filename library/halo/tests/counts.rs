@@ -1,4 +1,4 @@
-//! How often the processor copies the cells of an exchange, and how often a rank sleeps and is woken for it: in virtual time, where both are exact.
+//! How often the core copies the cells of an exchange, and how often a rank sleeps and is woken for it: in virtual time, where both are exact.
 
 #[path = "../../../simulation/simulator/tests/support/mod.rs"]
 #[allow(dead_code)]
@@ -78,7 +78,7 @@ impl VirtualTime for Gathered {
     }
 }
 
-/// Of all exchanges: bytes that the processor has gathered or scattered, how often, and how often the rank has slept; on each rank of a ring of
+/// Of all exchanges: bytes that the core has gathered or scattered, how often, and how often the rank has slept; on each rank of a ring of
 /// four, which has two neighbours.
 fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
     let job = support::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);

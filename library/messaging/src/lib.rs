@@ -2,7 +2,7 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Mailbox`] | many to one: senders acquire room by a remote atomic; the receiver's processor has no part in it |
+//! | [`Mailbox`] | many to one: senders acquire room by a remote atomic; the receiver's core has no part in it |
 //! | [`Channel`] | one to one, in order; neither end looks into the memory of the other |
 //! | [`Limit`] | so many messages at a time to a receiver, whichever way they go |
 //! | [`Messages`] | two-sided, with tags: eager, into acquired room, or by rendezvous, as their lengths choose |

@@ -19,7 +19,7 @@ use crate::slots::Slots;
 ///
 /// The receiver owns `slots` slots and two counters. A sender takes a ticket by a remote atomic, waits until its ticket is granted, and
 /// writes its message into the slot of the ticket; the receiver takes messages in the order of their tickets and grants a ticket for each that
-/// it has consumed. Its processor has no part in admission, nothing overflows, and its memory does not depend on how many senders
+/// it has consumed. Its core has no part in admission, nothing overflows, and its memory does not depend on how many senders
 /// there are: paper A, receive-buffer acquisition. `docs/messaging.md` tells what is different here and why.
 ///
 /// Each rank of the job has the same memory of it, of which only that of receivers and holders of counters is ever touched:

@@ -20,7 +20,7 @@ const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 
 /// Which way a message goes, by its length.
 ///
-/// | length | way | memory of the receiver | its processor |
+/// | length | way | memory of the receiver | its core |
 /// |---|---|---|---|
 /// | up to `eager_bytes_max` | eager: sent whether it is expected or not | what arrives and is not asked for is kept, as long as there is room | takes it in and copies it |
 /// | up to `acquired_bytes_max` | into a slot of a [`Mailbox`] | the slots | takes it out |
@@ -199,7 +199,7 @@ impl<'m, 'w> Party<'m, 'w> {
         self.unexpected_bytes_peak
     }
 
-    /// What this rank's processor has done to receive: messages that it has taken in, and operations on the memory of others.
+    /// What this rank's core has done to receive: messages that it has taken in, and operations on the memory of others.
     pub fn operations(&self) -> u64 {
         let granted = [&self.slots_in, &self.eager_in].into_iter().flatten().map(MailReceiver::operations);
         self.operations + granted.sum::<u64>()

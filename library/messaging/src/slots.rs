@@ -1,7 +1,7 @@
 //! A ring of slots in the memory of a receiver: a flag, and the bytes of a message behind it, each slot from a word on.
 //!
 //! Slots do not begin where cache lines do. Those of one sender often follow each other, and who takes one message takes the next: so fewer lines
-//! go from one processor to the other.
+//! go from one core to the other.
 
 use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result};
 

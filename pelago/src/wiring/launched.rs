@@ -75,8 +75,8 @@ fn transport(
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
-    let copy_by = if settings.copy_by_agent { CopyBy::Agent } else { CopyBy::Attach };
-    let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == Progress::Inline);
+    let copy_by = if settings.copy_by_progress_thread { CopyBy::ProgressThread } else { CopyBy::Attach };
+    let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == Progress::Manual);
     let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
     #[cfg(feature = "udp")]
     return super::network::connect(shm, socket, settings, local, reach, clock)

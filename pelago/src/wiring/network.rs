@@ -25,9 +25,9 @@ pub(super) fn connect(
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Counted)> {
     let (host, rank) = (local.host().clone(), local.rank());
-    let inline = settings.progress == Progress::Inline;
+    let manual = settings.progress == Progress::Manual;
     let socket = Socket::adopt(socket)?;
-    if inline {
+    if manual {
         local.wait().watch(socket.descriptor())?;
     }
     let udp = Udp::new(Setup {
@@ -48,7 +48,7 @@ pub(super) fn connect(
             }
         }),
         watcher: Box::new(JobWatcher { host: host.clone(), is_watched: watched() != Watched::Not }),
-        agent: (!inline).then(|| Arc::new(clock) as Arc<dyn Clock>),
+        progress_thread: (!manual).then(|| Arc::new(clock) as Arc<dyn Clock>),
     })?;
     let counted: Counted = udp.counters();
     if settings.transport == TransportChoice::Udp {

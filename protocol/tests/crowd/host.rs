@@ -1,4 +1,4 @@
-//! A host whose ranks take turns on few processors, and lose what their receive buffers have no room for.
+//! A host whose ranks take turns on few cores, and lose what their receive buffers have no room for.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,7 +27,7 @@ pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(1_000);
 #[derive(Clone, Copy)]
 pub(crate) struct Build {
     pub(crate) ranks: u32,
-    pub(crate) processors: usize,
+    pub(crate) cores: usize,
     /// Bytes that the kernel keeps for a rank, its own records included.
     pub(crate) buffer_bytes: u64,
     /// Bytes of each write.
@@ -43,8 +43,8 @@ pub(crate) struct Host {
     inboxes: Vec<Inbox>,
     /// To whom each rank has still to write, in this order.
     pub(crate) plans: Vec<VecDeque<usize>>,
-    /// When each processor is free.
-    processors: Vec<Instant>,
+    /// When each core is free.
+    cores: Vec<Instant>,
     /// Ranks by the moment from which on they have something to do.
     ready: BTreeSet<(Instant, usize)>,
     ready_at: Vec<Option<Instant>>,
@@ -68,7 +68,7 @@ struct Inbox {
 }
 
 impl Host {
-    pub(crate) fn new(Build { ranks, processors, buffer_bytes, write_bytes }: Build) -> Self {
+    pub(crate) fn new(Build { ranks, cores, buffer_bytes, write_bytes }: Build) -> Self {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         let config = |rank| Config {
             me: Rank::new(rank),
@@ -89,7 +89,7 @@ impl Host {
             write_bytes,
             inboxes: (0..ranks).map(|_| Inbox::default()).collect(),
             plans: vec![VecDeque::new(); count],
-            processors: vec![Instant::ZERO; processors],
+            cores: vec![Instant::ZERO; cores],
             ready: BTreeSet::new(),
             ready_at: vec![None; count],
             stopped: vec![Instant::ZERO; count],
@@ -123,14 +123,14 @@ impl Host {
         self.memories[to].written[from]
     }
 
-    /// The rank that has waited longest runs on the processor that is free first.
+    /// The rank that has waited longest runs on the core that is free first.
     fn step(&mut self) {
         let (ready, rank) = self.ready.pop_first().expect("something is to be done");
         self.ready_at[rank] = None;
-        let free = self.processors.iter_mut().min().expect("a processor");
+        let free = self.cores.iter_mut().min().expect("a core");
         let begin = ready.max(*free);
         let end = self.turn(rank, begin);
-        *self.processors.iter_mut().min().expect("a processor") = end + SWITCH;
+        *self.cores.iter_mut().min().expect("a core") = end + SWITCH;
         self.now = self.now.max(end);
         self.plan(rank);
     }

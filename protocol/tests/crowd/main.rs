@@ -1,4 +1,4 @@
-//! Many ranks on few processors: what is sent grows with what is to be said, no buffer is flooded, and nobody is given up.
+//! Many ranks on few cores: what is sent grows with what is to be said, no buffer is flooded, and nobody is given up.
 
 mod host;
 
@@ -11,8 +11,8 @@ const LARGE: u64 = 8 << 20;
 const SMALL: u64 = 425_984;
 
 /// Each of so many ranks writes a word to each other, its right neighbour first.
-fn all_to_all(ranks: u32, processors: usize, buffer_bytes: u64) -> (Host, Duration) {
-    let mut host = Host::new(Build { ranks, processors, buffer_bytes, write_bytes: 8 });
+fn all_to_all(ranks: u32, cores: usize, buffer_bytes: u64) -> (Host, Duration) {
+    let mut host = Host::new(Build { ranks, cores, buffer_bytes, write_bytes: 8 });
     let count = ranks as usize;
     for rank in 0..count {
         host.plans[rank] = (1..count).map(|steps| (rank + steps) % count).collect();
@@ -43,9 +43,8 @@ fn an_exchange_of_all_with_all_takes_as_long_as_it_has_messages() {
 fn a_thousand_that_write_to_one_at_once_do_not_flood_it() {
     let mut nanoseconds = Vec::new();
     for senders in [250, 500, 1000] {
-        // Each has a processor, as on as many hosts.
-        let mut host =
-            Host::new(Build { ranks: senders + 1, processors: senders as usize + 1, buffer_bytes: SMALL, write_bytes: 8 });
+        // Each has a core, as on as many hosts.
+        let mut host = Host::new(Build { ranks: senders + 1, cores: senders as usize + 1, buffer_bytes: SMALL, write_bytes: 8 });
         (1..=senders as usize).for_each(|rank| host.plans[rank] = [0; 4].into());
         let took = host.run_until(4 * u64::from(senders));
         let (sent, repeated) = (host.count(Event::DatagramSent), host.count(Event::DatagramRepeated));
@@ -60,8 +59,8 @@ fn a_thousand_that_write_to_one_at_once_do_not_flood_it() {
 #[test]
 fn long_writes_of_many_to_one_share_its_room() {
     for senders in [50, 100, 200] {
-        let processors = senders as usize + 1;
-        let mut host = Host::new(Build { ranks: senders + 1, processors, buffer_bytes: SMALL, write_bytes: 30_000 });
+        let cores = senders as usize + 1;
+        let mut host = Host::new(Build { ranks: senders + 1, cores, buffer_bytes: SMALL, write_bytes: 30_000 });
         (1..=senders as usize).for_each(|rank| host.plans[rank] = [0; 4].into());
         let took = host.run_until(4 * u64::from(senders));
         let (sent, repeated) = (host.count(Event::DatagramSent), host.count(Event::DatagramRepeated));
@@ -72,7 +71,7 @@ fn long_writes_of_many_to_one_share_its_room() {
 
 #[test]
 fn a_rank_that_stops_for_three_seconds_is_given_up_by_none_of_two_hundred() {
-    let mut host = Host::new(Build { ranks: 201, processors: 2, buffer_bytes: LARGE, write_bytes: 8 });
+    let mut host = Host::new(Build { ranks: 201, cores: 2, buffer_bytes: LARGE, write_bytes: 8 });
     host.stopped[0] = Instant::ZERO + Duration::from_seconds(3.0);
     assert!(Duration::from_seconds(3.0) > FAILURE_LIMIT);
     (1..201).for_each(|rank| host.plans[rank] = [0, 0, 0].into());

@@ -57,7 +57,7 @@ fn a_rank_that_runs_late_does_not_take_its_peers_for_silent() {
     network.quiet();
     network.kill(1);
     write(&mut network, 1, 1);
-    // Nobody looks for so long, as where the processor is another's.
+    // Nobody looks for so long, as where the core is another's.
     let away = Duration::from_milliseconds(500);
     network.now = network.now + away;
     let look = |network: &mut Network| {

@@ -30,11 +30,11 @@ pub mod names {
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
     /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as lost.
     pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
-    /// `auto`, `agent` or `inline`: who serves other ranks' requests.
+    /// `auto`, `thread` or `manual`: who serves other ranks' requests.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
-    /// `auto` or `none`: whether ranks keep to processors of their own, where there are enough.
+    /// `auto` or `none`: whether ranks keep to cores of their own, where there are enough.
     pub const BIND: &str = "PELAGO_BIND";
-    /// `attach` or `agent`: how registered memory of other ranks is copied.
+    /// `attach` or `thread`: how registered memory of other ranks is copied.
     pub const COPY: &str = "PELAGO_COPY";
     /// The most that each heap of a rank may grow to: bytes, or with K, M, G or T.
     pub const HEAP: &str = "PELAGO_HEAP";
@@ -78,10 +78,10 @@ pub struct Settings {
     pub failure_limit: Duration,
     /// Who serves other ranks' requests.
     pub progress: Progress,
-    /// Which processors ranks keep to.
+    /// Which cores ranks keep to.
     pub binding: Binding,
-    /// Whether copies of registered memory are left to its owner's agent.
-    pub copy_by_agent: bool,
+    /// Whether copies of registered memory are left to its owner's progress thread.
+    pub copy_by_progress_thread: bool,
     /// Whether operations of the transport are written down.
     pub trace: bool,
     /// Whether they are counted.
@@ -193,13 +193,13 @@ impl From<TransportChoice> for String {
 /// Who serves other ranks' requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// An agent thread, where somebody has to.
+    /// A progress thread, where somebody has to.
     #[default]
     Auto,
-    /// An agent thread.
-    Agent,
-    /// The rank itself, inside its calls; there is no agent thread.
-    Inline,
+    /// A progress thread.
+    Thread,
+    /// The rank itself, inside its calls; there is no progress thread.
+    Manual,
 }
 
 /// A variable has a value that it cannot have.
@@ -226,7 +226,7 @@ impl Settings {
     /// A variable has a value that it cannot have.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let variables = Variables(variable);
-        let progress = [("auto", Progress::Auto), ("agent", Progress::Agent), ("inline", Progress::Inline)];
+        let progress = [("auto", Progress::Auto), ("thread", Progress::Thread), ("manual", Progress::Manual)];
         let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
         let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
@@ -243,9 +243,9 @@ impl Settings {
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
-            progress: variables.choice(names::PROGRESS, "auto, agent or inline", &progress)?,
+            progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
             binding: variables.choice(names::BIND, "auto or none", &Binding::WORDS)?,
-            copy_by_agent: variables.choice(names::COPY, "attach or agent", &[("attach", false), ("agent", true)])?,
+            copy_by_progress_thread: variables.choice(names::COPY, "attach or thread", &[("attach", false), ("thread", true)])?,
             trace: variables.switch(names::TRACE)?,
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn an_empty_environment_is_a_program_alone() {
         let settings = read(&[]).unwrap();
-        assert_eq!((settings.job, settings.progress, settings.copy_by_agent), (None, Progress::Auto, false));
+        assert_eq!((settings.job, settings.progress, settings.copy_by_progress_thread), (None, Progress::Auto, false));
         assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, Binding::Auto));
         assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
@@ -350,8 +350,8 @@ mod tests {
             (names::SIZE, "8"),
             (names::MEMORY, "17"),
             (names::HEAP, "2G"),
-            (names::PROGRESS, "inline"),
-            (names::COPY, "agent"),
+            (names::PROGRESS, "manual"),
+            (names::COPY, "thread"),
             (names::BIND, "none"),
             (names::DEADLOCK, "0"),
             (names::TRANSPORT, "udp"),
@@ -362,7 +362,7 @@ mod tests {
         let job = LaunchedJob { rank: Rank::new(3), size: 8, memory: 17, socket: None, call: None };
         assert_eq!(settings.job, Some(job));
         assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
-        assert!(settings.progress == Progress::Inline && settings.copy_by_agent && settings.binding == Binding::None);
+        assert!(settings.progress == Progress::Manual && settings.copy_by_progress_thread && settings.binding == Binding::None);
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
 

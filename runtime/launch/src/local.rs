@@ -81,8 +81,8 @@ impl Local {
         self.socket.take()
     }
 
-    /// Keeps the calling thread, and those that it starts from now on, to this rank's processors. To be called when all is made that others
-    /// wait for while the rank computes: agents stay free to run where nobody else does.
+    /// Keeps the calling thread, and those that it starts from now on, to this rank's cores. To be called when all is made that others
+    /// wait for while the rank computes: progress threads stay free to run where nobody else does.
     pub fn bind(&self, binding: Binding) {
         binding.keep(self.rank.number() - self.host.first().number(), self.host.count());
     }

@@ -58,7 +58,7 @@ impl OsWait {
         Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new() }
     }
 
-    /// Wakes sleepers when `socket` becomes readable too. For a rank without an agent: it notices its bell up to a millisecond late.
+    /// Wakes sleepers when `socket` becomes readable too. For a rank without a progress thread: it notices its bell up to a millisecond late.
     ///
     /// # Errors
     /// The system refuses another descriptor.

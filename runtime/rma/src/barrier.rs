@@ -38,8 +38,8 @@ const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
 /// |---|---|---|
 /// | `ring` | p − 1 | the comparison |
 /// | `recursive-doubling` | log₂ p; for p = 2ⁿ + r, n + 2 | partners that tell each other |
-/// | `dissemination` | ⌈log₂ p⌉ | members with a processor each |
-/// | `central` | an atomic and a wait | members that share processors |
+/// | `dissemination` | ⌈log₂ p⌉ | members with a core each |
+/// | `central` | an atomic and a wait | members that share cores |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAlgorithm {
     /// In each step every member tells its right neighbour and hears of its left one (NSIM-ACE, section 4.2).

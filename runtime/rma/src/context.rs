@@ -12,7 +12,7 @@ use crate::chain::{Chain, Ordered, Terms};
 use crate::engine::Engine;
 use crate::handle::Handle;
 use crate::order::After;
-use crate::port::{Port, Sharer};
+use crate::port::{ContextFactory, Port};
 use crate::record::Audience;
 use crate::shared::Shared;
 use crate::survival::Losses;
@@ -25,7 +25,7 @@ const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
 /// One thread's way to the memory of the job.
 ///
-/// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`share`](Self::share)
+/// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`context_factory`](Self::context_factory)
 /// makes more for other threads.
 pub struct Context {
     /// First, so that a transport is dropped before the memory that it was lent (R2).
@@ -176,8 +176,8 @@ impl Context {
 
     /// A maker of contexts for other threads. From the first call on, contexts meet at a lock when they use a transport; the path to
     /// mapped memory stays free of it.
-    pub fn share(&self) -> Sharer {
-        Sharer::new(self.engine.borrow_mut().port().share(), self.shared.clone())
+    pub fn context_factory(&self) -> ContextFactory {
+        ContextFactory::new(self.engine.borrow_mut().port().share(), self.shared.clone())
     }
 
     /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and none other may.
@@ -187,7 +187,7 @@ impl Context {
 
     /// Waits for something that is no part of the library, for as long as `wait` does. Meanwhile this thread is none of those that use the
     /// library: if all others wait, it is a deadlock, though this one may go on.
-    pub fn aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+    pub fn blocking_region<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.shared.wait.note(Activity::Leaves);
         let _back = Back(self);
         wait()
@@ -222,7 +222,7 @@ impl Context {
     /// ```
     /// # use pelago_rma::{Context, GlobalPtr, Result};
     /// # fn example(context: &Context, data: GlobalPtr<u64>, flag: GlobalPtr<u64>) -> Result<u64> {
-    /// let both = context.together(|| {
+    /// let both = context.batch(|| {
     ///     let put = context.put(data, &[7])?;
     ///     context.after(&put).swap(flag, 1)
     /// })?;
@@ -231,7 +231,7 @@ impl Context {
     /// ```
     ///
     /// Cost: a call of the transport, unless all ranks are mapped.
-    pub fn together<T>(&self, issue: impl FnOnce() -> T) -> T {
+    pub fn batch<T>(&self, issue: impl FnOnce() -> T) -> T {
         if self.shared.is_all_mapped() {
             return issue();
         }
@@ -357,7 +357,7 @@ impl Context {
         &self.reach
     }
 
-    /// Lets the library move: posts what could not be posted, serves other ranks' requests in `inline` mode, and takes in what completed.
+    /// Lets the library move: posts what could not be posted, serves other ranks' requests with manual progress, and takes in what completed.
     /// Returns whether anything moved. Waiting calls do this by themselves.
     pub fn progress(&self) -> bool {
         let _inside = self.shared.inside();

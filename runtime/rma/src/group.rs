@@ -267,7 +267,7 @@ impl<'w> Group<'w> {
 
     /// Returns when every member has called it; what each put before is visible to all after.
     ///
-    /// Cost: log₂ n messages per member; one atomic where members share processors.
+    /// Cost: log₂ n messages per member; one atomic where members share cores.
     ///
     /// # Errors
     /// An operation whose handle nobody waited for has failed, or the job is at fault.

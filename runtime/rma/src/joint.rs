@@ -114,10 +114,10 @@ mod tests {
     fn joint(rates: &[f64]) -> Option<Joint> {
         let rail = |&bytes_per_second: &f64| Capabilities {
             name: "rail",
-            write_bytes_max: 0,
+            inject_size: 0,
             latency: Duration::ZERO,
             bytes_per_second,
-            atomics_by_agent: false,
+            atomics_by_progress_thread: false,
             data_bytes_max: u64::MAX,
         };
         Joint::new(&rates.iter().map(rail).collect::<Vec<_>>())

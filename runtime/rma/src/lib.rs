@@ -3,7 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`World`] | the job, seen from one rank: collective allocation, barrier, broadcast, allreduce |
-//! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`Sharer`] makes more for other threads |
+//! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`ContextFactory`] makes more for other threads |
 //! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
@@ -47,6 +47,6 @@ pub use group::Group;
 pub use handle::{Fetch, Handle};
 pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
-pub use port::Sharer;
+pub use port::ContextFactory;
 pub use segment::{Individual, Registered, RegisteredDevice, Symmetric};
 pub use world::World;

@@ -58,7 +58,7 @@ enum Member {
 /// Every thread has a context of its own, so that the path to mapped memory stays free of locks; threads meet at a lock only when they
 /// use a transport. Handles are of the context that issued them.
 #[derive(Clone)]
-pub struct Sharer {
+pub struct ContextFactory {
     /// First, so that the transport is dropped before the memory that it was lent (R2).
     hub: Arc<Mutex<Hub>>,
     shared: Arc<Shared>,
@@ -70,7 +70,7 @@ impl Port {
         match self {
             Self::Own(transport) => f(transport.as_mut()),
             Self::Shared { hub, .. } => f(lock(hub).transport.as_mut()),
-            Self::Empty => unreachable!("a port is empty only inside `share`"),
+            Self::Empty => unreachable!("a port is empty only inside `context_factory`"),
         }
     }
 
@@ -94,7 +94,7 @@ impl Port {
                 hub.begin(*context);
                 Ok(())
             }
-            Self::Empty => unreachable!("a port is empty only inside `share`"),
+            Self::Empty => unreachable!("a port is empty only inside `context_factory`"),
         }
     }
 
@@ -199,7 +199,7 @@ impl Hub {
     }
 }
 
-impl Sharer {
+impl ContextFactory {
     pub(crate) fn new(hub: Arc<Mutex<Hub>>, shared: Arc<Shared>) -> Self {
         Self { hub, shared }
     }

@@ -318,7 +318,7 @@ impl Context {
 
     /// Lets all ranks reach memory that the program already has, without copying it.
     ///
-    /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or its agent. Memory of `alloc` is faster.
+    /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or its progress thread. Memory of `alloc` is faster.
     ///
     /// Any number of regions may be registered; each takes some hundred bytes and O(log n). Addresses past the end of one lead nowhere, and those of one
     /// that was dropped are used again as late as possible.
@@ -356,7 +356,7 @@ impl Context {
 
     /// Lets all ranks reach memory of a device, as values of type `T`: as many as it holds.
     ///
-    /// Cost: operations by ranks of other processes are asked of this rank, if it waits in the library, or its agent, and their bytes pass through
+    /// Cost: operations by ranks of other processes are asked of this rank, if it waits in the library, or its progress thread, and their bytes pass through
     /// the host; copies between memory of one device that this rank has registered need no such way, if its driver has another.
     ///
     /// # Errors

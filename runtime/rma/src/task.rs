@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pelago_base::limits::PARTED_BYTES_MIN;
+use pelago_base::limits::STRIPED_BYTES_MIN;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
@@ -89,7 +89,7 @@ impl Task {
     /// The same by several rails, one at least, if it is long enough.
     pub(crate) fn parted(self, joint: &Joint, rails: &[Rail]) -> Self {
         match self {
-            Self::Move(mut moving) if moving.from_shape.bytes().is_ok_and(|bytes| bytes >= PARTED_BYTES_MIN) => {
+            Self::Move(mut moving) if moving.from_shape.bytes().is_ok_and(|bytes| bytes >= STRIPED_BYTES_MIN) => {
                 moving.parts = joint.parts(rails, moving.from_shape);
                 Self::Move(moving)
             }

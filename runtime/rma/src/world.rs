@@ -23,7 +23,7 @@ const SCRATCH_OFFSET: u64 = 0;
 
 /// The job, seen from one rank: everything that a [`Context`] does, and what all ranks do together.
 ///
-/// Collective operations are called by every rank, in the same order. A world stays in its thread; [`Context::share`] makes contexts for
+/// Collective operations are called by every rank, in the same order. A world stays in its thread; [`Context::context_factory`] makes contexts for
 /// others.
 pub struct World {
     context: Context,
@@ -45,7 +45,7 @@ impl World {
         let network = transport.network();
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
         let data_bytes_max = network.capabilities().data_bytes_max;
-        // Where all ranks are on one host they may see different numbers of processors, so that one decides for all.
+        // Where all ranks are on one host they may see different numbers of cores, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
         if mapped {
             bootstrap.publish(BARRIER_KEY, &[u8::from(policy.is_oversubscribed)])?;
@@ -66,7 +66,7 @@ impl World {
     /// Ends this rank's part of the job in good order, when every rank does. Collective.
     ///
     /// # Errors
-    /// An operation has failed that nobody was told of, also one of a [shared](Context::share) context that was dropped since, or the job is
+    /// An operation has failed that nobody was told of, also one of a [shared](Context::context_factory) context that was dropped since, or the job is
     /// at fault.
     pub fn finish(self) -> Result<()> {
         self.leave()
@@ -140,7 +140,7 @@ impl World {
 
     /// Returns when every rank has called it; what each put before is visible to all after. Collective.
     ///
-    /// Cost: log₂ n messages per rank; one atomic where ranks share processors.
+    /// Cost: log₂ n messages per rank; one atomic where ranks share cores.
     ///
     /// # Errors
     /// An operation whose handle nobody waited for has failed, or the job is at fault.

@@ -101,7 +101,7 @@ pub struct RailInfo {
 pub(crate) struct NodeSpec {
     pub(crate) copy_ns: f64,
     pub(crate) copy_gb_per_s: f64,
-    /// How long the processor of a rank takes to gather blocks into one piece or scatter it, beside what its bytes take.
+    /// How long the core of a rank takes to gather blocks into one piece or scatter it, beside what its bytes take.
     pub(crate) gather_ns: f64,
     pub(crate) gather_gb_per_s: f64,
     pub(crate) shared: Option<SharedSpec>,
@@ -122,7 +122,7 @@ impl Default for NodeSpec {
     }
 }
 
-/// What a communication library does with the processors of a node, before a NIC hears of an operation and after it has ended. Times are in
+/// What a communication library does with the cores of a node, before a NIC hears of an operation and after it has ended. Times are in
 /// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -135,19 +135,19 @@ pub struct Software {
     pub descriptors: Descriptors,
     /// Who performs an atomic.
     pub atomics: Atomics,
-    /// Whether the agent that serves other ranks is the one that hands operations to the NIC.
+    /// Whether the progress thread that serves other ranks is the one that hands operations to the NIC.
     pub serving: Serving,
     /// A call that asks for an operation and one that waits for it, besides all that follows.
     pub call_ns: f64,
     /// The locks of both calls.
     pub lock_ns: f64,
-    /// From the queue to the agent.
+    /// From the queue to the progress thread.
     pub queue_ns: f64,
-    /// From the end of an operation by way of the agent until its rank knows.
+    /// From the end of an operation by way of the progress thread until its rank knows.
     pub notify_ns: f64,
     /// To make what the NIC is told.
     pub descriptor_ns: f64,
-    /// An agent's work for an operation of another rank.
+    /// A progress thread's work for an operation of another rank.
     pub serve_ns: f64,
 }
 
@@ -160,9 +160,9 @@ pub enum Way {
     Free,
     /// The rank that asks.
     Direct,
-    /// An agent, a thread beside the rank, by a queue.
-    Agent,
-    /// The rank itself as long as nothing else of it is under way, else the agent; the agent learns of the end.
+    /// A progress thread, a thread beside the rank, by a queue.
+    ProgressThread,
+    /// The rank itself as long as nothing else of it is under way, else the progress thread; the progress thread learns of the end.
     Bypass,
 }
 
@@ -195,22 +195,22 @@ pub enum Atomics {
     /// The NIC of that rank.
     #[default]
     Nic,
-    /// The agent of that rank, which is asked by a put and answers by one.
-    Agent,
+    /// The progress thread of that rank, which is asked by a put and answers by one.
+    ProgressThread,
 }
 
 /// Who serves other ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serving {
-    /// The agent that hands operations to the NIC, one after another.
+    /// The progress thread that hands operations to the NIC, one after another.
     #[default]
     Together,
-    /// An agent of its own.
+    /// A progress thread of its own.
     Apart,
 }
 
-/// Memory that the ranks of a node share: the processor of whoever asks does the operation itself, and is busy with it meanwhile.
+/// Memory that the ranks of a node share: the core of whoever asks does the operation itself, and is busy with it meanwhile.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SharedSpec {
@@ -461,7 +461,7 @@ impl Machine {
         self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
     }
 
-    /// How long the processor of a rank takes to gather so many bytes into one piece, or to scatter them.
+    /// How long the core of a rank takes to gather so many bytes into one piece, or to scatter them.
     pub fn gather(&self, bytes: u64) -> Duration {
         let time = bytes_per_second(self.node.gather_gb_per_s).time(bytes);
         Duration::from_picoseconds(picoseconds(self.node.gather_ns).saturating_add(time))
@@ -480,7 +480,7 @@ impl Machine {
         })
     }
 
-    /// What the library does with the processors of a node.
+    /// What the library does with the cores of a node.
     pub fn software(&self) -> &Software {
         &self.node.software
     }

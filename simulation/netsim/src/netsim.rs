@@ -16,7 +16,7 @@ use crate::random;
 use crate::statistics::{AtomicStatistics, End, LinkStatistics, Statistics};
 use crate::topology::Topology;
 
-/// How many events ahead what they need is fetched: long enough for a cache that processors share, and then not evicted yet.
+/// How many events ahead what they need is fetched: long enough for a cache that cores share, and then not evicted yet.
 const AHEAD: usize = 4;
 
 /// Nodes of a machine at most; each needs some hundred bytes.
@@ -240,7 +240,7 @@ impl Netsim {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
     }
 
-    /// For how long an operation on memory that ranks share keeps its processor busy, and how long after that it is seen.
+    /// For how long an operation on memory that ranks share keeps its core busy, and how long after that it is seen.
     fn within(&self, operation: Operation) -> Option<(u64, Option<u64>)> {
         let (kind, by, from, to, bytes) = parts(operation);
         self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
@@ -393,7 +393,7 @@ impl Netsim {
         }
     }
 
-    /// The processor of whoever asked has done an operation on memory of its node, or that is seen now.
+    /// The core of whoever asked has done an operation on memory of its node, or that is seen now.
     fn done_within(&mut self, index: u32) {
         let message = &mut self.messages[index];
         let Message { token, bytes, kind, phase, .. } = *message;

@@ -60,7 +60,7 @@ pub(crate) struct Packet {
     rail: u8,
 }
 
-/// A packet that asks for a lane of a channel. Its event names all four, lest the processor must have fetched the packet to know
+/// A packet that asks for a lane of a channel. Its event names all four, lest the core must have fetched the packet to know
 /// what else to fetch.
 #[derive(Clone, Copy)]
 struct Request {

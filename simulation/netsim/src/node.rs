@@ -41,7 +41,7 @@ impl SharedMemory {
         Self { visible, atomic, put: times(&spec.put), get: times(&spec.get) }
     }
 
-    /// For how long an operation keeps the processor of whoever asks busy, and, if it brings no answer, how long after that it is seen.
+    /// For how long an operation keeps the core of whoever asks busy, and, if it brings no answer, how long after that it is seen.
     pub(crate) fn time(&self, kind: Kind, bytes: u64) -> (u64, Option<u64>) {
         match kind {
             Kind::Atomic => (self.atomic, None),

@@ -165,7 +165,7 @@ fn machines_have_their_limits() {
 }
 
 #[test]
-fn a_processor_that_shares_memory_is_busy_with_what_it_does() {
+fn a_core_that_shares_memory_is_busy_with_what_it_does() {
     let machine = "name = \"m\"\n[node.shared]\nvisible_ns = 50\natomic_ns = 7\nput = [[8, 2], [16, 4]]\nget = [[8, 9]]";
     let mut netsim = Netsim::new(&Machine::parse(machine).unwrap(), 1, 1).unwrap();
     let mut times = |operation| {

@@ -14,7 +14,7 @@ pub enum Computing {
     /// What the program says by `world.compute`.
     #[default]
     Declared,
-    /// The processor time that a rank uses here between two calls of the library, so many times; what the program says does not count
+    /// The CPU time that a rank uses here between two calls of the library, so many times; what the program says does not count
     /// besides. Not the same from one run to the next; what takes less than some tenths of a microsecond is not seen.
     Measured {
         /// How many times as long it takes there.
@@ -60,11 +60,11 @@ struct Stint {
     since: Option<Reading>,
 }
 
-/// A moment by two clocks: one that is read fast, and one that stands while others have the processor.
+/// A moment by two clocks: one that is read fast, and one that stands while others have the core.
 #[derive(Clone, Copy)]
 struct Reading {
     steady: Instant,
-    processor: Timespec,
+    core: Timespec,
 }
 
 impl Meter {
@@ -104,18 +104,18 @@ impl Meter {
         let stint = &mut self.ranks[rank.index()];
         stint.depth -= 1;
         if stint.depth == 0 {
-            let processor = clock_gettime(ClockId::ThreadCPUTime);
-            stint.since = Some(Reading { processor, steady: Instant::now() });
+            let core = clock_gettime(ClockId::ThreadCPUTime);
+            stint.since = Some(Reading { core, steady: Instant::now() });
         }
     }
 }
 
 impl Reading {
-    /// Nanoseconds that this thread had the processor from this moment to `steady`, which is at most a moment ago.
+    /// Nanoseconds that this thread had the core from this moment to `steady`, which is at most a moment ago.
     fn until(&self, steady: Instant) -> f64 {
-        let processor = clock_gettime(ClockId::ThreadCPUTime);
-        let seconds = (processor.tv_sec - self.processor.tv_sec) as f64;
-        let used = seconds * 1e9 + (processor.tv_nsec - self.processor.tv_nsec) as f64;
+        let core = clock_gettime(ClockId::ThreadCPUTime);
+        let seconds = (core.tv_sec - self.core.tv_sec) as f64;
+        let used = seconds * 1e9 + (core.tv_nsec - self.core.tv_nsec) as f64;
         ((steady - self.steady).as_secs_f64() * 1e9).min(used)
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let at = |nanoseconds| start + std::time::Duration::from_nanos(nanoseconds);
         let none = Timespec { tv_sec: -1_000_000, tv_nsec: 0 };
         let since = |meter: &mut Meter, nanoseconds| {
-            meter.ranks[0].since = Some(Reading { steady: at(nanoseconds), processor: none });
+            meter.ranks[0].since = Some(Reading { steady: at(nanoseconds), core: none });
         };
         assert_eq!(meter.entered(rank, at(10)), Duration::ZERO, "nothing was measured before the first call");
         assert_eq!(meter.entered(rank, at(20)), Duration::ZERO);

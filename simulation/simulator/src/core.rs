@@ -9,13 +9,13 @@ use pelago_platform::{Completion, Failure, Fault, For, Operation, PostError, Rai
 use pelago_report::{Recorder, Why};
 
 use crate::Settings;
-use crate::agents::{Agents, Beginning};
 use crate::fiber;
 use crate::memory::Memory;
 use crate::messages::Messages;
 use crate::near::Near;
 use crate::operations::{Completions, Fetchable, Link, Operations, Pending, Stage, link};
 use crate::order::Order;
+use crate::progress_threads::{Beginning, ProgressThreads};
 use crate::stations::{Ask, Stations};
 use crate::work::Work;
 
@@ -54,7 +54,7 @@ const COUNT_MASK: u32 = (1 << 29) - 1;
 /// What tells the token of a two-sided message from that of an operation.
 pub(crate) const IS_MESSAGE: u64 = 1 << 32;
 
-/// What tells an agent's answer from the operation that it was asked for.
+/// What tells a progress thread's answer from the operation that it was asked for.
 pub(crate) const IS_ANSWER: u64 = 1 << 33;
 
 pub(crate) struct Core {
@@ -67,8 +67,8 @@ pub(crate) struct Core {
     /// How many consecutive ranks share a node.
     pub(crate) per_node: u32,
     pub(crate) near: Near,
-    /// What the library does with processors.
-    pub(crate) agents: Agents,
+    /// What the library does with cores.
+    pub(crate) progress_threads: ProgressThreads,
     pub(crate) ranks: Vec<RankState>,
     /// Ranks that go on before time does, in their order.
     pub(crate) ready: VecDeque<u32>,
@@ -170,7 +170,7 @@ impl Core {
             recorder: None,
             per_node,
             near: Near::of(&settings.machine),
-            agents: Agents::of(&settings.machine, ranks),
+            progress_threads: ProgressThreads::of(&settings.machine, ranks),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
             ready: (0..ranks).collect(),
             operations: Operations::default(),
@@ -209,15 +209,17 @@ impl Core {
             Notice::Failed { token, reason } if token & IS_MESSAGE != 0 => self.tell(token as u32, Some(reason)),
             Notice::Lost { token } if token & IS_MESSAGE != 0 => self.messages.forget(token as u32),
             Notice::Read { token } | Notice::Done { token } if token & IS_ANSWER != 0 => {}
-            Notice::Effect { token } if token & IS_ANSWER != 0 => self.hear_of_agent(token as u32),
+            Notice::Effect { token } if token & IS_ANSWER != 0 => self.hear_of_progress_thread(token as u32),
             Notice::Lost { token } => self.forget(token as u32),
             Notice::Read { .. } if self.stations.is_some() => {}
             Notice::Read { token } => self.come_to_source(token as u32),
             Notice::Effect { token } if self.stations.is_some() => self.arrive(token as u32),
-            Notice::Effect { token } if self.is_asked_of_agent(token as u32) => self.ask_agent(token as u32),
+            Notice::Effect { token } if self.is_asked_of_progress_thread(token as u32) => self.ask_progress_thread(token as u32),
             Notice::Effect { token } => self.come_to_target(token as u32),
             Notice::Done { .. } | Notice::Failed { .. } if self.stations.is_some() => {}
-            Notice::Done { token } if self.is_asked_of_agent(token as u32) => self.hear_of_agent(token as u32),
+            Notice::Done { token } if self.is_asked_of_progress_thread(token as u32) => {
+                self.hear_of_progress_thread(token as u32)
+            }
             Notice::Done { token } => self.learn(token as u32),
             Notice::Failed { token, .. } => {
                 let lost = self.operations.get(token as u32).work.target(&self.memory);
@@ -283,7 +285,7 @@ impl Core {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
         let idle = self.ranks[me as usize].in_flight == 1;
-        match self.agents.begin(self.network.now(), rank, idle) {
+        match self.progress_threads.begin(self.network.now(), rank, idle) {
             None => self.network.post_by(rail, me, message, u64::from(number)),
             Some(Beginning { busy, at }) => {
                 self.network.wake_at(at, me, FOR_NIC | u64::from(number));

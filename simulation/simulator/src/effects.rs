@@ -4,9 +4,9 @@ use pelago_base::Rank;
 use pelago_netsim::Operation as Message;
 use pelago_platform::{Completion, Failure, For, Transfer};
 
-use crate::agents::QUESTION_BYTES;
 use crate::core::{Core, FOR_SEEN, State};
 use crate::operations::{Pending, Stage};
+use crate::progress_threads::QUESTION_BYTES;
 use crate::work::Work;
 
 impl Core {
@@ -23,7 +23,7 @@ impl Core {
             Work::Copy { from, to, bytes, .. } => {
                 Message::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
             }
-            Work::Atomic { at, .. } if self.agents.perform(work) => {
+            Work::Atomic { at, .. } if self.progress_threads.perform(work) => {
                 Message::Put { from: by, to: node(*at), bytes: QUESTION_BYTES }
             }
             Work::Atomic { at, .. } => Message::Atomic { by, at: node(*at) },
@@ -105,7 +105,7 @@ impl Core {
             pending.result = pending.work.perform(&self.memory);
         }
         pending.effective = true;
-        let is_answered = self.agents.perform(&pending.work);
+        let is_answered = self.progress_threads.perform(&pending.work);
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }

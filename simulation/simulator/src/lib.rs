@@ -8,7 +8,7 @@
 //! | `core` | ranks that wait and go on, moved by one event after another |
 //! | `operations`, `work`, `order`, `effects` | what is under way, what it does, the order that fences ask for, and what becomes of it |
 //! | `stations`, `faults` | the library's own protocol over the simulated network, and what goes wrong there |
-//! | `agents` | what the library does with processors, where the machine says so |
+//! | `progress_threads` | what the library does with cores, where the machine says so |
 //! | `computing` | what computing costs in virtual time |
 //! | `memory` | the heaps of all ranks, of which only touched pages exist |
 //! | `near` | operations between ranks that share the memory of their node |
@@ -20,7 +20,6 @@
 //!
 //! Absent on purpose: how long anything takes (the network below knows), and what a program computes.
 
-mod agents;
 mod computing;
 mod core;
 mod crash;
@@ -33,6 +32,7 @@ mod messages;
 mod near;
 mod operations;
 mod order;
+mod progress_threads;
 mod protocol;
 mod rank;
 mod stacks;

@@ -1,7 +1,7 @@
-//! Operations between ranks that share the memory of their node, where the machine says so: the processor of a rank does them itself, one
+//! Operations between ranks that share the memory of their node, where the machine says so: the core of a rank does them itself, one
 //! after another.
 //!
-//! A put takes effect, and is complete, when others see it, some time after its processor has done it; or before, when its rank goes on to
+//! A put takes effect, and is complete, when others see it, some time after its core has done it; or before, when its rank goes on to
 //! something else than a put, an atomic, a get or what leaves the node: those come after it for everybody.
 
 use pelago_base::{Duration, Rank};

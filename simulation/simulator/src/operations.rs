@@ -30,7 +30,7 @@ pub(crate) struct Pending {
     pub(crate) done: bool,
     /// Whether its initiator knows that it has completed, and it only waits to be seen.
     pub(crate) told: bool,
-    /// Of what an agent is asked for: whether one of its answer and the network's has come.
+    /// Of what a progress thread is asked for: whether one of its answer and the network's has come.
     pub(crate) heard: bool,
 }
 

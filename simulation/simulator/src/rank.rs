@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::limits::{PUBLISHED_BYTES_MAX, WRITE_BYTES_MAX};
+use pelago_base::limits::{INJECT_SIZE, PUBLISHED_BYTES_MAX};
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_netsim::{Machine, RailInfo};
@@ -21,15 +21,15 @@ const NAME: &str = "simulated";
 
 const BY_NIC: Capabilities = Capabilities {
     name: NAME,
-    write_bytes_max: WRITE_BYTES_MAX,
+    inject_size: INJECT_SIZE,
     latency: Duration::from_microseconds(1),
     bytes_per_second: 4e9,
-    atomics_by_agent: false,
+    atomics_by_progress_thread: false,
     data_bytes_max: u64::MAX,
 };
 
 const BY_PROTOCOL: Capabilities =
-    Capabilities { write_bytes_max: pelago_protocol::WRITE_BYTES_MAX, atomics_by_agent: true, ..BY_NIC };
+    Capabilities { inject_size: pelago_protocol::INJECT_SIZE, atomics_by_progress_thread: true, ..BY_NIC };
 
 /// The longest transfer whose bytes are moved where sizes are simulated: what counts, flags and describes stays real.
 const SIZED_BYTES_MAX: u64 = 64;
@@ -321,7 +321,7 @@ impl Transport for End {
         token: Token,
     ) -> Result<(), PostError> {
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.shared.capabilities.write_bytes_max => {
+            Operation::Write { bytes, .. } if bytes.len() > self.shared.capabilities.inject_size => {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.shared.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),

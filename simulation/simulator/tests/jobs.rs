@@ -270,7 +270,7 @@ fn what_is_put_is_seen_later_by_whoever_waits() {
     assert!((104..=105).contains(&times[0]), "there and back, each 2 + 50: {times:?}");
 }
 
-/// Uses the processor for some milliseconds.
+/// Uses the core for some milliseconds.
 fn spin() {
     let used = || {
         let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -301,7 +301,7 @@ fn computing_costs_what_it_is_asked_to_cost() {
     assert_eq!((said[0].0, said[1].0), (declared, Duration::ZERO));
     assert_eq!((none[0].0, none[1].0), (Duration::ZERO, Duration::ZERO));
     assert!(none[1].1 < Duration::from_microseconds(10));
-    // However slow or busy the machine is, the processor time was used; and nobody takes half a second for it.
+    // However slow or busy the machine is, the CPU time was used; and nobody takes half a second for it.
     let measured = time(Computing::Measured { scale: 100.0 });
     let least = Duration::from_microseconds(100 * 2_000);
     assert!(measured[0].0 > least && measured[1].0 < least, "{measured:?}");

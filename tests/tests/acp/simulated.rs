@@ -166,25 +166,25 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
         let number = |line: &str| line.split([':', ',', '}']).nth(1).unwrap().parse().unwrap();
         lines.lines().map(number).collect()
     };
-    let (agent, bypass, software) = ("way=agent", "way=bypass", "atomics=agent");
+    let (progress_thread, bypass, software) = ("way=progress-thread", "way=bypass", "atomics=progress-thread");
     let (built_each, many) = ("descriptors=built", "threads=many");
     for (paper_us, steps) in [
         (2.26, &["way=direct"][..]),
-        (8.57, &[agent, software, built_each]),
-        (8.61, &[agent, software, built_each, many]),
-        (3.91, &[agent, built_each]),
-        (3.68, &[agent]),
-        (4.44, &[agent, built_each, many]),
-        (4.31, &[agent, many]),
+        (8.57, &[progress_thread, software, built_each]),
+        (8.61, &[progress_thread, software, built_each, many]),
+        (3.91, &[progress_thread, built_each]),
+        (3.68, &[progress_thread]),
+        (4.44, &[progress_thread, built_each, many]),
+        (4.31, &[progress_thread, many]),
         (4.39, &[bypass, built_each, many]),
         (4.26, &[bypass, many]),
     ] {
         let took_us = measured("2", steps)[0];
         assert!((took_us / paper_us - 1.0).abs() < 0.05, "{steps:?}: {took_us} us, {paper_us} us in the paper");
     }
-    // An agent that serves beside the one that orders keeps its rank from being disturbed.
-    let together = measured("4", &[agent, software, "serving=together"]);
-    let apart = measured("4", &[agent, software, "serving=apart"]);
+    // A progress thread that serves beside the one that orders keeps its rank from being disturbed.
+    let together = measured("4", &[progress_thread, software, "serving=together"]);
+    let apart = measured("4", &[progress_thread, software, "serving=apart"]);
     assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
 }
 

@@ -36,7 +36,7 @@ fn start(command: &[&str], variables: &[(&str, &str)]) -> Started {
 }
 
 /// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their keepers, as those that look at
-/// nothing that others could change, and those that have no processor for long.
+/// nothing that others could change, and those that have no core for long.
 #[track_caller]
 fn expect_killed(over: &Over, killed: &[usize]) {
     for (rank, code) in over.codes().into_iter().enumerate() {

@@ -287,7 +287,7 @@ fn no_rank_sees_what_is_forbidden() {
     for (ranks, transport, runs, games) in [("2", "shm", "2000", 9), ("4", "shm", "600", 12), ("4", "udp", "300", 12)] {
         assert_none_forbidden(&real(ranks, transport, runs), games);
     }
-    // Games in which all ranks always see the same show nothing. On processors that are busy ranks may run one after another; in virtual
+    // Games in which all ranks always see the same show nothing. On cores that are busy ranks may run one after another; in virtual
     // time they never do.
     let simulated = ["sim", "-n", "4", "--machine", "rx200-qdr", "--protocol", "--faults", "delay=0.3:20us", "--seed", "1"];
     let ended = run(&[&simulated[..], &["litmus", "--runs", "100"]].concat());

@@ -91,13 +91,13 @@ fn hosts_come_from_a_file_too() {
 fn ranks_have_the_variables_and_the_folder_of_the_job() {
     let script = "echo $PELAGO_HEAP,$PELAGO_PROGRESS,$PELAGO_STATISTICS,$TEST_COLOUR,$TEST_SECRET,$(pwd)";
     let shell = "env --unset=TEST_COLOUR --unset=TEST_SECRET --unset=PELAGO_STATISTICS PELAGO_TEST_HOST={host}";
-    let options = ["--hosts", "a,b", "--remote-shell", shell, "--export", "TEST_COLOUR", "--progress", "inline"];
+    let options = ["--hosts", "a,b", "--remote-shell", shell, "--export", "TEST_COLOUR", "--progress", "manual"];
     let (mut command, mark) = pelago(&[&["run", "-n", "2"][..], &options, &["sh", "-c", script]].concat());
     command.env("PELAGO_STATISTICS", "1").env("PELAGO_SOCKET", "7").env("TEST_COLOUR", "green ☘").env("TEST_SECRET", "x");
     command.current_dir("/usr");
     let ended = end(command);
     wait_until_gone(&mark);
-    assert_eq!(ended.sorted_lines(), [",inline,1,green ☘,,/usr"; 2]);
+    assert_eq!(ended.sorted_lines(), [",manual,1,green ☘,,/usr"; 2]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn every_operation_works_between_processes() {
 
 #[test]
 fn registered_memory_is_reached_whoever_serves_it() {
-    for (copy, progress) in [("attach", "auto"), ("agent", "auto"), ("attach", "inline"), ("agent", "inline")] {
+    for (copy, progress) in [("attach", "auto"), ("thread", "auto"), ("attach", "manual"), ("thread", "manual")] {
         for act in ["registered", "device"] {
             let (mut command, mark) = pelago(&["run", "-n", "3", "--progress", progress, PROGRAM, act]);
             command.env("PELAGO_COPY", copy);

@@ -12,7 +12,7 @@ fn a_rank_that_is_stopped_for_three_seconds_while_two_hundred_send_to_it_is_not_
 }
 
 #[test]
-fn three_hundred_ranks_of_two_processors_lose_nobody() {
+fn three_hundred_ranks_of_two_cores_lose_nobody() {
     let ended = run(&["run", "-n", "300", "--transport", "udp", "alltoall", "--bytes", "8"]);
     ended.expect(0, "");
     assert!(ended.output.starts_with("alltoall ranks 300 bytes 8 us "), "{ended:?}");

@@ -159,11 +159,11 @@ fn the_same_seed_gives_the_same_files() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// A description of this machine, for a test, by `pelago tune`; `None` where it has one processor, which is told.
+/// A description of this machine, for a test, by `pelago tune`; `None` where it has one core, which is told.
 fn tuned(path: &str) -> Option<String> {
     let ended = run(&["tune", "--rounds", "1", "-o", path]);
-    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
-        assert!(ended.code == Some(2) && ended.error.contains("one processor") && ended.error.lines().count() == 1, "{ended:?}");
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        assert!(ended.code == Some(2) && ended.error.contains("one core") && ended.error.lines().count() == 1, "{ended:?}");
         return None;
     }
     assert_eq!((ended.code, ended.output.as_str(), ended.error.as_str()), (Some(0), "", ""));

@@ -39,7 +39,7 @@ fn options() {
 fn the_environment() {
     let mut command = pelago(&["run", "-n", "2", RANK, "nothing"]).0;
     command.env("PELAGO_PROGRESS", "sometimes");
-    end(command).expect(2, "the environment variable PELAGO_PROGRESS cannot be \"sometimes\": it is auto, agent or inline");
+    end(command).expect(2, "the environment variable PELAGO_PROGRESS cannot be \"sometimes\": it is auto, thread or manual");
 }
 
 #[track_caller]

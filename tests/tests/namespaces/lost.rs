@@ -8,7 +8,7 @@ use crate::network::Network;
 /// What ranks do until they are ended.
 const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
 
-const INLINE: [&str; 2] = ["--progress", "inline"];
+const INLINE: [&str; 2] = ["--progress", "manual"];
 
 /// Two hosts with two ranks each, which do this with their neighbours again and again.
 fn exchange(network: &Network, options: &[&str], way: &str) -> Running {

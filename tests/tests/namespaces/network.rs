@@ -17,7 +17,7 @@ const NAMED: &str = "/run/netns";
 /// What an ordinary network carries.
 pub(crate) const ETHERNET_BYTES: u32 = 1500;
 
-/// Tests take turns: each has the processors of this machine to itself.
+/// Tests take turns: each has the cores of this machine to itself.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Whether this machine lets these tests make networks.

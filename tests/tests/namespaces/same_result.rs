@@ -33,12 +33,12 @@ fn a_network_that_loses_nothing_little_or_much() {
 fn every_way_of_ranks_to_reach_each_other() {
     let Some(network) = Network::ordinary(2) else { return };
     let udp = ["--transport", "udp"];
-    let inline = ["--progress", "inline"];
+    let manual = ["--progress", "manual"];
     for percent in [0, 10] {
         if percent > 0 && !network.lose(percent) {
             return;
         }
-        for options in [&udp[..], &["--encrypt"], &inline, &[&udp[..], &inline, &["--encrypt"]].concat()] {
+        for options in [&udp[..], &["--encrypt"], &manual, &[&udp[..], &manual, &["--encrypt"]].concat()] {
             himeno(&network, 2, options, "XS");
             for act in ["everything", "registered", "device"] {
                 run(&network, 2, options, &[PROGRAM, act]);

@@ -159,7 +159,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "barrier",
-        summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share processors; udp: a datagram for each step",
+        summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share cores; udp: a datagram for each step",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Own(&[2, 4, 8, 16]),

@@ -273,7 +273,7 @@ fn table_path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "instruction-counts.txt"].iter().collect()
 }
 
-/// The version of the compiler, and for which processor it compiles.
+/// The version of the compiler, and for which core it compiles.
 fn compiler() -> String {
     let output = Command::new("rustc").arg("--version").output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();

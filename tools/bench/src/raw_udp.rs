@@ -32,7 +32,7 @@ const HEADER_BYTES: usize = 28;
 /// Looks at a socket, of a third of a microsecond each, before others may run: longer than an answer takes where nobody else does.
 const LOOKS: u32 = 200;
 
-/// The same where ranks share processors, and whoever is waited for may need this one.
+/// The same where ranks share cores, and whoever is waited for may need this one.
 const LOOKS_CROWDED: u32 = 1;
 
 /// What does not come within this time was lost.
@@ -46,7 +46,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// A socket on loopback; `crowded`: where ranks share processors.
+    /// A socket on loopback; `crowded`: where ranks share cores.
     pub(crate) fn bind(crowded: bool) -> Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;

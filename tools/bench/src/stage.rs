@@ -27,7 +27,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// Time that a batch of operations should take: long beside reading the clock, short beside a turn of the scheduler.
 pub(crate) const BATCH_NS: f64 = 250e3;
 
-/// The same over UDP: long beside the time for which a rank that waits looks itself before it leaves that to its agent, so that what is
+/// The same over UDP: long beside the time for which a rank that waits looks itself before it leaves that to its progress thread, so that what is
 /// measured is how a long wait goes on, not how it begins.
 pub(crate) const BATCH_APART_NS: f64 = 5e6;
 
@@ -88,7 +88,7 @@ impl<'w> Stage<'w> {
         !self.is_sender() && !self.is_receiver()
     }
 
-    /// Whether ranks share processors.
+    /// Whether ranks share cores.
     pub(crate) fn is_crowded(&self) -> bool {
         self.world.size() as usize > available_parallelism().map_or(1, usize::from)
     }

@@ -43,7 +43,7 @@ struct Elf<'a> {
     loaded: Vec<&'a [u8]>,
 }
 
-/// The processor of this machine.
+/// The core of this machine.
 const MACHINE: Machine = if cfg!(target_arch = "x86_64") {
     EM_X86_64
 } else if cfg!(target_arch = "aarch64") {
@@ -112,7 +112,7 @@ impl<'a> Elf<'a> {
         let header = FileHeader64::<LittleEndian>::parse(bytes).and_then(|header| header.endian().map(|_| header));
         let header = header.map_err(|_| Unfit::Broken("is not an ELF program of 64 bits"))?;
         if header.e_machine(LittleEndian) != MACHINE {
-            return Err(Unfit::Broken("is a program for another kind of processor"));
+            return Err(Unfit::Broken("is a program for another kind of core"));
         }
         Self::of(header, bytes).ok_or(Unfit::Broken("is a broken ELF program"))
     }
@@ -171,7 +171,7 @@ mod tests {
             (b"text".to_vec(), "not an ELF program"),
             (with(4, 1), "not an ELF program of 64 bits"),
             (with(5, 2), "not an ELF program"),
-            (with(18, this[18] ^ 1), "another kind of processor"),
+            (with(18, this[18] ^ 1), "another kind of core"),
         ] {
             let Err(Unfit::Broken(said)) = judge(&bytes) else { panic!("{why}") };
             assert!(said.contains(why), "{said}");

@@ -41,14 +41,17 @@ fn lines() -> Vec<(&'static str, String)> {
         ("system", format!("{} {} {}", word(system.sysname()), word(system.release()), word(system.machine()))),
         ("system is recent", recent(&word(system.release()))),
         ("system calls", missing()),
-        ("processor", processor().unwrap_or_else(|| "unknown".into())),
+        ("core", core().unwrap_or_else(|| "unknown".into())),
         ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", "available".into()),
         cut,
         join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),
-        ("cross-memory attach", attach::refusal().map_or("yes".into(), |why| format!("no: {why}; agents copy instead"))),
+        (
+            "cross-memory attach",
+            attach::refusal().map_or("yes".into(), |why| format!("no: {why}; progress threads copy instead")),
+        ),
         ("huge pages", huge_pages()),
         ("open files", limit(Resource::Nofile)),
         ("processes", limit(Resource::Nproc)),
@@ -91,7 +94,7 @@ fn gibibytes(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
-pub(crate) fn processor() -> Option<String> {
+pub(crate) fn core() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().into())

@@ -20,7 +20,7 @@ use crate::{Refused, bundled, say};
 Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted.
 
 Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
-PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=agent (do not attach to other
+PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=thread (do not attach to other
 processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap,
 --progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone), PELAGO_SINGLE=1 (a program that
 another launcher, such as mpirun or srun, starts runs as a job of one rank; without, it ends with exit code 2).
@@ -43,10 +43,10 @@ pub(crate) struct Run {
     /// How many seconds ranks have to join the job once all run; 0 is for ever
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "30")]
     start_limit: Duration,
-    /// Who serves a rank's registered memory: an agent thread, the rank itself inside its calls, or what suits
+    /// Who serves a rank's registered memory: a progress thread, the rank itself inside its calls, or what suits
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
-    /// Whether ranks keep to processors of their own; auto: an equal part each, if there is one for each rank of a host
+    /// Whether ranks keep to cores of their own; auto: an equal part each, if there is one for each rank of a host
     #[arg(long, value_enum, default_value_t)]
     bind: Bind,
     /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
@@ -80,8 +80,8 @@ pub(crate) struct Run {
 enum Progress {
     #[default]
     Auto,
-    Agent,
-    Inline,
+    Thread,
+    Manual,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
@@ -134,8 +134,8 @@ impl Run {
     fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
         let progress = match self.progress {
             Progress::Auto => None,
-            Progress::Agent => Some("agent"),
-            Progress::Inline => Some("inline"),
+            Progress::Thread => Some("thread"),
+            Progress::Manual => Some("manual"),
         };
         let progress = progress.map(|word| (names::PROGRESS, word.into()));
         let bind = (self.bind == Bind::None).then(|| (names::BIND, "none".into()));

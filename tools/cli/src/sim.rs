@@ -70,7 +70,7 @@ pub(crate) struct Sim {
     /// told=10ms (when others are told of a killed rank), limit=1s (when a silent rank is lost) and encrypt
     #[arg(long, value_name = "LIST")]
     faults: Option<Protocol>,
-    /// What computing costs in virtual time: what the program declares, the processor time that it takes here, or nothing
+    /// What computing costs in virtual time: what the program declares, the CPU time that it takes here, or nothing
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     compute: Compute,
     /// How many times as long as here computing takes there, where it is measured [default: 1]
@@ -101,7 +101,7 @@ enum Compute {
     /// What the program says by world.compute
     #[default]
     Declared,
-    /// The processor time of each rank between two calls of the library; never quite the same in two runs
+    /// The CPU time of each rank between two calls of the library; never quite the same in two runs
     Measured,
     /// Nothing
     Zero,

@@ -49,8 +49,8 @@ pub(crate) struct Tune {
 
 impl Tune {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
-        if available_parallelism().is_ok_and(|processors| processors.get() < 2) {
-            let why = "two ranks have to run at the same time, and this process may use one processor only";
+        if available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+            let why = "two ranks have to run at the same time, and this process may use one core only";
             return Err(Refused(format!("tune: {why}")));
         }
         let given = self.machine.as_deref().map(given).transpose()?;

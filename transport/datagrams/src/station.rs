@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use pelago_base::{Counters, GlobalAddress, Instant, Rank};
 use pelago_memory::{Cells, Region};
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Config, Endpoint, Event, Liveness, PeerIndex, Rejected, Request, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{Config, Endpoint, Event, INJECT_SIZE, Liveness, PeerIndex, Rejected, Request, Transmit};
 
 use crate::segments::{Loan, Loaned, Segments};
 
@@ -81,7 +81,7 @@ impl Station {
         let mut lent = None;
         let mut lend = |segments: &mut Segments, cells: Cells<'static>| *lent.insert(segments.lend(cells));
         let request = match operation {
-            Operation::Write { bytes, .. } if bytes.len() > WRITE_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
+            Operation::Write { bytes, .. } if bytes.len() > INJECT_SIZE => return Err(PostError::TooLong(bytes.len())),
             Operation::Write { to, bytes } => Request::Write { to, bytes },
             Operation::Put { from, to } => Request::Put { from: lend(&mut self.segments, from), to, bytes: from.bytes() as u64 },
             Operation::Get { from, to } => Request::Get { from, to: lend(&mut self.segments, to), bytes: to.bytes() as u64 },

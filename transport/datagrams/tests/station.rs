@@ -5,7 +5,7 @@ use pelago_base::{AddressLayout, AtomicOperator, Duration, Event, GlobalAddress,
 use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
 use pelago_platform::{Completion, Failure, Operation, PostError, Token};
-use pelago_protocol::{Config, Key, Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{Config, INJECT_SIZE, Key, Liveness, PeerIndex, Transmit};
 
 const HEAP_BYTES: usize = 1 << 20;
 const DATAGRAM_BYTES: usize = 8000;
@@ -142,10 +142,10 @@ fn what_is_refused_for_lack_of_room_has_no_effect() {
 #[test]
 fn a_write_that_is_too_long_is_refused() {
     let mut two = Two::new();
-    let bytes = [1; WRITE_BYTES_MAX + 1];
+    let bytes = [1; INJECT_SIZE + 1];
     let (now, to) = (two.now, two.to[0]);
     let too_long = two.stations[0].post(now, to, Operation::Write { to: at(1, 0), bytes: &bytes }, Token(1));
-    assert_eq!(too_long, Err(PostError::TooLong(WRITE_BYTES_MAX + 1)));
+    assert_eq!(too_long, Err(PostError::TooLong(INJECT_SIZE + 1)));
     assert_eq!(two.result(0, Operation::Write { to: at(1, 0), bytes: &bytes[1..] }), Ok(0));
 }
 

@@ -86,7 +86,7 @@ impl Transport for Loopback {
             return Err(PostError::Unknown(to));
         }
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > CAPABILITIES.write_bytes_max => {
+            Operation::Write { bytes, .. } if bytes.len() > CAPABILITIES.inject_size => {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
@@ -159,10 +159,10 @@ impl Registry for Loopback {
 
 const CAPABILITIES: Capabilities = Capabilities {
     name: "loopback",
-    write_bytes_max: limits::WRITE_BYTES_MAX,
+    inject_size: limits::INJECT_SIZE,
     latency: Duration::from_nanoseconds(100),
     bytes_per_second: 10e9,
-    atomics_by_agent: false,
+    atomics_by_progress_thread: false,
     data_bytes_max: u64::MAX,
 };
 

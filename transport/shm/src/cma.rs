@@ -6,7 +6,7 @@ use pelago_memory::Cells;
 /// Why a copy to or from another process did not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CmaError {
-    /// The system does not allow it here; the owner's agent can do it instead.
+    /// The system does not allow it here; the owner's progress thread can do it instead.
     Forbidden,
     /// The process is gone.
     Gone,

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_base::Rank;
-use pelago_base::limits::{AGENT_REPLIES_MAX, INBOX_SLOTS, LOST_RANKS_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES};
+use pelago_base::limits::{
+    INBOX_SLOTS, LOST_RANKS_MAX, PROGRESS_THREAD_REPLIES_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES,
+};
 use pelago_platform::Fault;
 use pelago_sync::{Doorbell, Ring, Watch};
 
@@ -81,7 +83,7 @@ pub struct Control {
     /// Rung when something was written to the rank's memory or one of its requests was answered.
     pub bell: Doorbell,
     /// Rung when a request was put into the inbox.
-    pub(crate) agent_bell: Doorbell,
+    pub(crate) progress_thread_bell: Doorbell,
     stage: AtomicU32,
     /// The rank's process, as the kernel numbers it.
     pub(crate) process: AtomicU32,
@@ -104,8 +106,8 @@ pub struct Control {
     /// Requests from other ranks.
     pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
     /// Answers to this rank's requests.
-    pub(crate) replies: [Reply; AGENT_REPLIES_MAX],
-    /// Bytes on their way to or from an agent.
+    pub(crate) replies: [Reply; PROGRESS_THREAD_REPLIES_MAX],
+    /// Bytes on their way to or from a progress thread.
     pub(crate) staging: [AtomicU64; STAGING_BYTES / 8],
 }
 
@@ -148,43 +150,43 @@ impl Control {
         self.attending.begin();
     }
 
-    /// It waits no longer: the agent has what it leaves behind.
+    /// It waits no longer: the progress thread has what it leaves behind.
     ///
     /// Cost: an atomic, a fence, two loads.
     pub fn depart(&self) {
         self.attending.end();
         if !self.inbox.is_empty() {
-            self.agent_bell.ring();
+            self.progress_thread_bell.ring();
         }
     }
 
-    /// Puts a request into the inbox and wakes whoever is to serve it: a thread of the rank that waits anyhow, else its agent. Returns whether
+    /// Puts a request into the inbox and wakes whoever is to serve it: a thread of the rank that waits anyhow, else its progress thread. Returns whether
     /// there was room.
     pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
         if self.inbox.push(request).is_err() {
             return false;
         }
         if !self.attending.is_kept() {
-            self.agent_bell.ring();
+            self.progress_thread_bell.ring();
         }
-        // A rank without an agent may sleep here, whether it attends or not.
+        // A rank without a progress thread may sleep here, whether it attends or not.
         self.bell.ring();
         true
     }
 
-    /// Whether nothing that the rank has not seen yet could make it move: nobody rang since it fell asleep, nobody asked its agent.
+    /// Whether nothing that the rank has not seen yet could make it move: nobody rang since it fell asleep, nobody asked its progress thread.
     pub fn is_unasked(&self) -> bool {
         self.bell.has_sleeper() && self.inbox.is_empty()
     }
 }
 
-/// Words of a request; see `agent::Request`.
+/// Words of a request; see `progress_thread::Request`.
 pub(crate) const REQUEST_WORDS: usize = 4;
 
 /// Where the answer to a request comes.
 #[repr(C, align(64))]
 pub(crate) struct Reply {
-    /// See `agent::Status`.
+    /// See `progress_thread::Status`.
     pub(crate) status: AtomicU32,
     /// The word that an atomic found.
     pub(crate) value: AtomicU64,
@@ -204,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_woken_only_for_what_nobody_attends_to() {
+    fn a_progress_thread_is_woken_only_for_what_nobody_attends_to() {
         let host = Host::create(&Plan::local(1, Some(1 << 20))).unwrap().0;
         let control = host.control(Rank::new(0)).unwrap();
-        let bell = &control.agent_bell;
+        let bell = &control.progress_thread_bell;
         let ask = || assert!(control.ask([0; REQUEST_WORDS]));
         assert!(is_rung(bell, ask), "nobody waits");
         control.inbox.pop().unwrap();
@@ -230,7 +232,7 @@ mod tests {
         assert!(control.is_unasked());
         assert!(control.ask([0; REQUEST_WORDS]) && !control.is_unasked(), "it was rung");
         fall_asleep();
-        assert!(!control.is_unasked(), "a request that its agent has not taken");
+        assert!(!control.is_unasked(), "a request that its progress thread has not taken");
         control.inbox.pop().unwrap();
         assert!(control.is_unasked());
     }

@@ -234,7 +234,7 @@ impl Host {
         self.job().set_fault(fault);
         for (_, control) in self.controls() {
             control.bell.ring();
-            control.agent_bell.ring();
+            control.progress_thread_bell.ring();
         }
     }
 

@@ -6,7 +6,7 @@
 //! | [`Plan`], [`HostAddress`] | what it is made from, and where the ranks of other hosts are |
 //! | [`Job`], [`Control`] | what the file holds besides the heaps: the job's state, and each rank's |
 //! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner |
-//! | [`Agent`] | the thread that serves a rank's registered memory while no thread of the rank waits in the library |
+//! | [`ProgressThread`] | the thread that serves a rank's registered memory while no thread of the rank waits in the library |
 //!
 //! Peers' heaps are usually not reached through [`Shm`] at all: `rma` resolves them with a `Reach` and stores directly.
 //!
@@ -20,20 +20,20 @@
 //!
 //! Absent on purpose: handles, ordering, waiting, launching.
 
-mod agent;
 mod cma;
 mod control;
 mod host;
 mod place;
 mod plan;
+mod progress_thread;
 mod published;
 mod regions;
 mod staged;
 mod table;
 mod transport;
 
-pub use agent::Agent;
 pub use control::{Control, Job, Stage};
 pub use host::{Host, HostError};
 pub use plan::{HostAddress, Plan};
+pub use progress_thread::ProgressThread;
 pub use transport::{CopyBy, Shm};

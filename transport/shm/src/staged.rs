@@ -1,4 +1,4 @@
-//! A copy that only the owners' agents may make: piece by piece through the asker's staging buffer.
+//! A copy that only the owners' progress threads may make: piece by piece through the asker's staging buffer.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use pelago_memory::{Cells, DeviceError, Region};
 use pelago_platform::{Failure, Token};
 
 use crate::Host;
-use crate::agent::Task;
 use crate::host::words;
 use crate::place::{self, Place, locate};
+use crate::progress_thread::Task;
 use crate::transport::Replies;
 
 /// Copies under way and waiting, in order; the first has the staging buffer.
@@ -111,7 +111,7 @@ impl Staged {
         }
     }
 
-    /// The rank whose agent must move the next piece, or `None` if this process can.
+    /// The rank whose progress thread must move the next piece, or `None` if this process can.
     fn place(&self, host: &Host, me: Rank, end: &End, piece: u64) -> Result<Option<Rank>, Failure> {
         let End::Global(address) = *end else { return Ok(None) };
         let there = locate(host, me, advance(address, self.done), piece)?.is_there();

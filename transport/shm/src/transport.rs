@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelago_base::limits::{AGENT_REPLIES_MAX, CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
+use pelago_base::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX, PROGRESS_THREAD_REPLIES_MAX};
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Region;
 use pelago_platform::{
@@ -13,37 +13,37 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
-use crate::agent::{self, Request, Status, Task};
 use crate::cma::{self, CmaError};
 use crate::place::{self, locate};
+use crate::progress_thread::{self, Request, Status, Task};
 use crate::regions::{DEVICE, Inserted, Regions};
 use crate::staged::{End, Staged, Staging};
-use crate::{Agent, Host, Stage};
+use crate::{Host, ProgressThread, Stage};
 
 /// How registered memory of another process is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyBy {
-    /// By cross-memory attach, without the owner's help; by its agent from the first time that the system forbids it.
+    /// By cross-memory attach, without the owner's help; by its progress thread from the first time that the system forbids it.
     Attach,
-    /// By the owner's agent.
-    Agent,
+    /// By the owner's progress thread.
+    ProgressThread,
 }
 
 /// The ranks of one host as a transport.
 ///
 /// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
 /// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of a
-/// thread that waits in the library, if one has said so ([`Control::attend`](crate::Control::attend)), else of its agent thread, started when it
+/// thread that waits in the library, if one has said so ([`Control::attend`](crate::Control::attend)), else of its progress thread, started when it
 /// first registers memory.
 pub struct Shm {
     host: Arc<Host>,
     me: Rank,
     capabilities: Capabilities,
     copy_by: Cell<CopyBy>,
-    inline: bool,
+    manual: bool,
     /// Which heaps have been registered.
     heaps: [bool; 2],
-    agent: Option<Agent>,
+    progress_thread: Option<ProgressThread>,
     connected: BTreeSet<u32>,
     /// Endpoints whose next operation must wait for those under way.
     fenced: BTreeSet<u32>,
@@ -64,19 +64,19 @@ struct Asked {
 }
 
 impl Shm {
-    /// The transport of rank `me`. With `inline`, no agent thread is ever started.
+    /// The transport of rank `me`. With `manual`, no progress thread is ever started.
     ///
     /// # Panics
     /// `me` is not on this host.
-    pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, inline: bool) -> Self {
+    pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
         assert!(host.control(me).is_some(), "{me} is on this host");
         cma::allow();
         let capabilities = Capabilities {
             name: "shm",
-            write_bytes_max: CAPTURED_BYTES_MAX,
+            inject_size: CAPTURED_BYTES_MAX,
             latency: Duration::from_nanoseconds(100),
             bytes_per_second: 1e10,
-            atomics_by_agent: true,
+            atomics_by_progress_thread: true,
             data_bytes_max: u64::MAX,
         };
         Self {
@@ -84,9 +84,9 @@ impl Shm {
             me,
             capabilities,
             copy_by: Cell::new(copy_by),
-            inline,
+            manual,
             heaps: [false; 2],
-            agent: None,
+            progress_thread: None,
             connected: BTreeSet::new(),
             fenced: BTreeSet::new(),
             completed: VecDeque::new(),
@@ -112,7 +112,7 @@ impl Shm {
         }
     }
 
-    /// Copies at once if that needs no agent; `Ok(false)` if it does.
+    /// Copies at once if that needs no progress thread; `Ok(false)` if it does.
     fn copy_now(&self, from: &mut End, to: &mut End, bytes: u64) -> Result<bool, Failure> {
         let (from_address, to_address) = (from.address(), to.address());
         let source = from.place(&self.host, self.me, bytes)?;
@@ -121,7 +121,7 @@ impl Shm {
         if bytes == 0 {
             return Ok(true);
         }
-        if there && self.copy_by.get() == CopyBy::Agent {
+        if there && self.copy_by.get() == CopyBy::ProgressThread {
             return Ok(false);
         }
         let blamed = if target.is_there() { to_address } else { from_address };
@@ -129,7 +129,7 @@ impl Shm {
         match place::copy(&source, &target) {
             Ok(()) => Ok(true),
             Err(CmaError::Forbidden) => {
-                self.copy_by.set(CopyBy::Agent);
+                self.copy_by.set(CopyBy::ProgressThread);
                 Ok(false)
             }
             Err(CmaError::Hidden) => Ok(false),
@@ -239,7 +239,7 @@ impl Transport for Shm {
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let mut moved = agent::serve(&self.host, self.me);
+        let mut moved = progress_thread::serve(&self.host, self.me);
         while let Some((token, target, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
             self.ring(target);
             self.complete(token, result);
@@ -308,9 +308,10 @@ impl Registry for Shm {
             let fresh = !std::mem::replace(&mut self.heaps[heap], true);
             return fresh.then_some(()).ok_or(taken);
         }
-        if !self.inline && self.agent.is_none() {
-            let agent = Agent::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
-            self.agent = Some(agent);
+        if !self.manual && self.progress_thread.is_none() {
+            let progress_thread =
+                ProgressThread::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
+            self.progress_thread = Some(progress_thread);
         }
         let address = match memory {
             Region::Host(cells) => cells.pointer().as_ptr() as u64,
@@ -349,7 +350,7 @@ impl Replies {
     pub(crate) fn ask(&mut self, host: &Host, owner: Rank, address: GlobalAddress, task: Task) -> Option<u8> {
         let slots = &host.control(self.me)?.replies;
         let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == Status::Free as u32)?;
-        const { assert!(AGENT_REPLIES_MAX <= 256, "a slot number is a byte") };
+        const { assert!(PROGRESS_THREAD_REPLIES_MAX <= 256, "a slot number is a byte") };
         let target = host.control(owner)?;
         slots[free].status.store(Status::Pending as u32, Ordering::Relaxed);
         let request = Request { from: self.me, reply: free as u8, address, task };
@@ -385,7 +386,7 @@ mod tests {
     fn every_write_rings_its_target_when_it_has_landed() {
         const BYTES: u64 = 100_000;
         let registered = SegmentId::REGISTERED_FIRST;
-        for copy_by in [CopyBy::Attach, CopyBy::Agent] {
+        for copy_by in [CopyBy::Attach, CopyBy::ProgressThread] {
             let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
             let ranks = [Rank::new(0), Rank::new(1)];
             ranks.iter().for_each(|&rank| host.join(rank));
@@ -421,7 +422,7 @@ mod tests {
                     if !completed.is_empty() {
                         break;
                     }
-                    // The request to the owner's agent rings too, for the owner may be its own agent.
+                    // The request to the owner's progress thread rings too, for the owner may be its own progress thread.
                     bell.sleep(None, &mut || true);
                     ends[1].progress(Instant::ZERO, &mut Vec::new());
                 }

@@ -74,4 +74,4 @@ impl Fixture for Ranks {
 }
 
 pelago_kit::conformance!(attach, |ranks| Ranks::new(ranks, CopyBy::Attach));
-pelago_kit::conformance!(agent, |ranks| Ranks::new(ranks, CopyBy::Agent));
+pelago_kit::conformance!(progress_thread, |ranks| Ranks::new(ranks, CopyBy::ProgressThread));

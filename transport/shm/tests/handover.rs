@@ -1,4 +1,4 @@
-//! What is asked of a rank while its thread stops waiting is seen to, by that thread or by its agent.
+//! What is asked of a rank while its thread stops waiting is seen to, by that thread or by its progress thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -38,9 +38,9 @@ fn answer(asker: &mut Shm, host: &Host) -> Option<u64> {
 /// When the owner stops waiting, in a round.
 #[derive(PartialEq)]
 enum Wait {
-    /// When it was asked, without a look: its agent is to answer.
+    /// When it was asked, without a look: its progress thread is to answer.
     UntilAsked,
-    /// When the answer has come: nobody has woken its agent.
+    /// When the answer has come: nobody has woken its progress thread.
     UntilAnswered,
     /// After so many looks, whether the request has come by then or not.
     For(u64),

@@ -1,14 +1,14 @@
-//! A rank's conversations and its socket, moved by whoever holds them: the rank or its agent.
+//! A rank's conversations and its socket, moved by whoever holds them: the rank or its progress thread.
 
 use std::hint::spin_loop;
 use std::net::SocketAddr;
 
-use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_LENT_BYTES_MAX, UDP_WRITE_BYTES_MAX};
+use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Region;
 use pelago_platform::{Completion, Flags, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Liveness, PeerIndex, Transmit, WRITE_BYTES_MAX};
+use pelago_protocol::{INJECT_SIZE, Liveness, PeerIndex, Transmit};
 
 use crate::{Incoming, Outgoing, Socket};
 
@@ -114,7 +114,7 @@ impl Driver {
     /// How long posting an operation may take; `None` if only the beginning of it is sent at once.
     pub(crate) fn time_to_post(operation: &Operation<'_>) -> Option<Duration> {
         let Operation::Write { bytes, .. } = operation else { return None };
-        let sent_at_once = (WRITE_BYTES_MAX + 1..=UDP_WRITE_BYTES_MAX).contains(&bytes.len());
+        let sent_at_once = (INJECT_SIZE + 1..=UDP_INJECT_SIZE).contains(&bytes.len());
         sent_at_once.then(|| Duration::from_nanoseconds(bytes.len() as u64 * NANOSECONDS_PER_BYTE_MAX))
     }
 

@@ -1,4 +1,4 @@
-//! What the agent of a rank sleeps by: an ear on the socket, an alarm, and a call. Others may set them while it sleeps.
+//! What the progress thread of a rank sleeps by: an ear on the socket, an alarm, and a call. Others may set them while it sleeps.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -4,16 +4,16 @@
 //! |---|---|
 //! | [`Udp`] | the transport |
 //! | `driver` | a rank's conversations and its socket, moved by whoever holds them |
-//! | `agent` | the thread that holds them while the rank computes or sleeps |
-//! | `ear` | what the agent sleeps by |
+//! | `progress_thread` | the thread that holds them while the rank computes or sleeps |
+//! | `ear` | what the progress thread sleeps by |
 //! | [`Socket`] | a UDP socket that gives the kernel many datagrams at once, and takes many at once |
 //! | [`Outgoing`], [`Incoming`] | the memory in which datagrams are assembled and read in place; no call allocates |
 //!
 //! What travels, and how it is made reliable, is `pelago-protocol`; which memory peers may reach, `pelago-datagrams`. Absent on purpose: handles, waiting, and who the ranks are.
 
-mod agent;
 mod driver;
 mod ear;
+mod progress_thread;
 mod socket;
 mod transport;
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pelago_base::limits::UDP_WRITE_BYTES_MAX;
+use pelago_base::limits::UDP_INJECT_SIZE;
 use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::Station;
 use pelago_memory::Region;
@@ -14,8 +14,8 @@ use pelago_platform::{
 use pelago_protocol::{Config, Key, PeerIndex};
 
 use crate::Socket;
-use crate::agent::{Agent, Shared};
 use crate::driver::{Driver, Watcher};
+use crate::progress_thread::{ProgressThread, Shared};
 use crate::socket::keep_from_dumps;
 
 /// What the transport of a rank is made from.
@@ -38,16 +38,16 @@ pub struct Setup {
     pub wake: Box<dyn Fn() + Send + Sync>,
     /// Who knows which ranks are alive, and is told of those that cannot be reached.
     pub watcher: Box<dyn Watcher>,
-    /// The clock of the agent that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
-    pub agent: Option<Arc<dyn Clock>>,
+    /// The clock of the progress thread that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
+    pub progress_thread: Option<Arc<dyn Clock>>,
 }
 
 /// Ranks that reach each other over UDP.
 ///
-/// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its agent.
+/// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its progress thread.
 pub struct Udp {
     /// First: it ends before what it shares.
-    pub(crate) agent: Option<Agent>,
+    pub(crate) progress_thread: Option<ProgressThread>,
     pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
     address: SocketAddr,
@@ -58,9 +58,9 @@ impl Udp {
     /// The transport of a rank.
     ///
     /// # Errors
-    /// The system refuses a thread for the agent.
+    /// The system refuses a thread for the progress thread.
     pub fn new(setup: Setup) -> std::io::Result<Self> {
-        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, agent } = setup;
+        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, progress_thread } = setup;
         let address = socket.local_address();
         // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
         let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
@@ -70,16 +70,16 @@ impl Udp {
         let shared = Arc::new(Shared::new(driver, wake));
         // The key of the job is in there.
         keep_from_dumps(&*shared);
-        let agent = agent.map(|clock| Agent::start(shared.clone(), clock)).transpose()?;
+        let progress_thread = progress_thread.map(|clock| ProgressThread::start(shared.clone(), clock)).transpose()?;
         let capabilities = Capabilities {
             name: "udp",
-            write_bytes_max: UDP_WRITE_BYTES_MAX,
+            inject_size: UDP_INJECT_SIZE,
             latency: Duration::from_microseconds(5),
             bytes_per_second: 5e9,
-            atomics_by_agent: true,
+            atomics_by_progress_thread: true,
             data_bytes_max: u64::MAX,
         };
-        Ok(Self { agent, shared, capabilities, address, connected: 0 })
+        Ok(Self { progress_thread, shared, capabilities, address, connected: 0 })
     }
 
     /// What passed over the network, and what of it was refused: a question that may be asked at any time, also when the transport has
@@ -112,12 +112,12 @@ impl Transport for Udp {
         }
         let busy = Driver::time_to_post(&operation);
         let mut driver = self.shared.lock();
-        if let (Some(agent), Some(busy)) = (&mut self.agent, busy) {
-            agent.excuse_for(&mut driver, now, busy);
+        if let (Some(progress_thread), Some(busy)) = (&mut self.progress_thread, busy) {
+            progress_thread.excuse_for(&mut driver, now, busy);
         }
         let posted = driver.post(now, PeerIndex(to.0), operation, flags, token);
-        if let Some(agent) = &mut self.agent {
-            agent.remind(&driver, now);
+        if let Some(progress_thread) = &mut self.progress_thread {
+            progress_thread.remind(&driver, now);
         }
         if busy.is_some() && driver.has_news() {
             drop(driver);
@@ -129,18 +129,18 @@ impl Transport for Udp {
     fn flush(&mut self, now: Instant) {
         let mut driver = self.shared.lock();
         driver.release(now);
-        if let Some(agent) = &mut self.agent {
-            agent.remind(&driver, now);
+        if let Some(progress_thread) = &mut self.progress_thread {
+            progress_thread.remind(&driver, now);
         }
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.lock();
-        let excused = self.agent.as_mut().is_some_and(|agent| agent.excuse(&mut driver, now));
-        // An agent that listens would not know that acknowledgements wait.
+        let excused = self.progress_thread.as_mut().is_some_and(|progress_thread| progress_thread.excuse(&mut driver, now));
+        // A progress thread that listens would not know that acknowledgements wait.
         let moved = driver.drive(now, excused);
-        if let Some(agent) = self.agent.as_mut().filter(|_| !excused) {
-            agent.remind(&driver, now);
+        if let Some(progress_thread) = self.progress_thread.as_mut().filter(|_| !excused) {
+            progress_thread.remind(&driver, now);
         }
         let news = driver.has_news();
         let any = driver.completed(completed);
@@ -157,8 +157,8 @@ impl Transport for Udp {
     }
 
     fn before_sleep(&mut self) {
-        if let Some(agent) = &self.agent {
-            agent.attend();
+        if let Some(progress_thread) = &self.progress_thread {
+            progress_thread.attend();
         }
     }
 

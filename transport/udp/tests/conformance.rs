@@ -23,7 +23,7 @@ fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
             find: Box::new(move |rank| addresses.get(rank.index()).copied()),
             wake: Box::new(|| {}),
             watcher: Box::new(Unwatched),
-            agent: None,
+            progress_thread: None,
         })
         .unwrap()
     };

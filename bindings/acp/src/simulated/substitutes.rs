@@ -105,7 +105,7 @@ fn pause(nanoseconds: u64) {
     processes::sleep(Duration::from_picoseconds(nanoseconds.saturating_mul(1000)));
 }
 
-/// Virtual time, of a clock that would show real time; the processor's time is what it is.
+/// Virtual time, of a clock that would show real time; CPU time is what it is.
 extern "C" fn clock_get(clock: clockid_t, into: *mut timespec) -> c_int {
     if matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
         // SAFETY: A11.

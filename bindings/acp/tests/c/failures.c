@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
         CHECK(acp_sync() != 0);
         puts("a barrier without one of its ranks");
     } else if (strcmp(act, "polling") == 0) {
-        /* Ranks that poll, more of them than processors: an 8-byte put does not take a time slice. */
+        /* Ranks that poll, more of them than cores: an 8-byte put does not take a time slice. */
         acp_atkey_t key = acp_register_memory(bytes, 8, 0);
         mine[0] = acp_query_ga(key, bytes);
         acp_sync();

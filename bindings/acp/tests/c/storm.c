@@ -1,4 +1,4 @@
-/* Atomics of all ranks on the same words of registered memory, while its owner waits, computes, or takes part by the library and by its processor. */
+/* Atomics of all ranks on the same words of registered memory, while its owner waits, computes, or takes part by the library and by its core. */
 #include "check.h"
 
 enum { ROUNDS = 30, CALLS = 40 };

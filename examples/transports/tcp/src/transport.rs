@@ -135,7 +135,7 @@ impl Transport for Tcp {
         let peer = self.peers.get_mut(to.0 as usize).ok_or(PostError::Unknown(to))?;
         peer.fence |= flags.fence;
         let (request, local) = match operation {
-            Operation::Write { bytes, .. } if bytes.len() > TCP.write_bytes_max => return Err(PostError::TooLong(bytes.len())),
+            Operation::Write { bytes, .. } if bytes.len() > TCP.inject_size => return Err(PostError::TooLong(bytes.len())),
             _ if self.accepted == limits::COMPLETIONS_MAX => return Err(PostError::Full),
             _ => Frame::request(&operation).ok_or(PostError::Sizes)?,
         };

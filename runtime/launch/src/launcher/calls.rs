@@ -153,20 +153,8 @@ pub const CALLS: &[Call] = &[
         [0, 0, 0, 0, 0, 0],
         "the owner's thread copies",
     ),
-    any(
-        "sched_getaffinity",
-        libc::SYS_sched_getaffinity,
-        "keeping ranks to processors",
-        [NONE, 0, 0, 0, 0, 0],
-        "ranks run anywhere",
-    ),
-    any(
-        "sched_setaffinity",
-        libc::SYS_sched_setaffinity,
-        "keeping ranks to processors",
-        [NONE, 0, 0, 0, 0, 0],
-        "ranks run anywhere",
-    ),
+    any("sched_getaffinity", libc::SYS_sched_getaffinity, "keeping ranks to cores", [NONE, 0, 0, 0, 0, 0], "ranks run anywhere"),
+    any("sched_setaffinity", libc::SYS_sched_setaffinity, "keeping ranks to cores", [NONE, 0, 0, 0, 0, 0], "ranks run anywhere"),
     any("madvise", libc::SYS_madvise, "large pages, and memory that is given back", [0, 0, NONE, 0, 0, 0], "small pages"),
     any(
         "userfaultfd",

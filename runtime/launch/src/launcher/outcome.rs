@@ -148,7 +148,7 @@ impl fmt::Display for Outcome {
             Self::Unreachable(process) => write!(
                 f,
                 "{process} is alive but cannot be reached: nothing of it has come for 20 times the failure limit; check that UDP passes \
-                 both ways (routes, firewalls) and, with --progress inline, that it calls the library; the job was ended"
+                 both ways (routes, firewalls) and, with --progress manual, that it calls the library; the job was ended"
             ),
             Self::Left(process) => {
                 write!(f, "{process} ended without joining the job, which other ranks joined; the job was ended")

@@ -9,7 +9,7 @@
 
 mod posting;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, PARTED_BYTES_MIN};
+use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// The operations of one context that are not done.
 pub(crate) struct Engine {
     port: Port,
-    write_bytes_max: usize,
+    inject_size: usize,
     /// None where there is one rail.
     joint: Option<Joint>,
     /// Whether an operation that was named all rails at once may be under way.
@@ -51,7 +51,7 @@ pub(crate) struct Engine {
     /// Empty between calls, as is the next.
     released: Vec<Released>,
     completed: Vec<Completion>,
-    /// How often an operation was put back, and how often a wait gave up the processor.
+    /// How often an operation was put back, and how often a wait gave up the core.
     deferrals: u64,
     parks: u64,
     /// Whether what is posted may wait for what is posted next.
@@ -61,7 +61,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
         Self {
-            write_bytes_max: port.with(|transport| transport.network().capabilities().write_bytes_max),
+            inject_size: port.with(|transport| transport.network().capabilities().inject_size),
             joint: port.with(|transport| Joint::new(transport.network().rails())),
             may_be_on_all_rails: false,
             port,
@@ -93,7 +93,7 @@ impl Engine {
         counters
     }
 
-    /// A wait gives up the processor.
+    /// A wait gives up the core.
     pub(crate) fn count_park(&mut self) {
         self.parks += 1;
     }
@@ -214,7 +214,7 @@ impl Engine {
     ) -> Result<Option<u64>> {
         let size = bytes.len() as u64;
         let on_all_rails = terms.rail.is_some_and(|rail| self.is_joint(rail));
-        if bytes.len() > self.write_bytes_max || on_all_rails && size >= PARTED_BYTES_MIN {
+        if bytes.len() > self.inject_size || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
         }
         let operation =
@@ -481,6 +481,6 @@ impl Engine {
 }
 
 const _: () = {
-    assert!(size_of::<Record>() <= 128, "the records of a context fit a processor's own cache");
+    assert!(size_of::<Record>() <= 128, "the records of a context fit a core's own cache");
     assert!(size_of::<Peer>() <= 24, "what is kept of a peer talked to");
 };

@@ -212,7 +212,7 @@ impl Engine {
         (0..Rail::MAX).filter(move |number| lead >> number & 1 == 1).filter_map(Rail::new)
     }
 
-    /// The operation in parts, if it is to go by all rails at once and is long enough. What the processor itself moves comes last, when the others
+    /// The operation in parts, if it is to go by all rails at once and is long enough. What the core itself moves comes last, when the others
     /// are on their way.
     pub(super) fn parted(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
         let addresses = shared.reach.addresses();

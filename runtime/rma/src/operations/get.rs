@@ -14,7 +14,7 @@ use crate::record::Audience;
 use crate::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
-/// Bytes that are fetched by one operation: a processor's own cache holds them until they are handed on.
+/// Bytes that are fetched by one operation: a core's own cache holds them until they are handed on.
 const PART_BYTES: usize = Spare::BYTES_MAX;
 
 /// Operations of one get that are under way at once.

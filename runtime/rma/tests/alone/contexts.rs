@@ -24,11 +24,11 @@ pub(crate) fn put(context: &Context) -> Handle<'_> {
 #[test]
 fn no_context_is_told_of_the_operations_of_one_before_it() {
     let (world, script) = lone(2);
-    let sharer = world.share();
-    let first = sharer.context().unwrap();
+    let factory = world.context_factory();
+    let first = factory.context().unwrap();
     put(&first);
     drop(first);
-    let second = sharer.context().unwrap();
+    let second = factory.context().unwrap();
     let pending = put(&second);
     let complete = |index| script.lock().unwrap().complete(index, Ok(0));
     complete(0);
@@ -39,7 +39,7 @@ fn no_context_is_told_of_the_operations_of_one_before_it() {
     for _ in 0..20 {
         let posted = script.lock().unwrap().posted().len();
         for _ in 0..10 {
-            put(&sharer.context().unwrap());
+            put(&factory.context().unwrap());
         }
         (posted..posted + 10).for_each(complete);
         second.progress();
@@ -51,9 +51,9 @@ fn no_context_is_told_of_the_operations_of_one_before_it() {
 #[test]
 fn a_context_whose_operations_have_ended_gives_its_number_back() {
     let (world, script) = lone(2);
-    let sharer = world.share();
+    let factory = world.context_factory();
     for index in 0..20 {
-        let context = sharer.context().unwrap();
+        let context = factory.context().unwrap();
         let pending = put(&context);
         script.lock().unwrap().complete(index, Ok(0));
         pending.wait().unwrap();
@@ -69,7 +69,7 @@ fn bytes_are_read_before_the_transport_is_locked() {
     let (world, script) = lone(2);
     script.lock().unwrap().inbox = Some(VecDeque::new());
     script.lock().unwrap().watches_pages = true;
-    let other = world.share().context().unwrap();
+    let other = world.context_factory().context().unwrap();
     // So many that they come from the system, and nobody has read any.
     let bytes = vec![0_u8; 64 << 20];
     let page = |number| &bytes[number * PAGE_BYTES..];
@@ -86,7 +86,7 @@ fn bytes_are_read_before_the_transport_is_locked() {
 #[test]
 fn what_another_context_has_fetched_is_progress() {
     let (world, script) = lone(2);
-    let other = world.share().context().unwrap();
+    let other = world.context_factory().context().unwrap();
     let pending = put(&world);
     script.lock().unwrap().complete(0, Ok(0));
     assert!(other.progress(), "the transport has moved");
@@ -100,9 +100,9 @@ fn the_first_context_gives_its_number_to_nobody() {
     let (world, script) = lone(2);
     // Under way before anybody else uses the transport.
     world.put(word(1), &[1]).unwrap();
-    let sharer = world.share();
+    let factory = world.context_factory();
     drop(world);
-    let other = sharer.context().unwrap();
+    let other = factory.context().unwrap();
     let pending = put(&other);
     script.lock().unwrap().complete(0, Ok(0));
     assert_eq!(pending.test(), Ok(false));

@@ -208,7 +208,7 @@ fn the_failure_of_a_read_that_was_given_up_is_nobodys_concern() {
 fn what_a_dropped_context_was_not_asked_for_is_reported_at_the_end() {
     for asks in [false, true] {
         let (world, script) = job();
-        let other = world.share().context().unwrap();
+        let other = world.context_factory().context().unwrap();
         let put = other.put(word(1, 0), &[1]).unwrap();
         script.lock().unwrap().complete(0, Err(LOST));
         assert!(!asks || put.wait().is_err());

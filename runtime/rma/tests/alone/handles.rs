@@ -71,7 +71,7 @@ fn one_of_several_operations_is_waited_for() {
     let lost = Failure::PeerLost(Rank::new(2));
     complete(&world, &script, 2, Err(lost));
     assert_eq!(world.wait_any(&handles[2..]), Err(Error::Failed(lost)));
-    let other = world.share().context().unwrap();
+    let other = world.context_factory().context().unwrap();
     assert_eq!(other.wait_any(&handles), Err(Error::ForeignHandle));
     complete(&world, &script, 0, Ok(0));
 }

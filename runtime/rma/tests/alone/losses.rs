@@ -41,7 +41,7 @@ fn every_lost_rank_is_told_once_in_order() {
     let to_transport = script.lock().unwrap().said.iter().filter(|said| matches!(said, Said::Lose(_))).count();
     assert_eq!(to_transport, 2, "the transport knows as well");
     // A context that is made later learns of all.
-    let other = world.share().context().unwrap();
+    let other = world.context_factory().context().unwrap();
     other.progress();
     assert_eq!((other.lost().len(), told.borrow().len()), (2, 2));
 }

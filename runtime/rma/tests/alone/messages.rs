@@ -23,7 +23,7 @@ fn messages_are_sent_and_taken() {
     for is_shared in [false, true] {
         let (world, script) = lone(2);
         script.lock().unwrap().inbox = Some(VecDeque::from([(Rank::new(1), b"one".as_slice().into())]));
-        let _sharer = is_shared.then(|| world.share());
+        let _factory = is_shared.then(|| world.context_factory());
         assert!(world.is_two_sided());
         let nobody = world.send(Rank::new(2), b"x").map(drop);
         assert!(matches!(nobody, Err(Error::Invalid(_))), "{nobody:?}");

@@ -163,9 +163,9 @@ fn a_rank_waits_when_it_has_looked_so_often_in_vain() {
 #[test]
 fn threads_that_use_the_library_are_counted() {
     let (world, script) = job();
-    let other = world.share().context().unwrap();
+    let other = world.context_factory().context().unwrap();
     assert_eq!(said_inside(&script), [Does(Joins)]);
-    let found = other.aside(|| {
+    let found = other.blocking_region(|| {
         assert_eq!(said_inside(&script), [Does(Leaves)]);
         7
     });
@@ -197,13 +197,13 @@ fn computing_is_the_platforms() {
 #[test]
 fn what_is_issued_together_is_held_until_all_is_issued() {
     let (world, script) = job();
-    let both = world.together(|| [world.put(word(1), &[1]).unwrap(), world.put(word(1), &[2]).unwrap()]);
+    let both = world.batch(|| [world.put(word(1), &[1]).unwrap(), world.put(word(1), &[2]).unwrap()]);
     assert_eq!(said_inside(&script), [More, More, Flush]);
     (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(world.wait_all(&both), Ok(()));
     let (alone, script) = lone(1);
     said(&script);
-    assert_eq!(alone.together(|| 5), 5);
+    assert_eq!(alone.batch(|| 5), 5);
     assert_eq!(said(&script), [], "all ranks are mapped");
 }
 
@@ -245,7 +245,7 @@ fn ranks_end_together() {
 fn a_context_that_is_dropped_waits_for_its_operations() {
     let (world, script) = job();
     let drop_one = || {
-        let context = world.share().context().unwrap();
+        let context = world.context_factory().context().unwrap();
         context.put(word(1), &[1]).unwrap();
         said(&script);
         drop(context);
@@ -263,9 +263,9 @@ fn a_context_that_is_dropped_waits_for_its_operations() {
 #[test]
 fn a_context_that_a_panic_drops_waits_for_nothing() {
     let (world, script) = job();
-    let sharer = world.share();
+    let factory = world.context_factory();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let context = sharer.context().unwrap();
+        let context = factory.context().unwrap();
         context.put(word(1), &[1]).unwrap();
         resume_unwind(Box::new("a bug of the program"));
     }));

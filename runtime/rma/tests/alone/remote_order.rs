@@ -600,7 +600,7 @@ fn a_fence_waits_for_what_was_named_all_rails() {
     }
 }
 
-/// What a processor stores is not ordered behind what a transport moves to the same rank.
+/// What a core stores is not ordered behind what a transport moves to the same rank.
 #[test]
 fn a_fence_waits_where_memory_is_mapped_as_well() {
     let job = Job::new();
@@ -628,7 +628,7 @@ fn a_fence_waits_for_parts() {
     (2..6).for_each(|index| job.complete(index, Ok(0)));
 }
 
-/// What lies in its own memory goes in parts as well; and what the processor moves comes last, when the other rail is at work.
+/// What lies in its own memory goes in parts as well; and what the core moves comes last, when the other rail is at work.
 #[test]
 fn parts_of_mapped_memory_come_last() {
     let job = Job::new();

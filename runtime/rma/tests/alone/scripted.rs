@@ -233,10 +233,10 @@ pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
 const RAILS: [Capabilities; 2] = {
     let slow = Capabilities {
         name: "scripted",
-        write_bytes_max: 64,
+        inject_size: 64,
         latency: Duration::from_nanoseconds(1),
         bytes_per_second: 1e9,
-        atomics_by_agent: false,
+        atomics_by_progress_thread: false,
         data_bytes_max: u64::MAX,
     };
     [slow, Capabilities { bytes_per_second: 3e9, ..slow }]

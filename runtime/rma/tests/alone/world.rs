@@ -24,7 +24,7 @@ fn a_heap_has_to_hold_what_meetings_need() {
 
 /// The first word of the heap counts those that have come to central barriers.
 #[test]
-fn ranks_that_share_processors_meet_centrally() {
+fn ranks_that_share_cores_meet_centrally() {
     let arrived = AddressLayout::new(1, HEAP_BYTES).unwrap().encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
     for is_oversubscribed in [false, true] {
         let (world, _) = lone_with(1, Script::of_oversubscribed(is_oversubscribed), u64::MAX);

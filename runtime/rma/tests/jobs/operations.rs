@@ -346,7 +346,7 @@ fn handles_of_another_context_are_refused() {
     run(Platform::Remote, 2, |world| {
         let word = world.alloc::<u64>(1).unwrap();
         let at = word.at(world.rank().next(2), 0);
-        let other = world.share().context().unwrap();
+        let other = world.context_factory().context().unwrap();
         let handle = other.put(at, &[1]).unwrap();
         assert!(matches!(world.after(&handle).put(at, &[2]), Err(Error::ForeignHandle)));
         assert!(matches!(world.wait_all(&[handle]), Err(Error::ForeignHandle)));
@@ -361,13 +361,13 @@ fn threads_of_a_rank_work_side_by_side() {
     on_every_platform(&[2], |world, _| {
         let words = world.alloc::<u64>(4).unwrap();
         let peer = world.rank().next(2);
-        let sharer = world.share();
+        let factory = world.context_factory();
         let at: Vec<_> = (0..4).map(|i| words.at(peer, i)).collect();
         std::thread::scope(|scope| {
             for thread in 0..3 {
-                let (sharer, at) = (sharer.clone(), &at);
+                let (factory, at) = (factory.clone(), &at);
                 scope.spawn(move || {
-                    let context = sharer.context().unwrap();
+                    let context = factory.context().unwrap();
                     for i in 0..EACH {
                         context.add(at[0], 1).unwrap();
                         let sent = context.put(at[1 + thread], &[i]).unwrap();

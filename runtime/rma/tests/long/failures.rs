@@ -47,9 +47,9 @@ fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
 fn contexts_are_made_one_after_another_for_ever() {
     let (world, script) = lone(2);
     script.lock().unwrap().completes = true;
-    let sharer = world.share();
+    let factory = world.context_factory();
     for _ in 0..70_000 {
-        let context = sharer.context().unwrap();
+        let context = factory.context().unwrap();
         put(&context).wait().unwrap();
     }
 }
@@ -57,10 +57,10 @@ fn contexts_are_made_one_after_another_for_ever() {
 #[test]
 fn as_many_contexts_are_there_as_tokens_tell_apart() {
     let (world, _) = lone(2);
-    let sharer = world.share();
-    let mut others: Vec<_> = (1..CONTEXTS_MAX).map(|_| sharer.context().unwrap()).collect();
-    assert!(matches!(sharer.context(), Err(Error::TooMany { limit: CONTEXTS_MAX, .. })));
+    let factory = world.context_factory();
+    let mut others: Vec<_> = (1..CONTEXTS_MAX).map(|_| factory.context().unwrap()).collect();
+    assert!(matches!(factory.context(), Err(Error::TooMany { limit: CONTEXTS_MAX, .. })));
     others.pop();
-    others.push(sharer.context().unwrap());
-    assert!(sharer.context().is_err());
+    others.push(factory.context().unwrap());
+    assert!(factory.context().is_err());
 }

@@ -19,7 +19,7 @@ fn main() -> Result<()> {
             let [there, here] = [world.rank().next(world.size()), world.rank()].map(|rank| memory.at(rank, 0));
             match many {
                 // From here on, contexts meet at a lock where they use a transport.
-                true => tell(&world.share().context()?, "many", there, here)?,
+                true => tell(&world.context_factory().context()?, "many", there, here)?,
                 false => tell(world, "one", there, here)?,
             }
         }

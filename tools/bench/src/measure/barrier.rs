@@ -18,7 +18,7 @@ use crate::stage::{BATCH_NS, Stage};
 /// Barriers whose effect is checked.
 const CHECKED: u64 = 200;
 
-/// Time that a batch of barriers should take where ranks share processors: a few turns of the scheduler.
+/// Time that a batch of barriers should take where ranks share cores: a few turns of the scheduler.
 const BATCH_CROWDED_NS: f64 = 5e6;
 
 /// Words on cache lines of their own: one for each round of the raw barrier, one for the check, beside which is the port of a socket.

@@ -36,7 +36,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Meets for a while: ranks are not bound to processors, and the system spreads them only when they have run for some time.
+/// Meets for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
 fn settle(stage: &Stage<'_>) -> Result<()> {
     let mut taken_ns = 0.0;
     while taken_ns < SETTLE_NS {

@@ -1,4 +1,4 @@
-//! `crossing`: operations on memory that its owner has used since the last one, so that every cache line crosses between the processors;
+//! `crossing`: operations on memory that its owner has used since the last one, so that every cache line crosses between the cores;
 //! and puts to pages that nobody has used. The library alone: what a program on this machine sees, for a description of the machine.
 
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use crate::error::{Result, check};
 use crate::row::rounded;
 use crate::stage::Stage;
 
-/// Operations that are timed together: few enough for a processor to have all their stores under way.
+/// Operations that are timed together: few enough for a core to have all their stores under way.
 const BATCH: u64 = 16;
 
 /// Bytes from which on fewer are.

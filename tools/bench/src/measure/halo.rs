@@ -56,7 +56,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Exchanges for a while: ranks are not bound to processors, and the system spreads them only when they have run for some time.
+/// Exchanges for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
 fn settle<'w>(stage: &Stage<'_>, field: &mut [Field<'w, f64, 3>; 1], plan: &mut Plan<'w, f64, 3>, across: usize) -> Result<()> {
     let start = stage.world.now();
     loop {

@@ -1,5 +1,5 @@
 //! Large transfers: each is timed by itself, and the receiver reads all of it before the next. So the data crosses between the
-//! processors, as it does in a program that uses it.
+//! cores, as it does in a program that uses it.
 
 use pelago::Symmetric;
 use pelago::zerocopy::IntoBytes;

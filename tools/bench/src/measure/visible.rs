@@ -24,7 +24,7 @@ const REPETITIONS: u64 = 101;
 /// Round trips before the clock starts, for one of the two may come later than the other.
 const RUN_UP: u64 = 100;
 
-/// Looks at a word before the raw side lets others run, so that it ends on a machine with one free processor too.
+/// Looks at a word before the raw side lets others run, so that it ends on a machine with one free core too.
 const LOOKS: u32 = 100_000;
 
 pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {

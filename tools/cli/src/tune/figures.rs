@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pelago_bench::Row;
 
-use crate::info::processor;
+use crate::info::core;
 
 /// What was measured, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +56,8 @@ impl Figures {
 
     /// As TOML, for `pelago sim --machine`.
     pub(crate) fn describe(&self, name: &str) -> String {
-        let processors = available_parallelism().map_or(1, usize::from);
-        let processor = processor().unwrap_or_else(|| "an unknown processor".into()).replace(['"', '\\'], "");
+        let cores = available_parallelism().map_or(1, usize::from);
+        let core = core().unwrap_or_else(|| "an unknown core".into()).replace(['"', '\\'], "");
         let date = date(SystemTime::now());
         let Self { one_way, atomic, page, put, get } = self;
         let visible = (one_way - put.first().map_or(0.0, |&(_, time)| time)).max(0.0);
@@ -65,10 +65,10 @@ impl Figures {
             times.iter().map(|&(bytes, time)| format!("    [{bytes}, {}],\n", number(time))).collect::<String>()
         };
         let mut text = format!(
-            "# Measured by `pelago tune` on {date}: {processor}, {processors} processors.\n\
-             # One node, whose ranks share memory: give --per-node as many ranks as -n, and not more than processors.\n\
+            "# Measured by `pelago tune` on {date}: {core}, {cores} cores.\n\
+             # One node, whose ranks share memory: give --per-node as many ranks as -n, and not more than cores.\n\
              name = \"{name}\"\n\
-             about = \"one node, {processors} processors ({processor}), measured on {date}\"\n\n\
+             about = \"one node, {cores} cores ({core}), measured on {date}\"\n\n\
              [node.shared]\n"
         );
         for (key, value, what) in [

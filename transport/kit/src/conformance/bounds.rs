@@ -13,7 +13,7 @@ const THERE: Rank = Rank::new(1);
 pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let expected = world.fill(1);
-    let written_max = world.transport(HERE).network().capabilities().write_bytes_max as u64;
+    let written_max = world.transport(HERE).network().capabilities().inject_size as u64;
     for inside in world.segments() {
         let good = world.address(THERE, inside, 0);
         for (bad, bytes) in outside(&world) {

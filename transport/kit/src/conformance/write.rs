@@ -55,7 +55,7 @@ pub fn too_long_is_refused<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let expected = world.fill(1);
     let (here, there) = (Rank::new(0), Rank::new(1));
-    let length = world.transport(here).network().capabilities().write_bytes_max + 1;
+    let length = world.transport(here).network().capabilities().inject_size + 1;
     let to = world.address(there, world.segments()[0], 0);
     let answer = world.post_or_refusal(here, Operation::Write { to, bytes: &vec![0; length] });
     assert_eq!(answer, Err(PostError::TooLong(length)));
@@ -65,6 +65,6 @@ pub fn too_long_is_refused<F: Fixture>(make: impl Fn(u32) -> F) {
 
 /// The longest write that the transport captures and the segment has room for, in bytes.
 fn longest<F: Fixture>(world: &mut World<F>, segment: SegmentId) -> u64 {
-    let captured = world.transport(Rank::new(0)).network().capabilities().write_bytes_max as u64;
+    let captured = world.transport(Rank::new(0)).network().capabilities().inject_size as u64;
     captured.min(world.segment_bytes(segment))
 }

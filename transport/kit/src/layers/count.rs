@@ -135,7 +135,7 @@ mod tests {
         let nowhere = GlobalAddress::NULL;
         let write = Operation::Write { to: nowhere, bytes: &[] };
         let atomic = Operation::Atomic { at: nowhere, width: Width::Four, operator: AtomicOperator::Load, operand: 0 };
-        let long = Operation::Write { to: nowhere, bytes: &[0; limits::WRITE_BYTES_MAX + 1] };
+        let long = Operation::Write { to: nowhere, bytes: &[0; limits::INJECT_SIZE + 1] };
         for token in 0..limits::COMPLETIONS_MAX as u64 + 3 {
             let operation = if token < 5 { atomic } else { write };
             let _ = transport.post(Instant::ZERO, itself, operation, Flags::NONE, Token(token));

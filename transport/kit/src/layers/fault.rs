@@ -279,7 +279,7 @@ impl<T: Transport> Transport for Fault<T> {
     ) -> Result<(), PostError> {
         // What is held back cannot be refused any more, so the reasons to refuse it are looked at here and in `start`.
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.write_bytes_max => {
+            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),

@@ -57,10 +57,10 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
     pub fn new(mut near: N, mut far: F, layout: AddressLayout, is_near: P, near_address: fn(Rank) -> Address) -> Self {
         let (close, distant) = (near.network(), far.network());
         let first_far = close.rails().len();
-        let write_bytes_max = close.capabilities().write_bytes_max.min(distant.capabilities().write_bytes_max);
+        let inject_size = close.capabilities().inject_size.min(distant.capabilities().inject_size);
         // Bytes that either side moves by size alone.
         let data_bytes_max = close.capabilities().data_bytes_max.max(distant.capabilities().data_bytes_max);
-        let limited = |rail: &Capabilities| Capabilities { write_bytes_max, data_bytes_max, ..*rail };
+        let limited = |rail: &Capabilities| Capabilities { inject_size, data_bytes_max, ..*rail };
         let capabilities = limited(distant.capabilities());
         let rails = close.rails().iter().chain(distant.rails()).map(limited).collect();
         let address = distant.address();
@@ -126,7 +126,7 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         token: Token,
     ) -> Result<(), PostError> {
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.write_bytes_max => {
+            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),

@@ -57,7 +57,7 @@ impl Incoming {
         });
         self.streak = match self.lengths.len() {
             0 => 0,
-            // Several long ones at once go through more memory than a processor's cache has, which costs more than calls.
+            // Several long ones at once go through more memory than a core's cache has, which costs more than calls.
             _ if self.lengths.iter().any(|&bytes| bytes > LONG_BYTES) => 0,
             found if found == asked => (self.streak + 1).min(STREAK_MAX),
             _ => self.streak,

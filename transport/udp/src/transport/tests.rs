@@ -75,7 +75,7 @@ impl Two {
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
                 watcher: Box::new(Told(told)),
-                agent: None,
+                progress_thread: None,
             })
             .unwrap();
             end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();

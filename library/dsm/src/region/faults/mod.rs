@@ -12,7 +12,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use pelago_rma::{Context, Error, Pod, Result, Sharer, World};
+use pelago_rma::{Context, ContextFactory, Error, Pod, Result, World};
 
 use super::RegionStatistics;
 use super::pages::Pages;
@@ -53,8 +53,8 @@ pub(super) fn reach<T: Pod>(world: &World, length: usize) -> Result<(Inner<T>, F
     };
     let made = made.and_then(|mapping::Twofold { inner, outer, door, bell }| {
         let desk = Arc::new(Desk(Mutex::new(None)));
-        let (laid, sharer) = (desk.clone(), world.share());
-        let serving = std::thread::Builder::new().name("pelago-faults".into()).spawn(move || serve(&door, &laid, &sharer));
+        let (laid, factory) = (desk.clone(), world.context_factory());
+        let serving = std::thread::Builder::new().name("pelago-faults".into()).spawn(move || serve(&door, &laid, &factory));
         let serving = serving.map_err(|_| "the system has no thread left to serve page faults: use Region::new")?;
         Ok((inner, Faults { outer, desk, bell, lent: false, serving: Some(serving) }))
     });
@@ -128,9 +128,9 @@ impl<T: Pod> Drop for Faults<T> {
 }
 
 /// Serves faults until the bell rings.
-fn serve<T: Pod>(door: &Door, desk: &Desk<T>, sharer: &Sharer) {
+fn serve<T: Pod>(door: &Door, desk: &Desk<T>, factory: &ContextFactory) {
     let _for_good = Indispensable;
-    let context = sharer.context();
+    let context = factory.context();
     while let Some(fault) = await_fault(door, context.as_ref().ok()) {
         let mut laid = desk.lock();
         let Some(table) = &mut *laid else {
@@ -146,7 +146,7 @@ fn serve<T: Pod>(door: &Door, desk: &Desk<T>, sharer: &Sharer) {
 }
 
 fn await_fault(door: &Door, context: Option<&Context>) -> Option<Fault> {
-    context.map_or_else(|| door.next(), |context| context.aside(|| door.next()))
+    context.map_or_else(|| door.next(), |context| context.blocking_region(|| door.next()))
 }
 
 /// Without the thread that has it, a program would stop for ever.

@@ -1,8 +1,8 @@
-//! What the machine's description says that a communication library does with processors: the work of calls, and of agents that hand
+//! What the machine's description says that a communication library does with cores: the work of calls, and of progress threads that hand
 //! operations to the NIC, learn of their end, and serve other ranks.
 //!
-//! An agent does one thing after another. What its rank asks for and what others ask of it wait for each other, unless serving is another
-//! agent's.
+//! A progress thread does one thing after another. What its rank asks for and what others ask of it wait for each other, unless serving is another
+//! progress thread's.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Atomics, Descriptors, Machine, Operation as Message, Serving, Software, Threads, Way};
@@ -10,12 +10,12 @@ use pelago_netsim::{Atomics, Descriptors, Machine, Operation as Message, Serving
 use crate::core::{Core, FOR_SERVED, FOR_TOLD, IS_ANSWER};
 use crate::work::Work;
 
-/// Bytes of a put that asks an agent for an atomic, and of its answer.
+/// Bytes of a put that asks a progress thread for an atomic, and of its answer.
 pub(crate) const QUESTION_BYTES: u64 = 32;
 pub(crate) const ANSWER_BYTES: u64 = 8;
 
-/// The agents of all ranks, and what they and calls take.
-pub(crate) struct Agents {
+/// The progress threads of all ranks, and what they and calls take.
+pub(crate) struct ProgressThreads {
     software: Software,
     /// Until when each is at work: the one that orders, and the one that serves, which may be the same.
     busy: Vec<[Instant; 2]>,
@@ -34,7 +34,7 @@ fn duration(nanoseconds: f64) -> Duration {
     Duration::from_picoseconds((nanoseconds * 1e3).round() as u64)
 }
 
-impl Agents {
+impl ProgressThreads {
     pub(crate) fn of(machine: &Machine, ranks: u32) -> Self {
         let software = machine.software().clone();
         let count = if software.way == Way::Free && software.atomics == Atomics::Nic { 0 } else { ranks as usize };
@@ -55,11 +55,11 @@ impl Agents {
         let mut busy = duration(self.software.call_ns) + lock;
         match way {
             Way::Free => None,
-            Way::Agent | Way::Bypass if way == Way::Agent || !idle => {
+            Way::ProgressThread | Way::Bypass if way == Way::ProgressThread || !idle => {
                 let at = self.work(rank, false, now + busy, duration(self.software.queue_ns) + descriptor);
                 Some(Beginning { busy, at })
             }
-            Way::Direct | Way::Agent | Way::Bypass => {
+            Way::Direct | Way::ProgressThread | Way::Bypass => {
                 busy = busy + descriptor;
                 Some(Beginning { busy, at: now + busy })
             }
@@ -68,26 +68,26 @@ impl Agents {
 
     /// When `rank` knows that an operation has ended; `None` if it does at once.
     pub(crate) fn notify(&mut self, now: Instant, rank: Rank) -> Option<Instant> {
-        let is_told = matches!(self.software.way, Way::Agent | Way::Bypass) && self.software.notify_ns > 0.0;
+        let is_told = matches!(self.software.way, Way::ProgressThread | Way::Bypass) && self.software.notify_ns > 0.0;
         is_told.then(|| self.work(rank, false, now, duration(self.software.notify_ns)))
     }
 
-    /// Whether agents are asked for anything.
+    /// Whether progress threads are asked for anything.
     pub(crate) fn serve_others(&self) -> bool {
-        self.software.atomics == Atomics::Agent
+        self.software.atomics == Atomics::ProgressThread
     }
 
-    /// Whether an agent is asked for this work, and not a NIC.
+    /// Whether a progress thread is asked for this work, and not a NIC.
     pub(crate) fn perform(&self, work: &Work) -> bool {
         self.serve_others() && matches!(work, Work::Atomic { .. })
     }
 
-    /// When the agent of `rank` has done what it is asked for now.
+    /// When the progress thread of `rank` has done what it is asked for now.
     pub(crate) fn serve(&mut self, now: Instant, rank: Rank) -> Instant {
         self.work(rank, true, now, duration(self.software.serve_ns))
     }
 
-    /// When an agent that is asked at `asked` has worked for so long.
+    /// When a progress thread that is asked at `asked` has worked for so long.
     fn work(&mut self, rank: Rank, serving: bool, asked: Instant, takes: Duration) -> Instant {
         let apart = self.software.serving == Serving::Apart;
         let busy = &mut self.busy[rank.index()][usize::from(serving && apart)];
@@ -96,9 +96,9 @@ impl Agents {
     }
 }
 
-/// What agents and NICs do with an operation.
+/// What progress threads and NICs do with an operation.
 impl Core {
-    /// The NIC hears of an operation that calls and agents have prepared.
+    /// The NIC hears of an operation that calls and progress threads have prepared.
     pub(crate) fn hand_over(&mut self, number: u32) {
         let pending = self.operations.get(number);
         let (me, rail) = (u32::from(pending.rank), pending.rail);
@@ -106,36 +106,36 @@ impl Core {
         self.network.post_by(rail, me, message, u64::from(number));
     }
 
-    /// Whether an operation is done by the agent of its target, not by a NIC.
-    pub(crate) fn is_asked_of_agent(&self, number: u32) -> bool {
-        self.agents.serve_others() && self.agents.perform(&self.operations.get(number).work)
+    /// Whether an operation is done by the progress thread of its target, not by a NIC.
+    pub(crate) fn is_asked_of_progress_thread(&self, number: u32) -> bool {
+        self.progress_threads.serve_others() && self.progress_threads.perform(&self.operations.get(number).work)
     }
 
-    /// What asks an agent has come to it.
-    pub(crate) fn ask_agent(&mut self, number: u32) {
+    /// What asks a progress thread has come to it.
+    pub(crate) fn ask_progress_thread(&mut self, number: u32) {
         let target = self.operations.get(number).work.target(&self.memory);
-        let at = self.agents.serve(self.network.now(), target);
+        let at = self.progress_threads.serve(self.network.now(), target);
         self.network.wake_at(at, target.number(), FOR_SERVED | u64::from(number));
     }
 
-    /// An agent answers whoever has asked it for an operation.
+    /// A progress thread answers whoever has asked it for an operation.
     pub(crate) fn answer(&mut self, number: u32) {
         let (rank, target) = self.pair(self.operations.get(number));
         let [from, to] = [target, rank].map(|rank| rank / self.per_node);
         self.network.post(target, Message::Put { from, to, bytes: ANSWER_BYTES }, IS_ANSWER | u64::from(number));
     }
 
-    /// Either an agent's answer has come, or the NIC knows that what asked for it has arrived; with both, the operation is over.
-    pub(crate) fn hear_of_agent(&mut self, number: u32) {
+    /// Either a progress thread's answer has come, or the NIC knows that what asked for it has arrived; with both, the operation is over.
+    pub(crate) fn hear_of_progress_thread(&mut self, number: u32) {
         if std::mem::replace(&mut self.operations.get_mut(number).heard, true) {
             self.learn(number);
         }
     }
 
-    /// An operation is over: its rank knows, when its agent does not have to tell first.
+    /// An operation is over: its rank knows, when its progress thread does not have to tell first.
     pub(crate) fn learn(&mut self, number: u32) {
         let rank = self.operations.get(number).rank;
-        match self.agents.notify(self.network.now(), rank) {
+        match self.progress_threads.notify(self.network.now(), rank) {
             Some(at) => self.network.wake_at(at, rank.number(), FOR_TOLD | u64::from(number)),
             None => self.end(number, None),
         }
@@ -146,8 +146,8 @@ impl Core {
 mod tests {
     use super::*;
 
-    fn agents(software: Software) -> Agents {
-        Agents { software, busy: vec![[Instant::ZERO; 2]; 2] }
+    fn progress_threads(software: Software) -> ProgressThreads {
+        ProgressThreads { software, busy: vec![[Instant::ZERO; 2]; 2] }
     }
 
     fn at(nanoseconds: u64) -> Instant {
@@ -155,10 +155,10 @@ mod tests {
     }
 
     const COSTS: Software = Software {
-        way: Way::Agent,
+        way: Way::ProgressThread,
         threads: Threads::Many,
         descriptors: Descriptors::Built,
-        atomics: Atomics::Agent,
+        atomics: Atomics::ProgressThread,
         serving: Serving::Together,
         call_ns: 1.0,
         lock_ns: 10.0,
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn each_step_takes_its_time() {
         let begun = |software: Software, idle| {
-            let begun = agents(software).begin(at(0), Rank::new(1), idle);
+            let begun = progress_threads(software).begin(at(0), Rank::new(1), idle);
             begun.map(|begun| [begun.busy, begun.at.since(Instant::ZERO)].map(|time| time.as_picoseconds() / 1000))
         };
         assert_eq!(begun(COSTS, true), Some([11, 10_111]));
@@ -181,17 +181,17 @@ mod tests {
         assert_eq!(begun(Software { way: Way::Bypass, ..COSTS }, false), Some([11, 10_111]));
         assert_eq!(begun(Software { way: Way::Direct, ..COSTS }, false), Some([10_011, 10_011]));
         assert_eq!(begun(Software { way: Way::Free, ..COSTS }, false), None);
-        assert_eq!(agents(COSTS).notify(at(5), Rank::new(0)), Some(at(1005)));
-        assert_eq!(agents(Software { way: Way::Direct, ..COSTS }).notify(at(5), Rank::new(0)), None);
+        assert_eq!(progress_threads(COSTS).notify(at(5), Rank::new(0)), Some(at(1005)));
+        assert_eq!(progress_threads(Software { way: Way::Direct, ..COSTS }).notify(at(5), Rank::new(0)), None);
     }
 
     #[test]
-    fn an_agent_does_one_thing_after_another() {
-        let mut together = agents(COSTS);
+    fn a_progress_thread_does_one_thing_after_another() {
+        let mut together = progress_threads(COSTS);
         assert_eq!(together.serve(at(0), Rank::new(0)), at(100_000));
         assert_eq!(together.begin(at(0), Rank::new(0), true).map(|begun| begun.at), Some(at(110_100)));
-        assert_eq!(together.notify(at(0), Rank::new(1)), Some(at(1000)), "another rank's agent has nothing to do");
-        let mut apart = agents(Software { serving: Serving::Apart, ..COSTS });
+        assert_eq!(together.notify(at(0), Rank::new(1)), Some(at(1000)), "another rank's progress thread has nothing to do");
+        let mut apart = progress_threads(Software { serving: Serving::Apart, ..COSTS });
         assert_eq!(apart.serve(at(0), Rank::new(0)), at(100_000));
         assert_eq!(apart.serve(at(0), Rank::new(0)), at(200_000));
         assert_eq!(apart.begin(at(0), Rank::new(0), true).map(|begun| begun.at), Some(at(10_111)));

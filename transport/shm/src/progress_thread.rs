@@ -1,6 +1,6 @@
 //! Serving what other ranks may not do to registered memory themselves: atomics, and copies where the system forbids attaching.
 //!
-//! A request waits in its target's inbox; whoever drives the target, a rank that waits in the library or else its agent thread, executes it
+//! A request waits in its target's inbox; whoever drives the target, a rank that waits in the library or else its progress thread, executes it
 //! and answers into a slot of the requester. Bytes pass through the requester's staging buffer, which every rank of the host maps.
 
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::host::words;
 use crate::place::locate;
 
 /// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
-pub struct Agent {
+pub struct ProgressThread {
     host: Arc<Host>,
     me: Rank,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Agent {
+impl ProgressThread {
     /// Starts to serve `me`.
     ///
     /// # Errors
     /// The system refuses a thread.
     pub fn start(host: Arc<Host>, me: Rank) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::Builder::new().name("pelago-agent".into()).stack_size(128 * 1024).spawn({
+        let thread = std::thread::Builder::new().name("pelago-progress_thread".into()).stack_size(128 * 1024).spawn({
             let (host, stop) = (host.clone(), stop.clone());
             move || {
                 let Some(control) = host.control(me) else { return };
                 while !stop.load(Ordering::Acquire) {
                     if !serve(&host, me) {
                         let mut ready = || stop.load(Ordering::Acquire) || !control.inbox.is_empty();
-                        control.agent_bell.sleep(None, &mut ready);
+                        control.progress_thread_bell.sleep(None, &mut ready);
                     }
                 }
             }
@@ -47,11 +47,11 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(control) = self.host.control(self.me) {
-            control.agent_bell.ring();
+            control.progress_thread_bell.ring();
         }
         if let Some(thread) = self.thread.take() {
             let _ended = thread.join();

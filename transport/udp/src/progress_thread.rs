@@ -1,9 +1,9 @@
-//! Who drives: the rank while it waits in the library, its agent otherwise.
+//! Who drives: the rank while it waits in the library, its progress thread otherwise.
 //!
-//! The agent sleeps in the kernel until a datagram comes. A rank that drives looks for datagrams itself, and would have its agent woken by
-//! each of them, on a processor that it needs. So it turns the agent's ear from the socket and sets its alarm, which it puts off as long as
-//! it drives: an agent that hears its alarm knows that the rank has gone on to compute, and listens again. A rank that falls asleep has it
-//! listen at once. None of that wakes the agent.
+//! The progress thread sleeps in the kernel until a datagram comes. A rank that drives looks for datagrams itself, and would have its progress thread woken by
+//! each of them, on a core that it needs. So it turns the progress thread's ear from the socket and sets its alarm, which it puts off as long as
+//! it drives: a progress thread that hears its alarm knows that the rank has gone on to compute, and listens again. A rank that falls asleep has it
+//! listen at once. None of that wakes the progress thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -15,38 +15,38 @@ use pelago_platform::Clock;
 use crate::driver::Driver;
 use crate::ear::Ear;
 
-/// How long after a rank has looked last its agent takes over, at least. A wake-up costs a rank that shares its processor a quarter of that.
+/// How long after a rank has looked last its progress thread takes over, at least. A wake-up costs a rank that shares its core a quarter of that.
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
 
 /// The same of a rank that has driven for long: to put the alarm off costs some microseconds, once in half that time.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
-/// How often the agent of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes
+/// How often the progress thread of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes
 /// longer. Between two looks it lets others run.
 const LOOKS: u32 = 50;
 
-/// How much later than something is due the agent may wake without being told.
+/// How much later than something is due the progress thread may wake without being told.
 const LATE: Duration = Duration::from_milliseconds(2);
 
-/// The rank drives, and the agent does not listen.
+/// The rank drives, and the progress thread does not listen.
 const EXCUSED: u64 = 0;
 
 /// Called when the rank may want to look: something completed, or a peer wrote to its memory.
 pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// What the rank and its agent share.
+/// What the rank and its progress thread share.
 ///
-/// - **A1** Whether the agent listens changes only with the lock of the driver, and its alarm with it; but that the agent may set it to ring
-///   earlier. So an agent that sleeps listens, or has an alarm that rings soon.
-/// - **A2** While the agent does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
-/// - **A3** The ear is on the socket only while `until` says that the agent listens: otherwise datagrams would wake it again and again
+/// - **A1** Whether the progress thread listens changes only with the lock of the driver, and its alarm with it; but that the progress thread may set it to ring
+///   earlier. So a progress thread that sleeps listens, or has an alarm that rings soon.
+/// - **A2** While the progress thread does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
+/// - **A3** The ear is on the socket only while `until` says that the progress thread listens: otherwise datagrams would wake it again and again
 ///   without its reading them.
 pub(crate) struct Shared {
     driver: Mutex<Driver>,
     wake: Wake,
     /// Whether the rank sleeps and will not look before it is woken.
     sleeping: AtomicBool,
-    /// Until when the agent listens, in picoseconds; [`EXCUSED`] while it does not; the largest number is for ever.
+    /// Until when the progress thread listens, in picoseconds; [`EXCUSED`] while it does not; the largest number is for ever.
     until: AtomicU64,
     stop: AtomicBool,
 }
@@ -62,14 +62,14 @@ impl Shared {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the agent, whose alarm has rung or not: none while the rank drives.
+    /// For the progress thread, whose alarm has rung or not: none while the rank drives.
     fn lock_unless_excused(&self, rung: bool, ear: &Ear) -> Option<MutexGuard<'_, Driver>> {
         let is_excused = || self.until.load(Ordering::Relaxed) == EXCUSED;
         let driver = match self.driver.try_lock() {
             Ok(driver) => driver,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) if is_excused() => {
-                // An agent whose alarm has not rung listened when it was woken; the rank has set the alarm since.
+                // A progress thread whose alarm has not rung listened when it was woken; the rank has set the alarm since.
                 if rung {
                     ear.set_alarm(Some(ABSENCE_MIN));
                 }
@@ -81,7 +81,7 @@ impl Shared {
         (rung || !is_excused()).then_some(driver)
     }
 
-    /// The agent listens from now on, until something is due.
+    /// The progress thread listens from now on, until something is due.
     fn listen(&self, locked: &Driver, ear: &Ear, now: Instant) {
         // Acknowledgements that a thread has held back until it looks again have no other deadline.
         let due = if locked.is_owing() { Some(now) } else { locked.next_deadline() };
@@ -102,24 +102,24 @@ impl Shared {
 }
 
 /// The thread that serves peers while the rank computes or sleeps. It ends when dropped.
-pub(crate) struct Agent {
+pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
     ear: Arc<Ear>,
     thread: Option<JoinHandle<()>>,
-    /// How long a rank that drives may be away before the agent takes over.
+    /// How long a rank that drives may be away before the progress thread takes over.
     absence: Duration,
-    /// When the rank looked last without excusing an agent that listened.
+    /// When the rank looked last without excusing a progress thread that listened.
     looked: Instant,
-    /// When the alarm rings at the earliest, and from when on a rank that drives puts it off; while the agent does not listen.
+    /// When the alarm rings at the earliest, and from when on a rank that drives puts it off; while the progress thread does not listen.
     rings: Instant,
     put_off: Instant,
 }
 
-impl Agent {
+impl ProgressThread {
     pub(crate) fn start(shared: Arc<Shared>, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
         let ear = Arc::new(Ear::new(shared.lock().socket().descriptor())?);
-        let thread = std::thread::Builder::new().name("pelago-agent".into()).stack_size(128 * 1024).spawn({
+        let thread = std::thread::Builder::new().name("pelago-progress_thread".into()).stack_size(128 * 1024).spawn({
             let (shared, clock, ear) = (shared.clone(), clock.clone(), ear.clone());
             move || Attendance { shared: &shared, clock: clock.as_ref(), ear: &ear }.run()
         })?;
@@ -127,7 +127,7 @@ impl Agent {
         Ok(Self { shared, clock, ear, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
     }
 
-    /// The rank looks; returns whether the agent is excused. One look is not to drive: it would cost more than it spares.
+    /// The rank looks; returns whether the progress thread is excused. One look is not to drive: it would cost more than it spares.
     #[inline]
     pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) -> bool {
         let listens = self.listens();
@@ -150,7 +150,7 @@ impl Agent {
         true
     }
 
-    /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the agent takes over between.
+    /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the progress thread takes over between.
     pub(crate) fn excuse_for(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
         let listens = self.listens();
         if listens || now + busy >= self.rings {
@@ -183,7 +183,7 @@ impl Agent {
         }
     }
 
-    /// Something may be due before an agent that listens knows.
+    /// Something may be due before a progress thread that listens knows.
     #[inline]
     pub(crate) fn remind(&mut self, locked: &Driver, now: Instant) {
         let until = self.shared.until.load(Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.ear.call();
@@ -210,7 +210,7 @@ impl Drop for Agent {
     }
 }
 
-/// The agent's own side.
+/// The progress thread's own side.
 struct Attendance<'a> {
     shared: &'a Shared,
     clock: &'a dyn Clock,
@@ -232,7 +232,7 @@ impl Attendance<'_> {
         }
     }
 
-    /// Moves what can be moved, and listens from then on; unless the rank is driving. An agent that did not listen comes because its alarm
+    /// Moves what can be moved, and listens from then on; unless the rank is driving. A progress thread that did not listen comes because its alarm
     /// has rung.
     fn serve(&self, mut rung: bool) {
         let mut looks = 0;
@@ -240,7 +240,7 @@ impl Attendance<'_> {
             let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.ear) else { return };
             let (moved, news) = (driver.drive(self.clock.now(), false), driver.has_news());
             looks = if moved { LOOKS } else { looks.saturating_sub(1) };
-            // A rank that computes needs its processor; one that was woken looks by itself.
+            // A rank that computes needs its core; one that was woken looks by itself.
             let is_last = looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed);
             if is_last {
                 self.shared.listen(&driver, self.ear, self.clock.now());

@@ -1,4 +1,4 @@
-//! Who drives, between a rank with an agent and one that the test drives.
+//! Who drives, between a rank with a progress thread and one that the test drives.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicU32;
@@ -27,7 +27,7 @@ impl Clock for Wall {
     }
 }
 
-/// Two ranks that know each other: the first has an agent if it is wanted, the second never.
+/// Two ranks that know each other: the first has a progress thread if it is wanted, the second never.
 struct Two {
     clock: Arc<Wall>,
     me: Udp,
@@ -41,7 +41,7 @@ struct Two {
 }
 
 impl Two {
-    fn new(agent: bool) -> Self {
+    fn new(progress_thread: bool) -> Self {
         let layout = AddressLayout::new(2, HEAP_BYTES as u64).unwrap();
         let (clock, wakes) = (Arc::new(Wall(std::time::Instant::now())), Arc::new(AtomicU32::new(0)));
         let sockets = [0, 1].map(|_| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
@@ -60,7 +60,7 @@ impl Two {
                     wakes.fetch_add(u32::from(rank == 0), Ordering::Relaxed);
                 }),
                 watcher: Box::new(Unwatched),
-                agent: (agent && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
+                progress_thread: (progress_thread && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
             })
             .unwrap();
             let start = layout.encode(Rank::new(rank as u32), SegmentId::SYMMETRIC, 0).unwrap();
@@ -72,8 +72,8 @@ impl Two {
         let back = me.connect(None, Rank::new(1), &peer.address()).unwrap();
         drop(ranks);
         let two = Self { clock, me, peer, to, back, wakes, layout };
-        if agent {
-            two.until("the agent has begun", || two.sleeps() > 0);
+        if progress_thread {
+            two.until("the progress thread has begun", || two.sleeps() > 0);
         }
         two
     }
@@ -90,20 +90,20 @@ impl Two {
         }
     }
 
-    /// How often the agent has gone to sleep.
+    /// How often the progress thread has gone to sleep.
     fn sleeps(&self) -> u64 {
-        self.me.agent.as_ref().unwrap().ear.sleeps()
+        self.me.progress_thread.as_ref().unwrap().ear.sleeps()
     }
 
     fn listens(&self) -> bool {
-        self.me.agent.as_ref().unwrap().listens()
+        self.me.progress_thread.as_ref().unwrap().listens()
     }
 
     /// The first rank drives, and its alarm rings after everything here.
     fn excuse(&mut self) {
         let shared = self.me.shared.clone();
-        let agent = self.me.agent.as_mut().unwrap();
-        agent.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
+        let progress_thread = self.me.progress_thread.as_mut().unwrap();
+        progress_thread.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
     }
 
     /// Whether the kernel has no room for what the first rank sends.
@@ -140,19 +140,19 @@ impl Two {
         self.me.progress(self.clock.now(), &mut Vec::new())
     }
 
-    /// Asks, and waits until the agent has answered.
+    /// Asks, and waits until the progress thread has answered.
     fn is_served(&mut self) {
         self.ask();
         let begun = std::time::Instant::now();
         while !self.is_answered() {
-            assert!(begun.elapsed() < PATIENCE, "the agent answers");
+            assert!(begun.elapsed() < PATIENCE, "the progress thread answers");
             std::thread::yield_now();
         }
     }
 }
 
 #[test]
-fn a_rank_that_drives_has_its_agent_left_alone() {
+fn a_rank_that_drives_has_its_progress_thread_left_alone() {
     const ROUNDS: u64 = 2000;
     let mut two = Two::new(true);
     let before = two.sleeps();
@@ -163,7 +163,7 @@ fn a_rank_that_drives_has_its_agent_left_alone() {
             two.drive();
         }
     }
-    // Where others take the processor for long, the agent cannot know that the rank goes on: some wake-ups are no sign of anything.
+    // Where others take the core for long, the progress thread cannot know that the rank goes on: some wake-ups are no sign of anything.
     let sleeps = two.sleeps() - before;
     assert!(sleeps < ROUNDS / 4, "{sleeps} for {ROUNDS} requests");
 }
@@ -173,24 +173,24 @@ fn a_rank_that_drives_puts_the_alarm_off_ever_less_often() {
     const LOOKS: u64 = 5000;
     let mut two = Two::new(true);
     let (shared, begun) = (two.me.shared.clone(), two.clock.now());
-    let agent = two.me.agent.as_mut().unwrap();
+    let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let (mut times, mut rings) = (0, Instant::ZERO);
     for look in 0..LOOKS {
-        agent.excuse(&mut shared.lock(), begun + Duration::from_microseconds(10 * look));
-        times += u64::from(std::mem::replace(&mut rings, agent.rings) != agent.rings);
+        progress_thread.excuse(&mut shared.lock(), begun + Duration::from_microseconds(10 * look));
+        times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
     }
     assert!((20..LOOKS / 50).contains(&times), "{times} for {LOOKS} looks");
 }
 
 #[test]
-fn a_rank_that_looks_once_in_a_while_has_its_agent_listen() {
+fn a_rank_that_looks_once_in_a_while_has_its_progress_thread_listen() {
     let mut two = Two::new(true);
     let (begun, sleeps) = (two.clock.now(), two.sleeps());
     for look in 0..1000 {
         two.me.progress(begun + Duration::from_microseconds(300 * look), &mut Vec::new());
         assert!(two.listens() && two.sleeps() == sleeps);
     }
-    // What it takes in then it acknowledges at once, if its agent does not.
+    // What it takes in then it acknowledges at once, if its progress thread does not.
     let now = begun + Duration::from_milliseconds(1000);
     two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     two.me.progress(now, &mut Vec::new());
@@ -252,7 +252,7 @@ fn a_rank_that_posts_and_does_not_look_is_served() {
     two.ask();
     let begun = std::time::Instant::now();
     while !two.is_answered() {
-        assert!(begun.elapsed() < PATIENCE, "the agent takes over between two posts");
+        assert!(begun.elapsed() < PATIENCE, "the progress thread takes over between two posts");
         let _unless_full = two.me.post(two.clock.now(), two.back, Operation::Write { to, bytes: &bytes }, Flags::NONE, Token(2));
     }
 }
@@ -262,13 +262,13 @@ fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
     const POSTS: u64 = 1000;
     let mut two = Two::new(true);
     let (shared, begun) = (two.me.shared.clone(), two.clock.now());
-    let agent = two.me.agent.as_mut().unwrap();
+    let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let (mut times, mut rings) = (0, Instant::ZERO);
     for post in 0..POSTS {
         let now = begun + Duration::from_microseconds(30 * post);
-        agent.excuse_for(&mut shared.lock(), now, Duration::from_microseconds(2));
-        assert!(agent.rings > now + Duration::from_microseconds(2));
-        times += u64::from(std::mem::replace(&mut rings, agent.rings) != agent.rings);
+        progress_thread.excuse_for(&mut shared.lock(), now, Duration::from_microseconds(2));
+        assert!(progress_thread.rings > now + Duration::from_microseconds(2));
+        times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
     }
     assert!((POSTS / 20..POSTS / 2).contains(&times), "{times} for {POSTS} posts");
 }
@@ -277,24 +277,24 @@ fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
 fn the_alarm_of_a_long_write_is_not_left_far_away() {
     let mut two = Two::new(true);
     let (shared, now) = (two.me.shared.clone(), two.clock.now());
-    let agent = two.me.agent.as_mut().unwrap();
+    let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let mut driver = shared.lock();
-    agent.excuse_for(&mut driver, now, FAR);
-    assert!(agent.rings >= now + FAR);
-    agent.remind(&driver, now);
-    assert!(agent.rings < now + FAR);
+    progress_thread.excuse_for(&mut driver, now, FAR);
+    assert!(progress_thread.rings >= now + FAR);
+    progress_thread.remind(&driver, now);
+    assert!(progress_thread.rings < now + FAR);
     drop(driver);
     two.is_served();
 }
 
 #[test]
-fn an_agent_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives() {
+fn a_progress_thread_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives() {
     let mut two = Two::new(true);
     two.excuse();
     let shared = two.me.shared.clone();
     let driver = shared.lock();
     let before = two.sleeps();
-    two.me.agent.as_ref().unwrap().ear.set_alarm(Some(Duration::ZERO));
+    two.me.progress_thread.as_ref().unwrap().ear.set_alarm(Some(Duration::ZERO));
     two.until("it goes to sleep again and again", || two.sleeps() > before + 2);
     assert!(!two.listens());
     drop(driver);
@@ -341,7 +341,7 @@ fn an_acknowledgement_that_cannot_leave_is_not_due_at_once() {
 }
 
 #[test]
-fn an_agent_sleeps_while_the_kernel_has_no_room() {
+fn a_progress_thread_sleeps_while_the_kernel_has_no_room() {
     for sleeping in [false, true] {
         let mut two = Two::new(true);
         two.fill(true);
@@ -356,14 +356,14 @@ fn an_agent_sleeps_while_the_kernel_has_no_room() {
         two.fill(false);
         let begun = std::time::Instant::now();
         while !two.has_arrived() {
-            assert!(begun.elapsed() < PATIENCE, "the agent sends it");
+            assert!(begun.elapsed() < PATIENCE, "the progress thread sends it");
             std::thread::yield_now();
         }
     }
 }
 
 #[test]
-fn only_an_alarm_lets_the_agent_take_over() {
+fn only_an_alarm_lets_the_progress_thread_take_over() {
     let two = Two::new(false);
     let shared = &two.me.shared;
     let ear = Ear::new(shared.lock().socket().descriptor()).unwrap();
