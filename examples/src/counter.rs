@@ -55,7 +55,7 @@ fn count(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let turns = u64::from(adders) * u64::from(arguments.turns);
     let expected = turns + u64::from(adders) * u64::from(arguments.turns.div_ceil(10));
     whole &= is_all(&counter.read()?, expected);
-    let mut sums = [counter.statistics().brought - before.brought, u64::from(!whole)];
+    let mut sums = [counter.statistics().fetched - before.fetched, u64::from(!whole)];
     world.allreduce(&mut sums, |one, other| one + other)?;
     if world.rank().number() == 0 {
         report(world.size(), arguments.words, picoseconds, turns, sums);

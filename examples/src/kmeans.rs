@@ -95,7 +95,7 @@ fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         }
     }
     let statistics = shared.statistics();
-    let whole = whole_pages(statistics.brought, (clusters * (DIMENSIONS + 1) + 1) * size_of::<u64>());
+    let whole = whole_pages(statistics.fetched, (clusters * (DIMENSIONS + 1) + 1) * size_of::<u64>());
     let taken = Taken::since(world, start, statistics.bytes, whole)?;
     let what = format!("kmeans points {points} clusters {clusters}");
     judge(world, what, &taken, || alone(world, points, clusters, arguments.rounds) == means)

@@ -90,7 +90,7 @@ fn find(world: &World, map: &Map) -> pelago::Result<ExitCode> {
     let found = *best.read()?;
     let statistics = [next.statistics(), best.statistics()];
     let bytes = statistics.iter().map(|of| of.bytes).sum();
-    let whole = statistics.iter().map(|of| whole_pages(of.brought, size_of::<Best>())).sum();
+    let whole = statistics.iter().map(|of| whole_pages(of.fetched, size_of::<Best>())).sum();
     let taken = Taken::since(world, start, bytes, whole)?;
     if world.rank().number() == 0 {
         report(map, &found);

@@ -3,18 +3,18 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Shared`] | a variable with entry consistency: data that goes along with a fair lock to readers and writers |
-//! | [`ReadGuard`], [`WriteGuard`] | the only ways to its data |
+//! | [`Shared`] | a variable with entry consistency: data behind a fair lock for readers and writers |
+//! | [`ReadGuard`], [`WriteGuard`] | access to the data of a variable |
 //! | [`Bundle`] | several variables under one synchronization variable: a tuple of slices |
-//! | [`acquire`] | several variables together, in an order that all ranks keep |
-//! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition: to sleep until another has changed the data |
-//! | [`Region`], [`Section`] | an array with release consistency: twins, runs of what has changed, several writers of one page |
-//! | [`Placement`] | whether a variable that is released goes home, or stays with the rank until another asks |
-//! | [`Counter`] | a number that is counted up by all, and shares out tasks |
-//! | [`SyncBarrier`] | the barrier of Fagus: all enter, one permits |
-//! | [`Statistics`] | what a variable has cost |
+//! | [`acquire`] | several variables in one call, in the same order on all ranks |
+//! | [`WriteGuard::wait`], [`WriteGuard::notify_one`] | a condition variable: wait until another rank has changed the data |
+//! | [`Region`], [`Section`] | an array with release consistency: twins, runs of changed elements, several writers of one page |
+//! | [`Placement`] | the place of a released variable: at its home, or at its last holder until another rank requests it |
+//! | [`Counter`] | a shared number, to count and to distribute tasks |
+//! | [`SyncBarrier`] | the two-phase barrier of Fagus, by way of one rank |
+//! | [`Statistics`] | counts of what a variable has cost |
 //!
-//! `docs/dsm.md` says what a guard promises, how the lock works, and what the loss of a rank means. Sources: Bershad, Zekauskas, Sawdon, the
+//! `docs/dsm.md` describes the guarantees of a guard, the protocol of the lock, and the loss of ranks. Sources: Bershad, Zekauskas, Sawdon, the
 //! Midway distributed shared memory system (1993); Fagus (paper C); Mellor-Crummey and Scott, algorithms for scalable synchronization (1991).
 //!
 //! # What does not compile
@@ -76,7 +76,7 @@
 //! # }
 //! ```
 //!
-//! Telling others without holding the variable to write:
+//! Notifying others without holding the variable to write:
 //!
 //! ```compile_fail,E0599
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -86,7 +86,7 @@
 //! # }
 //! ```
 //!
-//! One variable twice in one acquiring:
+//! One variable twice in one acquire:
 //!
 //! ```compile_fail,E0499
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -250,30 +250,17 @@
 
 #![cfg_attr(not(feature = "page-faults"), forbid(unsafe_code))]
 
-mod ahead;
-mod barrier;
-mod bundle;
-mod condition;
-mod copies;
-mod counter;
-#[cfg(test)]
-mod explore;
-mod memory;
-mod mend;
-mod queue;
+#[doc(hidden)]
+pub mod lock;
 mod region;
-mod shared;
-mod statistics;
-mod together;
-mod word;
-mod words;
+mod sync;
+mod variable;
 
-pub use barrier::SyncBarrier;
-pub use bundle::{Bundle, BundleReadGuard, BundleToRead, BundleToWrite, BundleWriteGuard, PartMut, Parts};
-pub use counter::Counter;
 #[cfg(feature = "page-faults")]
 pub use region::{All, AllMut};
 pub use region::{Coherence, Homes, Ranges, Region, RegionSettings, RegionStatistics, Section};
-pub use shared::{Placement, ReadGuard, Shared, WriteGuard};
-pub use statistics::Statistics;
-pub use together::{ToRead, ToWrite, Wish, Wishes, acquire};
+pub use sync::{Counter, SyncBarrier};
+pub use variable::{
+    AcquireRequest, AcquireSet, Placement, ReadGuard, ReadRequest, Shared, Statistics, WriteGuard, WriteRequest, acquire,
+};
+pub use variable::{Bundle, BundleReadGuard, BundleReadRequest, BundleWriteGuard, BundleWriteRequest, PartMut, Parts};

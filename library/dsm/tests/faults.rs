@@ -127,7 +127,7 @@ fn threads_share_a_slice() {
             let expected: u64 = (0..share as u64).map(|place| place / (share as u64 / 3 + 1) + 1).sum();
             assert_eq!(sums, [2 * expected * (1..=round).sum::<u64>(); 3]);
             drop(guard);
-            let brought = region.statistics().brought - before.brought;
+            let brought = region.statistics().fetched - before.fetched;
             assert!((39..=40).contains(&brought), "each page that the other has written, once: {brought}");
             region.barrier().unwrap();
         }

@@ -211,8 +211,8 @@ fn data_travels_with_a_token_that_is_handed_over() {
                 assert!(guard.iter().all(|&word| word == 7));
                 drop(guard);
                 let statistics = variable.statistics();
-                assert_eq!((statistics.hand_overs, statistics.brought), (1, 1));
-                cost.1 = 1 - statistics.along;
+                assert_eq!((statistics.hand_overs, statistics.fetched), (1, 1));
+                cost.1 = 1 - statistics.piggybacked;
             }
             rank.world.barrier()?;
             let costs = rank.world.alloc::<u64>(1)?;

@@ -1,4 +1,4 @@
-//! Variables on a network where datagrams overtake each other: what came along with the token, ahead of it or by a guess counts only if it is
+//! Variables on a network where datagrams overtake each other: what came along with the token, ahead of it or by a prefetch counts only if it is
 //! the version of the token.
 
 #[path = "../../../simulation/simulator/tests/support/mod.rs"]

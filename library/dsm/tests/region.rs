@@ -103,7 +103,7 @@ fn only_what_has_changed_travels() {
                 assert_eq!((now.released, now.runs, now.bytes_released, now.notes_sent), (3, 3, 4 * 8, 3));
                 assert_eq!((now.twins, now.bytes_of_whole_pages), (128, 3 * 4096));
             } else {
-                assert_eq!((now.notes_seen, now.brought), (3, 0), "what lies at home does not travel");
+                assert_eq!((now.notes_seen, now.fetched), (3, 0), "what lies at home does not travel");
                 let all = region.read(0..LENGTH).unwrap();
                 assert_eq!((all[5], all[6], all[7], all[1000], all[LENGTH - 1]), (5, 6, 0, 1000, 9));
                 region.write(700..701).unwrap()[0] = 7;
@@ -112,10 +112,10 @@ fn only_what_has_changed_travels() {
             region.barrier().unwrap();
             if me == 1 {
                 let at_once = u64::from(coherence == Coherence::Update);
-                assert_eq!(region.statistics().brought, at_once, "{coherence:?}");
+                assert_eq!(region.statistics().fetched, at_once, "{coherence:?}");
                 assert_eq!(region.read(699..702).unwrap(), [0, 7, 0]);
                 let now = region.statistics();
-                assert_eq!((now.brought, now.bytes_brought), (1, 201 * 8), "from the first to the last that has changed");
+                assert_eq!((now.fetched, now.bytes_fetched), (1, 201 * 8), "from the first to the last that has changed");
                 assert_eq!(region.read(1000..1001).unwrap(), [1000]);
                 assert_eq!(region.statistics(), now, "it is there");
             }

@@ -152,7 +152,7 @@ fn only_what_has_changed_travels() {
             world.barrier().unwrap();
         }
         let after = long.statistics();
-        assert_eq!(after.brought - before.brought, 5, "once for each change by the other");
+        assert_eq!(after.fetched - before.fetched, 5, "once for each change by the other");
         // The versions of the blocks, and one block or two.
         assert!((after.bytes - before.bytes) <= 5 * (64 * 8 + 2 * 1024), "{after}");
         world.barrier().unwrap();
@@ -421,7 +421,10 @@ fn what_was_brought_ahead_counts_if_it_is_the_newest() {
                     let expected = if round == 1 { 99 } else { 10 + round };
                     assert!(variable.read().unwrap().iter().all(|&value| value == expected));
                     let after = variable.statistics();
-                    assert_eq!((after.ahead - before.ahead, after.brought - before.brought), (u64::from(round != 1), 1));
+                    assert_eq!(
+                        (after.prefetched - before.prefetched, after.fetched - before.fetched),
+                        (u64::from(round != 1), 1)
+                    );
                     assert!(!variable.prefetch().unwrap(), "it has the newest");
                 }
                 meet();

@@ -59,9 +59,9 @@ const SUBJECTS: &[Subject] = &[
     Subject {
         name: "dsm",
         package: "pelago-dsm",
-        files: &["library/dsm/src/queue.rs", "library/dsm/src/word.rs", "library/dsm/src/words.rs"],
+        files: &["library/dsm/src/lock/queue.rs", "library/dsm/src/lock/encoding.rs", "library/dsm/src/lock/remote.rs"],
         except: &[],
-        tests: &["--lib"],
+        tests: &["--lib", "--test", "exploration"],
     },
     Subject {
         name: "collectives",

@@ -53,17 +53,17 @@ impl Homes {
 /// What becomes of a page that others have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coherence {
-    /// It is brought when it is used next.
+    /// It is fetched when it is used next.
     #[default]
     Invalidate,
-    /// If it was ever used here, it is brought at once.
+    /// If it was ever used here, it is fetched at once.
     Update,
 }
 
 /// How a region is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionSettings {
-    /// Elements of a page: of the unit that is brought, and of which a twin is kept. 4 KiB if it is not said; at most 32,768.
+    /// Elements of a page: of the unit that is fetched, and of which a twin is kept. 4 KiB if it is not said; at most 32,768.
     pub page_length: Option<usize>,
     /// Which rank holds what was released of a page.
     pub homes: Homes,
@@ -122,7 +122,7 @@ pub struct Section<'g, 'w, T: Pod> {
 impl<'w, T: Pod> Region<'w, T> {
     /// A region of so many elements, all zero. Collective; arguments are the same everywhere.
     ///
-    /// Memory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
+    /// LockMemory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
     /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
     ///
     /// # Errors
@@ -160,9 +160,9 @@ impl<'w, T: Pod> Region<'w, T> {
 
     /// As [`new`](Self::new), where all elements can be reached as one slice, without saying which, by [`all`](Self::all) and
     /// [`all_mut`](Self::all_mut): who reads a page that is not here, or writes to one for the first time, stops there until a thread of the
-    /// library has brought it, or kept its twin. Collective.
+    /// library has fetched it, or kept its twin. Collective.
     ///
-    /// Memory: as [`new`](Self::new); the copy lies in an own file in memory. A thread that sleeps unless somebody faults, with a context of its
+    /// LockMemory: as [`new`](Self::new); the copy lies in an own file in memory. A thread that sleeps unless somebody faults, with a context of its
     /// own, so that from now on contexts of this rank meet at a lock when they use a transport.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl<'w, T: Pod> Region<'w, T> {
     /// as a whole stays here when it releases. No twin is kept of them, and nothing compared.
     ///
     /// # Errors
-    /// The range reaches past the end; a page of it cannot be brought.
+    /// The range reaches past the end; a page of it cannot be fetched.
     pub fn keep(&mut self, range: Range<usize>) -> Result<()> {
         self.pages.keep(range)
     }
@@ -276,8 +276,8 @@ impl<'w, T: Pod> Region<'w, T> {
         let (length, pages, page, coherence) = (self.len(), self.pages.count(), self.page_length(), self.coherence);
         let (bytes, here) = (size_of::<T>(), self.pages.homed());
         let policy = match coherence {
-            Coherence::Invalidate => "brought when they are used",
-            Coherence::Update => "brought at once",
+            Coherence::Invalidate => "fetched when they are used",
+            Coherence::Update => "fetched at once",
         };
         let shape = format!("{length} elements of {bytes} bytes in {pages} pages of {page}, {here} at home here");
         format!("{shape}; changed pages are {policy}; {}", self.statistics())
@@ -352,13 +352,13 @@ macro_rules! ways {
             }
 
             /// All elements, to read, of a region that was made [with page faults](Region::with_page_faults): those that are not here are
-            /// brought when they are read.
+            /// fetched when they are read.
             ///
             /// Cost: a fault for each page of memory that is read for the first time since others have changed it, and what
             /// [`read`](Self::read) costs for it.
             ///
             /// # Errors
-            /// The region was made without; what was needed before could not be brought.
+            /// The region was made without; what was needed before could not be fetched.
             #[cfg(feature = "page-faults")]
             pub fn all(&mut self) -> Result<All<'_, 'w, T>> {
                 let $this = self;
@@ -391,5 +391,5 @@ fn refresh<T: Pod>(pages: &mut Pages<'_, T>, log: &mut Log<'_>, coherence: Coher
     let followed = log.follow(|change| pages.change(change));
     pages.settle();
     followed?;
-    if coherence == Coherence::Update { pages.bring_used() } else { Ok(()) }
+    if coherence == Coherence::Update { pages.fetch_used() } else { Ok(()) }
 }

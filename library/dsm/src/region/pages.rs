@@ -18,7 +18,7 @@ pub(super) struct Pages<'w, T: Pod> {
     page_length: usize,
     homes: Homes,
     pub(super) table: Table<T>,
-    /// Before what is released: nobody brings anything any more when that goes.
+    /// Before what is released: nobody fetches anything any more when that goes.
     #[cfg(feature = "page-faults")]
     pub(super) faults: Option<Faults<T>>,
     _released: Symmetric<'w, T>,
@@ -105,8 +105,8 @@ impl<'w, T: Pod> Pages<'w, T> {
     }
 
     /// Brings all that is behind and was ever used.
-    pub(super) fn bring_used(&mut self) -> Result<()> {
-        self.table.bring_used(self.world)
+    pub(super) fn fetch_used(&mut self) -> Result<()> {
+        self.table.fetch_used(self.world)
     }
 
     /// Has a program fault where it has to, from now on.
@@ -120,7 +120,7 @@ impl<'w, T: Pod> Pages<'w, T> {
     /// Has the table here, also after a guard was forgotten.
     ///
     /// # Errors
-    /// What was needed could not be brought, and nobody was told.
+    /// What was needed could not be fetched, and nobody was told.
     fn take_back(&mut self) -> Result<()> {
         #[cfg(feature = "page-faults")]
         if let Some(faults) = &mut self.faults {

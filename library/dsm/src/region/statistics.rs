@@ -5,10 +5,10 @@ use core::fmt;
 /// What a region has cost this rank so far. What it has of itself, as the home of a page, does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionStatistics {
-    /// How often something of a page was brought from its home.
-    pub brought: u64,
+    /// How often something of a page was fetched from its home.
+    pub fetched: u64,
     /// Bytes of that.
-    pub bytes_brought: u64,
+    pub bytes_fetched: u64,
     /// How often something of a page was released to its home.
     pub released: u64,
     /// Bytes of that.
@@ -23,22 +23,22 @@ pub struct RegionStatistics {
     pub notes_seen: u64,
     /// Accesses of the program that had to wait, because a page was not here or not written before; see `Region::with_page_faults`.
     pub faults: u64,
-    /// Bytes that would have been brought and released if whole pages travelled.
+    /// Bytes that would have been fetched and released if whole pages travelled.
     pub bytes_of_whole_pages: u64,
 }
 
 impl RegionStatistics {
-    /// Bytes that were brought and released, and those of notes.
+    /// Bytes that were fetched and released, and those of notes.
     pub fn bytes(&self) -> u64 {
-        self.bytes_brought + self.bytes_released + (self.notes_sent + self.notes_seen) * size_of::<u64>() as u64
+        self.bytes_fetched + self.bytes_released + (self.notes_sent + self.notes_seen) * size_of::<u64>() as u64
     }
 }
 
 impl fmt::Display for RegionStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            brought,
-            bytes_brought,
+            fetched,
+            bytes_fetched,
             released,
             bytes_released,
             runs,
@@ -50,7 +50,7 @@ impl fmt::Display for RegionStatistics {
         } = self;
         write!(
             f,
-            "brought {brought} times, {bytes_brought} bytes; released {released} times, {bytes_released} bytes in {runs} runs; "
+            "fetched {fetched} times, {bytes_fetched} bytes; released {released} times, {bytes_released} bytes in {runs} runs; "
         )?;
         write!(
             f,

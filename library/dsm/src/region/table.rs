@@ -4,7 +4,7 @@
 //! - **G1** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
 //! - **G2** A page that was written has a twin as it was before, or is kept by this rank alone. Only elements that differ from the twin go
 //!   to the home, so that they alone are overwritten there.
-//! - **G3** Nothing is brought to a page that was written and not released: what is behind is brought before, and who acquires releases first.
+//! - **G3** Nothing is fetched to a page that was written and not released: what is behind is fetched before, and who acquires releases first.
 
 use core::ops::{Deref, DerefMut, Range};
 
@@ -32,7 +32,7 @@ struct Page<T> {
     /// Where the home's copy lies.
     released: GlobalPtr<T>,
     home: Rank,
-    /// Elements that others have changed since they were brought.
+    /// Elements that others have changed since they were fetched.
     behind: Range<u32>,
     /// As it was before it was written.
     twin: Option<Box<[T]>>,
@@ -92,7 +92,7 @@ pub(super) struct Table<T> {
     page_length: usize,
     /// Pages that were written since the last release and are not kept.
     written: Vec<u32>,
-    /// Pages that are behind and were used, if they are brought at once.
+    /// Pages that are behind and were used, if they are fetched at once.
     behind: Vec<u32>,
     /// Twins that are no longer in use.
     spare: Vec<Box<[T]>>,
@@ -166,10 +166,10 @@ impl<T: Pod> Table<T> {
             self.check(range)?;
         }
         for range in &reads {
-            self.bring(context, range)?;
+            self.fetch(context, range)?;
         }
         for range in &writes {
-            self.bring(context, range)?;
+            self.fetch(context, range)?;
         }
         let order = disjoint(&reads, &writes)?;
         for range in &writes {
@@ -182,7 +182,7 @@ impl<T: Pod> Table<T> {
     pub(super) fn keep(&mut self, context: &Context, range: Range<usize>) -> Result<()> {
         self.check(&range)?;
         for page in self.whole_pages(&range) {
-            self.bring(context, &self.elements(page))?;
+            self.fetch(context, &self.elements(page))?;
             self.pages[page].kept = true;
         }
         Ok(())
@@ -284,22 +284,22 @@ impl<T: Pod> Table<T> {
     }
 
     /// Brings all that is behind and was ever used.
-    pub(super) fn bring_used(&mut self, context: &Context) -> Result<()> {
+    pub(super) fn fetch_used(&mut self, context: &Context) -> Result<()> {
         while let Some(number) = self.behind.pop() {
-            self.bring_page(context, number as usize)?;
+            self.fetch_page(context, number as usize)?;
         }
         Ok(())
     }
 
     /// Brings what is behind of some elements.
-    pub(super) fn bring(&mut self, context: &Context, range: &Range<usize>) -> Result<()> {
+    pub(super) fn fetch(&mut self, context: &Context, range: &Range<usize>) -> Result<()> {
         for number in self.pages_of(range) {
-            self.bring_page(context, number)?;
+            self.fetch_page(context, number)?;
         }
         Ok(())
     }
 
-    fn bring_page(&mut self, context: &Context, number: usize) -> Result<()> {
+    fn fetch_page(&mut self, context: &Context, number: usize) -> Result<()> {
         self.pages[number].used = true;
         let Range { start, end } = self.pages[number].behind.clone();
         if start == end {
@@ -310,8 +310,8 @@ impl<T: Pod> Table<T> {
         context.get_into(from, &mut self.private[first + start as usize..first + end as usize])?;
         self.pages[number].behind = 0..0;
         if home != self.me {
-            self.statistics.brought += 1;
-            self.statistics.bytes_brought += u64::from(end - start) * size_of::<T>() as u64;
+            self.statistics.fetched += 1;
+            self.statistics.bytes_fetched += u64::from(end - start) * size_of::<T>() as u64;
             self.statistics.bytes_of_whole_pages += (self.page_length * size_of::<T>()) as u64;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! All elements of a region as one slice: a thread brings what a program reads, and keeps twins of what it writes, while the program stands still.
+//! All elements of a region as one slice: a thread fetches what a program reads, and keeps twins of what it writes, while the program stands still.
 //!
 //! Who has the copy's table alone reads and writes the copy: the thread of the region, or, while a guard lives, the one that serves faults. So
 //! nothing is released or refreshed while a program reaches the elements, and neither waits for the other but at a fault.
@@ -83,10 +83,10 @@ impl<T: Pod> Pages<'_, T> {
 }
 
 impl<T: Pod> Faults<T> {
-    /// Takes the table back, if it was lent. What a program has written since something could not be brought counts for nothing.
+    /// Takes the table back, if it was lent. What a program has written since something could not be fetched counts for nothing.
     ///
     /// # Errors
-    /// Something could not be brought; that is told once.
+    /// Something could not be fetched; that is told once.
     pub(super) fn take_back(&mut self, table: &mut Table<T>) -> Result<()> {
         self.recall(table);
         let failed = table.reached.as_mut().and_then(|reached| reached.failed.take());
@@ -170,13 +170,13 @@ impl<T: Pod> Table<T> {
         let wanted = if fault.write { Access::Write } else { Access::Read };
         let access = wanted.max(reached.access(fault.page));
         if fault.write && fault.is_protected {
-            pages = reached.ahead(fault.page);
+            pages = reached.read_ahead(fault.page);
         }
         let elements = reached.elements(&pages);
-        // After something could not be brought, nothing counts any more.
+        // After something could not be fetched, nothing counts any more.
         if reached.failed.is_none() {
-            let brought = context.map_err(Clone::clone).and_then(|context| self.bring(context, &elements));
-            reached.failed = brought.err();
+            let fetched = context.map_err(Clone::clone).and_then(|context| self.fetch(context, &elements));
+            reached.failed = fetched.err();
         }
         if fault.write {
             self.write(&elements);
@@ -191,7 +191,7 @@ macro_rules! guard {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// It stands for a slice. If the home of a page is lost, so that it cannot be brought, the program goes on with what was there before,
+        /// It stands for a slice. If the home of a page is lost, so that it cannot be fetched, the program goes on with what was there before,
         /// at once and for all that is not here; [`end`](Self::end) tells, or, if that is not called, the next call of the region. Nothing that was
         /// written since the last release counts then, but on pages that are kept.
         ///
@@ -209,7 +209,7 @@ macro_rules! guard {
                 self.0.faults.as_ref().expect("looked for when made")
             }
 
-            /// Ends it, and tells whether all that was needed could be brought.
+            /// Ends it, and tells whether all that was needed could be fetched.
             ///
             /// # Errors
             /// A home is lost; the job is at fault.

@@ -34,7 +34,7 @@ pub(in crate::region) struct Reached {
     writable: Vec<usize>,
     /// Those that go out of sight.
     hidden: Vec<usize>,
-    /// What could not be brought, while a program needed it.
+    /// What could not be fetched, while a program needed it.
     pub(in crate::region) failed: Option<Error>,
 }
 
@@ -62,7 +62,7 @@ impl Reached {
     }
 
     /// A page that is in sight and is to be written, and those after it that were written before too, as it was.
-    pub(super) fn ahead(&self, page: usize) -> Range<usize> {
+    pub(super) fn read_ahead(&self, page: usize) -> Range<usize> {
         let is_alike = |&page: &usize| self.changed[page] && self.pages[page] == Access::Read;
         let count = (page..self.pages.len().min(page + AHEAD_MAX)).take_while(is_alike).count();
         page..page + count.max(1)
@@ -168,7 +168,7 @@ mod tests {
             use Access::{None, Read, Write};
             [None, None, Read, Write, Read]
         });
-        assert_eq!([3, 5, 6].map(|page| reached.ahead(page)), [3..4, 5..6, 6..7]);
+        assert_eq!([3, 5, 6].map(|page| reached.read_ahead(page)), [3..4, 5..6, 6..7]);
         assert!(reached.take_writable(|_| false).eq(core::iter::once(7..8)));
         assert_eq!(reached.take_writable(|_| false).count(), 0);
     }
@@ -179,12 +179,12 @@ mod tests {
         let all = |reached: &mut Reached, pages: Range<usize>| pages.for_each(|page| reached.grant(page, Access::Write));
         all(&mut reached, 0..150);
         assert!(reached.take_writable(|_| false).eq(core::iter::once(0..150)));
-        assert_eq!([0, 100, 149, 150].map(|page| reached.ahead(page)), [0..64, 100..150, 149..150, 150..151]);
+        assert_eq!([0, 100, 149, 150].map(|page| reached.read_ahead(page)), [0..64, 100..150, 149..150, 150..151]);
         all(&mut reached, 0..64);
         reached.unchanged(&(8 * 10..8 * 64));
         assert!(reached.take_writable(|_| false).eq(core::iter::once(0..64)));
-        assert_eq!([0, 10, 64].map(|page| reached.ahead(page)), [0..10, 10..11, 64..128]);
+        assert_eq!([0, 10, 64].map(|page| reached.read_ahead(page)), [0..10, 10..11, 64..128]);
         reached.hide(8 * 5..8 * 6);
-        assert_eq!(reached.ahead(0), 0..5);
+        assert_eq!(reached.read_ahead(0), 0..5);
     }
 }

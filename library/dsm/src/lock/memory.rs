@@ -1,13 +1,13 @@
-//! The words of a lock, where they lie, and what can be done to them.
+//! The words of a lock: their places, and the operations on them.
 //!
 //! | words | at | for |
 //! |---|---|---|
-//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the readers; who waits to be told |
-//! | one | the home | how far the lock was mended |
-//! | one, and one for each epoch | each rank | what it does; the version that came with the token |
-//! | two for each epoch, its nodes | each rank | who comes after it in the queue, or that it has gone |
-//! | one | each rank | the newest version that it knows of |
-//! | two | each rank | whether it was told; who was to be told after it |
+//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the count of readers; the list of ranks that wait for a notification |
+//! | one | the home | the progress of the recovery |
+//! | one, and one for each epoch | each rank | its state; the version that came with the token |
+//! | two for each epoch, its nodes | each rank | its successor in the queue, or the token that it has left |
+//! | one | each rank | the newest version that it knows |
+//! | two | each rank | whether it was notified; the next rank in the list |
 //!
 //! Every rank has room for all of them, at the same place. All are changed by remote atomics and single words that are put, and none by
 //! the core of the rank where they lie unless it is its own.
@@ -15,58 +15,58 @@
 use pelago_base::{Instant, Rank};
 use pelago_rma::Result;
 
-use crate::word::{Epoch, Node, SLOTS};
+use super::encoding::{Epoch, Node, SLOTS};
 
 /// Words of a cache line.
 const LINE: usize = 8;
-const SETTLEMENT: usize = SLOTS * LINE;
-const NODE: usize = SETTLEMENT + LINE;
+const RECOVERY: usize = SLOTS * LINE;
+const NODE: usize = RECOVERY + LINE;
 const LINKS: usize = NODE + LINE;
 
 /// The words of a lock, on each rank.
-pub(crate) const WORDS: usize = LINKS + LINE;
+pub const WORDS: usize = LINKS + LINE;
 
-/// What a rank does.
-pub(crate) const STATE: usize = NODE;
-/// The newest version that it knows of.
-pub(crate) const KNOWN: usize = NODE + 7;
+/// The state of a rank.
+pub const STATE: usize = NODE;
+/// The newest version that the rank knows.
+pub const KNOWN: usize = NODE + 7;
 
-/// Not 0 once a rank was told that something has changed.
-pub(crate) const BELL: usize = NODE + 5;
-/// Who waits to be told after it.
-pub(crate) const AFTER: usize = NODE + 6;
+/// Not 0 once a rank was notified.
+pub(crate) const NOTIFIED: usize = NODE + 5;
+/// The next rank in the list of ranks that wait for a notification.
+pub(crate) const NEXT_SLEEPER: usize = NODE + 6;
 
 /// The end of the queue.
-pub(crate) fn tail(epoch: Epoch) -> usize {
+pub fn tail(epoch: Epoch) -> usize {
     epoch.slot() * LINE
 }
 
 /// The newest version, when nobody has the token. It only grows in an epoch: what comes late changes nothing.
-pub(crate) fn newest(epoch: Epoch) -> usize {
+pub fn newest(epoch: Epoch) -> usize {
     tail(epoch) + 1
 }
 
-/// Readers, and who waits for them.
+/// The count of readers, and the writer that waits for them.
 pub(crate) fn readers(epoch: Epoch) -> usize {
     tail(epoch) + 2
 }
 
-/// Who waits to be told that something has changed.
+/// Both ends of the list of ranks that wait for a notification.
 pub(crate) fn sleepers(epoch: Epoch) -> usize {
     tail(epoch) + 3
 }
 
-/// How far the lock was mended.
-pub(crate) const fn settlement() -> usize {
-    SETTLEMENT
+/// The progress of the recovery.
+pub(crate) const fn recovery() -> usize {
+    RECOVERY
 }
 
 /// The version that comes with the token.
-pub(crate) fn brought(epoch: Epoch) -> usize {
+pub(crate) fn handed_version(epoch: Epoch) -> usize {
     NODE + 1 + epoch.slot()
 }
 
-/// Who comes after a rank that is in the queue by this node, or that it has gone.
+/// The successor of a node in the queue, or the token that was left there.
 pub(crate) fn link(epoch: Epoch, node: Node) -> usize {
     LINKS + 2 * epoch.slot() + node.index()
 }
@@ -75,14 +75,14 @@ const _: () = assert!(2 * SLOTS <= LINE, "the nodes of a rank share a line");
 
 /// A word of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
-    pub(crate) rank: Rank,
-    pub(crate) word: usize,
+pub struct Place {
+    pub rank: Rank,
+    pub word: usize,
 }
 
 /// How a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
+pub enum Waited {
     /// The word is as it was waited for.
     Seen(u64),
     /// A rank was lost meanwhile.
@@ -93,15 +93,15 @@ pub(crate) enum Waited {
 
 /// How a word is changed before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Change {
+pub enum Change {
     Store(u64),
     /// Unless a greater one is there.
     Raise(u64),
 }
 
-/// What a rank can do to the words of a lock. An operation has taken effect when the call returns, and fails with `PeerLost` if the rank
+/// What a rank can do to the words of a lock. An operation has acquired effect when the call returns, and fails with `PeerLost` if the rank
 /// where the word lies is lost.
-pub(crate) trait Memory {
+pub trait LockMemory {
     fn me(&self) -> Rank;
     fn home(&self) -> Rank;
     fn size(&self) -> u32;
@@ -133,7 +133,7 @@ pub(crate) trait Memory {
     /// is posted, nobody waits, and nothing else is posted before it is [settled](Self::settle).
     fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>>;
 
-    /// Waits until what was posted has taken effect; what the compare-swap has found. `None` if nothing was posted.
+    /// Waits until what was posted has acquired effect; what the compare-swap has found. `None` if nothing was posted.
     fn settle(&self) -> Result<Option<u64>>;
 
     /// This rank's own words.

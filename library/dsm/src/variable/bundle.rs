@@ -7,8 +7,8 @@ use pelago_base::{Duration, Rank};
 use pelago_rma::{Error, Result, World};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::copies::Copies;
-use crate::together::{Wish, sealed};
+use super::blocks::Blocks;
+use super::multi_acquire::{AcquireRequest, sealed};
 use crate::{Placement, ReadGuard, Shared, Statistics, WriteGuard};
 
 /// Where parts begin, and no value of them needs more: that of the units of a bundle.
@@ -61,21 +61,21 @@ pub struct BundleWriteGuard<'g, 'w, P: Parts> {
     layout: &'g Layout<P>,
 }
 
-/// One part of a [`Bundle`], to read and write. It is written as soon as it is dereferenced to write.
+/// One part of a [`Bundle`], to read and write. A mutable dereference counts as a write of the whole part.
 pub struct PartMut<'a, T> {
     values: &'a mut [T],
     /// Where it begins in the bundle, in bytes.
     start: usize,
-    copies: &'a Copies,
+    blocks: &'a Blocks,
 }
 
-/// A wish to read a bundle; see [`Bundle::to_read`].
-#[must_use = "a wish does nothing until it is given to acquire"]
-pub struct BundleToRead<'g, 'w, P: Parts>(&'g mut Bundle<'w, P>);
+/// A request to read a bundle, for [`acquire`](crate::acquire); see [`Bundle::to_read`].
+#[must_use = "a request does nothing until it is given to acquire"]
+pub struct BundleReadRequest<'g, 'w, P: Parts>(&'g mut Bundle<'w, P>);
 
-/// A wish to write a bundle; see [`Bundle::to_write`].
-#[must_use = "a wish does nothing until it is given to acquire"]
-pub struct BundleToWrite<'g, 'w, P: Parts>(&'g mut Bundle<'w, P>);
+/// A request to write a bundle, for [`acquire`](crate::acquire); see [`Bundle::to_write`].
+#[must_use = "a request does nothing until it is given to acquire"]
+pub struct BundleWriteRequest<'g, 'w, P: Parts>(&'g mut Bundle<'w, P>);
 
 /// Tuples of one to eight types of plain old data, of which a [`Bundle`] has a slice each.
 pub trait Parts: plain::Plain + 'static {
@@ -96,13 +96,13 @@ pub trait Parts: plain::Plain + 'static {
     fn muts<'a>(bytes: &'a mut [u8], parts: &[Range<usize>], marks: Marks<'a>) -> Self::Muts<'a>;
 }
 
-/// What is told of what is written.
+/// The record of written blocks.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Marks<'a>(&'a Copies);
+pub struct Marks<'a>(&'a Blocks);
 
 impl<'w, P: Parts> Bundle<'w, P> {
-    /// A bundle that begins as the home's `initial`. Collective; `home` and all lengths are the same everywhere.
+    /// Creates a bundle with the home's `initial` as its first version. Collective; `home` and all lengths are the same on all ranks.
     ///
     /// Cost: as [`Shared::new`].
     ///
@@ -126,7 +126,7 @@ impl<'w, P: Parts> Bundle<'w, P> {
         Ok(Self { shared, layout: Layout { parts: ends, types: PhantomData } })
     }
 
-    /// From now on, where it lies after this rank has held it; as [`Shared::place`].
+    /// Sets the place of the token after this rank has held the bundle; as [`Shared::place`].
     ///
     /// # Errors
     /// As [`Shared::place`].
@@ -192,27 +192,27 @@ impl<'w, P: Parts> Bundle<'w, P> {
         self.shared.prefetch()
     }
 
-    /// A wish to read the bundle together with others, for [`acquire`](crate::acquire).
-    pub fn to_read(&mut self) -> BundleToRead<'_, 'w, P> {
-        BundleToRead(self)
+    /// A request to read this bundle, for [`acquire`](crate::acquire) of several variables.
+    pub fn to_read(&mut self) -> BundleReadRequest<'_, 'w, P> {
+        BundleReadRequest(self)
     }
 
-    /// A wish to write the bundle together with others, for [`acquire`](crate::acquire).
-    pub fn to_write(&mut self) -> BundleToWrite<'_, 'w, P> {
-        BundleToWrite(self)
+    /// A request to write this bundle, for [`acquire`](crate::acquire) of several variables.
+    pub fn to_write(&mut self) -> BundleWriteRequest<'_, 'w, P> {
+        BundleWriteRequest(self)
     }
 
-    /// Who holds the words of the lock.
+    /// The rank that holds the words of the lock.
     pub fn home(&self) -> Rank {
         self.shared.home()
     }
 
-    /// What the bundle has cost this rank so far.
+    /// Counts of what the bundle has cost this rank so far.
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()
     }
 
-    /// What the bundle is and what it has cost, in a line for people.
+    /// A description of the bundle and its cost, in one line.
     pub fn explain(&self) -> String {
         format!("{} parts, {}", self.layout.parts.len(), self.shared.explain())
     }
@@ -263,8 +263,8 @@ impl<'g, 'w, P: Parts> BundleWriteGuard<'g, 'w, P> {
 
     /// The parts, to write; only those count as written that are dereferenced to write.
     pub fn parts_mut(&mut self) -> P::Muts<'_> {
-        let (bytes, copies) = self.guard.bytes_mut();
-        P::muts(bytes, &self.layout.parts, Marks(copies))
+        let (bytes, blocks) = self.guard.bytes_mut();
+        P::muts(bytes, &self.layout.parts, Marks(blocks))
     }
 
     /// As [`WriteGuard::release`].
@@ -334,14 +334,14 @@ impl<'g, 'w, P: Parts> BundleWriteGuard<'g, 'w, P> {
 }
 
 impl<T> PartMut<'_, T> {
-    /// Some of the elements, to write: of a long bundle only the blocks where they lie travel later, where a dereference to write stands
-    /// for all.
+    /// Some of the elements, to write. Of a bundle above 8 KiB, only the blocks of these elements travel later; a mutable dereference of
+    /// the part stands for all elements.
     ///
     /// # Panics
     /// The range reaches past the end.
     pub fn range_mut(&mut self, range: Range<usize>) -> &mut [T] {
         let part = &mut self.values[range.clone()];
-        self.copies.write(self.start + range.start * size_of::<T>()..self.start + range.end * size_of::<T>());
+        self.blocks.write(self.start + range.start * size_of::<T>()..self.start + range.end * size_of::<T>());
         part
     }
 }
@@ -360,10 +360,10 @@ impl<T> DerefMut for PartMut<'_, T> {
     }
 }
 
-impl<P: Parts> sealed::Sealed for BundleToRead<'_, '_, P> {}
-impl<P: Parts> sealed::Sealed for BundleToWrite<'_, '_, P> {}
+impl<P: Parts> sealed::Sealed for BundleReadRequest<'_, '_, P> {}
+impl<P: Parts> sealed::Sealed for BundleWriteRequest<'_, '_, P> {}
 
-impl<'g, 'w, P: Parts> Wish for BundleToRead<'g, 'w, P> {
+impl<'g, 'w, P: Parts> AcquireRequest for BundleReadRequest<'g, 'w, P> {
     type Guard = BundleReadGuard<'g, 'w, P>;
 
     fn order(&self) -> u64 {
@@ -375,7 +375,7 @@ impl<'g, 'w, P: Parts> Wish for BundleToRead<'g, 'w, P> {
     }
 }
 
-impl<'g, 'w, P: Parts> Wish for BundleToWrite<'g, 'w, P> {
+impl<'g, 'w, P: Parts> AcquireRequest for BundleWriteRequest<'g, 'w, P> {
     type Guard = BundleWriteGuard<'g, 'w, P>;
 
     fn order(&self) -> u64 {
@@ -421,7 +421,7 @@ macro_rules! parts {
                 ($(values::<$part>(&bytes[parts.next().expect("there are as many").clone()]),)+)
             }
 
-            fn muts<'a>(bytes: &'a mut [u8], parts: &[Range<usize>], Marks(copies): Marks<'a>) -> Self::Muts<'a> {
+            fn muts<'a>(bytes: &'a mut [u8], parts: &[Range<usize>], Marks(blocks): Marks<'a>) -> Self::Muts<'a> {
                 let (mut rest, mut start) = (bytes, 0);
                 let mut parts = parts.iter();
                 let mut next = || {
@@ -433,7 +433,7 @@ macro_rules! parts {
                 };
                 ($({
                     let (bytes, start) = next();
-                    PartMut { values: values_mut::<$part>(bytes), start, copies }
+                    PartMut { values: values_mut::<$part>(bytes), start, blocks }
                 },)+)
             }
         }

@@ -1,47 +1,48 @@
-//! How a lock is mended after a rank was lost: who mends closes what every living rank does, decides, and opens it again in a new epoch.
+//! The recovery of a lock after the loss of a rank: one elected rank closes the states of all living ranks, decides, and opens the states in a new
+//! epoch.
 //!
-//! Where the token is follows from the states of the living alone: as long as they are closed it cannot move. If none of them has it, it was
-//! lost or lies at the end of the queue, or its last holder has just begun to hand it on; whichever it is, a new one is made.
+//! The states of the living ranks alone determine the place of the token: it cannot move while they are closed. If no living rank has it, it was
+//! lost, or lies at the end of the queue, or its last holder has just begun to hand it over; in each case the recovery makes a new token.
 
 use pelago_base::Rank;
 use pelago_rma::{Failure, Result};
 
-use crate::memory::{BELL, KNOWN, Memory, Place, STATE, newest, readers, settlement, tail};
-use crate::queue::{Member, lost_by};
-use crate::word::{Edition, Epoch, Phase, SLOTS, Settlement, State, Tail};
+use super::encoding::{Epoch, Phase, Recovery, SLOTS, State, Tail, Version};
+use super::memory::{KNOWN, LockMemory, NOTIFIED, Place, STATE, newest, readers, recovery, tail};
+use super::queue::{Member, lost_rank};
 
-/// What a living rank does and knows.
+/// The state of a living rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Survivor {
-    pub(crate) rank: Rank,
+    pub rank: Rank,
     /// Closed, in the new epoch.
-    pub(crate) state: State,
-    /// The newest version that it knows of.
-    pub(crate) known: Edition,
+    pub state: State,
+    /// The newest version that the rank knows.
+    pub known: Version,
 }
 
 /// The words of the new epoch at the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mended {
-    pub(crate) tail: Tail,
-    pub(crate) newest: Edition,
-    pub(crate) readers: u32,
+pub(crate) struct Recovered {
+    pub tail: Tail,
+    pub newest: Version,
+    pub readers: u32,
 }
 
-/// Decides how a lock goes on in `epoch`, given what the living do, and the versions that the home was told of.
-pub(crate) fn decide(epoch: Epoch, survivors: &[Survivor], told: &[Edition]) -> Mended {
+/// Decides the state of a lock in `epoch`, given the states of the living ranks and the versions that the home knows.
+pub(crate) fn decide(epoch: Epoch, survivors: &[Survivor], told: &[Version]) -> Recovered {
     let in_phase = |phase| survivors.iter().filter(move |survivor| survivor.state.phase == phase);
     let readers = in_phase(Phase::Reading).count() as u32;
     let known = survivors.iter().map(|survivor| survivor.known);
-    let newest = told.iter().copied().chain(known).max_by_key(|edition| edition.version).unwrap_or_default();
+    let newest = told.iter().copied().chain(known).max_by_key(|version| version.number).unwrap_or_default();
     let tail = match in_phase(Phase::Holding).next() {
         Some(holder) => Tail::of_rank(holder.rank, holder.state.node(), epoch),
         None => Tail::free(epoch, readers > 0),
     };
-    Mended { tail, newest, readers }
+    Recovered { tail, newest, readers }
 }
 
-/// The state in which a closed one goes on: who has the token keeps it, who reads reads on, and all others begin anew.
+/// The open state that follows a closed one: a holder keeps the token, a reader goes on reading, and all others begin a new attempt.
 pub(crate) fn reopened(closed: State, readers: u32) -> State {
     let phase = match closed.phase {
         kept @ (Phase::Holding | Phase::Reading) => kept,
@@ -50,13 +51,13 @@ pub(crate) fn reopened(closed: State, readers: u32) -> State {
     State { closed: false, readers: phase == Phase::Holding && readers > 0, ..closed.with(phase) }
 }
 
-impl<M: Memory> Member<M> {
-    /// Mends the lock as the one that was elected to, unless another is elected meanwhile.
+impl<M: LockMemory> Member<M> {
+    /// Recovers the lock as the elected rank, unless another rank is elected meanwhile.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
     #[cold]
-    pub(crate) fn mend(&self, elected: Settlement, lost: &[Rank]) -> Result<()> {
+    pub fn recover(&self, elected: Recovery, lost: &[Rank]) -> Result<()> {
         let epoch = elected.epoch;
         let mut survivors = Vec::new();
         for rank in (0..self.memory.size()).map(Rank::new).filter(|rank| !lost.contains(rank)) {
@@ -66,26 +67,26 @@ impl<M: Memory> Member<M> {
                 Err(error) => self.unless_of_another(error)?,
             }
         }
-        let mut told = [Edition::default(); SLOTS];
-        for (slot, edition) in told.iter_mut().enumerate() {
-            *edition = Edition::of_word(self.memory.load(self.at_home(newest(Epoch(slot as u16))))?);
+        let mut told = [Version::default(); SLOTS];
+        for (slot, version) in told.iter_mut().enumerate() {
+            *version = Version::of_word(self.memory.load(self.at_home(newest(Epoch(slot as u16))))?);
         }
-        let mended = decide(epoch, &survivors, &told);
-        self.memory.store(self.at_home(newest(epoch)), mended.newest.word())?;
-        self.memory.store(self.at_home(readers(epoch)), u64::from(mended.readers))?;
-        self.memory.store(self.at_home(tail(epoch)), mended.tail.word())?;
+        let recovered = decide(epoch, &survivors, &told);
+        self.memory.store(self.at_home(newest(epoch)), recovered.newest.word())?;
+        self.memory.store(self.at_home(readers(epoch)), u64::from(recovered.readers))?;
+        self.memory.store(self.at_home(tail(epoch)), recovered.tail.word())?;
         for Survivor { rank, state, .. } in survivors {
             // The list of those who wait to be told begins anew, too.
-            let (told, opened) = (Place { rank, word: BELL }, reopened(state, mended.readers));
+            let (told, opened) = (Place { rank, word: NOTIFIED }, reopened(state, recovered.readers));
             let opened = self.memory.store_then_compare_swap(told, 1, STATE, state.word(), opened.word());
             opened.map(drop).or_else(|error| self.unless_of_another(error))?;
         }
-        let whole = Settlement { mender: None, ..elected };
-        self.memory.compare_swap(self.at_home(settlement()), elected.word(), whole.word())?;
+        let whole = Recovery { recoverer: None, ..elected };
+        self.memory.compare_swap(self.at_home(recovery()), elected.word(), whole.word())?;
         Ok(())
     }
 
-    /// Closes what a rank does; `None` if somebody does so for a later epoch.
+    /// Closes the state of a rank; `None` if another recovery has closed it for a later epoch.
     fn close(&self, rank: Rank, epoch: Epoch) -> Result<Option<Survivor>> {
         let at = Place { rank, word: STATE };
         let mut found = State::of_word(self.memory.load(at)?);
@@ -96,16 +97,16 @@ impl<M: Memory> Member<M> {
             let state = State { closed: true, epoch, ..found };
             let before = State::of_word(self.memory.compare_swap(at, found.word(), state.word())?);
             if before == found {
-                let known = Edition::of_word(self.memory.load(Place { rank, word: KNOWN })?);
+                let known = Version::of_word(self.memory.load(Place { rank, word: KNOWN })?);
                 return Ok(Some(Survivor { rank, state, known }));
             }
             found = before;
         }
     }
 
-    /// Passes over the loss of a rank other than the home: whoever notices has the lock mended again.
+    /// Ignores the loss of a rank other than the home: the rank that notices it recovers the lock again.
     fn unless_of_another(&self, error: pelago_rma::Error) -> Result<()> {
-        match lost_by(&error) {
+        match lost_rank(&error) {
             Some(rank) if rank != self.memory.home() && self.is_lost(rank) => Ok(()),
             Some(rank) => Err(Failure::PeerLost(rank).into()),
             None => Err(error),
@@ -116,14 +117,14 @@ impl<M: Memory> Member<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::word::End;
+    use crate::lock::encoding::End;
 
     const EPOCH: Epoch = Epoch(3);
 
     fn survivor(rank: u32, phase: Phase, version: u64) -> Survivor {
         let rank = Rank::new(rank);
         let state = State { phase, closed: true, epoch: EPOCH, sequence: 9, readers: false };
-        Survivor { rank, state, known: Edition { version, owner: rank } }
+        Survivor { rank, state, known: Version { number: version, owner: rank } }
     }
 
     /// All phases that three ranks can be in together, and all orders of what they know.
@@ -142,21 +143,22 @@ mod tests {
                     }
                     for versions in [[1, 2, 3], [3, 1, 2], [2, 3, 1]] {
                         let survivors: Vec<_> = (0..3).map(|n| survivor(n as u32, phases[n], versions[n])).collect();
-                        let mended = decide(EPOCH, &survivors, &[]);
-                        let opened: Vec<_> = survivors.iter().map(|survivor| reopened(survivor.state, mended.readers)).collect();
+                        let recovered = decide(EPOCH, &survivors, &[]);
+                        let opened: Vec<_> =
+                            survivors.iter().map(|survivor| reopened(survivor.state, recovered.readers)).collect();
                         let holders: Vec<_> =
                             (0..3).filter(|&n| opened[n].phase == Holding).map(|n| Rank::new(n as u32)).collect();
-                        let (last, readers) = match mended.tail.end {
+                        let (last, readers) = match recovered.tail.end {
                             End::Held { last, .. } => (Some(last), false),
                             End::Free { readers } => (None, readers),
                         };
                         assert_eq!(last, holders.first().copied(), "{phases:?}");
-                        assert_eq!(mended.readers as usize, opened.iter().filter(|state| state.phase == Reading).count());
+                        assert_eq!(recovered.readers as usize, opened.iter().filter(|state| state.phase == Reading).count());
                         // Whoever writes next knows of the readers.
                         let told = holders.first().map_or(readers, |rank| opened[rank.index()].readers);
-                        assert_eq!(told, mended.readers > 0, "{phases:?}");
+                        assert_eq!(told, recovered.readers > 0, "{phases:?}");
                         assert!(opened.iter().all(|state| !state.closed && [Idle, Holding, Reading].contains(&state.phase)));
-                        assert_eq!(mended.newest.version, 3);
+                        assert_eq!(recovered.newest.number, 3);
                     }
                 }
             }
@@ -165,9 +167,9 @@ mod tests {
 
     #[test]
     fn the_newest_version_may_be_known_at_home_alone() {
-        let told = [Edition { version: 7, owner: Rank::new(5) }, Edition::default()];
-        let mended = decide(EPOCH, &[survivor(0, Phase::Idle, 6)], &told);
-        assert_eq!(mended.newest, told[0]);
-        assert_eq!(mended.tail, Tail::free(EPOCH, false));
+        let told = [Version { number: 7, owner: Rank::new(5) }, Version::default()];
+        let recovered = decide(EPOCH, &[survivor(0, Phase::Idle, 6)], &told);
+        assert_eq!(recovered.newest, told[0]);
+        assert_eq!(recovered.tail, Tail::free(EPOCH, false));
     }
 }

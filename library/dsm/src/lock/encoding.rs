@@ -1,4 +1,4 @@
-//! What the words of a lock say. Each is one word, so that an atomic reads and changes all of it.
+//! The fields of each word of a lock. Each structure is one word, so that an atomic operation reads and changes all of it.
 
 use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
@@ -18,24 +18,24 @@ pub(crate) const VERSIONS_MAX: u64 = (1 << (u64::BITS - RANK_BITS)) - 1;
 /// again.
 pub(crate) const SLOTS: usize = 4;
 
-/// How often a lock was mended; wraps.
+/// The number of recoveries of a lock; wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Epoch(pub(crate) u16);
+pub struct Epoch(pub u16);
 
 impl Epoch {
     #[inline]
-    pub(crate) fn next(self) -> Self {
+    pub fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 
     /// Whether it is this one or a later one than `other`.
     #[inline]
-    pub(crate) fn has_come(self, other: Self) -> bool {
+    pub fn has_come(self, other: Self) -> bool {
         self.0.wrapping_sub(other.0) < 1 << (EPOCH_BITS - 1)
     }
 
     #[inline]
-    pub(crate) fn slot(self) -> usize {
+    pub fn slot(self) -> usize {
         self.0 as usize % SLOTS
     }
 }
@@ -43,7 +43,7 @@ impl Epoch {
 /// What a rank does at a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub(crate) enum Phase {
+pub enum Phase {
     #[default]
     Idle,
     /// It is about to enter the queue, or in it.
@@ -76,44 +76,44 @@ const PHASES: [Phase; 8] = [
 /// Which of a rank's two nodes stands in the queue. They take turns, so that a rank may enter anew while another has yet to read in the one
 /// before that it has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Node(bool);
+pub struct Node(bool);
 
 impl Node {
     /// That of an attempt.
     #[inline]
-    pub(crate) fn of_sequence(sequence: u64) -> Self {
+    pub fn of_sequence(sequence: u64) -> Self {
         Self(sequence & 1 != 0)
     }
 
     /// 0 or 1.
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
 /// What a rank does at a lock, since its so many-th attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    pub(crate) phase: Phase,
+pub struct State {
+    pub phase: Phase,
     /// Whether readers may be counted when the token comes.
-    pub(crate) readers: bool,
-    /// Whether the lock is being mended; the rank stays in its phase until it is open again.
-    pub(crate) closed: bool,
-    pub(crate) epoch: Epoch,
+    pub readers: bool,
+    /// Whether the lock is being recovered; the rank stays in its phase until it is open again.
+    pub closed: bool,
+    pub epoch: Epoch,
     /// Of the attempt; not 0 once there was one.
-    pub(crate) sequence: u64,
+    pub sequence: u64,
 }
 
 impl State {
     #[inline]
-    pub(crate) fn word(self) -> u64 {
+    pub fn word(self) -> u64 {
         let flags = u64::from(self.readers) << 4 | u64::from(self.closed) << 5;
         self.phase as u64 | flags | u64::from(self.epoch.0) << 8 | self.sequence << (u64::BITS - SEQUENCE_BITS)
     }
 
     #[inline]
-    pub(crate) fn of_word(word: u64) -> Self {
+    pub fn of_word(word: u64) -> Self {
         Self {
             phase: PHASES.get(word as usize & 15).copied().unwrap_or_default(),
             readers: word >> 4 & 1 != 0,
@@ -124,41 +124,41 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn with(self, phase: Phase) -> Self {
+    pub fn with(self, phase: Phase) -> Self {
         Self { phase, readers: false, ..self }
     }
 
     /// The first state of the next attempt: by the other node.
     #[inline]
-    pub(crate) fn attempt(self) -> Self {
+    pub fn attempt(self) -> Self {
         let sequence = if self.sequence == SEQUENCE_MASK { 2 } else { self.sequence + 1 };
         Self { phase: Phase::Waiting, readers: false, sequence, ..self }
     }
 
     /// The first state of a rank that takes again the token that it has left in its node: an attempt of its own, by the same node.
     #[inline]
-    pub(crate) fn again(self) -> Self {
+    pub fn again(self) -> Self {
         let sequence = if self.sequence >= SEQUENCE_MASK - 1 { 2 + (self.sequence & 1) } else { self.sequence + 2 };
         Self { phase: Phase::Holding, readers: false, sequence, ..self }
     }
 
     /// By which of its two nodes the rank is in the queue.
     #[inline]
-    pub(crate) fn node(self) -> Node {
+    pub fn node(self) -> Node {
         Node::of_sequence(self.sequence)
     }
 }
 
 /// The end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tail {
-    pub(crate) epoch: Epoch,
-    pub(crate) end: End,
+pub struct Tail {
+    pub epoch: Epoch,
+    pub end: End,
 }
 
 /// Who is at the end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// Who came last, by this node.
     Held { last: Rank, node: Node },
     /// Nobody.
@@ -174,17 +174,17 @@ impl Tail {
     const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
 
     #[inline]
-    pub(crate) fn of_rank(last: Rank, node: Node, epoch: Epoch) -> Self {
+    pub fn of_rank(last: Rank, node: Node, epoch: Epoch) -> Self {
         Self { epoch, end: End::Held { last, node } }
     }
 
     #[inline]
-    pub(crate) fn free(epoch: Epoch, readers: bool) -> Self {
+    pub fn free(epoch: Epoch, readers: bool) -> Self {
         Self { epoch, end: End::Free { readers } }
     }
 
     #[inline]
-    pub(crate) fn word(self) -> u64 {
+    pub fn word(self) -> u64 {
         let end = match self.end {
             End::Held { last, node } => u64::from(last) | 1 << RANK_BITS | (node.index() as u64) << Self::NODE_BIT,
             End::Free { readers } => u64::from(readers) << Self::READERS_BIT,
@@ -193,7 +193,7 @@ impl Tail {
     }
 
     #[inline]
-    pub(crate) fn of_word(word: u64) -> Self {
+    pub fn of_word(word: u64) -> Self {
         let end = if word >> RANK_BITS & 1 != 0 {
             End::Held { last: Rank::new((word & RANK_MASK) as u32), node: Node::of_sequence(word >> Self::NODE_BIT) }
         } else {
@@ -203,44 +203,44 @@ impl Tail {
     }
 }
 
-/// A version of the data, and who has it.
+/// A version of the data, and the rank that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Edition {
-    /// 0 is that of no data.
-    pub(crate) version: u64,
-    pub(crate) owner: Rank,
+pub struct Version {
+    /// Counts the versions of a variable; 0 is the version of no data.
+    pub number: u64,
+    pub owner: Rank,
 }
 
-impl Edition {
+impl Version {
     #[inline]
-    pub(crate) fn word(self) -> u64 {
-        self.version << RANK_BITS | u64::from(self.owner)
+    pub fn word(self) -> u64 {
+        self.number << RANK_BITS | u64::from(self.owner)
     }
 
     #[inline]
-    pub(crate) fn of_word(word: u64) -> Self {
-        Self { version: word >> RANK_BITS, owner: Rank::new((word & RANK_MASK) as u32) }
+    pub fn of_word(word: u64) -> Self {
+        Self { number: word >> RANK_BITS, owner: Rank::new((word & RANK_MASK) as u32) }
     }
 }
 
 /// Who comes after a rank in the queue, and by which attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    pub(crate) rank: Rank,
-    pub(crate) epoch: Epoch,
+    pub rank: Rank,
+    pub epoch: Epoch,
     /// Whether it waits as long as it takes, so that the token is sure to find it waiting.
-    pub(crate) patient: bool,
-    pub(crate) sequence: u64,
+    pub patient: bool,
+    pub sequence: u64,
 }
 
-/// What stands in a node whose rank has gone before anybody came after it: the token, for who comes.
+/// A token that a rank has left in its node, as no rank was behind it in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gone {
-    pub(crate) epoch: Epoch,
-    /// Who had the token, and knows the newest version.
-    pub(crate) by: Rank,
+pub(crate) struct LeftToken {
+    pub epoch: Epoch,
+    /// The rank that had the token, and knows the newest version.
+    pub by: Rank,
     /// Whether readers may be counted.
-    pub(crate) readers: bool,
+    pub readers: bool,
 }
 
 /// Whether a node's word tells who has gone, and whether who comes is patient, or readers may be counted.
@@ -267,7 +267,7 @@ impl Link {
     }
 }
 
-impl Gone {
+impl LeftToken {
     const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
 
     #[inline]
@@ -311,8 +311,8 @@ impl Readers {
 /// Who waits to be told that something has changed: a list, of which this is both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sleepers {
-    pub(crate) first: Rank,
-    pub(crate) last: Rank,
+    pub first: Rank,
+    pub last: Rank,
 }
 
 impl Sleepers {
@@ -334,27 +334,27 @@ impl Sleepers {
     }
 }
 
-/// How far the lock has been mended.
+/// The progress of the recovery of a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settlement {
-    pub(crate) epoch: Epoch,
-    /// Who mends it; nobody if it is whole.
-    pub(crate) mender: Option<Rank>,
-    /// How many losses it was mended after.
-    pub(crate) losses: u16,
+pub struct Recovery {
+    pub epoch: Epoch,
+    /// The rank that recovers the lock; `None` if the lock is complete.
+    pub recoverer: Option<Rank>,
+    /// The number of losses after which the lock was recovered.
+    pub losses: u16,
 }
 
-impl Settlement {
+impl Recovery {
     #[inline]
-    pub(crate) fn word(self) -> u64 {
-        let mender = self.mender.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
-        mender | u64::from(self.epoch.0) << 32 | u64::from(self.losses) << 48
+    pub fn word(self) -> u64 {
+        let recoverer = self.recoverer.map_or(0, |rank| u64::from(rank) | 1 << RANK_BITS);
+        recoverer | u64::from(self.epoch.0) << 32 | u64::from(self.losses) << 48
     }
 
     #[inline]
-    pub(crate) fn of_word(word: u64) -> Self {
-        let mender = (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32));
-        Self { epoch: Epoch((word >> 32) as u16), mender, losses: (word >> 48) as u16 }
+    pub fn of_word(word: u64) -> Self {
+        let recoverer = (word >> RANK_BITS & 1 != 0).then(|| Rank::new((word & RANK_MASK) as u32));
+        Self { epoch: Epoch((word >> 32) as u16), recoverer, losses: (word >> 48) as u16 }
     }
 }
 
@@ -383,20 +383,20 @@ mod tests {
                     let link = Link { rank, epoch, patient: flag, sequence };
                     assert_eq!(Link::of_word(link.word(), epoch), Some(link));
                     assert_eq!(Link::of_word(link.word(), epoch.next()), None);
-                    assert_eq!(Gone::of_word(link.word(), epoch), None);
+                    assert_eq!(LeftToken::of_word(link.word(), epoch), None);
                 }
-                let gone = Gone { epoch, by: rank, readers: flag };
-                assert_eq!(Gone::of_word(gone.word(), epoch), Some(gone));
-                assert_eq!(Gone::of_word(gone.word(), Epoch(epoch.0.wrapping_add(16))), None);
+                let gone = LeftToken { epoch, by: rank, readers: flag };
+                assert_eq!(LeftToken::of_word(gone.word(), epoch), Some(gone));
+                assert_eq!(LeftToken::of_word(gone.word(), Epoch(epoch.0.wrapping_add(16))), None);
                 assert_eq!(Link::of_word(gone.word(), epoch), None);
             }
-            for mender in [None, Some(Rank::new(0)), Some(LAST)] {
-                let settlement = Settlement { epoch, mender, losses: u16::MAX };
-                assert_eq!(Settlement::of_word(settlement.word()), settlement);
+            for recoverer in [None, Some(Rank::new(0)), Some(LAST)] {
+                let recovery = Recovery { epoch, recoverer, losses: u16::MAX };
+                assert_eq!(Recovery::of_word(recovery.word()), recovery);
             }
         }
-        let edition = Edition { version: VERSIONS_MAX, owner: LAST };
-        assert_eq!((Edition::of_word(edition.word()), edition.word()), (edition, u64::MAX), "as many as have room");
+        let version = Version { number: VERSIONS_MAX, owner: LAST };
+        assert_eq!((Version::of_word(version.word()), version.word()), (version, u64::MAX), "as many as have room");
         let readers = Readers(Readers::waiter(LAST) + 3 * Readers::ONE);
         assert_eq!((readers.count(), readers.waiting()), (3, Some(LAST)));
         assert_eq!(Readers(0).waiting(), None);
@@ -420,8 +420,8 @@ mod tests {
     fn fresh_memory_is_a_free_lock() {
         assert_eq!(State::of_word(0), State::default());
         assert_eq!(Tail::of_word(0), Tail::free(Epoch(0), false));
-        assert_eq!(Settlement::of_word(0), Settlement::default());
-        assert_eq!((Link::of_word(0, Epoch(0)), Gone::of_word(0, Epoch(0))), (None, None));
+        assert_eq!(Recovery::of_word(0), Recovery::default());
+        assert_eq!((Link::of_word(0, Epoch(0)), LeftToken::of_word(0, Epoch(0))), (None, None));
     }
 
     #[test]

@@ -1,7 +1,21 @@
-//! What is explored: jobs of two ranks to the end, of three by chance.
+//! Explores what ranks can do to each other at a lock: every order of their operations, deaths at every step, operations of the dead that
+//! take effect late, and losses that each rank learns of in its own time. Jobs of two ranks are explored to the end, those of three by chance.
+//!
+//! The code that runs is the queue of the library (`pelago_dsm::lock`), on the words of a model.
 
-use super::Action::*;
-use super::*;
+mod explorer;
+mod model;
+mod program;
+
+use explorer::{explore, wander};
+use program::Action::{self, *};
+use program::Job;
+
+/// More than any job has that is explored to the end.
+const STATES_MAX: usize = 2_000_000;
+
+/// Courses that are followed of each job that is not.
+const COURSES: u64 = 3_000;
 
 fn job(programs: &[&[Action]], mortal: &[u32], apart: bool) -> Job {
     let programs = programs.iter().map(|program| program.to_vec()).collect();
@@ -97,9 +111,9 @@ fn a_token_is_kept_until_another_comes() {
         (&[&[Read], &[Write, Write]], &[1], true, false),
         (&[&[Write, Write], &[Write]], &[], false, true),
         (&[&[Write, Read], &[Write]], &[], false, true),
-        (&[&[Write, LayDown, Write], &[Write]], &[], false, true),
-        (&[&[Write], &[Write, LayDown, Write]], &[], false, true),
-        (&[&[Write], &[Write, LayDown, Write]], &[1], true, true),
+        (&[&[Write, ReleaseToHome, Write], &[Write]], &[], false, true),
+        (&[&[Write], &[Write, ReleaseToHome, Write]], &[], false, true),
+        (&[&[Write], &[Write, ReleaseToHome, Write]], &[1], true, true),
         (&[&[Write], &[Write, Write]], &[1], false, true),
         (&[&[Write], &[Write, Write]], &[1], true, true),
     ] {
@@ -109,7 +123,7 @@ fn a_token_is_kept_until_another_comes() {
     }
 }
 
-/// A third mends the lock while one takes again what it has kept.
+/// A third recovers the lock while one takes again what it has kept.
 #[test]
 fn a_token_is_kept_while_others_mend() {
     for apart in [false, true] {

@@ -1,32 +1,32 @@
-//! Waiting to be told that something has changed.
+//! Condition variables: waiting for a notification that the data has changed.
 //!
-//! Who waits stands in a list whose two ends are a word at the home, and whose links are in the memory of those who stand in it.
+//! Waiting ranks form a list. One word at the home names both ends; each link lies in the memory of a waiting rank.
 //!
-//! - **L1** The list is read and changed only by who has the token to write; so nobody else does meanwhile.
-//! - **L2** A rank that waits was entered before it released the variable; whoever changes the data has the token after that, and finds it.
-//! - **L3** Who mends the lock tells every living rank, and the list of the new epoch is empty. So what a lost rank has left of the list
-//!   is never used. To be told for no reason is allowed: who waits looks again.
+//! - **L1** Only the rank that has the token to write reads and changes the list; so no two ranks do at once.
+//! - **L2** A rank enters the list before it releases the variable. A rank that changes the data has the token after that, and finds the entry.
+//! - **L3** A recovery notifies every living rank, and the list of the new epoch is empty. So the entries of a lost rank are never used.
+//!   Spurious notifications are allowed: a waiting rank checks its condition again.
 
 use pelago_base::Rank;
 use pelago_rma::Result;
 
-use crate::memory::{AFTER, BELL, Memory, Place, Waited, sleepers};
-use crate::queue::{Member, Patience};
-use crate::word::{Epoch, Sleepers};
+use super::encoding::{Epoch, Sleepers};
+use super::memory::{LockMemory, NEXT_SLEEPER, NOTIFIED, Place, Waited, sleepers};
+use super::queue::{Member, Patience};
 
-impl<M: Memory> Member<M> {
+impl<M: LockMemory> Member<M> {
     /// Enters this rank, which writes, in the list; returns the epoch of the list.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn enlist(&self) -> Result<Epoch> {
-        // Before the epoch is read: whoever mends the lock after that tells this rank.
-        self.memory.set_own(BELL, 0);
+    pub fn enlist(&self) -> Result<Epoch> {
+        // Before the epoch is read: whoever recovers the lock after that tells this rank.
+        self.memory.set_own(NOTIFIED, 0);
         let epoch = self.epoch()?;
         let me = self.memory.me();
         let listed = self.listed(epoch)?;
         if let Some(Sleepers { last, .. }) = listed {
-            let linked = self.memory.store(Place { rank: last, word: AFTER }, u64::from(me));
+            let linked = self.memory.store(Place { rank: last, word: NEXT_SLEEPER }, u64::from(me));
             if self.unless_lost(linked)?.is_none() {
                 return Ok(epoch);
             }
@@ -39,10 +39,10 @@ impl<M: Memory> Member<M> {
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn sleep(&self, patience: Patience) -> Result<bool> {
-        match self.wait(BELL, patience, |bell| bell != 0)? {
+    pub fn sleep(&self, patience: Patience) -> Result<bool> {
+        match self.wait(NOTIFIED, patience, |bell| bell != 0)? {
             Waited::Seen(_) => Ok(true),
-            Waited::Lost => self.attend(None).map(|()| true),
+            Waited::Lost => self.recover_if_needed(None).map(|()| true),
             Waited::Late => Ok(false),
         }
     }
@@ -51,7 +51,7 @@ impl<M: Memory> Member<M> {
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn withdraw(&self, epoch: Epoch) -> Result<()> {
+    pub fn withdraw(&self, epoch: Epoch) -> Result<()> {
         let withdrawn = self.find_and_withdraw(epoch);
         self.unless_lost(withdrawn).map(drop)
     }
@@ -60,9 +60,9 @@ impl<M: Memory> Member<M> {
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn tell(&self, all: bool) -> Result<u32> {
+    pub fn tell(&self, all: bool) -> Result<u32> {
         let told = self.tell_listed(all);
-        // After a loss all are told by whoever mends the lock.
+        // After a loss all are told by whoever recovers the lock.
         Ok(self.unless_lost(told)?.unwrap_or(0))
     }
 
@@ -76,7 +76,7 @@ impl<M: Memory> Member<M> {
             if told == 0 {
                 self.list(epoch, rest)?;
             }
-            self.memory.store(Place { rank: first, word: BELL }, 1)?;
+            self.memory.store(Place { rank: first, word: NOTIFIED }, 1)?;
             told += 1;
             match next {
                 Some(next) if all => first = next,
@@ -87,7 +87,7 @@ impl<M: Memory> Member<M> {
 
     fn find_and_withdraw(&self, epoch: Epoch) -> Result<()> {
         let me = self.memory.me();
-        if self.memory.own(BELL) != 0 || self.epoch()? != epoch {
+        if self.memory.own(NOTIFIED) != 0 || self.epoch()? != epoch {
             return Ok(());
         }
         let Some(Sleepers { first, last }) = self.listed(epoch)? else { return Ok(()) };
@@ -102,7 +102,7 @@ impl<M: Memory> Member<M> {
         match (before, next) {
             (None, next) => self.list(epoch, next.map(|first| Sleepers { first, last })),
             (Some(before), None) => self.list(epoch, Some(Sleepers { first, last: before })),
-            (Some(before), Some(next)) => self.memory.store(Place { rank: before, word: AFTER }, u64::from(next)),
+            (Some(before), Some(next)) => self.memory.store(Place { rank: before, word: NEXT_SLEEPER }, u64::from(next)),
         }
     }
 
@@ -120,7 +120,7 @@ impl<M: Memory> Member<M> {
 
     /// Who stands after a rank in the list that is not the last.
     fn after(&self, rank: Rank) -> Result<Rank> {
-        let word = self.memory.load(Place { rank, word: AFTER })?;
+        let word = self.memory.load(Place { rank, word: NEXT_SLEEPER })?;
         Ok(Rank::new((word as u32) % self.memory.size()))
     }
 }

@@ -1,48 +1,48 @@
-//! The lock: a queue in the memory of those who wait, and a token that goes along it.
+//! The lock: a queue of ranks, in the memory of the waiting ranks, and a token that is handed over along the queue.
 //!
-//! Whoever has the token may write. A reader that has it counts itself among the readers and hands it on at once, so that readers that
-//! follow each other read together; a writer that has it waits until the readers have left. So all are served in the order in which they
-//! came.
+//! The rank that has the token may write. A reader that has the token adds itself to the count of readers and hands the token over at once, so
+//! that consecutive readers read together. A writer that has the token waits until the readers have left. So the lock serves all ranks in the order of
+//! their requests.
 //!
-//! - **Q1** A rank changes its own state only while that is open, and every change of phase is a compare-swap; so who mends the lock, and
-//!   closes the states of all first, knows what each does.
-//! - **Q2** The token is brought by a compare-swap from `Waiting` of one epoch and one attempt. A rank that mends changes the epoch, so that
-//!   no token of an earlier one is accepted any more, whoever sent it and however late it comes.
-//! - **Q3** A rank announces its state before it acts on the words of others: `Waiting` before it enters the queue, `Leaving` before it is no
-//!   longer counted, `Idle` before it hands the token on, which is from then on nobody's until it has come to another.
-//! - **Q4** Nobody waits for another in a way that its loss does not end: losses are looked for before and during each wait.
+//! - **Q1** A rank changes its own state only while the state is open, and changes its phase by a compare-swap. So a rank that recovers the lock,
+//!   and closes the states of all ranks first, knows the phase of each.
+//! - **Q2** A compare-swap from `Waiting` of one epoch and one attempt hands the token over. A recovery changes the epoch, so that no rank accepts
+//!   a token of an earlier epoch, whoever sent it and however late it arrives.
+//! - **Q3** A rank announces its state before it acts on the words of other ranks: `Waiting` before it enters the queue, `Leaving` before it
+//!   subtracts itself from the count of readers, `Idle` before it hands the token over. From then on the token belongs to no rank until it has
+//!   reached the next one.
+//! - **Q4** The loss of a rank ends every wait for it: a rank checks for losses before and during each wait.
+//! - **Q5** A rank that releases does not wait. Before it releases the token to the home it leaves the token in its own node, by a swap. A rank that has
+//!   entered the queue meanwhile swaps its link into the same node. So one of the two sees the other, and the effect of the message to the home does not
+//!   matter: the token lies in the node or at the home, and the next rank takes it from there.
+//! - **Q6** A rank reuses a node in its next attempt but one. That attempt begins after the token of the attempt before has arrived. That token
+//!   went along the queue, and so through every rank that had to read the node.
+//! - **Q7** A posted operation may take effect late, when other ranks have had the token. It changes the end of the queue only if the end still is the
+//!   node, which the rank does not reuse before, and changes the version at the home only to a newer one.
+//! - **Q8** A rank may leave the token in its node without a message to the home. Until another rank asks for the token, the rank takes it back
+//!   by a compare-swap, as an attempt of its own and by the same node, whose place in the queue it still has. So the token is in the node once: a
+//!   rank does not take from its node a token that it has released to the home, or has posted there.
 //!
-//! - **Q5** Who goes does not wait. Before it lays the token down at the home it leaves word in its node, by a swap; whoever has come after it
-//!   meanwhile swaps a link in there, and finds that word or is found. So one of the two sees the other, and what the home makes of the
-//!   message changes nothing: the token lies in the node or at the home, and is taken there by the next that comes.
-//! - **Q6** A node is used again by the next attempt but one. That attempt begins after the token of the one before has come, which went
-//!   along the queue, and so through whoever had to read in the node.
-//! - **Q7** What is posted may take effect late, when others have had the token. It changes the end of the queue only if that still is the
-//!   node, which the rank does not use again before, and what the home knows only to a newer version.
-//! - **Q8** A rank may leave the token in its node and not tell the home. Until somebody comes for it, it takes it again from there by a
-//!   compare-swap, as an attempt of its own and by the same node, whose place in the queue it still has. So the token is in the node once: what a rank
-//!   has laid down at the home, or posted there, it does not take from the node.
-//!
-//! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/dsm.md` has the argument; the tests of this file explore it.
+//! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/dsm.md` has the argument; `tests/exploration` checks it.
 
 use std::cell::Cell;
 
 use pelago_base::{Instant, Rank};
 use pelago_rma::{Error, Failure, Fault, Result};
 
-use crate::memory::{Change, KNOWN, Memory, Place, STATE, Waited, brought, link, newest, readers, settlement, tail};
-use crate::word::{Edition, End, Epoch, Gone, Link, Node, Phase, Readers, Settlement, State, Tail};
+use super::encoding::{End, Epoch, LeftToken, Link, Node, Phase, Readers, Recovery, State, Tail, Version};
+use super::memory::{Change, KNOWN, LockMemory, Place, STATE, Waited, handed_version, link, newest, readers, recovery, tail};
 
-/// What a rank wants to do.
+/// The access that a rank requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Mode {
+pub enum Mode {
     Read,
     Write,
 }
 
-/// How long a rank waits.
+/// The time that a rank is willing to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub enum Patience {
     /// Not at all.
     None,
     Until(Instant),
@@ -52,55 +52,55 @@ pub(crate) enum Patience {
 
 /// How the token came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub struct Acquired {
     /// The newest version.
-    pub(crate) edition: Edition,
-    pub(crate) way: Way,
+    pub version: Version,
+    pub source: TokenSource,
 }
 
-/// Where the token was.
+/// Where a rank found the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// It lay where the last had laid it down.
-    Lay,
-    /// Who had it before has handed it on.
-    Handed,
-    /// This rank had kept it.
+pub enum TokenSource {
+    /// At rest: in the node of the rank that released it last, or at the home.
+    Free,
+    /// Handed over by the rank before this one in the queue.
+    HandedOver,
+    /// In this rank's own node, where the rank had kept it.
     Kept,
 }
 
-/// What became of an attempt.
+/// The result of an attempt to acquire the lock.
 enum Attempt {
     /// The token has come.
-    Token(Taken),
-    /// The lock was mended meanwhile: all who wait begin anew.
+    Token(Acquired),
+    /// The lock was recovered meanwhile: all waiting ranks begin a new attempt.
     Anew,
     /// Its time is over.
     Late,
 }
 
-/// What became of the token that was brought to who comes next.
-enum Brought {
-    /// It has it, or is sure to get it.
-    Taken,
-    /// It does not wait any more, and stays as it is until it is forgotten.
+/// The result of an attempt to hand the token over to the next rank.
+enum HandOver {
+    /// The rank has the token, or is sure to get it.
+    Done,
+    /// The rank has stopped waiting; its state does not change until this rank resets it.
     Skipped(State),
-    /// The lock was mended meanwhile.
-    Mended,
+    /// The lock was recovered meanwhile.
+    Recovered,
 }
 
-/// A rank at a lock.
-pub(crate) struct Member<M> {
-    pub(crate) memory: M,
-    /// The losses after which the lock is known to have been mended.
-    attended: Cell<usize>,
+/// One rank's part in a lock.
+pub struct Member<M> {
+    pub memory: M,
+    /// The number of losses after which the lock is known to be recovered.
+    losses_handled: Cell<usize>,
     posted: Cell<Option<Posted>>,
-    /// Whether it keeps the token until somebody comes for it.
+    /// Whether this rank keeps the token until another rank requests it.
     keeps: Cell<bool>,
     kept: Cell<Option<Kept>>,
 }
 
-/// A token that a rank has left in its node, and of which the home does not know.
+/// A token that this rank has left in its node without a message to the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kept {
     epoch: Epoch,
@@ -110,63 +110,63 @@ struct Kept {
     readers: bool,
 }
 
-/// All that a rank remembers of a lock between two calls: losses, what was posted, what is kept.
-#[cfg(test)]
-pub(crate) type Remembered = (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>);
+/// The state of a rank between two calls, beside its words: losses, the posted release, the kept token.
+pub type Remembered = (usize, Option<(Epoch, Option<u64>)>, Option<(Epoch, u64, bool)>);
 
-/// How a release was posted of which it is not known what came of it.
+/// A posted release whose result is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Posted {
     epoch: Epoch,
-    /// The state in which the token was to find who comes next; `None` if it was laid down at the home.
+    /// The expected state of the next rank; `None` if the token was released to the home.
     next: Option<State>,
 }
 
-impl<M: Memory> Member<M> {
-    pub(crate) fn new(memory: M) -> Self {
-        let attended = Cell::new(memory.losses());
-        Self { memory, attended, posted: Cell::new(None), keeps: Cell::new(false), kept: Cell::new(None) }
+impl<M: LockMemory> Member<M> {
+    pub fn new(memory: M) -> Self {
+        let losses_handled = Cell::new(memory.losses());
+        Self { memory, losses_handled, posted: Cell::new(None), keeps: Cell::new(false), kept: Cell::new(None) }
     }
 
-    /// From now on, whether it keeps the token until somebody comes for it. If not, the home learns where it lies.
+    /// Sets whether this rank keeps the token until another rank requests it. If not, releases a kept token to the home.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn keep(&self, keeps: bool) -> Result<()> {
+    pub fn keep(&self, keeps: bool) -> Result<()> {
         self.keeps.set(keeps);
-        if keeps { Ok(()) } else { self.lay_down() }
+        if keeps { Ok(()) } else { self.release_to_home() }
     }
 
-    /// Lays the token down at the home, if it was kept and nobody has come for it.
+    /// Releases the token to the home, if this rank has kept it and no rank has requested it.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn lay_down(&self) -> Result<()> {
+    pub fn release_to_home(&self) -> Result<()> {
         let Some(Kept { epoch, sequence, readers }) = self.kept.take() else { return Ok(()) };
-        let edition = Edition::of_word(self.memory.own(KNOWN));
-        self.post_free((self.memory.me(), Node::of_sequence(sequence)), epoch, edition, readers)?;
+        let version = Version::of_word(self.memory.own(KNOWN));
+        self.post_free((self.memory.me(), Node::of_sequence(sequence)), epoch, version, readers)?;
         self.settle()
     }
 
-    /// Acquires the lock; `None` if that is not possible in time. With the token, `adopt` may say that this rank owns the newest version.
+    /// Acquires the lock; `None` if that is not possible in time. `adopt` gets the version that came with the token, and may replace it by
+    /// one that this rank owns.
     ///
     /// # Errors
     /// The home is lost; the job is at fault; those of `adopt`.
     #[inline]
-    pub(crate) fn take(
+    pub fn take(
         &self,
         mode: Mode,
         patience: Patience,
-        mut adopt: impl FnMut(Edition) -> Result<Edition>,
-    ) -> Result<Option<Taken>> {
+        mut adopt: impl FnMut(Version) -> Result<Version>,
+    ) -> Result<Option<Acquired>> {
         loop {
             let attempt = match self.attempt(patience) {
-                Ok(Attempt::Token(taken)) => {
-                    let edition = adopt(taken.edition)?;
-                    // Before the phase changes: as long as it is `Holding`, whoever mends the lock does not take the token from it.
-                    self.memory.set_own(KNOWN, edition.word());
-                    match self.begin(mode, edition, patience) {
-                        Ok(Attempt::Token(_)) => return Ok(Some(Taken { edition, ..taken })),
+                Ok(Attempt::Token(acquired)) => {
+                    let version = adopt(acquired.version)?;
+                    // Before the phase changes: as long as it is `Holding`, whoever recovers the lock does not take the token from it.
+                    self.memory.set_own(KNOWN, version.word());
+                    match self.begin(mode, version, patience) {
+                        Ok(Attempt::Token(_)) => return Ok(Some(Acquired { version, ..acquired })),
                         other => other,
                     }
                 }
@@ -180,31 +180,31 @@ impl<M: Memory> Member<M> {
 
     /// Notes the version that this rank has made, while it has the token.
     #[inline]
-    pub(crate) fn commit(&self, edition: Edition) {
-        self.memory.set_own(KNOWN, edition.word());
+    pub fn commit(&self, version: Version) {
+        self.memory.set_own(KNOWN, version.word());
     }
 
-    /// A writer hands the token on. Where that takes a message nobody waits for it, unless who comes next may have lost patience.
+    /// A writer hands the token over. If that takes a message, the writer does not wait for it, unless the next rank may have stopped waiting.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
     #[inline]
-    pub(crate) fn give(&self, edition: Edition) -> Result<()> {
+    pub fn give(&self, version: Version) -> Result<()> {
         let idle = loop {
             let state = self.open()?;
             if let Some(idle) = self.change(state, Phase::Idle) {
                 break idle;
             }
         };
-        self.pass(idle, edition, false)
+        self.pass(idle, version, false)
     }
 
     /// A writer becomes a reader.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn downgrade(&self, edition: Edition) -> Result<()> {
-        match self.begin(Mode::Read, edition, Patience::Endless)? {
+    pub fn downgrade(&self, version: Version) -> Result<()> {
+        match self.begin(Mode::Read, version, Patience::Endless)? {
             Attempt::Token(_) => Ok(()),
             _ => unreachable!("who begins to read does not wait"),
         }
@@ -214,7 +214,7 @@ impl<M: Memory> Member<M> {
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub(crate) fn leave(&self) -> Result<()> {
+    pub fn leave(&self) -> Result<()> {
         let leaving = loop {
             let state = self.open()?;
             if let Some(leaving) = self.change(state, Phase::Leaving) {
@@ -230,17 +230,16 @@ impl<M: Memory> Member<M> {
         Ok(())
     }
 
-    /// All that it remembers between two calls, besides what stands in memory.
-    #[cfg(test)]
-    pub(crate) fn remembered(&self) -> Remembered {
+    /// The state of this rank between two calls, beside its words: for the model checker.
+    pub fn remembered(&self) -> Remembered {
         let posted = self.posted.get().map(|Posted { epoch, next }| (epoch, next.map(State::word)));
         let kept = self.kept.get().map(|Kept { epoch, sequence, readers }| (epoch, sequence, readers));
-        (self.attended.get(), posted, kept)
+        (self.losses_handled.get(), posted, kept)
     }
 
-    /// What this rank does.
+    /// The state of this rank.
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub fn state(&self) -> State {
         State::of_word(self.memory.own(STATE))
     }
 
@@ -268,25 +267,25 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    /// Takes the token from its own node; `None` if somebody has come for it, or the lock was mended since.
+    /// Takes the token back from this rank's node; `None` if another rank has requested it, or the lock was recovered since.
     #[inline]
     fn take_again(&self, idle: State, Kept { epoch, sequence, readers }: Kept) -> Option<Attempt> {
         if (epoch, sequence) != (idle.epoch, idle.sequence) {
             return None;
         }
-        let gone = Gone { epoch, by: self.memory.me(), readers };
+        let gone = LeftToken { epoch, by: self.memory.me(), readers };
         if !self.memory.change_own(link(epoch, idle.node()), gone.word(), 0) {
             return None;
         }
         let holding = State { readers, ..idle.again() };
         if !self.memory.change_own(STATE, idle.word(), holding.word()) {
-            // Whoever mends the lock makes a new one.
+            // Whoever recovers the lock makes a new one.
             return Some(Attempt::Anew);
         }
-        Some(Attempt::Token(Taken { edition: Edition::of_word(self.memory.own(KNOWN)), way: Way::Kept }))
+        Some(Attempt::Token(Acquired { version: Version::of_word(self.memory.own(KNOWN)), source: TokenSource::Kept }))
     }
 
-    /// Takes a token that nobody has.
+    /// Takes a token that no rank has, without waiting.
     fn attempt_at_once(&self, idle: State) -> Result<Attempt> {
         self.settle()?;
         let end = self.at_home(tail(idle.epoch));
@@ -297,7 +296,7 @@ impl<M: Memory> Member<M> {
         if let End::Held { last, node } = found.end {
             let left = self.memory.load(Place { rank: last, word: link(idle.epoch, node) });
             match self.unless_damaged(left, idle.epoch)? {
-                Some(left) if Gone::of_word(left, idle.epoch).is_some() => {}
+                Some(left) if LeftToken::of_word(left, idle.epoch).is_some() => {}
                 _ => return Ok(Attempt::Late),
             }
         }
@@ -307,11 +306,11 @@ impl<M: Memory> Member<M> {
             self.change(waiting, Phase::Idle);
             return Ok(Attempt::Late);
         }
-        let edition = match found.end {
+        let version = match found.end {
             End::Free { .. } => self.memory.load(self.at_home(newest(waiting.epoch)))?,
             End::Held { .. } => 0,
         };
-        self.come_after(waiting, found, edition, Patience::None)
+        self.come_after(waiting, found, version, Patience::None)
     }
 
     /// Enters the queue.
@@ -320,9 +319,9 @@ impl<M: Memory> Member<M> {
         let Some(waiting) = self.announce(idle) else { return Ok(Attempt::Anew) };
         let epoch = waiting.epoch;
         let entered = Tail::of_rank(self.memory.me(), waiting.node(), epoch).word();
-        let (found, edition) = self.memory.swap_then_load(self.at_home(tail(epoch)), entered, newest(epoch))?;
+        let (found, version) = self.memory.swap_then_load(self.at_home(tail(epoch)), entered, newest(epoch))?;
         self.settle()?;
-        self.come_after(waiting, Tail::of_word(found), edition, patience)
+        self.come_after(waiting, Tail::of_word(found), version, patience)
     }
 
     /// Waits from now on, by the other node.
@@ -333,30 +332,30 @@ impl<M: Memory> Member<M> {
         self.memory.change_own(STATE, idle.word(), waiting.word()).then_some(waiting)
     }
 
-    /// Takes the token from where it lies, or waits for it behind who was found at the end of the queue.
+    /// Takes the token from the home or from a node, or waits behind the rank that was found at the end of the queue.
     #[inline]
     fn come_after(&self, waiting: State, found: Tail, newest: u64, patience: Patience) -> Result<Attempt> {
         let epoch = waiting.epoch;
         if found.epoch != epoch {
             // What is found here comes from a rank that was lost, or this one comes very late.
-            self.attend(Some(epoch))?;
+            self.recover_if_needed(Some(epoch))?;
             return Ok(Attempt::Anew);
         }
         let (last, node) = match found.end {
-            End::Free { readers } => return Ok(self.pick_up(waiting, readers, Edition::of_word(newest))),
+            End::Free { readers } => return Ok(self.pick_up(waiting, readers, Version::of_word(newest))),
             End::Held { last, node } => (last, node),
         };
         let sequence = waiting.sequence;
         let this = Link { rank: self.memory.me(), epoch, patient: patience == Patience::Endless, sequence };
         let linked = self.memory.swap_then_load(Place { rank: last, word: link(epoch, node) }, this.word(), KNOWN);
         let (gone, known) = match self.unless_damaged(linked, epoch)? {
-            Some((left, known)) => (Gone::of_word(left, epoch), known),
+            Some((left, known)) => (LeftToken::of_word(left, epoch), known),
             // It may have read the link before it was lost.
             None => (None, 0),
         };
         match gone {
-            Some(Gone { by, readers, .. }) if by == last => Ok(self.pick_up(waiting, readers, Edition::of_word(known))),
-            Some(Gone { by, readers, .. }) => self.pick_up_from(by, waiting, readers),
+            Some(LeftToken { by, readers, .. }) if by == last => Ok(self.pick_up(waiting, readers, Version::of_word(known))),
+            Some(LeftToken { by, readers, .. }) => self.pick_up_from(by, waiting, readers),
             None => self.await_token(waiting, patience),
         }
     }
@@ -366,19 +365,19 @@ impl<M: Memory> Member<M> {
     fn pick_up_from(&self, by: Rank, waiting: State, readers: bool) -> Result<Attempt> {
         let known = self.memory.load(Place { rank: by, word: KNOWN });
         Ok(match self.unless_damaged(known, waiting.epoch)? {
-            Some(known) => self.pick_up(waiting, readers, Edition::of_word(known)),
+            Some(known) => self.pick_up(waiting, readers, Version::of_word(known)),
             None => Attempt::Anew,
         })
     }
 
-    /// Takes the token that nobody has.
+    /// Takes the token that no rank has.
     #[inline]
-    fn pick_up(&self, waiting: State, readers: bool, edition: Edition) -> Attempt {
+    fn pick_up(&self, waiting: State, readers: bool, version: Version) -> Attempt {
         let holding = State { readers, ..waiting.with(Phase::Holding) };
         if !self.memory.change_own(STATE, waiting.word(), holding.word()) {
             return Attempt::Anew;
         }
-        Attempt::Token(Taken { edition, way: Way::Lay })
+        Attempt::Token(Acquired { version, source: TokenSource::Free })
     }
 
     fn await_token(&self, waiting: State, patience: Patience) -> Result<Attempt> {
@@ -386,13 +385,13 @@ impl<M: Memory> Member<M> {
             match self.wait(STATE, patience, |word| word != waiting.word())? {
                 Waited::Seen(word) => {
                     if is_later(State::of_word(word), waiting, Phase::Holding) {
-                        // Also if the lock was mended since: the token was brought in this epoch.
-                        let edition = Edition::of_word(self.memory.own(brought(waiting.epoch)));
-                        return Ok(Attempt::Token(Taken { edition, way: Way::Handed }));
+                        // Also if the lock was recovered since: the token was brought in this epoch.
+                        let version = Version::of_word(self.memory.own(handed_version(waiting.epoch)));
+                        return Ok(Attempt::Token(Acquired { version, source: TokenSource::HandedOver }));
                     }
                     return Ok(Attempt::Anew);
                 }
-                Waited::Lost => self.attend(None)?,
+                Waited::Lost => self.recover_if_needed(None)?,
                 Waited::Late => {
                     if self.change(waiting, Phase::Abandoned).is_some() {
                         return Ok(Attempt::Late);
@@ -405,7 +404,7 @@ impl<M: Memory> Member<M> {
     fn await_change(&self, state: State, patience: Patience) -> Result<Attempt> {
         match self.wait(STATE, patience, |word| word != state.word())? {
             Waited::Late => return Ok(Attempt::Late),
-            Waited::Lost => self.attend(None)?,
+            Waited::Lost => self.recover_if_needed(None)?,
             Waited::Seen(_) => {}
         }
         Ok(Attempt::Anew)
@@ -413,21 +412,21 @@ impl<M: Memory> Member<M> {
 
     /// With the token, begins to read or to write.
     #[inline]
-    fn begin(&self, mode: Mode, edition: Edition, patience: Patience) -> Result<Attempt> {
-        let taken = Attempt::Token(Taken { edition, way: Way::Lay });
+    fn begin(&self, mode: Mode, version: Version, patience: Patience) -> Result<Attempt> {
+        let acquired = Attempt::Token(Acquired { version, source: TokenSource::Free });
         loop {
             let state = self.open()?;
             match mode {
-                Mode::Write if !state.readers => return Ok(taken),
-                Mode::Write => match self.drain(state, edition, patience)? {
+                Mode::Write if !state.readers => return Ok(acquired),
+                Mode::Write => match self.drain(state, version, patience)? {
                     Attempt::Token(_) => {}
                     other => return Ok(other),
                 },
                 Mode::Read => {
                     self.memory.add(self.at_home(readers(state.epoch)), Readers::ONE)?;
                     if let Some(reading) = self.change(state, Phase::Reading) {
-                        self.pass(reading, edition, true)?;
-                        return Ok(taken);
+                        self.pass(reading, version, true)?;
+                        return Ok(acquired);
                     }
                 }
             }
@@ -435,8 +434,8 @@ impl<M: Memory> Member<M> {
     }
 
     /// Waits until the readers have left.
-    fn drain(&self, holding: State, edition: Edition, patience: Patience) -> Result<Attempt> {
-        let token = Ok(Attempt::Token(Taken { edition, way: Way::Lay }));
+    fn drain(&self, holding: State, version: Version, patience: Patience) -> Result<Attempt> {
+        let token = Ok(Attempt::Token(Acquired { version, source: TokenSource::Free }));
         let Some(draining) = self.change(holding, Phase::Draining) else { return token };
         let (counts, waiter) = (self.at_home(readers(draining.epoch)), Readers::waiter(self.memory.me()));
         if Readers(self.memory.add(counts, waiter)?).count() == 0 {
@@ -450,7 +449,7 @@ impl<M: Memory> Member<M> {
                     return token;
                 }
                 Waited::Seen(_) => return Ok(Attempt::Anew),
-                Waited::Lost => self.attend(None)?,
+                Waited::Lost => self.recover_if_needed(None)?,
                 Waited::Late => break,
             }
         }
@@ -462,7 +461,7 @@ impl<M: Memory> Member<M> {
             };
         }
         if let Some(idle) = self.change(draining, Phase::Idle) {
-            self.pass(idle, edition, true)?;
+            self.pass(idle, version, true)?;
         }
         Ok(Attempt::Late)
     }
@@ -481,19 +480,19 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    /// Hands the token on, which this rank has no longer.
+    /// Hands over the token, which this rank no longer has.
     #[inline]
-    fn pass(&self, state: State, edition: Edition, readers: bool) -> Result<()> {
-        let passed = self.pass_on(state, edition, readers);
+    fn pass(&self, state: State, version: Version, readers: bool) -> Result<()> {
+        let passed = self.pass_on(state, version, readers);
         self.unless_damaged(passed, state.epoch).map(drop)
     }
 
-    /// Gives the token to the next that waits, or lays it down. Whoever mends the lock meanwhile makes a new one.
+    /// Hands the token over to the next waiting rank, or releases it. A recovery that happens meanwhile makes a new token.
     #[inline]
-    fn pass_on(&self, State { epoch, sequence, .. }: State, edition: Edition, readers: bool) -> Result<()> {
+    fn pass_on(&self, State { epoch, sequence, .. }: State, version: Version, readers: bool) -> Result<()> {
         let me = self.memory.me();
-        let gone = Gone { epoch, by: me, readers }.word();
-        // Past those that were abandoned; the last of them stays until it is known who comes after it.
+        let gone = LeftToken { epoch, by: me, readers }.word();
+        // Past abandoned nodes; the last of them is not reset before its successor is known.
         let (mut rank, mut node, mut skipping) = (me, Node::of_sequence(sequence), None);
         loop {
             let Some(next) = Link::of_word(self.memory.swap(Place { rank, word: link(epoch, node) }, gone)?, epoch) else {
@@ -501,57 +500,57 @@ impl<M: Memory> Member<M> {
                     self.kept.set(Some(Kept { epoch, sequence, readers }));
                     return Ok(());
                 }
-                // Whoever has come meanwhile finds the token in the node.
-                self.post_free((rank, node), epoch, edition, readers)?;
+                // A rank that has entered the queue meanwhile finds the token in the node.
+                self.post_free((rank, node), epoch, version, readers)?;
                 if rank != me {
                     // Another's node may stand in the queue anew as soon as that is forgotten.
                     self.settle()?;
                 }
                 return self.forget(rank, skipping);
             };
-            match self.bring(next, edition, readers)? {
-                Brought::Skipped(skipped) => {
+            match self.hand_over(next, version, readers)? {
+                HandOver::Skipped(skipped) => {
                     self.forget(rank, skipping)?;
                     (rank, node, skipping) = (next.rank, skipped.node(), Some(skipped));
                 }
-                Brought::Taken => return self.forget(rank, skipping),
-                Brought::Mended => return Ok(()),
+                HandOver::Done => return self.forget(rank, skipping),
+                HandOver::Recovered => return Ok(()),
             }
         }
     }
 
-    /// Tells the home that nobody has the token, if that node still is the end of the queue.
+    /// Posts to the home that no rank has the token, if that node still is the end of the queue.
     #[inline]
-    fn post_free(&self, (rank, node): (Rank, Node), epoch: Epoch, edition: Edition, readers: bool) -> Result<()> {
+    fn post_free(&self, (rank, node): (Rank, Node), epoch: Epoch, version: Version, readers: bool) -> Result<()> {
         let (last, free) = (Tail::of_rank(rank, node, epoch), Tail::free(epoch, readers));
-        let (at, change) = (self.at_home(newest(epoch)), Change::Raise(edition.word()));
+        let (at, change) = (self.at_home(newest(epoch)), Change::Raise(version.word()));
         self.post(at, change, tail(epoch), (last.word(), free.word()), Posted { epoch, next: None }).map(drop)
     }
 
-    /// Brings the token to who comes next.
+    /// Hands the token over to the next rank.
     #[inline]
-    fn bring(&self, next: Link, edition: Edition, readers: bool) -> Result<Brought> {
+    fn hand_over(&self, next: Link, version: Version, readers: bool) -> Result<HandOver> {
         let epoch = next.epoch;
         let waiting = State { phase: Phase::Waiting, readers: false, closed: false, epoch, sequence: next.sequence };
         let holding = State { readers, ..waiting.with(Phase::Holding) };
-        let (at, change) = (Place { rank: next.rank, word: brought(epoch) }, (waiting.word(), holding.word()));
+        let (at, change) = (Place { rank: next.rank, word: handed_version(epoch) }, (waiting.word(), holding.word()));
         loop {
-            let mut found = self.post(at, Change::Store(edition.word()), STATE, change, Posted { epoch, next: Some(waiting) })?;
+            let mut found = self.post(at, Change::Store(version.word()), STATE, change, Posted { epoch, next: Some(waiting) })?;
             if !next.patient && self.posted.take().is_some() {
                 found = self.memory.settle()?;
             }
             let Some(found) = found.filter(|&found| found != waiting.word()).map(State::of_word) else {
-                return Ok(Brought::Taken);
+                return Ok(HandOver::Done);
             };
             if found.epoch != epoch || found.closed {
-                return self.await_mending(epoch).map(|()| Brought::Mended);
+                return self.await_recovery(epoch).map(|()| HandOver::Recovered);
             }
             if found != waiting.with(Phase::Abandoned) {
-                return self.attend(Some(epoch)).map(|()| Brought::Mended);
+                return self.recover_if_needed(Some(epoch)).map(|()| HandOver::Recovered);
             }
             let (at, skipped) = (Place { rank: next.rank, word: STATE }, found.with(Phase::Skipping));
             if self.memory.compare_swap(at, found.word(), skipped.word())? == found.word() {
-                return Ok(Brought::Skipped(skipped));
+                return Ok(HandOver::Skipped(skipped));
             }
         }
     }
@@ -566,7 +565,7 @@ impl<M: Memory> Member<M> {
         Ok(found)
     }
 
-    /// Learns what came of the last release that was posted.
+    /// Waits for the result of the last posted release.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -585,14 +584,14 @@ impl<M: Memory> Member<M> {
         match next {
             Some(waiting) if found != waiting.word() => {
                 let found = State::of_word(found);
-                // Else who mends sees to it.
-                if found.epoch == epoch && !found.closed { self.attend(Some(epoch)) } else { Ok(()) }
+                // Else the recovery has replaced the token.
+                if found.epoch == epoch && !found.closed { self.recover_if_needed(Some(epoch)) } else { Ok(()) }
             }
             _ => Ok(()),
         }
     }
 
-    /// A rank that was abandoned is no longer in the queue.
+    /// Resets an abandoned node, which is no longer in the queue.
     #[inline]
     fn forget(&self, node: Rank, skipping: Option<State>) -> Result<()> {
         if let Some(skipping) = skipping {
@@ -602,18 +601,18 @@ impl<M: Memory> Member<M> {
         Ok(())
     }
 
-    /// Waits until who mends the lock has come to this rank.
-    fn await_mending(&self, epoch: Epoch) -> Result<()> {
+    /// Waits until the recovery of the lock has reached this rank.
+    fn await_recovery(&self, epoch: Epoch) -> Result<()> {
         while let Waited::Lost = self.wait(STATE, Patience::Endless, |word| State::of_word(word).epoch != epoch)? {
-            self.attend(None)?;
+            self.recover_if_needed(None)?;
         }
         Ok(())
     }
 
     /// Waits until this rank's own state is open.
     #[inline(always)]
-    pub(crate) fn open(&self) -> Result<State> {
-        if self.memory.losses() == self.attended.get() {
+    pub fn open(&self) -> Result<State> {
+        if self.memory.losses() == self.losses_handled.get() {
             let state = self.state();
             if !state.closed {
                 return Ok(state);
@@ -626,8 +625,8 @@ impl<M: Memory> Member<M> {
     #[inline(never)]
     fn open_later(&self) -> Result<State> {
         loop {
-            if self.memory.losses() != self.attended.get() {
-                self.attend(None)?;
+            if self.memory.losses() != self.losses_handled.get() {
+                self.recover_if_needed(None)?;
             }
             let state = self.state();
             if !state.closed {
@@ -637,49 +636,49 @@ impl<M: Memory> Member<M> {
         }
     }
 
-    /// Has the lock mended if a rank was lost since, or if it was found to be `damaged` in that epoch.
+    /// Recovers the lock, or waits for its recovery by another rank, if a rank was lost since, or if the lock was found `damaged` in that epoch.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
     #[cold]
-    pub(crate) fn attend(&self, damaged: Option<Epoch>) -> Result<()> {
-        let at = self.at_home(settlement());
+    pub fn recover_if_needed(&self, damaged: Option<Epoch>) -> Result<()> {
+        let at = self.at_home(recovery());
         loop {
             let lost = self.memory.lost();
             if lost.contains(&self.memory.home()) {
                 return Err(Failure::PeerLost(self.memory.home()).into());
             }
             let losses = lost.len() as u16;
-            let found = Settlement::of_word(self.memory.load(at)?);
+            let found = Recovery::of_word(self.memory.load(at)?);
             if damaged.is_none_or(|epoch| found.epoch != epoch) && found.losses >= losses {
                 let is_open = |state: State| state.epoch.has_come(found.epoch) && !state.closed;
-                match found.mender {
+                match found.recoverer {
                     None => {}
-                    Some(mender) if lost.contains(&mender) => {}
+                    Some(recoverer) if lost.contains(&recoverer) => {}
                     Some(_) => match self.memory.wait(STATE, None, &mut |word| is_open(State::of_word(word)))? {
                         Waited::Seen(_) => {}
                         Waited::Lost | Waited::Late => continue,
                     },
                 }
-                if found.mender.is_none() || is_open(self.state()) {
-                    self.attended.set(lost.len());
+                if found.recoverer.is_none() || is_open(self.state()) {
+                    self.losses_handled.set(lost.len());
                     return Ok(());
                 }
             }
-            let mine = Settlement { epoch: found.epoch.next(), mender: Some(self.memory.me()), losses };
+            let mine = Recovery { epoch: found.epoch.next(), recoverer: Some(self.memory.me()), losses };
             if self.memory.compare_swap(at, found.word(), mine.word())? == found.word() {
-                self.mend(mine, &lost)?;
+                self.recover(mine, &lost)?;
             }
         }
     }
 
-    /// What came of an operation on another rank's words; `None` if that rank is lost, and the lock was mended.
+    /// The result of an operation on another rank's words; `None` if that rank is lost, and the lock was recovered.
     #[inline]
-    pub(crate) fn unless_lost<T>(&self, result: Result<T>) -> Result<Option<T>> {
+    pub fn unless_lost<T>(&self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) => match lost_by(&error) {
-                Some(rank) if rank != self.memory.home() && self.is_lost(rank) => self.attend(None).map(|()| None),
+            Err(error) => match lost_rank(&error) {
+                Some(rank) if rank != self.memory.home() && self.is_lost(rank) => self.recover_if_needed(None).map(|()| None),
                 _ => Err(error),
             },
         }
@@ -690,15 +689,17 @@ impl<M: Memory> Member<M> {
     fn unless_damaged<T>(&self, result: Result<T>, epoch: Epoch) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) => match lost_by(&error) {
-                Some(rank) if rank != self.memory.home() && self.is_lost(rank) => self.attend(Some(epoch)).map(|()| None),
+            Err(error) => match lost_rank(&error) {
+                Some(rank) if rank != self.memory.home() && self.is_lost(rank) => {
+                    self.recover_if_needed(Some(epoch)).map(|()| None)
+                }
                 _ => Err(error),
             },
         }
     }
 
-    pub(crate) fn wait(&self, word: usize, patience: Patience, mut is: impl FnMut(u64) -> bool) -> Result<Waited> {
-        if self.memory.losses() != self.attended.get() {
+    pub fn wait(&self, word: usize, patience: Patience, mut is: impl FnMut(u64) -> bool) -> Result<Waited> {
+        if self.memory.losses() != self.losses_handled.get() {
             return Ok(Waited::Lost);
         }
         match patience {
@@ -718,11 +719,11 @@ impl<M: Memory> Member<M> {
         self.memory.change_own(STATE, state.word(), new.word()).then_some(new)
     }
 
-    pub(crate) fn at_home(&self, word: usize) -> Place {
+    pub fn at_home(&self, word: usize) -> Place {
         Place { rank: self.memory.home(), word }
     }
 
-    pub(crate) fn is_lost(&self, rank: Rank) -> bool {
+    pub fn is_lost(&self, rank: Rank) -> bool {
         self.memory.losses() > 0 && self.memory.lost().contains(&rank)
     }
 }
@@ -733,7 +734,7 @@ fn is_later(state: State, earlier: State, phase: Phase) -> bool {
 }
 
 /// The rank whose loss an error tells of.
-pub(crate) fn lost_by(error: &Error) -> Option<Rank> {
+pub(crate) fn lost_rank(error: &Error) -> Option<Rank> {
     match error {
         Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) => Some(*rank),
         _ => None,

@@ -1,17 +1,16 @@
-//! The words of a lock in the memory of the job.
+//! The words of a lock in the memory of the job, read and changed by remote atomics.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{Ordering, fence};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{Error, Fault, Fetch, GlobalPtr, Handle, Result, Symmetric, World};
 
-use crate::memory::{Change, Memory, Place, Waited};
-use crate::queue::lost_by;
-use crate::word::Edition;
+use super::memory::{Change, LockMemory, Place, Waited};
+use super::piggyback::{Piggyback, TokenPrefetch};
+use super::queue::lost_rank;
 
 /// The words of a lock, and what follows them.
-pub(crate) struct Words<'w> {
+pub(crate) struct RemoteWords<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
     home: Rank,
@@ -22,58 +21,18 @@ pub(crate) struct Words<'w> {
     waited: Cell<Duration>,
     waits: Cell<u64>,
     posted: RefCell<Option<Posted<'w>>>,
-    guess: RefCell<Option<Guess>>,
-    parcel: RefCell<Option<Parcel<'w>>>,
+    pub(super) prefetch: RefCell<Option<TokenPrefetch>>,
+    pub(super) piggyback: RefCell<Option<Piggyback<'w>>>,
     /// Whether there are ranks that reach this one by messages.
     is_apart: bool,
     acquired: Cell<u32>,
 }
 
-/// How often a rank that acquires looks for messages, which takes as long as a few acquirings without one.
-const LOOK_EVERY: u32 = 64;
-
-/// How often data must have lain where the token did before it is asked for with it.
-const HITS_MIN: u32 = 2;
-
-/// Data that comes along with the answer of a swap, for the case that this brings the token, and the newest version lies there.
-///
-/// **B1** It is read after the swap. If the swap has brought the token, nobody writes from then on; so what was read is the newest version, if that
-/// is the one of the rank where it was read.
-struct Guess {
-    /// Where the data lies among the words of each rank, where it comes to, and how many words it has.
-    data: usize,
-    landing: usize,
-    words: usize,
-    /// Whether it has come.
-    came: bool,
-    /// How often it would have served, one time after another.
-    hits: u32,
-    /// Where the token was looked for last.
-    asked: Option<Rank>,
-}
-
-/// Words that are put at once, few enough to travel in a datagram with others.
-const PIECE_WORDS: usize = 120;
+/// Acquires between two calls of `progress`, which takes as long as a few acquires without a message.
+const PROGRESS_EVERY: u32 = 64;
 
 /// What a rank does to its own words.
-const OWN: &str = "a rank reaches its own words";
-
-/// Data that travels with the token to a rank that waits for it.
-///
-/// **B2** It is put after the stamp was taken away, and the stamp after it. So what lies there is the version that the stamp tells, if it
-/// tells the same before it was read and afterwards.
-struct Parcel<'w> {
-    /// Where the stamp and then the data arrive, among the words of each rank.
-    stamp: usize,
-    data: usize,
-    /// Where a rank's own version lies.
-    own: usize,
-    /// The version that goes along: this rank has written it since it got the token.
-    edition: Edition,
-    /// What is sent, and what nobody has waited for yet.
-    words: Vec<u64>,
-    sent: Vec<Handle<'w>>,
-}
+pub(super) const OWN: &str = "a rank reaches its own words";
 
 /// A change and a compare-swap that nobody has waited for yet.
 struct Posted<'w> {
@@ -82,132 +41,27 @@ struct Posted<'w> {
     swapped: Fetch<'w, u64>,
 }
 
-impl<'w> Words<'w> {
+impl<'w> RemoteWords<'w> {
     /// Allocates them. Collective.
     pub(crate) fn new(world: &'w World, home: Rank, count: usize) -> Result<Self> {
         let words = world.alloc(count)?;
         let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
         let (gone, waited, waits) = (RefCell::default(), Cell::new(Duration::ZERO), Cell::new(0));
-        let (posted, guess, parcel) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let (posted, prefetch, piggyback) = (RefCell::default(), RefCell::default(), RefCell::default());
         let (is_apart, acquired) = (world.ranks().any(|rank| !world.maps(rank)), Cell::new(0));
-        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted, guess, parcel, is_apart, acquired })
+        Ok(Self { world, words, home, at_home, mine, gone, waited, waits, posted, prefetch, piggyback, is_apart, acquired })
     }
 
     pub(crate) fn world(&self) -> &'w World {
         self.world
     }
 
-    /// Data of so many words may come along with the token: it lies from the word `data` on, and comes to `landing`.
-    pub(crate) fn guess(&self, data: usize, landing: usize, words: usize) {
-        self.guess.replace(Some(Guess { data, landing, words, came: false, hits: 0, asked: None }));
-    }
-
-    /// Nothing has come along, or nothing that counts.
+    /// Makes progress at each 64th acquire: a rank may acquire again and again without a message, while others request the token that it keeps.
     #[inline]
-    pub(crate) fn forget_guess(&self) {
-        if let Some(guess) = &mut *self.guess.borrow_mut() {
-            (guess.asked, guess.came) = (None, false);
-        }
-    }
-
-    /// Data would have been of no use.
-    #[inline]
-    pub(crate) fn doubt_guess(&self) {
-        if let Some(guess) = &mut *self.guess.borrow_mut() {
-            guess.hits = 0;
-        }
-    }
-
-    /// Has data come along from a rank where the token is looked for, after `swapped`, if that is worth while.
-    fn ask_guess(&self, rank: Rank, swapped: &Handle<'w>) -> Result<Option<Handle<'w>>> {
-        let mut guess = self.guess.borrow_mut();
-        let Some(guess) = guess.as_mut().filter(|_| !self.world.maps(rank)) else { return Ok(None) };
-        (guess.asked, guess.came) = (Some(rank), false);
-        if guess.hits < HITS_MIN {
-            return Ok(None);
-        }
-        let data = self.at(Place { rank, word: guess.data });
-        self.world.after(swapped).copy(data, self.my(guess.landing), guess.words).map(Some)
-    }
-
-    /// Takes the data of a rank, if it has come along with the token.
-    pub(crate) fn take_guess(&self, owner: Rank, private: &mut [u8]) -> bool {
-        let mut guess = self.guess.borrow_mut();
-        let Some(guess) = &mut *guess else { return false };
-        guess.hits = if guess.asked == Some(owner) { guess.hits.saturating_add(1) } else { 0 };
-        let served = guess.hits > 0 && guess.came;
-        if served {
-            self.read_own(guess.landing, private);
-        }
-        served
-    }
-
-    /// Reads bytes from this rank's own words.
-    fn read_own(&self, word: usize, into: &mut [u8]) {
-        let from = self.my(word).cast().expect("bytes are aligned anywhere");
-        self.world.get_into(from, into).expect(OWN);
-    }
-
-    /// Data of so many words may travel with the token: it lies from the word `own` on, and arrives behind its stamp.
-    pub(crate) fn parcel(&self, own: usize, stamp: usize, words: usize) {
-        let (data, edition) = (stamp + 1, Edition::default());
-        self.parcel.replace(Some(Parcel { stamp, data, own, edition, words: vec![0; words], sent: Vec::new() }));
-    }
-
-    /// What this rank has published is the version that goes along with the token; none if that of no data.
-    #[inline]
-    pub(crate) fn offer(&self, edition: Edition) {
-        if let Some(parcel) = &mut *self.parcel.borrow_mut() {
-            parcel.edition = edition;
-        }
-    }
-
-    /// Takes the data of an edition, if it has come with the token.
-    pub(crate) fn take_parcel(&self, edition: Edition, private: &mut [u8]) -> bool {
-        let parcel = self.parcel.borrow();
-        let Some(parcel) = parcel.as_ref().filter(|parcel| self.own(parcel.stamp) == edition.word()) else { return false };
-        self.read_own(parcel.data, private);
-        fence(Ordering::Acquire);
-        self.own(parcel.stamp) == edition.word()
-    }
-
-    /// Sends the data that goes along with this word to a rank; the last of it, if there is any.
-    fn send_parcel(&self, rank: Rank, word: u64) -> Result<Option<Handle<'w>>> {
-        let mut parcel = self.parcel.borrow_mut();
-        let Some(Parcel { stamp, data, own, words, sent, .. }) =
-            parcel.as_mut().filter(|parcel| parcel.edition.version > 0 && parcel.edition.word() == word)
-        else {
-            return Ok(None);
-        };
-        self.world.get_into(self.my(*own), words).expect(OWN);
-        let at = |word| self.at(Place { rank, word });
-        let mut last = self.world.put(at(*stamp), &[0])?;
-        sent.push(last);
-        for (piece, words) in words.chunks(PIECE_WORDS).enumerate() {
-            last = self.world.after(&last).put(at(*data + piece * PIECE_WORDS), words)?;
-            sent.push(last);
-        }
-        last = self.world.after(&last).put(at(*stamp), &[word])?;
-        sent.push(last);
-        Ok(Some(last))
-    }
-
-    /// Waits for all data that was sent.
-    fn wait_for_parcel(&self) -> Result<()> {
-        let mut ended = Ok(());
-        for handle in self.parcel.borrow_mut().iter_mut().flat_map(|parcel| parcel.sent.drain(..)) {
-            ended = ended.and(handle.wait());
-        }
-        ended
-    }
-
-    /// The rank acquires something. It may do so again and again without a message; so it looks now and then whether others ask for what
-    /// lies here.
-    #[inline]
-    pub(crate) fn attend(&self) {
+    pub(crate) fn progress_sometimes(&self) {
         let acquired = self.acquired.get().wrapping_add(1);
         self.acquired.set(acquired);
-        if self.is_apart && acquired.is_multiple_of(LOOK_EVERY) {
+        if self.is_apart && acquired.is_multiple_of(PROGRESS_EVERY) {
             self.world.progress();
         }
     }
@@ -233,7 +87,7 @@ impl<'w> Words<'w> {
     }
 
     #[inline]
-    fn my(&self, word: usize) -> GlobalPtr<u64> {
+    pub(super) fn my(&self, word: usize) -> GlobalPtr<u64> {
         self.mine.add(word as u64)
     }
 
@@ -248,7 +102,7 @@ impl<'w> Words<'w> {
 
     #[cold]
     fn note(&self, error: &Error) {
-        if let Some(rank) = lost_by(error)
+        if let Some(rank) = lost_rank(error)
             && !self.lost().contains(&rank)
         {
             self.gone.borrow_mut().push(rank);
@@ -256,7 +110,7 @@ impl<'w> Words<'w> {
     }
 }
 
-impl Drop for Words<'_> {
+impl Drop for RemoteWords<'_> {
     /// The memory is given back when nothing that this rank has posted comes to it any more.
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -265,7 +119,7 @@ impl Drop for Words<'_> {
     }
 }
 
-impl Memory for Words<'_> {
+impl LockMemory for RemoteWords<'_> {
     #[inline]
     fn me(&self) -> Rank {
         self.world.rank()
@@ -329,17 +183,17 @@ impl Memory for Words<'_> {
             let before = swapped.handle();
             let loaded =
                 if before.was_done_at_once() { self.world.fetch(then)? } else { self.world.after(&before).fetch(then)? };
-            let along = self.ask_guess(at.rank, &before);
-            Ok((swapped, loaded, along))
+            let prefetched = self.prefetch_after(at.rank, &before);
+            Ok((swapped, loaded, prefetched))
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.batch(both) };
-        self.noting(issued.and_then(|(swapped, loaded, along)| {
+        self.noting(issued.and_then(|(swapped, loaded, prefetched)| {
             // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
-            let came = along.and_then(|along| along.map(Handle::wait).transpose());
+            let came = prefetched.and_then(|handle| handle.map(Handle::wait).transpose());
             let (swapped, loaded) = (swapped.wait(), loaded.wait());
             let found = (swapped?, loaded?);
-            if let (Some(guess), Some(())) = (&mut *self.guess.borrow_mut(), came?) {
-                guess.came = true;
+            if came?.is_some() {
+                self.prefetch_arrived();
             }
             Ok(found)
         }))
@@ -375,7 +229,7 @@ impl Memory for Words<'_> {
         }
         let both = || {
             let changed = match change {
-                Change::Store(word) if let Some(last) = self.send_parcel(rank, word)? => {
+                Change::Store(word) if let Some(last) = self.send_piggyback(rank, word)? => {
                     self.world.after(&last).put(first, &[word])?
                 }
                 _ => changed()?,
@@ -385,7 +239,7 @@ impl Memory for Words<'_> {
         let (changed, swapped) = match self.world.batch(both) {
             Ok(issued) => issued,
             Err(error) => {
-                let _of_what_was_issued_before = self.wait_for_parcel();
+                let _of_what_was_issued_before = self.wait_for_piggyback();
                 return self.noting(Err(error));
             }
         };
@@ -397,7 +251,7 @@ impl Memory for Words<'_> {
         let Some(Posted { changed, swapped, .. }) = self.posted.take() else { return Ok(None) };
         let found = swapped.wait();
         // Else `quiet` would tell of their failure.
-        let ended = self.wait_for_parcel();
+        let ended = self.wait_for_piggyback();
         self.noting(changed.wait().and(ended).and(found).map(Some))
     }
 

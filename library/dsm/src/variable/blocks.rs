@@ -1,8 +1,9 @@
-//! The copies of a variable's data: one private to each rank, on which its program works, and one in its memory, from which others fetch.
+//! The blocks of a variable's data, in two copies per rank: a private one, which the program uses, and a published one in registered memory, from
+//! which other ranks fetch.
 //!
-//! Data is cut into up to 64 blocks, each with the version that changed it last, so that only blocks travel that have changed. Short data
-//! is one block. Where a program may have written anything, a twin tells which blocks it has changed; where it has changed most of them, the
-//! next sections do without.
+//! Data is cut into up to 64 blocks, each with the number of the version that changed it last, so that only changed blocks travel. Short
+//! data is one block. If a program may have written any block, a comparison with a twin finds the changed ones; if most have changed, the next
+//! sections keep no twin.
 //!
 //! - **C1** A rank writes its copy in memory only while it has the token and nobody reads; so nobody fetches it meanwhile.
 //! - **C2** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
@@ -14,9 +15,9 @@ use pelago_base::Rank;
 use pelago_base::limits::INJECT_SIZE;
 use pelago_rma::{GlobalPtr, Result};
 
-use crate::memory::{Memory, Place, WORDS};
-use crate::word::{Edition, VERSIONS_MAX};
-use crate::words::Words;
+use crate::lock::RemoteWords;
+use crate::lock::{LockMemory, Place, WORDS};
+use crate::lock::{VERSIONS_MAX, Version};
 
 /// Blocks that the data is cut into, at most: the bits of a word.
 const BLOCKS_MAX: usize = u64::BITS as usize;
@@ -27,7 +28,7 @@ pub(crate) const PARTS_MAX: usize = 8;
 /// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
 const WHOLE_BYTES_MAX: usize = 2 * INJECT_SIZE;
 
-/// Data up to so many bytes comes along with the token.
+/// Data of up to so many bytes travels with the token.
 const SHORT_BYTES_MAX: usize = 4 << 10;
 
 /// Sections that do without a twin after one that has changed most of the blocks.
@@ -39,8 +40,8 @@ const WORD_BYTES: usize = size_of::<u64>();
 /// Where in the memory of a rank the versions of the blocks begin, then the blocks, in words.
 pub(crate) const VERSIONS: usize = WORDS;
 
-/// What is known of the copies.
-pub(crate) struct Copies {
+/// The blocks of a variable and their versions at this rank.
+pub(crate) struct Blocks {
     /// Where each block ends, in bytes.
     ends: Box<[usize]>,
     /// That of the private copy; 0 is none.
@@ -58,7 +59,7 @@ pub(crate) struct Copies {
     without_twin: u32,
 }
 
-impl Copies {
+impl Blocks {
     /// Of so many bytes, of which this rank has none.
     #[cfg(test)]
     pub(crate) fn new(bytes: usize) -> Self {
@@ -97,14 +98,14 @@ impl Copies {
         self.ends[self.ends.len() - 1]
     }
 
-    /// Where short data lies, in words, and how many it has; `None` if it is too long to come along with the token.
+    /// Where short data lies, in words, and how many it has; `None` if it is too long to travel with the token.
     pub(crate) fn short(&self) -> Option<(usize, usize)> {
         (self.bytes() <= SHORT_BYTES_MAX).then(|| (self.first_word(), self.bytes().div_ceil(WORD_BYTES)))
     }
 
-    /// Has the private copy be of an edition that has come.
-    pub(crate) fn has_come(&mut self, edition: Edition) {
-        self.version = edition.version;
+    /// Records that the private copy is of a version that has arrived.
+    pub(crate) fn has_come(&mut self, version: Version) {
+        self.version = version.number;
     }
 
     /// The words that a variable takes in the memory of each rank.
@@ -121,7 +122,7 @@ impl Copies {
         self.version
     }
 
-    /// Whether the private copy was written since it was brought or published.
+    /// Whether the private copy was written since it was fetched or published.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
         self.written.get() != 0
@@ -200,14 +201,14 @@ impl Copies {
         }
     }
 
-    /// That a copy of an edition, its versions and then its blocks, lies at a place of this rank's memory: takes it over.
+    /// That a copy of a version, its versions and then its blocks, lies at a place of this rank's memory: takes it over.
     ///
     /// # Errors
     /// The job is at fault.
     pub(crate) fn take_over(
         &mut self,
-        words: &Words<'_>,
-        edition: Edition,
+        words: &RemoteWords<'_>,
+        version: Version,
         at: GlobalPtr<u64>,
         private: &mut [u8],
     ) -> Result<()> {
@@ -215,7 +216,7 @@ impl Copies {
         words.world().get_into(at, &mut self.versions)?;
         let data = at.add((self.first_word() - VERSIONS) as u64);
         words.world().get_into(data.cast()?, private)?;
-        self.version = edition.version;
+        self.version = version.number;
         Ok(())
     }
 
@@ -224,76 +225,76 @@ impl Copies {
     /// # Errors
     /// The owner is lost; the job is at fault.
     #[inline]
-    pub(crate) fn bring(&mut self, words: &Words<'_>, edition: Edition, private: &mut [u8]) -> Result<usize> {
-        if self.version == edition.version {
+    pub(crate) fn fetch(&mut self, words: &RemoteWords<'_>, version: Version, private: &mut [u8]) -> Result<usize> {
+        if self.version == version.number {
             return Ok(0);
         }
         let before = core::mem::take(&mut self.version);
-        let brought = words.noting(self.fetch(words, edition, before, private))?;
-        self.version = edition.version;
-        Ok(brought)
+        let fetched = words.noting(self.fetch_since(words, version, before, private))?;
+        self.version = version.number;
+        Ok(fetched)
     }
 
-    fn fetch(&mut self, words: &Words<'_>, edition: Edition, since: u64, private: &mut [u8]) -> Result<usize> {
-        let (world, data) = (words.world(), self.data(words, edition.owner)?);
-        let mut brought = 0;
+    fn fetch_since(&mut self, words: &RemoteWords<'_>, version: Version, since: u64, private: &mut [u8]) -> Result<usize> {
+        let (world, data) = (words.world(), self.data(words, version.owner)?);
+        let mut fetched = 0;
         if self.versions.len() > 1 {
             let before = self.versions.clone();
-            world.get_into(words.at(Place { rank: edition.owner, word: VERSIONS }), &mut self.versions)?;
-            brought = self.versions.len() * WORD_BYTES;
+            world.get_into(words.at(Place { rank: version.owner, word: VERSIONS }), &mut self.versions)?;
+            fetched = self.versions.len() * WORD_BYTES;
             if since != 0 {
                 let changed = |block: usize| self.versions[block] != before[block];
                 for range in self.ranges(changed) {
                     world.get_into(data.add(range.start as u64), &mut private[range.clone()])?;
-                    brought += range.len();
+                    fetched += range.len();
                 }
-                return Ok(brought);
+                return Ok(fetched);
             }
         }
         world.get_into(data, private)?;
-        Ok(brought + self.bytes())
+        Ok(fetched + self.bytes())
     }
 
     /// Makes what was written the next version, in this rank's memory.
     ///
     /// # Errors
     /// No version is left.
-    pub(crate) fn publish(&mut self, words: &Words<'_>, before: Edition, private: &[u8]) -> Result<Edition> {
-        let edition = Edition { version: before.version + 1, owner: words.me() };
-        if edition.version > VERSIONS_MAX {
+    pub(crate) fn publish(&mut self, words: &RemoteWords<'_>, before: Version, private: &[u8]) -> Result<Version> {
+        let version = Version { number: before.number + 1, owner: words.me() };
+        if version.number > VERSIONS_MAX {
             return Err(pelago_rma::Error::TooMany { what: "versions of a shared variable", limit: VERSIONS_MAX as usize });
         }
-        for (block, version) in self.versions.iter_mut().enumerate() {
+        for (block, changed_by) in self.versions.iter_mut().enumerate() {
             if self.written.get() >> block & 1 != 0 {
-                *version = edition.version;
+                *changed_by = version.number;
             }
         }
-        self.put(words, edition, private)?;
+        self.put(words, version, private)?;
         self.written.set(0);
-        Ok(edition)
+        Ok(version)
     }
 
     /// Makes the version that this rank has a copy of one of its own, which is the next.
     ///
     /// # Errors
     /// No version is left; the job is at fault.
-    pub(crate) fn inherit(&mut self, words: &Words<'_>, orphaned: Edition, private: &[u8]) -> Result<Edition> {
+    pub(crate) fn inherit(&mut self, words: &RemoteWords<'_>, orphaned: Version, private: &[u8]) -> Result<Version> {
         self.replace_all();
         self.publish(words, orphaned, private)
     }
 
     /// Brings the copy in this rank's memory up to the private one.
-    fn put(&mut self, words: &Words<'_>, edition: Edition, private: &[u8]) -> Result<()> {
-        let (world, data) = (words.world(), self.data(words, edition.owner)?);
+    fn put(&mut self, words: &RemoteWords<'_>, version: Version, private: &[u8]) -> Result<()> {
+        let (world, data) = (words.world(), self.data(words, version.owner)?);
         if self.versions.len() == 1 {
             world.put(data, private)?;
         } else {
             for range in self.ranges(|block| self.versions[block] > self.published || self.published == 0) {
                 world.put(data.add(range.start as u64), &private[range])?;
             }
-            world.put(words.at(Place { rank: edition.owner, word: VERSIONS }), &self.versions)?;
+            world.put(words.at(Place { rank: version.owner, word: VERSIONS }), &self.versions)?;
         }
-        (self.version, self.published) = (edition.version, edition.version);
+        (self.version, self.published) = (version.number, version.number);
         Ok(())
     }
 
@@ -319,7 +320,7 @@ impl Copies {
         (VERSIONS + self.versions.len()).next_multiple_of(LINE_BYTES / WORD_BYTES)
     }
 
-    fn data(&self, words: &Words<'_>, rank: Rank) -> Result<GlobalPtr<u8>> {
+    fn data(&self, words: &RemoteWords<'_>, rank: Rank) -> Result<GlobalPtr<u8>> {
         Ok(words.at(Place { rank, word: self.first_word() }).cast()?)
     }
 }
@@ -330,71 +331,71 @@ mod tests {
 
     #[test]
     fn data_is_cut_into_lines_or_not_at_all() {
-        assert_eq!([1, 8, 4096, WHOLE_BYTES_MAX].map(|bytes| Copies::new(bytes).blocks()), [1; 4]);
-        assert_eq!(Copies::new(64 << 10).bytes_of(63), 63 << 10..64 << 10);
+        assert_eq!([1, 8, 4096, WHOLE_BYTES_MAX].map(|bytes| Blocks::new(bytes).blocks()), [1; 4]);
+        assert_eq!(Blocks::new(64 << 10).bytes_of(63), 63 << 10..64 << 10);
         for bytes in [WHOLE_BYTES_MAX + 1, 10_000, 65_537, 1 << 20] {
-            let copies = Copies::new(bytes);
-            assert!(copies.blocks() <= BLOCKS_MAX && copies.bytes() == bytes);
-            assert!((0..copies.blocks()).all(|block| !copies.bytes_of(block).is_empty()));
-            assert!(copies.ends[..copies.blocks() - 1].iter().all(|end| end % LINE_BYTES == 0));
+            let blocks = Blocks::new(bytes);
+            assert!(blocks.blocks() <= BLOCKS_MAX && blocks.bytes() == bytes);
+            assert!((0..blocks.blocks()).all(|block| !blocks.bytes_of(block).is_empty()));
+            assert!(blocks.ends[..blocks.blocks() - 1].iter().all(|end| end % LINE_BYTES == 0));
         }
     }
 
     #[test]
     fn no_block_is_of_two_parts() {
         for parts in [&[16, 1 << 20][..], &[1 << 20, 16, 0, 16], &[5000; 8], &[1 << 30, 16, 16, 16, 16, 16, 16, 16]] {
-            let copies = Copies::of_parts(parts);
-            assert!(copies.blocks() <= BLOCKS_MAX, "{} blocks", copies.blocks());
+            let blocks = Blocks::of_parts(parts);
+            assert!(blocks.blocks() <= BLOCKS_MAX, "{} blocks", blocks.blocks());
             let mut end = 0;
             for part in parts {
                 end += part;
-                assert!(copies.ends.contains(&end), "{parts:?}: {:?}", copies.ends);
+                assert!(blocks.ends.contains(&end), "{parts:?}: {:?}", blocks.ends);
             }
-            assert!(copies.ends.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(blocks.ends.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 
     #[test]
     fn what_was_written_is_known_by_blocks() {
-        let mut copies = Copies::new(64 << 10);
-        copies.write(0..0);
-        assert!(!copies.is_written());
-        copies.write(1023..1025);
-        copies.write((64 << 10) - 1..64 << 10);
-        assert_eq!(copies.written.get(), 3 | 1 << 63);
-        let written = copies.written.get();
-        let ranges = copies.ranges(|block| written >> block & 1 != 0);
+        let mut blocks = Blocks::new(64 << 10);
+        blocks.write(0..0);
+        assert!(!blocks.is_written());
+        blocks.write(1023..1025);
+        blocks.write((64 << 10) - 1..64 << 10);
+        assert_eq!(blocks.written.get(), 3 | 1 << 63);
+        let written = blocks.written.get();
+        let ranges = blocks.ranges(|block| written >> block & 1 != 0);
         assert_eq!(ranges, [0..2048, 63 << 10..64 << 10]);
-        copies.replace_all();
-        assert_eq!(copies.written.get(), u64::MAX);
-        copies.discard();
-        assert!(!copies.is_written() && copies.version() == 0);
+        blocks.replace_all();
+        assert_eq!(blocks.written.get(), u64::MAX);
+        blocks.discard();
+        assert!(!blocks.is_written() && blocks.version() == 0);
     }
 
     #[test]
     fn a_twin_tells_what_has_changed() {
         let mut private = vec![1_u8; 64 << 10];
-        let mut copies = Copies::new(private.len());
-        copies.write(2048..2049);
-        copies.write_all(&private);
+        let mut blocks = Blocks::new(private.len());
+        blocks.write(2048..2049);
+        blocks.write_all(&private);
         private[5000] = 2;
-        copies.compare(&private);
-        assert_eq!(copies.written.get(), 1 << 2 | 1 << 4, "what was written before there was a twin may have changed");
-        copies.written.set(0);
-        copies.write_all(&private);
-        copies.compare(&private);
-        assert!(!copies.is_written(), "nothing has changed");
-        copies.write_all(&private);
+        blocks.compare(&private);
+        assert_eq!(blocks.written.get(), 1 << 2 | 1 << 4, "what was written before there was a twin may have changed");
+        blocks.written.set(0);
+        blocks.write_all(&private);
+        blocks.compare(&private);
+        assert!(!blocks.is_written(), "nothing has changed");
+        blocks.write_all(&private);
         private.fill(3);
-        copies.compare(&private);
-        assert_eq!(copies.written.get(), u64::MAX);
-        copies.written.set(0);
+        blocks.compare(&private);
+        assert_eq!(blocks.written.get(), u64::MAX);
+        blocks.written.set(0);
         // Most has changed, so that the next sections do without.
         for section in 0..=SECTIONS_WITHOUT_TWIN {
-            copies.write_all(&private);
-            copies.compare(&private);
-            assert_eq!(copies.is_written(), section < SECTIONS_WITHOUT_TWIN, "section {section}");
-            copies.written.set(0);
+            blocks.write_all(&private);
+            blocks.compare(&private);
+            assert_eq!(blocks.is_written(), section < SECTIONS_WITHOUT_TWIN, "section {section}");
+            blocks.written.set(0);
         }
     }
 }
