@@ -11,8 +11,8 @@ use pelago_rma::{Result, Symmetric, World};
 pub use receiver::ChannelReceiver;
 pub use sender::ChannelSender;
 
-use crate::flag::MESSAGE_BYTES_MAX;
 use crate::settings::{SLOTS_MAX, check};
+use crate::slot_flag::MESSAGE_BYTES_MAX;
 use crate::slots::Slots;
 
 /// What a [`Channel`] is to be like.
@@ -112,7 +112,7 @@ impl ChannelSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Sent;
+    use crate::message_guard::Sent;
     use crate::support::{Platform, run};
 
     #[test]

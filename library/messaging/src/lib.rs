@@ -2,42 +2,43 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Mailbox`] | many to one: senders acquire room by a remote atomic; the receiver's core has no part in it |
+//! | [`Mailbox`] | many to one: senders acquire slots by a remote atomic, without the receiver's core |
+//! | [`MessageGuard`], [`Sent`] | a message in its slot; the result of an attempt to send |
 //! | [`Channel`] | one to one, in order; neither end looks into the memory of the other |
-//! | [`Limit`] | so many messages at a time to a receiver, whichever way they go |
-//! | [`Messages`] | two-sided, with tags: eager, into acquired room, or by rendezvous, as their lengths choose |
-//! | [`Settings`], [`Placement`], [`Counting`], [`Waiting`] | how much room, where the counters lie, how senders look and wait |
-//! | [`credit`] | who may send, as arithmetic |
+//! | [`Limit`] | a bound on concurrent messages to a receiver, by any other path |
+//! | [`Messages`] | two-sided, with tags: eager, into acquired slots, or by rendezvous, by length |
+//! | [`Settings`], [`Placement`], [`Counting`], [`Waiting`] | slots, the place of the counters, how senders read them and wait |
+//! | [`credit`] | permission to send, as arithmetic on two counters |
 //!
-//! `docs/messaging.md` says when to use what, what it costs and what may be lost. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.
+//! `docs/messaging.md` compares the parts, their costs and the effects of losses. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.
 //!
 //! Absent on purpose: networks, threads, clocks other than the world's, unbounded memory, unsafe code.
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod channel;
 pub mod credit;
-mod flag;
-mod flights;
-mod gate;
 mod limit;
-mod loss;
 mod mailbox;
-mod message;
-mod messages;
+mod message_guard;
+mod peer_loss;
+mod pending;
 mod settings;
 #[cfg(test)]
 #[path = "../../dsm/tests/simulated/mod.rs"]
 mod simulated;
+mod slot_flag;
 mod slots;
 #[cfg(test)]
 #[path = "../../../runtime/rma/tests/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
+mod two_sided;
 
 pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};
 pub use limit::{Limit, LimitReceiver, LimitSender};
 pub use mailbox::{MailReceiver, MailSender, Mailbox};
-pub use message::{Message, Sent};
-pub use messages::{Lengths, Messages, Party, Received};
+pub use message_guard::{MessageGuard, Sent};
 pub use settings::{Counting, Placement, SHARES_MAX, SLOTS_MAX, Settings, WAITERS_MAX, Waiting};
+pub use two_sided::{Lengths, Messages, Party, Received};

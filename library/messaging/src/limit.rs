@@ -5,7 +5,7 @@ use std::cell::Cell;
 use pelago_base::Rank;
 use pelago_rma::{Result, World};
 
-use crate::gate::{Gate, Giver, Receivers, Taker};
+use crate::admission::{Admission, Granter, Receivers, Requester};
 use crate::settings::{Placement, Settings, check};
 
 /// A bound on the messages that are under way to a receiver by some other path.
@@ -20,18 +20,18 @@ use crate::settings::{Placement, Settings, check};
 /// acquired until the receiver releases it, who knows from its path that the message will not come. Without its receiver, or the holder
 /// of the counters that it uses, a sender that waits gets `PeerLost`.
 pub struct Limit<'w> {
-    gate: Gate<'w>,
+    admission: Admission<'w>,
     /// Whether this rank has its end to receive.
     is_received: Cell<bool>,
 }
 
 /// Who acquires permits; made by [`Limit::sender`].
-pub struct LimitSender<'l, 'w>(Taker<'l, 'w>);
+pub struct LimitSender<'l, 'w>(Requester<'l, 'w>);
 
 /// Who releases permits; made by [`Limit::receiver`].
 pub struct LimitReceiver<'l, 'w> {
     limit: &'l Limit<'w>,
-    giver: Giver<'l, 'w>,
+    granter: Granter<'l, 'w>,
 }
 
 impl<'w> Limit<'w> {
@@ -43,7 +43,7 @@ impl<'w> Limit<'w> {
         check(settings.message_bytes == 0, "a limit has no room for messages: its settings are those of Settings::permits")?;
         let borrows = matches!(settings.placement, Placement::Split { borrow: true, .. });
         check(!borrows, "the receiver of a limit would not know which share was borrowed from")?;
-        Ok(Self { gate: Gate::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
+        Ok(Self { admission: Admission::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
     }
 
     /// Acquires permits for this rank. A rank may have eight such ends at a time.
@@ -51,7 +51,7 @@ impl<'w> Limit<'w> {
     /// # Errors
     /// `to` does not receive here; too many ends.
     pub fn sender(&self, to: Rank) -> Result<LimitSender<'_, 'w>> {
-        Taker::new(&self.gate, to).map(LimitSender)
+        Requester::new(&self.admission, to).map(LimitSender)
     }
 
     /// Releases permits. There is one such end: it remembers how many were released.
@@ -59,9 +59,9 @@ impl<'w> Limit<'w> {
     /// # Errors
     /// This rank does not receive here, or has been given the end already.
     pub fn receiver(&self) -> Result<LimitReceiver<'_, 'w>> {
-        check(self.gate.receives(self.gate.world().rank()), "this rank does not receive here")?;
+        check(self.admission.receives(self.admission.world().rank()), "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a limit has one receiver")?;
-        Ok(LimitReceiver { limit: self, giver: Giver::new(&self.gate) })
+        Ok(LimitReceiver { limit: self, granter: Granter::new(&self.admission) })
     }
 }
 
@@ -96,7 +96,7 @@ impl LimitSender<'_, '_> {
 impl LimitReceiver<'_, '_> {
     /// Operations that releasing has issued.
     pub fn operations(&self) -> u64 {
-        self.giver.operations()
+        self.granter.operations()
     }
 
     /// Releases the permit of a message that `from` sent.
@@ -107,9 +107,9 @@ impl LimitReceiver<'_, '_> {
     /// # Errors
     /// `from` is no rank of the job; the holder of the counters was lost; the job is at fault.
     pub fn release(&mut self, from: Rank) -> Result<()> {
-        let gate = &self.limit.gate;
-        check(from.number() < gate.world().size(), "the sender is no rank of the job")?;
-        self.giver.give_at_once(gate.nearest(from))
+        let admission = &self.limit.admission;
+        check(from.number() < admission.world().size(), "the sender is no rank of the job")?;
+        self.granter.give_at_once(admission.nearest(from))
     }
 
     /// Tells of all permits that were released; to be called before waiting for messages.
@@ -117,7 +117,7 @@ impl LimitReceiver<'_, '_> {
     /// # Errors
     /// As [`release`](Self::release).
     pub fn flush(&mut self) -> Result<()> {
-        self.giver.flush()
+        self.granter.flush()
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
                     let mut permits = limit.receiver().unwrap();
                     assert!(permits.release(Rank::new(2)).is_err(), "no rank of the job");
                     assert_eq!(permits.operations(), 0);
-                    while limit.gate.taken(receiver, 0) != Ticket::new(2) {
+                    while limit.admission.taken(receiver, 0) != Ticket::new(2) {
                         std::thread::yield_now();
                     }
                     permits.release(sender).unwrap();

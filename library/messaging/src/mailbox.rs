@@ -11,7 +11,7 @@ use pelago_rma::{CellSlice, GlobalPtr, Result, Symmetric, World};
 pub use receiver::MailReceiver;
 pub use sender::MailSender;
 
-use crate::gate::{Gate, Receivers};
+use crate::admission::{Admission, Receivers};
 use crate::settings::{Settings, check};
 use crate::slots::Slots;
 
@@ -32,7 +32,7 @@ use crate::slots::Slots;
 /// [`MailSender::flush`]) each message may be lost with it, and nothing else; a ticket that it held is passed over. Without its receiver, or the holder of the
 /// counters that it uses, a sender gets `PeerLost`.
 pub struct Mailbox<'w> {
-    gate: Gate<'w>,
+    admission: Admission<'w>,
     /// The slots of each share.
     slots: Slots,
     memory: Symmetric<'w, u64>,
@@ -59,10 +59,10 @@ impl<'w> Mailbox<'w> {
 
     fn of(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
         settings.check_message_bytes()?;
-        let gate = Gate::new(world, receivers, settings)?;
-        let slots = Slots::new(gate.slots(), gate.settings().message_bytes);
-        let memory = world.alloc(slots.words() * gate.shares() as usize)?;
-        Ok(Self { gate, slots, memory, is_received: Cell::new(false) })
+        let admission = Admission::new(world, receivers, settings)?;
+        let slots = Slots::new(admission.slots(), admission.settings().message_bytes);
+        let memory = world.alloc(slots.words() * admission.shares() as usize)?;
+        Ok(Self { admission, slots, memory, is_received: Cell::new(false) })
     }
 
     /// A sender of this rank. A rank may have eight at a time.
@@ -85,17 +85,17 @@ impl<'w> Mailbox<'w> {
 
     /// Whether this rank receives here.
     pub fn is_receiver(&self) -> bool {
-        self.gate.receives(self.gate.world().rank())
+        self.admission.receives(self.admission.world().rank())
     }
 
     /// The longest message in bytes.
     pub fn message_bytes_max(&self) -> usize {
-        self.gate.settings().message_bytes
+        self.admission.settings().message_bytes
     }
 
     /// Bytes of memory that the receiver needs, whoever sends.
     pub fn receiver_bytes(&self) -> usize {
-        (self.memory.len() + self.gate.waiters()) * 8
+        (self.memory.len() + self.admission.waiters()) * 8
     }
 
     /// The slots of a share at a receiver.

@@ -1,9 +1,9 @@
-//! What a mailbox or a limit is to be like.
+//! Settings of a mailbox or a limit.
 
 use pelago_base::Rank;
 use pelago_rma::{Error, Result};
 
-use crate::flag::MESSAGE_BYTES_MAX;
+use crate::slot_flag::MESSAGE_BYTES_MAX;
 
 /// The most messages that a mailbox or a limit lets through at once.
 pub const SLOTS_MAX: u32 = 1 << 16;
@@ -14,19 +14,19 @@ pub const WAITERS_MAX: u32 = 1 << 20;
 /// The most shares that counters are split into.
 pub const SHARES_MAX: usize = 256;
 
-/// Where the counters lie that admit messages to a receiver.
+/// The place of the counters that admit messages to a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
     /// At the receiver.
     #[default]
     Receiver,
-    /// At another rank, so that the receiver's network interface is spared everything but the messages (paper A, figure 5).
+    /// At another rank, so that the receiver's network interface handles messages only (paper A, figure 5).
     Proxy(Rank),
     /// In equal shares at several ranks (paper A, figure 6). A sender uses the share of the proxy whose number is nearest to its own; ranks
     /// are numbered along switches and boxes of a network, so that this one is near.
     Split {
-        /// Who holds a share; in ascending order, as many as a power of two.
+        /// The holder of each share; a power of two of ranks, in ascending order.
         proxies: Vec<Rank>,
         /// Whether a sender whose share is used up takes a slot of another that is not. Otherwise credits stay unused where some
         /// shares have more senders than others.
@@ -41,7 +41,7 @@ impl Placement {
         Self::Split { proxies: (0..count).map(|share| Rank::new(middle(share))).collect(), borrow }
     }
 
-    /// Who holds the counters of each share.
+    /// The holder of each share of the counters.
     pub(crate) fn holders(&self, receiver: Rank) -> Vec<Rank> {
         match self {
             Self::Receiver => vec![receiver],
@@ -51,7 +51,7 @@ impl Placement {
     }
 }
 
-/// How a sender learns whether its ticket is granted.
+/// The way in which a sender learns whether its ticket is granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
     /// Both counters in one word: the atomic that takes a ticket tells at the same time what is granted. One round trip.
@@ -61,34 +61,34 @@ pub enum Counting {
     TwoWords,
 }
 
-/// How a sender waits until its ticket is granted.
+/// The way in which a sender waits until its ticket is granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// The receiver tells who waits for a slot, when it frees that slot. Who is further back looks now and then.
+    /// The receiver notifies the sender that waits for a slot when it frees the slot. Senders further back poll the counters at intervals.
     #[default]
     Notified,
-    /// Looks at the counters, the more seldom the further back it is.
+    /// The sender polls the counters, at longer intervals the further back it is.
     BackingOff,
-    /// Looks at the counters again and again, as in the paper.
+    /// The sender polls the counters continually, as in the paper.
     Polling,
 }
 
-/// What a [`Mailbox`](crate::Mailbox) or a [`Limit`](crate::Limit) is to be like.
+/// Settings of a [`Mailbox`](crate::Mailbox) or a [`Limit`](crate::Limit).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many messages have room; a power of two, and at least one for each share of the counters.
+    /// The number of slots; a power of two, and at least one for each share of the counters.
     pub slots: u32,
-    /// The longest message in bytes; 0 for a limit, whose messages go another way.
+    /// The longest message in bytes; 0 for a limit, which holds no messages.
     pub message_bytes: usize,
-    /// Where the counters lie.
+    /// The place of the counters.
     pub placement: Placement,
-    /// How a sender learns whether its ticket is granted.
+    /// The way in which a sender learns whether its ticket is granted.
     pub counting: Counting,
-    /// How a sender waits.
+    /// The way in which a sender waits.
     pub waiting: Waiting,
     /// Places in the receiver's memory, 8 bytes each, for senders that wait to be notified; a power of two. Slots have one each in any case,
-    /// so that 0 is as good as `slots`. Who waits further back than there are places looks at the counters now and then; with a place for each sender
-    /// nobody does.
+    /// so that 0 is as good as `slots`. Senders further back than there are places poll the counters at intervals; with a place for each sender,
+    /// no sender polls.
     pub waiters: u32,
 }
 
@@ -104,12 +104,12 @@ impl Settings {
         Self::new(count, 0)
     }
 
-    /// As the paper has it: two counters, and senders that look again and again.
+    /// The method of the paper: two counters, and senders that poll.
     pub fn plain(slots: u32, message_bytes: usize) -> Self {
         Self { counting: Counting::TwoWords, waiting: Waiting::Polling, ..Self::new(slots, message_bytes) }
     }
 
-    /// The same with places for so many senders that wait.
+    /// The same with places for so many waiting senders.
     #[must_use]
     pub fn with_waiters(self, waiters: u32) -> Self {
         Self { waiters, ..self }

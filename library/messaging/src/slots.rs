@@ -6,7 +6,7 @@
 use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result};
 
 use crate::credit::Ticket;
-use crate::flag::{Content, content, flag};
+use crate::slot_flag::{Content, content, flag};
 
 /// The shape of a ring.
 #[derive(Clone, Copy, Debug)]

@@ -173,7 +173,7 @@ fn send(world: &World, mailbox: &Mailbox<'_>, acts: &[Act], in_use: &InUse) {
     in_use.come(number - flushed);
 }
 
-fn receive_one<'r>(receiver: &'r mut MailReceiver<'_, '_>, look: Look) -> Option<pelago_messaging::Message<'r>> {
+fn receive_one<'r>(receiver: &'r mut MailReceiver<'_, '_>, look: Look) -> Option<pelago_messaging::MessageGuard<'r>> {
     match look {
         Look::Receive => Some(receiver.receive().unwrap()),
         Look::Try => receiver.try_receive().unwrap(),

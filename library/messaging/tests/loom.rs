@@ -2,7 +2,7 @@
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-messaging --release --test loom`. A lost notification shows as loom's deadlock.
 //!
-//! The words are those of the gate, and who does what to them in which order is as in `gate/taker.rs` and `gate/giver.rs`; claims, which
+//! The words are those of the admission, and who does what to them in which order is as in `admission/requester.rs` and `admission/granter.rs`; claims, which
 //! matter when ranks are lost, are not modelled.
 #![cfg(loom)]
 
@@ -153,7 +153,7 @@ impl Job {
         }
     }
 
-    /// Who is registered for a ticket. As in `gate/giver.rs`, a fence parts the addition of `grant` from the load.
+    /// Who is registered for a ticket. As in `admission/granter.rs`, a fence parts the addition of `grant` from the load.
     fn waiter(&self, ticket: Ticket) -> Option<usize> {
         let place = &self.waiters[self.slot(ticket)];
         fence(SeqCst);

@@ -5,10 +5,10 @@ use pelago_rma::{CellSlice, Context, Error, Fault, GlobalPtr, Result};
 
 use super::ChannelSettings;
 use crate::credit::Ticket;
-use crate::flag::Content;
-use crate::flights::Flights;
-use crate::loss::{is_lost, progress, unless_lost};
-use crate::message::{Free, Message};
+use crate::message_guard::{Free, MessageGuard};
+use crate::peer_loss::{is_lost, progress, unless_lost};
+use crate::pending::PendingOperations;
+use crate::slot_flag::Content;
 use crate::slots::Slots;
 
 /// The end of a channel that receives; made by [`Channel::receiver`](super::Channel::receiver).
@@ -23,7 +23,7 @@ pub struct ChannelReceiver<'c> {
     head: Ticket,
     offset: usize,
     told: Ticket,
-    flights: Flights<'c>,
+    pending: PendingOperations<'c>,
 }
 
 impl<'c> ChannelReceiver<'c> {
@@ -42,7 +42,7 @@ impl<'c> ChannelReceiver<'c> {
     ) -> Result<Self> {
         let slots = settings.ring_in(ring.len())?;
         let (head, told) = Default::default();
-        Ok(Self { context, from, slots, ring, consumed, head, offset: 0, told, flights: Flights::default() })
+        Ok(Self { context, from, slots, ring, consumed, head, offset: 0, told, pending: PendingOperations::default() })
     }
 
     /// The next message, if it has come, or what a stream has left of it.
@@ -51,7 +51,7 @@ impl<'c> ChannelReceiver<'c> {
     ///
     /// # Errors
     /// The sender was lost and all that came of it is consumed; the job is at fault.
-    pub fn try_receive(&mut self) -> Result<Option<Message<'_>>> {
+    pub fn try_receive(&mut self) -> Result<Option<MessageGuard<'_>>> {
         let found = self.find_after_progress()?;
         Ok(found.map(|bytes| self.message(bytes)))
     }
@@ -60,7 +60,7 @@ impl<'c> ChannelReceiver<'c> {
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive).
-    pub fn receive(&mut self) -> Result<Message<'_>> {
+    pub fn receive(&mut self) -> Result<MessageGuard<'_>> {
         let bytes = self.await_segment()?;
         Ok(self.message(bytes))
     }
@@ -69,7 +69,7 @@ impl<'c> ChannelReceiver<'c> {
     ///
     /// # Errors
     /// `TimedOut`; as [`try_receive`](Self::try_receive).
-    pub fn receive_within(&mut self, limit: Duration) -> Result<Message<'_>> {
+    pub fn receive_within(&mut self, limit: Duration) -> Result<MessageGuard<'_>> {
         let until = self.context.now() + limit;
         loop {
             if let Some(bytes) = self.find_or_lost()? {
@@ -162,10 +162,10 @@ impl<'c> ChannelReceiver<'c> {
         unless_lost(self.context, waited).map(drop)
     }
 
-    fn message(&mut self, bytes: usize) -> Message<'_> {
+    fn message(&mut self, bytes: usize) -> MessageGuard<'_> {
         let (from, all) = (self.from, self.slots.bytes(self.ring, self.head, bytes));
         let rest = all.range(self.offset.min(all.len())..all.len());
-        Message::new(self, 0, from, rest)
+        MessageGuard::new(self, 0, from, rest)
     }
 
     /// Copies what is left of the next message, of so many bytes, as far as it fits, and returns how much; frees its segment after the last.
@@ -192,11 +192,11 @@ impl Free for ChannelReceiver<'_> {
         self.told = self.head;
         let count = [u64::from(self.head.number())];
         // Behind the one before, so that the word does not go back.
-        let told = match self.flights.last() {
+        let told = match self.pending.last() {
             Some(last) => self.context.after(&last).put(self.consumed, &count),
             None => self.context.put(self.consumed, &count),
         };
-        match told.and_then(|told| self.flights.add(told)) {
+        match told.and_then(|told| self.pending.add(told)) {
             // The sender is lost; whoever receives next learns of it when all is consumed.
             Err(Error::Failed(_)) => Ok(()),
             other => other,

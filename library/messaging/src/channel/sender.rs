@@ -5,9 +5,9 @@ use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Result};
 
 use super::ChannelSettings;
 use crate::credit::{Credit, Ticket};
-use crate::flights::Flights;
-use crate::loss::{all_there, progress, unless_lost};
-use crate::message::Sent;
+use crate::message_guard::Sent;
+use crate::peer_loss::{all_there, progress, unless_lost};
+use crate::pending::PendingOperations;
 use crate::settings::check;
 use crate::slots::Slots;
 
@@ -22,7 +22,7 @@ pub struct ChannelSender<'c> {
     consumed: CellSlice<'c, u64>,
     /// It alone takes tickets, so it counts by itself.
     credit: Credit,
-    flights: Flights<'c>,
+    pending: PendingOperations<'c>,
 }
 
 impl<'c> ChannelSender<'c> {
@@ -40,8 +40,8 @@ impl<'c> ChannelSender<'c> {
     ) -> Result<Self> {
         let slots = settings.check()?;
         check(!consumed.is_empty(), "a sender needs a word of its own")?;
-        let (credit, flights) = (Credit::new(settings.slots), Flights::default());
-        Ok(Self { context, to, segment_bytes: settings.segment_bytes, slots, ring, consumed, credit, flights })
+        let (credit, pending) = (Credit::new(settings.slots), PendingOperations::default());
+        Ok(Self { context, to, segment_bytes: settings.segment_bytes, slots, ring, consumed, credit, pending })
     }
 
     /// Sends a message; waits for room. It may be reused as soon as the call returns.
@@ -110,7 +110,7 @@ impl<'c> ChannelSender<'c> {
     /// # Errors
     /// The receiver was lost; the job is at fault.
     pub fn flush(&mut self) -> Result<()> {
-        self.flights.flush()?;
+        self.pending.flush()?;
         all_there(self.context, &[self.to])
     }
 
@@ -123,7 +123,7 @@ impl<'c> ChannelSender<'c> {
         let ticket = self.credit.taken;
         let handles = self.slots.write(self.context, self.ring, ticket, message)?;
         self.credit.taken = ticket.after(1);
-        self.flights.add_all(handles)
+        self.pending.add_all(handles)
     }
 
     fn learn(&mut self, consumed: u64) {

@@ -4,12 +4,12 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Result};
 
 use super::Mailbox;
+use crate::admission::Granter;
 use crate::credit::Ticket;
-use crate::flag::Content;
-use crate::gate::Giver;
-use crate::loss::{progress, unless_lost};
-use crate::message::{Free, Message};
+use crate::message_guard::{Free, MessageGuard};
+use crate::peer_loss::{progress, unless_lost};
 use crate::settings::Counting;
+use crate::slot_flag::Content;
 
 /// How often a receiver asks, in a job that has lost ranks, whether what has not come went with them.
 const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
@@ -22,7 +22,7 @@ pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     /// The slots of each share.
     rings: Vec<CellSlice<'m, u64>>,
-    giver: Giver<'m, 'w>,
+    granter: Granter<'m, 'w>,
     /// The ticket of each share that is next.
     heads: Vec<Ticket>,
     /// The share to be asked first.
@@ -36,9 +36,9 @@ type Found = (u32, Rank, usize);
 
 impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
-        let heads = vec![Ticket::default(); mailbox.gate.shares() as usize];
-        let rings = (0..mailbox.gate.shares()).map(|share| mailbox.ring(share)).collect();
-        Self { mailbox, rings, giver: Giver::new(&mailbox.gate), heads, turn: 0, ask_at: Instant::ZERO }
+        let heads = vec![Ticket::default(); mailbox.admission.shares() as usize];
+        let rings = (0..mailbox.admission.shares()).map(|share| mailbox.ring(share)).collect();
+        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, ask_at: Instant::ZERO }
     }
 
     /// The next message, if it has come.
@@ -47,11 +47,11 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     ///
     /// # Errors
     /// A holder of counters was lost; the job is at fault.
-    pub fn try_receive(&mut self) -> Result<Option<Message<'_>>> {
+    pub fn try_receive(&mut self) -> Result<Option<MessageGuard<'_>>> {
         let found = match self.find()? {
             None => {
-                self.giver.flush()?;
-                progress(self.mailbox.gate.world())?;
+                self.granter.flush()?;
+                progress(self.mailbox.admission.world())?;
                 self.find()?
             }
             found => found,
@@ -63,12 +63,12 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive).
-    pub fn receive(&mut self) -> Result<Message<'_>> {
+    pub fn receive(&mut self) -> Result<MessageGuard<'_>> {
         let found = loop {
             if let Some(found) = self.find()? {
                 break found;
             }
-            self.giver.flush()?;
+            self.granter.flush()?;
             self.wait(None)?;
         };
         Ok(self.message(found))
@@ -78,15 +78,15 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     ///
     /// # Errors
     /// `TimedOut`; as [`try_receive`](Self::try_receive).
-    pub fn receive_within(&mut self, limit: Duration) -> Result<Message<'_>> {
-        let world = self.mailbox.gate.world();
+    pub fn receive_within(&mut self, limit: Duration) -> Result<MessageGuard<'_>> {
+        let world = self.mailbox.admission.world();
         // The clock is read only where there is something to wait for.
         let mut until = None;
         let found = loop {
             if let Some(found) = self.find()? {
                 break found;
             }
-            self.giver.flush()?;
+            self.granter.flush()?;
             let now = world.now();
             let until = *until.get_or_insert(now + limit);
             if now >= until {
@@ -104,18 +104,18 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
 
     /// Operations that receiving has issued: grants, and bells of those who waited for them.
     pub fn operations(&self) -> u64 {
-        self.giver.operations()
+        self.granter.operations()
     }
 
     /// Waits until a message may have come.
     fn wait(&self, limit: Option<Duration>) -> Result<()> {
         let mailbox = self.mailbox;
-        let world = mailbox.gate.world();
+        let world = mailbox.admission.world();
         let mut intervals = [limit, None, None];
         if !world.lost().is_empty() {
             intervals[1] = Some(ABANDONED_INTERVAL);
         }
-        if self.giver.is_telling() {
+        if self.granter.is_telling() {
             intervals[2] = Some(CONFIRM_INTERVAL);
         }
         // Whatever comes, comes into this memory.
@@ -135,7 +135,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             self.turn = if turn + 1 == shares { 0 } else { turn + 1 };
             return Ok(Some((turn, from, bytes)));
         }
-        let world = self.mailbox.gate.world();
+        let world = self.mailbox.admission.world();
         let asks = !world.lost().is_empty() && world.now() >= self.ask_at;
         for share in (0..shares).map(|step| (turn + step) % shares) {
             loop {
@@ -147,7 +147,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
                     Some(Content::Void) => self.free(share)?,
                     None if asks => {
                         self.ask_at = world.now() + ABANDONED_INTERVAL;
-                        if !self.giver.is_abandoned(share, self.heads[share as usize])? {
+                        if !self.granter.is_abandoned(share, self.heads[share as usize])? {
                             break;
                         }
                         if self.found(share).is_none() {
@@ -166,9 +166,9 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         self.mailbox.slots.found(self.rings[share as usize], self.heads[share as usize])
     }
 
-    fn message(&mut self, (share, from, bytes): Found) -> Message<'_> {
+    fn message(&mut self, (share, from, bytes): Found) -> MessageGuard<'_> {
         let bytes = self.mailbox.slots.bytes(self.rings[share as usize], self.heads[share as usize], bytes);
-        Message::new(self, share, from, bytes)
+        MessageGuard::new(self, share, from, bytes)
     }
 }
 
@@ -176,10 +176,10 @@ impl Free for MailReceiver<'_, '_> {
     fn free(&mut self, share: u32) -> Result<()> {
         let head = &mut self.heads[share as usize];
         *head = head.after(1);
-        match self.mailbox.gate.settings().counting {
-            Counting::OneWord => self.giver.give(share),
+        match self.mailbox.admission.settings().counting {
+            Counting::OneWord => self.granter.give(share),
             // As in the paper: 1 is added for each message.
-            Counting::TwoWords => self.giver.give_at_once(share),
+            Counting::TwoWords => self.granter.give_at_once(share),
         }
     }
 }

@@ -4,9 +4,9 @@ use pelago_base::Rank;
 use pelago_rma::{Error, Result};
 
 use super::Mailbox;
+use crate::admission::Requester;
 use crate::credit::Ticket;
-use crate::gate::Taker;
-use crate::message::Sent;
+use crate::message_guard::Sent;
 
 /// The most tickets taken at once: a small part of a message each, and C3 holds.
 const BATCH_MAX: usize = 128;
@@ -18,14 +18,14 @@ const BATCH_MAX: usize = 128;
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     to: Rank,
-    taker: Taker<'m, 'w>,
+    requester: Requester<'m, 'w>,
     /// A ticket that was taken and not used.
     held: Option<Ticket>,
 }
 
 impl<'m, 'w> MailSender<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>, to: Rank) -> Result<Self> {
-        Ok(Self { mailbox, to, taker: Taker::new(&mailbox.gate, to)?, held: None })
+        Ok(Self { mailbox, to, requester: Requester::new(&mailbox.admission, to)?, held: None })
     }
 
     /// Sends a message; waits for room. It may be reused as soon as the call returns.
@@ -38,11 +38,11 @@ impl<'m, 'w> MailSender<'m, 'w> {
         let message = self.check(message.as_ref())?;
         let ticket = match self.held {
             Some(ticket) => ticket,
-            None => self.taker.take(1)?,
+            None => self.requester.take(1)?,
         };
         // Whatever happens: the ticket is taken, and used by the next message if not by this one.
         self.held = Some(ticket);
-        self.taker.wait(ticket)?;
+        self.requester.wait(ticket)?;
         self.held = None;
         self.write(ticket, message)
     }
@@ -58,12 +58,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.check(message.as_ref())?;
         let ticket = match self.held {
             Some(ticket) => ticket,
-            None if self.taker.is_full()? => return self.taker.look_around().map(|()| Sent::Full(message)),
-            None => self.taker.take(1)?,
+            None if self.requester.is_full()? => return self.requester.look_around().map(|()| Sent::Full(message)),
+            None => self.requester.take(1)?,
         };
         self.held = Some(ticket);
-        if !self.taker.is_granted(ticket)? {
-            return self.taker.look_around().map(|()| Sent::Full(message));
+        if !self.requester.is_granted(ticket)? {
+            return self.requester.look_around().map(|()| Sent::Full(message));
         }
         self.held = None;
         self.write(ticket, message.as_ref())?;
@@ -87,12 +87,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
             self.send(first)?;
             rest = others;
         }
-        for batch in rest.chunks((self.mailbox.gate.slots() as usize).div_ceil(2).min(BATCH_MAX)) {
-            let first = self.taker.take(batch.len() as u32)?;
+        for batch in rest.chunks((self.mailbox.admission.slots() as usize).div_ceil(2).min(BATCH_MAX)) {
+            let first = self.requester.take(batch.len() as u32)?;
             for (step, message) in batch.iter().enumerate() {
                 let ticket = first.after(step as u32);
                 // Should this fail, nobody waits for those behind: the receiver is lost, or who grants them, or the job is at fault.
-                self.taker.wait(ticket)?;
+                self.requester.wait(ticket)?;
                 self.write(ticket, message.as_ref())?;
             }
         }
@@ -101,7 +101,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     /// How often this end has looked again whether its ticket was granted.
     pub fn looks(&self) -> u64 {
-        self.taker.looks()
+        self.requester.looks()
     }
 
     /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
@@ -109,7 +109,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
     /// # Errors
     /// The receiver was lost; the job is at fault.
     pub fn flush(&mut self) -> Result<()> {
-        self.taker.flush()
+        self.requester.flush()
     }
 
     fn check<'a>(&self, message: &'a [u8]) -> Result<&'a [u8]> {
@@ -119,18 +119,18 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     fn write(&mut self, ticket: Ticket, message: &[u8]) -> Result<()> {
         let mailbox = self.mailbox;
-        let ring = mailbox.ring_at(self.to, self.taker.share());
-        let handles = mailbox.slots.write(mailbox.gate.world(), ring, ticket, message)?;
-        self.taker.used(handles)
+        let ring = mailbox.ring_at(self.to, self.requester.share());
+        let handles = mailbox.slots.write(mailbox.admission.world(), ring, ticket, message)?;
+        self.requester.used(handles)
     }
 
     /// Leaves a slot empty, so that the receiver goes on behind it.
     fn give_up(&mut self, ticket: Ticket) -> Result<()> {
-        self.taker.wait(ticket)?;
+        self.requester.wait(ticket)?;
         let mailbox = self.mailbox;
-        let ring = mailbox.ring_at(self.to, self.taker.share());
-        let told = mailbox.slots.give_up(mailbox.gate.world(), ring, ticket)?;
-        self.taker.used([told])
+        let ring = mailbox.ring_at(self.to, self.requester.share());
+        let told = mailbox.slots.give_up(mailbox.admission.world(), ring, ticket)?;
+        self.requester.used([told])
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             let mut step = |is_sent: bool, tickets: u32, looks: u64| {
                 let expected = if is_sent { Sent::Sent } else { Sent::Full([1]) };
                 assert_eq!(sender.try_send([1]).unwrap(), expected);
-                assert_eq!((mailbox.gate.taken(to, 0), sender.looks()), (Ticket::new(tickets), looks));
+                assert_eq!((mailbox.admission.taken(to, 0), sender.looks()), (Ticket::new(tickets), looks));
             };
             step(true, 1, 0);
             step(false, 2, 1);

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use pelago_base::{Duration, Rank, Team};
-use pelago_messaging::{Counting, MailReceiver, Mailbox, Message, Placement, Sent, Settings, Waiting};
+use pelago_messaging::{Counting, MailReceiver, Mailbox, MessageGuard, Placement, Sent, Settings, Waiting};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{Error, World};
 
@@ -202,7 +202,7 @@ impl Act for Mailboxes {
 }
 
 /// Looks for a message, in one of three ways: waiting for some time, waiting, not waiting.
-fn look<'r>(receiver: &'r mut MailReceiver<'_, '_>, way: u64) -> Result<Option<Message<'r>>, Error> {
+fn look<'r>(receiver: &'r mut MailReceiver<'_, '_>, way: u64) -> Result<Option<MessageGuard<'r>>, Error> {
     match way {
         0 => match receiver.receive_within(PATIENCE) {
             Err(Error::TimedOut { .. }) => Ok(None),

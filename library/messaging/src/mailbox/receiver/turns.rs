@@ -1,7 +1,7 @@
 //! In which order a receiver looks at shares, and when it asks what went with lost ranks, in tests.
 
 use super::*;
-use crate::gate::Taker;
+use crate::admission::Requester;
 use crate::settings::{Placement, Settings};
 use crate::simulated::run_with_death;
 use crate::support::{Platform, run};
@@ -61,26 +61,26 @@ fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_t
             world.barrier().ok();
             return Ok([first, second].concat());
         }
-        let mut taker = Taker::new(&mailbox.gate, RECEIVER)?;
+        let mut requester = Requester::new(&mailbox.admission, RECEIVER)?;
         if world.rank() == other {
             slow(2);
         } else {
             slow(1);
         }
-        let mine = taker.take(1)?;
+        let mine = requester.take(1)?;
         if world.rank() == victim {
             slow(3);
-            taker.take(1)?;
+            requester.take(1)?;
             slow(100);
         }
         slow(4);
-        let last = mailbox.gate.taken(RECEIVER, 0);
+        let last = mailbox.admission.taken(RECEIVER, 0);
         let mut sender = mailbox.sender(RECEIVER)?;
         sender.send([last.number() as u8])?;
         // The receiver has learned of the loss, and asked.
         slow(10);
-        taker.used(mailbox.slots.write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
-        taker.flush()?;
+        requester.used(mailbox.slots.write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
+        requester.flush()?;
         slow(100);
         world.barrier().ok();
         Ok(Vec::new())

@@ -1,4 +1,4 @@
-//! Two-sided messages with tags, by the ways that their lengths choose: eager, into acquired room, or by rendezvous.
+//! Two-sided messages with tags. The length of a message chooses its protocol: eager, into acquired slots, or rendezvous.
 //!
 //! Eager and rendezvous are what message-passing libraries do, for programs that need it and for comparison; what a mailbox does better is
 //! told in `docs/evaluation/incast.md`.
@@ -9,36 +9,36 @@ use std::collections::{BTreeMap, VecDeque};
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
 
-use crate::flights::Flights;
-use crate::loss::{all_there, unless_lost};
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
-use crate::message::Sent;
+use crate::message_guard::Sent;
+use crate::peer_loss::{all_there, unless_lost};
+use crate::pending::PendingOperations;
 use crate::settings::Settings;
 
-/// Messages that a rank has and nobody asked for, in bytes, unless a program sets another bound.
+/// The default bound of unexpected messages, in bytes.
 const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 
-/// Which way a message goes, by its length.
+/// The protocol of a message, by its length.
 ///
-/// | length | way | memory of the receiver | its core |
+/// | length | protocol | memory of the receiver | its core |
 /// |---|---|---|---|
-/// | up to `eager_bytes_max` | eager: sent whether it is expected or not | what arrives and is not asked for is kept, as long as there is room | takes it in and copies it |
-/// | up to `acquired_bytes_max` | into a slot of a [`Mailbox`] | the slots | takes it out |
-/// | above | rendezvous: announced, fetched, and told | that of the announcements | answers each announcement |
+/// | up to `eager_bytes_max` | eager: sent whether it is expected or not | unexpected messages are kept, up to a bound | receives and copies the message |
+/// | up to `acquired_bytes_max` | into a slot of a [`Mailbox`] | the slots | copies the message |
+/// | above | rendezvous: announced, fetched, acknowledged | that of the announcements | answers each announcement |
 ///
 /// Announcements go into slots if acquired room is used at all, else eagerly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// The longest that goes eagerly; 0: none.
+    /// The longest eager message in bytes; 0: none.
     pub eager_bytes_max: usize,
-    /// The longest that goes into acquired room; 0: none.
+    /// The longest message in bytes that goes into acquired slots; 0: none.
     pub acquired_bytes_max: usize,
 }
 
 impl Lengths {
-    /// Everything eagerly.
+    /// All messages eagerly.
     pub const EAGER: Self = Self { eager_bytes_max: usize::MAX, acquired_bytes_max: 0 };
-    /// Everything by rendezvous, announced eagerly.
+    /// All messages by rendezvous, announced eagerly.
     pub const RENDEZVOUS: Self = Self { eager_bytes_max: 0, acquired_bytes_max: 0 };
     /// Into acquired room what fits, the rest by rendezvous: bounded memory.
     pub const ACQUIRED: Self = Self { eager_bytes_max: 0, acquired_bytes_max: usize::MAX };
@@ -46,10 +46,9 @@ impl Lengths {
 
 /// Two-sided messages among all ranks.
 ///
-/// Messages of one sender that go one way are received in the order in which they were sent; [`Received::number`] counts them all. Eager
-/// messages use the network's own two-sided messages where it [has them](pelago_rma::Context::is_two_sided), with what it does when a
-/// receiver has no room, and in the order in which it brings them; elsewhere a mailbox from which the receiver takes everything whenever it
-/// receives anything.
+/// Messages of one sender and one protocol are received in the order in which they were sent; [`Received::number`] counts them all. Eager
+/// messages use the network's own two-sided messages where it [has them](pelago_rma::Context::is_two_sided), with its behaviour when a
+/// receiver has no room, and in its order; elsewhere a mailbox, which the receiver empties at each receive.
 pub struct Messages<'w> {
     world: &'w World,
     lengths: Lengths,
@@ -57,7 +56,7 @@ pub struct Messages<'w> {
     /// For eager messages, where the network has none of its own.
     eager: Option<Mailbox<'w>>,
     eager_bytes_max: usize,
-    /// Some memory of this rank, to wait on: whatever comes wakes who waits.
+    /// Memory of this rank, to wait on: any arrival wakes the waiting rank.
     memory: Symmetric<'w, u64>,
 }
 
@@ -69,9 +68,9 @@ pub struct Party<'m, 'w> {
     slots_out: Senders<'m, 'w>,
     eager_out: Senders<'m, 'w>,
     numbers: BTreeMap<Rank, u32>,
-    /// Words by which senders learn that their messages were fetched. Who is lost does not have to learn it.
-    fetched: Flights<'w>,
-    /// Messages that came and were not asked for.
+    /// Acknowledgements of fetched messages. Those to lost senders may fail.
+    fetched: PendingOperations<'w>,
+    /// Messages that have arrived and match no receive so far.
     unexpected: VecDeque<Arrived>,
     unexpected_bytes: usize,
     unexpected_bytes_peak: usize,
@@ -80,32 +79,32 @@ pub struct Party<'m, 'w> {
     operations: u64,
 }
 
-/// A message that was received.
+/// A received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Who sent it.
+    /// The sender.
     pub from: Rank,
-    /// How its sender marked it.
+    /// The tag that the sender gave it.
     pub tag: u32,
-    /// How many messages its sender sent to this rank before.
+    /// The number of earlier messages of the sender to this rank.
     pub number: u32,
-    /// What it says.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// What has come of a message: itself, or where it can be fetched.
+/// An arrived message, or the announcement of one.
 struct Arrived {
     from: Rank,
     head: Head,
     bytes: Vec<u8>,
 }
 
-/// What stands before each message.
+/// The header of each message.
 #[derive(Clone, Copy)]
 struct Head {
     tag: u32,
     number: u32,
-    /// Where the bytes are and how many, if they do not follow.
+    /// The place and the number of the bytes, if they do not follow the header.
     announced: Option<(GlobalPtr<u64>, usize)>,
 }
 
@@ -143,7 +142,7 @@ impl<'w> Messages<'w> {
         Ok(Self { world, lengths, slots, eager, eager_bytes_max, memory: world.alloc(1)? })
     }
 
-    /// This rank's end. There is one.
+    /// This rank's end. A rank has one.
     ///
     /// # Errors
     /// This rank has it already.
@@ -157,7 +156,7 @@ impl<'w> Messages<'w> {
             slots_out: Senders::default(),
             eager_out: Senders::default(),
             numbers: BTreeMap::new(),
-            fetched: Flights::default(),
+            fetched: PendingOperations::default(),
             unexpected: VecDeque::new(),
             unexpected_bytes: 0,
             unexpected_bytes_peak: 0,
@@ -167,7 +166,7 @@ impl<'w> Messages<'w> {
         })
     }
 
-    /// Bytes of memory that a receiver has for messages, beside those that came and were not asked for.
+    /// Bytes of memory of a receiver for messages, beside unexpected messages.
     pub fn receiver_bytes(&self) -> usize {
         self.slots.receiver_bytes() + self.eager.as_ref().map_or(0, Mailbox::receiver_bytes)
     }
@@ -184,31 +183,31 @@ impl<'w> Messages<'w> {
 }
 
 impl<'m, 'w> Party<'m, 'w> {
-    /// Bounds the memory of messages that came and were not asked for; beyond it receiving is an error.
+    /// Bounds the memory of unexpected messages; above the bound a receive returns an error.
     pub fn bound_unexpected(&mut self, bytes_max: usize) {
         self.unexpected_bytes_max = bytes_max;
     }
 
-    /// Bounds how long a message that goes by rendezvous waits to be fetched: where a network loses its announcement, it is for ever.
+    /// Bounds the time that a rendezvous waits for the receiver. Without a bound, a lost announcement blocks the sender for ever.
     pub fn bound_rendezvous(&mut self, limit: Duration) {
         self.fetched_within = Some(limit);
     }
 
-    /// The most bytes of messages that came and were not asked for, so far.
+    /// The most bytes of unexpected messages so far.
     pub fn unexpected_bytes_peak(&self) -> usize {
         self.unexpected_bytes_peak
     }
 
-    /// What this rank's core has done to receive: messages that it has taken in, and operations on the memory of others.
+    /// Operations of this rank's core to receive: received messages, and operations on the memory of other ranks.
     pub fn operations(&self) -> u64 {
         let granted = [&self.slots_in, &self.eager_in].into_iter().flatten().map(MailReceiver::operations);
         self.operations + granted.sum::<u64>()
     }
 
-    /// Sends a message, which may be reused when the call returns: eager, when it is on its way; into acquired room, likewise, after
-    /// waiting for room; by rendezvous, when the receiver has fetched it.
+    /// Sends a message, whose buffer may be reused when the call returns. An eager message is then on its way; a message into acquired slots too, after
+    /// a wait for a slot; the receiver of a rendezvous has then fetched it.
     ///
-    /// Two ranks that send to each other by rendezvous before they receive wait for each other.
+    /// Two ranks that send to each other by rendezvous before they receive deadlock.
     ///
     /// # Errors
     /// The receiver is no rank of the job, or was lost; there is no memory to expose it in; it was not fetched [in
@@ -236,10 +235,10 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// The first message that `from` (or anybody) sent with `tag` (or any); waits for it.
+    /// Waits for the first message from `from` (or any rank) with `tag` (or any tag).
     ///
     /// # Errors
-    /// What came and was not asked for has no room; a sender was lost while its message was fetched; the job is at fault.
+    /// Unexpected messages exceed their bound; a sender was lost while its message was fetched; the job is at fault.
     pub fn receive(&mut self, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
         loop {
             if let Some(received) = self.try_receive(from, tag)? {
@@ -268,7 +267,7 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// The first message that `from` (or anybody) sent with `tag` (or any), if it has come.
+    /// The first message from `from` (or any rank) with `tag` (or any tag), if it has arrived.
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
@@ -281,14 +280,14 @@ impl<'m, 'w> Party<'m, 'w> {
             return self.take_in(arrived).map(Some);
         }
         let mut found = None;
-        // Whoever sends eagerly waits for nobody: all of it is taken in, wanted or not.
+        // Eager senders do not wait: all eager messages are received, expected or not.
         while let Some(arrived) = self.next_eager()? {
             match found {
                 None if matches(&arrived) => found = Some(arrived),
                 _ => self.keep(arrived)?,
             }
         }
-        // What has a slot may stay there.
+        // Messages in slots may stay there.
         while found.is_none() {
             let Some(arrived) = self.next_in_slots()? else { break };
             match matches(&arrived) {

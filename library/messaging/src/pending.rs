@@ -1,18 +1,18 @@
-//! Operations under way whose ends must be told to somebody, since else the next `quiet` of the program would tell of them.
+//! Pending operations whose failures the library handles itself; else the next `quiet` of the program would return them.
 
 use std::collections::VecDeque;
 
 use pelago_rma::{Handle, Result};
 
-/// The most operations; one more waits for the first.
-const FLIGHTS_MAX: usize = 64;
+/// The most pending operations; one more waits for the first.
+const PENDING_MAX: usize = 64;
 
-/// Operations under way, in the order in which they began.
+/// Pending operations, in the order in which they were issued.
 #[derive(Default)]
-pub(crate) struct Flights<'c>(VecDeque<Handle<'c>>);
+pub(crate) struct PendingOperations<'c>(VecDeque<Handle<'c>>);
 
-impl<'c> Flights<'c> {
-    /// Takes one more.
+impl<'c> PendingOperations<'c> {
+    /// Adds an operation.
     ///
     /// # Errors
     /// One of them failed.
@@ -20,26 +20,26 @@ impl<'c> Flights<'c> {
         self.add_all([handle])
     }
 
-    /// Takes some more.
+    /// Adds some operations.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn add_all<const N: usize>(&mut self, handles: [Handle<'c>; N]) -> Result<()> {
         self.0.extend(handles);
         // To ask of each operation each time would cost more than the operations.
-        if self.0.len() < FLIGHTS_MAX {
+        if self.0.len() < PENDING_MAX {
             return Ok(());
         }
         let first = self.0[0].wait();
         self.settle().and(first)
     }
 
-    /// The one that began last, if it has not ended.
+    /// The last operation, if it may be pending.
     pub(crate) fn last(&self) -> Option<Handle<'c>> {
         self.0.back().copied()
     }
 
-    /// Waits until all have ended; the first failure is told.
+    /// Waits until all are complete; returns the first failure.
     ///
     /// # Errors
     /// One of them failed; the job is at fault.
@@ -47,7 +47,7 @@ impl<'c> Flights<'c> {
         self.0.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
     }
 
-    /// Forgets those that have ended before the first that has not; the first failure is told.
+    /// Removes the operations that are complete before the first that is not; returns the first failure.
     ///
     /// # Errors
     /// One of them failed.
@@ -64,8 +64,8 @@ impl<'c> Flights<'c> {
     }
 }
 
-impl Drop for Flights<'_> {
-    /// Nobody is to be told any more. A rank that panics does not wait.
+impl Drop for PendingOperations<'_> {
+    /// Failures are ignored. A rank that panics does not wait.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _untold = self.flush();
@@ -81,9 +81,9 @@ mod tests {
     use pelago_rma::{GlobalPtr, World};
 
     /// Begins one more, and returns how many there are.
-    fn add<'w>(flights: &mut Flights<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {
-        flights.add(world.put(to, &[1]).unwrap()).unwrap();
-        flights.0.len()
+    fn add<'w>(pending: &mut PendingOperations<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {
+        pending.add(world.put(to, &[1]).unwrap()).unwrap();
+        pending.0.len()
     }
 
     #[test]
@@ -92,14 +92,14 @@ mod tests {
             let words = world.alloc::<u64>(1).unwrap();
             let to = words.at(Rank::new(1), 0);
             if world.rank() == Rank::new(0) {
-                let mut flights = Flights::default();
-                for number in 1..FLIGHTS_MAX {
-                    assert_eq!(add(&mut flights, world, to), number, "nobody asks for their ends");
-                    assert!(flights.last().is_some());
+                let mut pending = PendingOperations::default();
+                for number in 1..PENDING_MAX {
+                    assert_eq!(add(&mut pending, world, to), number, "nobody asks for their ends");
+                    assert!(pending.last().is_some());
                 }
-                (0..2 * FLIGHTS_MAX).for_each(|_| assert!(add(&mut flights, world, to) < FLIGHTS_MAX));
-                flights.flush().unwrap();
-                assert!(flights.last().is_none());
+                (0..2 * PENDING_MAX).for_each(|_| assert!(add(&mut pending, world, to) < PENDING_MAX));
+                pending.flush().unwrap();
+                assert!(pending.last().is_none());
             }
             world.barrier().unwrap();
         });
@@ -113,13 +113,13 @@ mod tests {
             let last = GlobalAddress::from_bits(to.address().bits() | (HEAP_BYTES - 8));
             if world.rank() == Rank::new(0) {
                 let past_the_end = || world.put(GlobalPtr::from_address(last).unwrap(), &[1_u64, 2]).unwrap();
-                let mut flights = Flights::default();
-                flights.add(past_the_end()).unwrap();
-                add(&mut flights, world, to);
-                assert!(flights.flush().is_err());
-                flights.flush().unwrap();
-                flights.add(past_the_end()).unwrap();
-                drop(flights);
+                let mut pending = PendingOperations::default();
+                pending.add(past_the_end()).unwrap();
+                add(&mut pending, world, to);
+                assert!(pending.flush().is_err());
+                pending.flush().unwrap();
+                pending.add(past_the_end()).unwrap();
+                drop(pending);
                 world.quiet().unwrap();
             }
             world.barrier().unwrap();

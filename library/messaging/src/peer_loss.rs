@@ -1,4 +1,4 @@
-//! Waiting in a job that may go on without some of its ranks.
+//! Waiting in a job that may go on without lost ranks.
 
 use pelago_base::Rank;
 use pelago_rma::{Context, Error, Fault, Result};
@@ -8,7 +8,7 @@ pub(crate) fn is_lost(context: &Context, rank: Rank) -> bool {
     context.lost().contains(&rank)
 }
 
-/// Lets the library move, for those who look instead of waiting; fails if the job is at fault.
+/// Makes progress, for a rank that polls; fails if the job is at fault.
 pub(crate) fn progress(context: &Context) -> Result<()> {
     context.progress();
     match context.fault() {
@@ -25,7 +25,7 @@ pub(crate) fn all_there(context: &Context, ranks: &[Rank]) -> Result<()> {
     }
 }
 
-/// What came of a wait; `None` if its time is over, or a rank was lost without which the job goes on: who waited looks whether it matters.
+/// The result of a wait; `None` if its time is over, or if a rank was lost without which the job goes on: the caller checks whether the loss matters.
 pub(crate) fn unless_lost<T>(context: &Context, waited: Result<T>) -> Result<Option<T>> {
     match waited {
         Ok(value) => Ok(Some(value)),

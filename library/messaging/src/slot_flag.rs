@@ -1,6 +1,6 @@
-//! The word that says that a slot holds a message: whose, how long, and on which lap.
+//! The flag of a slot: one word with the sender, the length and the lap of the message in the slot.
 //!
-//! It is written after the bytes and differs from what the lap before left, so that nobody has to reset it.
+//! The sender writes it after the bytes. It differs from the flag of the lap before, so that no rank has to reset it.
 
 use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
@@ -11,7 +11,7 @@ const LENGTH_BITS: u32 = 24;
 const RANK_BITS: u32 = 20;
 const LAP_BITS: u32 = u64::BITS - LENGTH_BITS - RANK_BITS;
 
-/// The length that says that the ticket was given up.
+/// The length of a ticket that was given up.
 const VOID: u64 = (1 << LENGTH_BITS) - 1;
 
 /// The longest message.
@@ -19,10 +19,10 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = VOID as usize - 1;
 
 const _: () = assert!(RANKS_MAX as u64 <= 1 << RANK_BITS, "every rank has a number in a flag");
 
-/// What is in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// A message of so many bytes, and who sent it.
+    /// A message of so many bytes, and its sender.
     Message { from: Rank, bytes: usize },
     /// Its ticket was given up.
     Void,
@@ -37,7 +37,7 @@ pub(crate) fn flag(ticket: Ticket, slots: u32, content: Content) -> u64 {
     lap(ticket, slots) << (LENGTH_BITS + RANK_BITS) | from << LENGTH_BITS | length
 }
 
-/// What a flag says of the slot of `ticket`; `None` as long as it speaks of an earlier lap.
+/// The content that a flag tells of the slot of `ticket`; `None` if the flag is of an earlier lap.
 pub(crate) fn content(flag: u64, ticket: Ticket, slots: u32) -> Option<Content> {
     if flag >> (LENGTH_BITS + RANK_BITS) != lap(ticket, slots) {
         return None;

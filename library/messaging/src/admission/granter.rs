@@ -1,4 +1,4 @@
-//! The receiver at a gate: grants tickets, and tells who waits for them.
+//! The receiver's side of admission: grants tickets, and notifies the senders that wait for them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::SeqCst;
@@ -7,57 +7,57 @@ use std::sync::atomic::fence;
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
 
-use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Waiter, rung};
+use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
-use crate::flights::Flights;
-use crate::loss::is_lost;
+use crate::peer_loss::is_lost;
+use crate::pending::PendingOperations;
 use crate::settings::{Counting, Waiting};
 
-/// The receiver at a gate.
-pub(crate) struct Giver<'g, 'w> {
-    gate: &'g Gate<'w>,
+/// The receiver's side of admission.
+pub(crate) struct Granter<'a, 'w> {
+    admission: &'a Admission<'w>,
     /// The words of this rank.
-    words: CellSlice<'g, u64>,
+    words: CellSlice<'a, u64>,
     me: Rank,
-    shares: Vec<Given>,
+    shares: Vec<ShareGrants>,
     /// Grants on their way to their holders.
-    told: VecDeque<Told<'w>>,
+    told: VecDeque<SentGrant<'w>>,
     /// Grants of which nobody waits to be told, and bells that are being rung. Who is lost does not hear his; nobody has to be told.
-    grants: Flights<'w>,
-    bells: Flights<'w>,
+    grants: PendingOperations<'w>,
+    bells: PendingOperations<'w>,
     /// Grants and bells that were issued.
     operations: u64,
 }
 
 /// What a share has.
 #[derive(Clone, Copy)]
-struct Given {
+struct ShareGrants {
     granted: Ticket,
     /// Tickets to be granted that the holder was not told of.
     owed: u32,
 }
 
 /// Tickets that were granted, as the holder learns with `handle`.
-struct Told<'w> {
+struct SentGrant<'w> {
     share: u32,
     first: Ticket,
     count: u32,
     handle: Handle<'w>,
 }
 
-impl<'g, 'w> Giver<'g, 'w> {
-    pub(crate) fn new(gate: &'g Gate<'w>) -> Self {
-        let given = Given { granted: Ticket::new(gate.slots), owed: 0 };
-        let shares = vec![given; gate.shares() as usize];
-        let words = gate.words.local();
+impl<'a, 'w> Granter<'a, 'w> {
+    pub(crate) fn new(admission: &'a Admission<'w>) -> Self {
+        let given = ShareGrants { granted: Ticket::new(admission.slots), owed: 0 };
+        let shares = vec![given; admission.shares() as usize];
+        let words = admission.words.local();
         Self {
-            gate,
+            admission,
             words,
-            me: gate.world.rank(),
+            me: admission.world.rank(),
             shares,
             told: VecDeque::new(),
-            grants: Flights::default(),
-            bells: Flights::default(),
+            grants: PendingOperations::default(),
+            bells: PendingOperations::default(),
             operations: 0,
         }
     }
@@ -73,7 +73,7 @@ impl<'g, 'w> Giver<'g, 'w> {
     pub(crate) fn give(&mut self, share: u32) -> Result<()> {
         let given = &mut self.shares[share as usize];
         given.owed += 1;
-        if given.owed < self.gate.slots.div_ceil(4) {
+        if given.owed < self.admission.slots.div_ceil(4) {
             return Ok(());
         }
         self.tell(share)?;
@@ -83,7 +83,7 @@ impl<'g, 'w> Giver<'g, 'w> {
     /// As `give`; the holder is told at once if that is this rank.
     pub(crate) fn give_at_once(&mut self, share: u32) -> Result<()> {
         self.give(share)?;
-        if self.shares[share as usize].owed > 0 && self.gate.share(self.me, share).holder == self.me {
+        if self.shares[share as usize].owed > 0 && self.admission.share(self.me, share).holder == self.me {
             self.tell(share)?;
             self.ring()?;
         }
@@ -92,7 +92,7 @@ impl<'g, 'w> Giver<'g, 'w> {
 
     /// Tells what holders elsewhere have not been told yet.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        for share in 0..self.gate.shares() {
+        for share in 0..self.admission.shares() {
             if self.shares[share as usize].owed > 0 {
                 self.tell(share)?;
             }
@@ -106,15 +106,15 @@ impl<'g, 'w> Giver<'g, 'w> {
     }
 
     fn tell(&mut self, number: u32) -> Result<()> {
-        let (gate, share) = (self.gate, self.gate.share(self.me, number));
-        let Given { granted: first, owed: count } = self.shares[number as usize];
-        let handle = match gate.settings.counting {
-            Counting::OneWord => gate.world.add(gate.taken_at(share), Credit::grant(first, count))?,
-            Counting::TwoWords => gate.world.add(gate.consumed_at(share), u64::from(count))?,
+        let (admission, share) = (self.admission, self.admission.share(self.me, number));
+        let ShareGrants { granted: first, owed: count } = self.shares[number as usize];
+        let handle = match admission.settings.counting {
+            Counting::OneWord => admission.world.add(admission.taken_at(share), Credit::grant(first, count))?,
+            Counting::TwoWords => admission.world.add(admission.consumed_at(share), u64::from(count))?,
         };
         self.operations += 1;
-        self.shares[number as usize] = Given { granted: first.after(count), owed: 0 };
-        if gate.settings.waiting != Waiting::Notified {
+        self.shares[number as usize] = ShareGrants { granted: first.after(count), owed: 0 };
+        if admission.settings.waiting != Waiting::Notified {
             return self.grants.add(handle);
         }
         // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
@@ -123,7 +123,7 @@ impl<'g, 'w> Giver<'g, 'w> {
             self.ring_for(number, ticket)?;
         }
         if !handle.was_done_at_once() {
-            self.told.push_back(Told { share: number, first, count, handle });
+            self.told.push_back(SentGrant { share: number, first, count, handle });
         }
         Ok(())
     }
@@ -131,11 +131,11 @@ impl<'g, 'w> Giver<'g, 'w> {
     /// Rings for those who wait for tickets of which their holders know (G2).
     fn ring(&mut self) -> Result<()> {
         let _unheard = self.bells.settle();
-        while let Some(Told { handle, .. }) = self.told.front() {
+        while let Some(SentGrant { handle, .. }) = self.told.front() {
             if !handle.test()? {
                 break;
             }
-            let Some(Told { share, first, count, .. }) = self.told.pop_front() else { break };
+            let Some(SentGrant { share, first, count, .. }) = self.told.pop_front() else { break };
             fence(SeqCst);
             for ticket in (0..count).map(|step| first.after(step)) {
                 self.ring_for(share, ticket)?;
@@ -147,15 +147,16 @@ impl<'g, 'w> Giver<'g, 'w> {
     /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
     /// the addition came before it, in the one order of atomics, and the registration before that look.
     fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
-        let gate = self.gate;
-        let (words, index) = (self.words, gate.waiter_index(share, ticket));
+        let admission = self.admission;
+        let (words, index) = (self.words, admission.waiter_index(share, ticket));
         // One of the next lap, which may be there already, is left.
         let found = words.load(index);
-        let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(gate.world, waiter.rank));
+        let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(admission.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
             words.compare_swap(index, found, 0);
             self.operations += 1;
-            let rung = gate.world.put(gate.words.at(rank, gate.bell_index(sender)), &[rung(self.me, share, ticket)])?;
+            let rung =
+                admission.world.put(admission.words.at(rank, admission.bell_index(sender)), &[rung(self.me, share, ticket)])?;
             let _unheard = self.bells.add(rung);
         }
         Ok(())
@@ -166,8 +167,8 @@ impl<'g, 'w> Giver<'g, 'w> {
     ///
     /// Cost: nothing while no rank is lost; then two round trips for each rank of the job.
     pub(crate) fn is_abandoned(&self, share: u32, ticket: Ticket) -> Result<bool> {
-        let gate = self.gate;
-        if gate.world.lost().is_empty() || gate.look(gate.share(self.me, share))?.taken.since(ticket) <= 0 {
+        let admission = self.admission;
+        if admission.world.lost().is_empty() || admission.look(admission.share(self.me, share))?.taken.since(ticket) <= 0 {
             return Ok(false);
         }
         // A claim that changes while it is read is seen in parts, once: next time it has changed to what its sender holds.
@@ -176,10 +177,10 @@ impl<'g, 'w> Giver<'g, 'w> {
 
     /// Whether a living rank claims `ticket`.
     fn is_claimed(&self, share: u32, ticket: Ticket) -> Result<bool> {
-        let gate = self.gate;
-        for rank in gate.world.ranks().filter(|&rank| !is_lost(gate.world, rank)) {
+        let admission = self.admission;
+        for rank in admission.world.ranks().filter(|&rank| !is_lost(admission.world, rank)) {
             let mut words = [0; SENDERS * SENDER_WORDS];
-            match gate.world.get_into(gate.words.at(rank, gate.sender_index(0)), &mut words) {
+            match admission.world.get_into(admission.words.at(rank, admission.sender_index(0)), &mut words) {
                 // It has just been lost; what it has not written by now does not come any more.
                 Err(Error::Failed(Failure::PeerLost(_))) => continue,
                 other => other?,
@@ -194,7 +195,7 @@ impl<'g, 'w> Giver<'g, 'w> {
     }
 }
 
-impl Drop for Giver<'_, '_> {
+impl Drop for Granter<'_, '_> {
     /// Nobody is to be told any more of grants that are on their way. A rank that panics does not wait.
     fn drop(&mut self) {
         if !std::thread::panicking() {

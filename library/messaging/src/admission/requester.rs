@@ -1,17 +1,17 @@
-//! A sender at a gate: takes tickets, and waits until they are granted.
+//! The sender's side of admission: takes tickets, and waits until they are granted.
 
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Handle, Result};
 
-use super::{CLAIMS, Claim, Gate, SENDER_WORDS, SENDERS, Share, Waiter, rung};
+use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Share, Waiter, rung};
 use crate::credit::{Credit, Ticket};
-use crate::loss::{all_there, progress, unless_lost};
+use crate::peer_loss::{all_there, progress, unless_lost};
 use crate::settings::{Counting, Waiting, check};
 
 /// Operations of one sender that are on their way, two for a message.
-const FLIGHTS_MAX: usize = 64;
+const PENDING_MAX: usize = 64;
 
 /// How long a sender that looks at the counters pauses, at least and at most.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
@@ -21,11 +21,11 @@ const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
 const BELL_LIMIT_MAX: Duration = Duration::from_milliseconds(128);
 
-/// A sender at a gate.
-pub(crate) struct Taker<'g, 'w> {
-    gate: &'g Gate<'w>,
+/// The sender's side of admission.
+pub(crate) struct Requester<'a, 'w> {
+    admission: &'a Admission<'w>,
     /// The words of this rank.
-    words: CellSlice<'g, u64>,
+    words: CellSlice<'a, u64>,
     to: Rank,
     /// Its number among the senders of this rank.
     sender: usize,
@@ -41,25 +41,25 @@ pub(crate) struct Taker<'g, 'w> {
     /// How often it has looked at the counters without taking tickets.
     looks: u64,
     /// What is on its way, with the turn of its ticket.
-    flights: VecDeque<(u64, Handle<'w>)>,
+    pending: VecDeque<(u64, Handle<'w>)>,
 }
 
-impl<'g, 'w> Taker<'g, 'w> {
-    pub(crate) fn new(gate: &'g Gate<'w>, to: Rank) -> Result<Self> {
-        check(gate.receives(to), "that rank does not receive here")?;
-        let sender = gate.senders.get().trailing_ones() as usize;
+impl<'a, 'w> Requester<'a, 'w> {
+    pub(crate) fn new(admission: &'a Admission<'w>, to: Rank) -> Result<Self> {
+        check(admission.receives(to), "that rank does not receive here")?;
+        let sender = admission.senders.get().trailing_ones() as usize;
         if sender == SENDERS {
             return Err(Error::TooMany { what: "senders of one rank at a mailbox", limit: SENDERS });
         }
-        gate.senders.set(gate.senders.get() | 1 << sender);
-        gate.words.local().store(gate.sender_index(sender), u64::from(to.number()) + 1);
-        let (share, last) = match gate.left.take() {
-            Some((share, last)) if gate.borrow => (share, Some(last)),
-            _ => (gate.nearest(gate.world.rank()), None),
+        admission.senders.set(admission.senders.get() | 1 << sender);
+        admission.words.local().store(admission.sender_index(sender), u64::from(to.number()) + 1);
+        let (share, last) = match admission.left.take() {
+            Some((share, last)) if admission.borrow => (share, Some(last)),
+            _ => (admission.nearest(admission.world.rank()), None),
         };
-        let (granted, flights) = (Ticket::new(gate.slots), VecDeque::new());
-        let words = gate.words.local();
-        Ok(Self { gate, words, to, sender, share, granted, fresh: false, last, waited: false, turns: 0, looks: 0, flights })
+        let (granted, pending) = (Ticket::new(admission.slots), VecDeque::new());
+        let words = admission.words.local();
+        Ok(Self { admission, words, to, sender, share, granted, fresh: false, last, waited: false, turns: 0, looks: 0, pending })
     }
 
     /// How often it has looked at the counters without taking tickets.
@@ -77,7 +77,7 @@ impl<'g, 'w> Taker<'g, 'w> {
         if !self.waited {
             return Ok(false);
         }
-        let credit = self.gate.look(self.counters())?;
+        let credit = self.admission.look(self.counters())?;
         self.waited = credit.is_full();
         Ok(self.waited)
     }
@@ -86,11 +86,11 @@ impl<'g, 'w> Taker<'g, 'w> {
     /// if the counters lie apart.
     pub(crate) fn take(&mut self, count: u32) -> Result<Ticket> {
         self.settle()?;
-        if self.waited && self.gate.borrow {
+        if self.waited && self.admission.borrow {
             self.choose()?;
         }
         // The place of this turn's claim is that of an earlier one, whose messages are to be complete.
-        while let Some(&(turn, oldest)) = self.flights.front()
+        while let Some(&(turn, oldest)) = self.pending.front()
             && turn + CLAIMS as u64 <= self.turns
         {
             oldest.wait()?;
@@ -109,20 +109,20 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     /// Takes a ticket if that is granted already, and says whether; nobody claims it.
     pub(crate) fn take_if_granted(&mut self) -> Result<bool> {
-        let (gate, share) = (self.gate, self.counters());
-        let taken_at = gate.taken_at(share);
-        let found = gate.world.fetch(taken_at)?;
+        let (admission, share) = (self.admission, self.counters());
+        let taken_at = admission.taken_at(share);
+        let found = admission.world.fetch(taken_at)?;
         // Where the counters lie apart, this one is as old as the paper has it: more may be granted by now.
-        let consumed = match gate.settings.counting {
+        let consumed = match admission.settings.counting {
             Counting::OneWord => None,
-            Counting::TwoWords => Some(gate.world.get(gate.consumed_at(share))? as u32),
+            Counting::TwoWords => Some(admission.world.get(admission.consumed_at(share))? as u32),
         };
         let mut word = found.wait()?;
         loop {
             let (credit, next) = match consumed {
                 None => (Credit::of_word(word), word.wrapping_add(Credit::TAKE)),
                 Some(consumed) => {
-                    let granted = Ticket::new(consumed).after(gate.slots);
+                    let granted = Ticket::new(consumed).after(admission.slots);
                     (Credit { taken: Ticket::new(word as u32), granted }, word.wrapping_add(1))
                 }
             };
@@ -130,26 +130,26 @@ impl<'g, 'w> Taker<'g, 'w> {
                 return self.look_around().map(|()| false);
             }
             // Who finds another word was late: somebody took a ticket, or one more was granted.
-            match gate.world.compare_swap(taken_at, word, next)?.wait()? {
+            match admission.world.compare_swap(taken_at, word, next)?.wait()? {
                 seen if seen == word => return Ok(true),
                 seen => word = seen,
             }
         }
     }
 
-    /// Whether `ticket` is granted. Cost: nothing if that is known, else as much as [`Gate::look`].
+    /// Whether `ticket` is granted. Cost: nothing if that is known, else as much as [`Admission::look`].
     pub(crate) fn is_granted(&mut self, ticket: Ticket) -> Result<bool> {
         if !self.admits(ticket) {
             self.looks += 1;
-            self.granted = self.gate.look(self.counters())?.granted;
+            self.granted = self.admission.look(self.counters())?.granted;
         }
         Ok(self.admits(ticket))
     }
 
     /// What who does not wait has to do between two looks.
     pub(crate) fn look_around(&self) -> Result<()> {
-        progress(self.gate.world)?;
-        all_there(self.gate.world, &[self.to, self.counters().holder])
+        progress(self.admission.world)?;
+        all_there(self.admission.world, &[self.to, self.counters().holder])
     }
 
     /// Waits until `ticket` is granted.
@@ -160,7 +160,7 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     #[cold]
     fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
-        let mut pause = Pause::new(self.gate.world.now());
+        let mut pause = Pause::new(self.admission.world.now());
         let (mut registered, mut limit) = (false, BELL_LIMIT);
         // Who has just taken a ticket knows what a look would tell.
         if !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
@@ -168,14 +168,14 @@ impl<'g, 'w> Taker<'g, 'w> {
         }
         loop {
             let behind = ticket.since(self.granted) as u32;
-            let next = pause.next(self.gate.world.now(), self.granted, behind, self.gate.slots);
-            match self.gate.settings.waiting {
+            let next = pause.next(self.admission.world.now(), self.granted, behind, self.admission.slots);
+            match self.admission.settings.waiting {
                 Waiting::Polling => self.pause(ticket, PAUSE_MIN)?,
                 Waiting::Notified if registered => {
                     self.pause(ticket, limit.max(next + next))?;
                     limit = (limit + limit).min(BELL_LIMIT_MAX);
                 }
-                Waiting::Notified if behind < self.gate.waiters => {
+                Waiting::Notified if behind < self.admission.waiters => {
                     self.register(ticket)?;
                     registered = true;
                 }
@@ -191,36 +191,36 @@ impl<'g, 'w> Taker<'g, 'w> {
     pub(crate) fn used<const N: usize>(&mut self, handles: [Handle<'w>; N]) -> Result<()> {
         let turn = self.turns - 1;
         for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
-            self.flights.push_back((turn, handle));
+            self.pending.push_back((turn, handle));
         }
-        if self.flights.len() < FLIGHTS_MAX {
+        if self.pending.len() < PENDING_MAX {
             return Ok(());
         }
-        let (_, oldest) = self.flights[0];
+        let (_, oldest) = self.pending[0];
         oldest.wait()?;
         self.settle()
     }
 
     /// Waits until all messages are complete; the first failure is told.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.flights.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
+        self.pending.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
     }
 
     /// Forgets messages that are complete. Their claims stay: nobody waits for what has come.
     #[inline]
     fn settle(&mut self) -> Result<()> {
-        if self.flights.is_empty() { Ok(()) } else { self.settle_some() }
+        if self.pending.is_empty() { Ok(()) } else { self.settle_some() }
     }
 
     fn settle_some(&mut self) -> Result<()> {
         let mut outcome = Ok(());
-        while let Some((_, handle)) = self.flights.front() {
+        while let Some((_, handle)) = self.pending.front() {
             match handle.test() {
                 Ok(false) => break,
                 Ok(true) => {}
                 Err(error) => outcome = outcome.and(Err(error)),
             }
-            self.flights.pop_front();
+            self.pending.pop_front();
         }
         outcome
     }
@@ -230,23 +230,25 @@ impl<'g, 'w> Taker<'g, 'w> {
     }
 
     fn counters(&self) -> Share {
-        self.gate.share(self.to, self.share)
+        self.admission.share(self.to, self.share)
     }
 
     /// Claims at this turn's place.
     fn claim(&self, claim: Claim) {
-        self.words.store(self.gate.claim_index(self.sender, self.turns), claim.word());
+        self.words.store(self.admission.claim_index(self.sender, self.turns), claim.word());
     }
 
     fn add(&self, count: u32) -> Result<Credit> {
-        let (gate, share) = (self.gate, self.counters());
-        let taken_at = gate.taken_at(share);
-        match gate.settings.counting {
-            Counting::OneWord => Ok(Credit::of_word(gate.world.fetch_add(taken_at, Credit::TAKE * u64::from(count))?.wait()?)),
+        let (admission, share) = (self.admission, self.counters());
+        let taken_at = admission.taken_at(share);
+        match admission.settings.counting {
+            Counting::OneWord => {
+                Ok(Credit::of_word(admission.world.fetch_add(taken_at, Credit::TAKE * u64::from(count))?.wait()?))
+            }
             Counting::TwoWords => {
-                let consumed = gate.world.get(gate.consumed_at(share))? as u32;
-                let taken = gate.world.fetch_add(taken_at, u64::from(count))?.wait()? as u32;
-                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(gate.slots) })
+                let consumed = admission.world.get(admission.consumed_at(share))? as u32;
+                let taken = admission.world.fetch_add(taken_at, u64::from(count))?.wait()? as u32;
+                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(admission.slots) })
             }
         }
     }
@@ -254,19 +256,19 @@ impl<'g, 'w> Taker<'g, 'w> {
     /// Goes over to a share that is not used up, if its own is. Not before its last message was consumed: messages of different shares
     /// may overtake each other.
     fn choose(&mut self) -> Result<()> {
-        let gate = self.gate;
-        let credit = gate.look(self.counters())?;
-        let consumed = self.last.is_none_or(|last| credit.granted.since(last) > gate.slots as i32);
+        let admission = self.admission;
+        let credit = admission.look(self.counters())?;
+        let consumed = self.last.is_none_or(|last| credit.granted.since(last) > admission.slots as i32);
         if !credit.is_full() || !consumed {
             return Ok(());
         }
-        let others = (1..gate.shares()).map(|step| (self.share + step) % gate.shares());
-        let looks = others.map(|share| Ok((share, gate.world.fetch(gate.taken_at(gate.share(self.to, share)))?)));
+        let others = (1..admission.shares()).map(|step| (self.share + step) % admission.shares());
+        let looks = others.map(|share| Ok((share, admission.world.fetch(admission.taken_at(admission.share(self.to, share)))?)));
         let looks: Vec<_> = looks.collect::<Result<_>>()?;
         for (share, word) in looks {
-            let credit = match gate.settings.counting {
+            let credit = match admission.settings.counting {
                 Counting::OneWord => Credit::of_word(word.wait()?),
-                Counting::TwoWords => gate.look(gate.share(self.to, share))?,
+                Counting::TwoWords => admission.look(admission.share(self.to, share))?,
             };
             if !credit.is_full() {
                 (self.share, self.last) = (share, None);
@@ -278,14 +280,14 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     /// Asks the receiver to ring when it grants `ticket`.
     fn register(&self, ticket: Ticket) -> Result<()> {
-        let gate = self.gate;
-        let waiter = Waiter { rank: gate.world.rank(), sender: self.sender, ticket };
-        let place = gate.words.at(self.to, gate.waiter_index(self.share, ticket));
+        let admission = self.admission;
+        let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
+        let place = admission.words.at(self.to, admission.waiter_index(self.share, ticket));
         let mut expected = 0;
         // By an atomic, as the receiver looks: they are in one order with what both do to the counters. What is there of an earlier lap
         // is replaced; who finds a later one was granted meanwhile.
         loop {
-            let found = gate.world.compare_swap(place, expected, waiter.word())?.wait()?;
+            let found = admission.world.compare_swap(place, expected, waiter.word())?.wait()?;
             let is_later = Waiter::of_word(found).is_some_and(|other| other.ticket.since(ticket) > 0);
             if found == expected || is_later {
                 return Ok(());
@@ -296,27 +298,30 @@ impl<'g, 'w> Taker<'g, 'w> {
 
     /// Waits for the bell, at most for `limit`.
     fn pause(&mut self, ticket: Ticket, limit: Duration) -> Result<()> {
-        let gate = self.gate;
+        let admission = self.admission;
         let bell = rung(self.to, self.share, ticket);
-        let waited = gate.world.wait_until_within(limit, gate.words.local(), gate.bell_index(self.sender), |seen| seen == bell);
-        if unless_lost(gate.world, waited)?.is_some() {
+        let waited =
+            admission
+                .world
+                .wait_until_within(limit, admission.words.local(), admission.bell_index(self.sender), |seen| seen == bell);
+        if unless_lost(admission.world, waited)?.is_some() {
             self.granted = ticket.after(1);
         }
-        all_there(gate.world, &[self.to, self.counters().holder])
+        all_there(admission.world, &[self.to, self.counters().holder])
     }
 }
 
-impl Drop for Taker<'_, '_> {
+impl Drop for Requester<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
         // Messages that are complete need no claim; of those that fail, nobody waits for one but for a lost receiver.
         let _told_by_quiet = self.flush();
-        let words = self.gate.words.local();
-        (0..SENDER_WORDS).for_each(|word| words.store(self.gate.sender_index(self.sender) + word, 0));
-        self.gate.senders.set(self.gate.senders.get() & !(1 << self.sender));
-        self.gate.left.set(self.last.map(|last| (self.share, last)));
+        let words = self.admission.words.local();
+        (0..SENDER_WORDS).for_each(|word| words.store(self.admission.sender_index(self.sender) + word, 0));
+        self.admission.senders.set(self.admission.senders.get() & !(1 << self.sender));
+        self.admission.left.set(self.last.map(|last| (self.share, last)));
     }
 }
 
@@ -343,7 +348,7 @@ impl Pause {
         Self { looked: now, granted: None, pace: PACE, idle: 0 }
     }
 
-    /// The next pause of a sender with `behind` tickets before its own that are not granted, at a gate of so many slots.
+    /// The next pause of a sender with `behind` tickets before its own that are not granted, at an admission of so many slots.
     fn next(&mut self, now: Instant, granted: Ticket, behind: u32, slots: u32) -> Duration {
         let passed = self.granted.replace(granted).map_or(0, |before| granted.since(before) as u64);
         let elapsed = now.since(std::mem::replace(&mut self.looked, now));
@@ -362,7 +367,7 @@ impl Pause {
 }
 
 #[cfg(test)]
-mod admission;
+mod shares;
 
 #[cfg(test)]
 mod tests {

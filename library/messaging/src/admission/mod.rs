@@ -14,12 +14,12 @@
 //! - **G2** A sender that waits registers, then looks once more; the receiver grants, then looks who waits. So one of them sees the other.
 //!   A registration replaces that of an earlier ticket only. Should one be lost with its rank, who waits also looks now and then.
 
-mod giver;
+mod granter;
 #[cfg(test)]
 mod grants;
 #[cfg(test)]
-mod places;
-mod taker;
+mod layout;
+mod requester;
 
 use std::cell::Cell;
 
@@ -27,8 +27,8 @@ use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
 use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
-pub(crate) use giver::Giver;
-pub(crate) use taker::Taker;
+pub(crate) use granter::Granter;
+pub(crate) use requester::Requester;
 
 use crate::credit::{Credit, Ticket};
 use crate::settings::{Counting, Placement, Settings, check};
@@ -36,7 +36,7 @@ use crate::settings::{Counting, Placement, Settings, check};
 /// Words of a cache line: counters of different shares do not share one.
 const LINE: usize = 8;
 
-/// Senders that a rank may have at one gate at a time, and the words of each.
+/// Senders that a rank may have at one admission at a time, and the words of each.
 const SENDERS: usize = 8;
 const SENDER_WORDS: usize = 2 + CLAIMS;
 
@@ -52,7 +52,7 @@ pub(crate) enum Receivers {
 }
 
 /// Lets so many messages at a time through to a receiver.
-pub(crate) struct Gate<'w> {
+pub(crate) struct Admission<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
     receivers: Receivers,
@@ -76,7 +76,7 @@ struct Share {
     number: u32,
 }
 
-impl<'w> Gate<'w> {
+impl<'w> Admission<'w> {
     /// Collective.
     pub(crate) fn new(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
         settings.check(world.size())?;
@@ -96,12 +96,12 @@ impl<'w> Gate<'w> {
         let waiters = slots.max(settings.waiters / shares as u32);
         let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + shares * waiters as usize)?;
         let (senders, left) = (Cell::new(0), Cell::new(None));
-        let gate = Self { world, words, receivers, holders, borrow, slots, waiters, settings, senders, left };
-        if gate.settings.counting == Counting::OneWord {
-            (0..shares).for_each(|share| gate.words.local().store(share * LINE, Credit::new(slots).word()));
+        let admission = Self { world, words, receivers, holders, borrow, slots, waiters, settings, senders, left };
+        if admission.settings.counting == Counting::OneWord {
+            (0..shares).for_each(|share| admission.words.local().store(share * LINE, Credit::new(slots).word()));
         }
         world.barrier()?;
-        Ok(gate)
+        Ok(admission)
     }
 
     pub(crate) fn world(&self) -> &'w World {
@@ -186,7 +186,7 @@ impl<'w> Gate<'w> {
 }
 
 #[cfg(test)]
-impl Gate<'_> {
+impl Admission<'_> {
     /// The next ticket that somebody will take of a share of the receiver `to`.
     pub(crate) fn taken(&self, to: Rank, share: u32) -> Ticket {
         self.look(self.share(to, share)).unwrap().taken

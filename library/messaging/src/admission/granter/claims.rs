@@ -5,8 +5,8 @@ use pelago_rma::{GlobalPtr, World};
 use pelago_simulator::{Faults, Protocol};
 
 use super::*;
-use crate::gate::{Receivers, Taker};
-use crate::loss::progress;
+use crate::admission::{Receivers, Requester};
+use crate::peer_loss::progress;
 use crate::settings::{Placement, Settings};
 use crate::simulated::{run, run_with_death, settings};
 
@@ -22,15 +22,15 @@ const ALL_KNOW: Instant = Instant::from_picoseconds(6_000_000_000);
 const LONG: usize = 1 << 16;
 
 /// What the first sender of this rank claims.
-fn claimed(gate: &Gate<'_>) -> [Claim; CLAIMS] {
-    std::array::from_fn(|turn| Claim::of_word(gate.words.local().load(gate.claim_index(0, turn as u64))))
+fn claimed(admission: &Admission<'_>) -> [Claim; CLAIMS] {
+    std::array::from_fn(|turn| Claim::of_word(admission.words.local().load(admission.claim_index(0, turn as u64))))
 }
 
-/// A message by a ticket, and the flight of it.
-fn send<'w>(gate: &Gate<'w>, taker: &mut Taker<'_, 'w>, to: GlobalPtr<u64>) -> Result<(Ticket, Handle<'w>)> {
-    let ticket = taker.take(1)?;
-    let handle = gate.world.put(to, &[1; LONG])?;
-    taker.used([handle])?;
+/// A message by a ticket, and the operation of it.
+fn send<'w>(admission: &Admission<'w>, requester: &mut Requester<'_, 'w>, to: GlobalPtr<u64>) -> Result<(Ticket, Handle<'w>)> {
+    let ticket = requester.take(1)?;
+    let handle = admission.world.put(to, &[1; LONG])?;
+    requester.used([handle])?;
     Ok((ticket, handle))
 }
 
@@ -42,16 +42,16 @@ fn compute_until(world: &World, until: Instant) {
 #[test]
 fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
     let program = |world: &World, _: &_| {
-        let gate = Gate::new(world, Receivers::One(RECEIVER), Settings::permits(64))?;
+        let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(64))?;
         let room = world.alloc::<u64>(LONG)?;
         if world.rank() == SENDER {
-            let mut taker = Taker::new(&gate, RECEIVER)?;
+            let mut requester = Requester::new(&admission, RECEIVER)?;
             let (mut sent, mut most) = (Vec::new(), 0);
             // Not behind the messages, as the tickets would come.
             let elsewhere = Rank::new(2);
             for _ in 0..3 * CLAIMS {
-                sent.push(send(&gate, &mut taker, room.at(elsewhere, 0))?);
-                let claims = claimed(&gate);
+                sent.push(send(&admission, &mut requester, room.at(elsewhere, 0))?);
+                let claims = claimed(&admission);
                 let mut under_way = 0;
                 for (ticket, handle) in &sent {
                     if !handle.test()? {
@@ -63,9 +63,9 @@ fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
             }
             assert_eq!(most, CLAIMS, "as many are under way as there are claims");
             // Whoever goes away leaves nothing behind that nobody claims.
-            drop(taker);
+            drop(requester);
             assert!(sent.iter().all(|(_, handle)| handle.test() == Ok(true)));
-            assert_eq!(claimed(&gate), [Claim::default(); CLAIMS]);
+            assert_eq!(claimed(&admission), [Claim::default(); CLAIMS]);
         }
         world.barrier()
     };
@@ -82,18 +82,18 @@ fn a_ticket_is_claimed_before_its_sender_knows_which_it_is() {
             &settings,
             |_| false,
             |world, _| {
-                let gate = Gate::new(world, Receivers::One(RECEIVER), Settings::permits(2))?;
+                let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(2))?;
                 let (mut looks, begun) = (0, world.now());
                 if world.rank() == SENDER {
-                    let mut taker = Taker::new(&gate, RECEIVER)?;
-                    assert_eq!(taker.take(1)?, FIRST);
+                    let mut requester = Requester::new(&admission, RECEIVER)?;
+                    assert_eq!(requester.take(1)?, FIRST);
                     // It has it for longer than the receiver looks.
                     world.compute(Duration::from_milliseconds(2));
                 } else {
-                    let giver = Giver::new(&gate);
+                    let granter = Granter::new(&admission);
                     while world.now().since(begun) < Duration::from_milliseconds(1) {
-                        let is_taken = gate.look(gate.share(RECEIVER, 0))?.taken != FIRST;
-                        assert!(!is_taken || giver.is_claimed(0, FIRST)?, "seed {seed}, look {looks}");
+                        let is_taken = admission.look(admission.share(RECEIVER, 0))?.taken != FIRST;
+                        assert!(!is_taken || granter.is_claimed(0, FIRST)?, "seed {seed}, look {looks}");
                         looks += u32::from(is_taken);
                         world.compute(Duration::from_nanoseconds(500));
                     }
@@ -113,11 +113,11 @@ fn who_gets_no_ticket_claims_none() {
     let (_, ended) = run_with_death(3, Faults::default(), (holder, Some(DEATH)), |world, _| {
         world.on_peer_lost(|_| {});
         let settings = Settings::permits(2).placed(Placement::Proxy(holder));
-        let gate = Gate::new(world, Receivers::One(RECEIVER), settings)?;
-        let mut taker = Taker::new(&gate, RECEIVER)?;
+        let admission = Admission::new(world, Receivers::One(RECEIVER), settings)?;
+        let mut requester = Requester::new(&admission, RECEIVER)?;
         compute_until(world, ALL_KNOW);
-        assert!(world.rank() == holder || taker.take(1).is_err(), "nobody counts");
-        Ok(claimed(&gate))
+        assert!(world.rank() == holder || requester.take(1).is_err(), "nobody counts");
+        Ok(claimed(&admission))
     });
     assert_eq!(ended, [Some([Claim::default(); CLAIMS]), Some([Claim::default(); CLAIMS]), None]);
 }
@@ -129,25 +129,25 @@ fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
         let other = Rank::new(3 - victim.number());
         let (_, ended) = run_with_death(4, Faults::default(), (victim, Some(DEATH)), |world, _| {
             world.on_peer_lost(|_| {});
-            let gate = Gate::new(world, Receivers::Each, Settings::permits(8))?;
+            let admission = Admission::new(world, Receivers::Each, Settings::permits(8))?;
             // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.
             let to = if world.rank() == other { Rank::new(3) } else { RECEIVER };
             // By the last of its senders.
-            let _others = (1..SENDERS).map(|_| Taker::new(&gate, to)).collect::<Result<Vec<_>>>()?;
-            let mut taker = Taker::new(&gate, to)?;
+            let _others = (1..SENDERS).map(|_| Requester::new(&admission, to)).collect::<Result<Vec<_>>>()?;
+            let mut requester = Requester::new(&admission, to)?;
             if world.rank() == Rank::new(3) {
                 world.compute(Duration::from_milliseconds(1));
             }
-            let ticket = if world.rank() == RECEIVER { None } else { Some(taker.take(1)?) };
+            let ticket = if world.rank() == RECEIVER { None } else { Some(requester.take(1)?) };
             compute_until(world, ALL_KNOW);
             if let Some(ticket) = ticket {
                 assert_eq!(ticket, FIRST.after(u32::from(world.rank() == Rank::new(3))));
                 compute_until(world, ALL_KNOW + Duration::from_milliseconds(10));
                 return Ok([false; 3]);
             }
-            let giver = Giver::new(&gate);
+            let granter = Granter::new(&admission);
             progress(world)?;
-            let abandoned = [0, 1, 2].map(|step| giver.is_abandoned(0, FIRST.after(step)));
+            let abandoned = [0, 1, 2].map(|step| granter.is_abandoned(0, FIRST.after(step)));
             abandoned.into_iter().collect::<Result<Vec<_>>>().map(|found| [found[0], found[1], found[2]])
         });
         assert_eq!(ended[RECEIVER.index()], Some([true, false, false]), "{victim} was lost");

@@ -1,52 +1,52 @@
-//! What becomes of a message: sent or not, and where it lies when it has come.
+//! A message in its slot, and the result of an attempt to send one.
 
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Result};
 
-/// What became of a message that was not to wait.
+/// The result of an attempt to send without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent<M> {
-    /// It is on its way.
+    /// The message is on its way.
     Sent,
-    /// There is no room now; here it is again.
+    /// There is no room now; the message is given back.
     Full(M),
 }
 
-/// Who has slots to free.
+/// A receiver that frees slots.
 pub(crate) trait Free {
     /// The oldest slot of a share is free.
     fn free(&mut self, share: u32) -> Result<()>;
 }
 
-/// A message in its slot, which is free again when this is dropped.
-pub struct Message<'r> {
+/// A message in its slot. Dropping the guard frees the slot.
+pub struct MessageGuard<'r> {
     receiver: &'r mut dyn Free,
     share: u32,
     from: Rank,
     bytes: CellSlice<'r, u8>,
 }
 
-impl<'r> Message<'r> {
+impl<'r> MessageGuard<'r> {
     pub(crate) fn new(receiver: &'r mut dyn Free, share: u32, from: Rank, bytes: CellSlice<'r, u8>) -> Self {
         Self { receiver, share, from, bytes }
     }
 
-    /// Who sent it.
+    /// The sender.
     pub fn from(&self) -> Rank {
         self.from
     }
 
-    /// How many bytes.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it has no bytes.
+    /// Whether the message has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The bytes where they lie.
+    /// The bytes, in the slot.
     pub fn bytes(&self) -> CellSlice<'_, u8> {
         self.bytes
     }
@@ -56,7 +56,7 @@ impl<'r> Message<'r> {
         self.bytes.to_vec()
     }
 
-    /// Frees the slot, as dropping does, and tells what went wrong.
+    /// Frees the slot, as dropping the guard does, and returns errors.
     ///
     /// # Errors
     /// The holder of the counters was lost; the job is at fault.
@@ -66,13 +66,13 @@ impl<'r> Message<'r> {
         message.receiver.free(share)
     }
 
-    /// Leaves the message where it is, to be received again.
+    /// Keeps the message in its slot, to be received again.
     pub(crate) fn keep(self) {
         let _not_dropped = std::mem::ManuallyDrop::new(self);
     }
 }
 
-impl Drop for Message<'_> {
+impl Drop for MessageGuard<'_> {
     fn drop(&mut self) {
         // What went wrong meets whoever receives next.
         let _met_again = self.receiver.free(self.share);

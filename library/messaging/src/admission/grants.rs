@@ -1,0 +1,90 @@
+//! When a receiver tells what it grants, and for whom it rings, in tests.
+
+use pelago_base::Rank;
+
+use super::{Admission, Granter, Receivers, Requester, rung};
+use crate::credit::Ticket;
+use crate::settings::{Placement, Settings};
+use crate::support::{Platform, run};
+
+const RECEIVER: Rank = Rank::new(0);
+
+/// How many tickets the holder knows to be granted.
+fn granted(admission: &Admission<'_>) -> u32 {
+    admission.look(admission.share(RECEIVER, 0)).unwrap().granted.number()
+}
+
+#[test]
+fn a_quarter_of_the_slots_is_told_at_a_time_and_the_rest_when_that_is_asked() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 2, |world| {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(8)).unwrap();
+            if world.rank() == RECEIVER {
+                let mut granter = Granter::new(&admission);
+                let mut seen = Vec::new();
+                for _ in 0..3 {
+                    granter.give(0).unwrap();
+                    seen.push((granter.operations(), granted(&admission)));
+                }
+                for _ in 0..2 {
+                    granter.flush().unwrap();
+                    seen.push((granter.operations(), granted(&admission)));
+                }
+                assert_eq!(seen, [(0, 8), (1, 10), (1, 10), (2, 11), (2, 11)], "operations, and tickets granted");
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_holder_is_told_at_once_if_it_is_the_receiver_itself() {
+    run(Platform::Mapped, 2, |world| {
+        for (holder, slots, operations) in [(0, 8, 1), (1, 8, 0), (0, 4, 1), (1, 4, 1)] {
+            let settings = Settings::permits(slots).placed(Placement::Proxy(Rank::new(holder)));
+            let admission = Admission::new(world, Receivers::One(RECEIVER), settings).unwrap();
+            if world.rank() == RECEIVER {
+                let mut granter = Granter::new(&admission);
+                granter.give_at_once(0).unwrap();
+                assert_eq!(granter.operations(), operations, "{slots} slots, counters at rank {holder}");
+            }
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
+    let sender = Rank::new(1);
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 2, |world| {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(1)).unwrap();
+            let second = Ticket::new(1);
+            if world.rank() == sender {
+                let mut requester = Requester::new(&admission, RECEIVER).unwrap();
+                let first = requester.take(1).unwrap();
+                requester.wait(first).unwrap();
+                assert_eq!(requester.take(1).unwrap(), second);
+                requester.wait(second).unwrap();
+                world.barrier().unwrap();
+                assert_eq!(
+                    admission.words.local().load(admission.bell_index(0)),
+                    rung(RECEIVER, 0, second),
+                    "this rank has one sender"
+                );
+            } else {
+                let mut granter = Granter::new(&admission);
+                let waiter = admission.waiter_index(0, second);
+                world.wait_until(admission.words.local(), waiter, |seen| seen != 0).unwrap();
+                granter.give(0).unwrap();
+                assert_eq!(granter.operations(), 2, "a grant and a bell");
+                assert_eq!(admission.words.local().load(waiter), 0, "nobody waits any more");
+                // Nobody waits for the next one.
+                granter.give(0).unwrap();
+                assert_eq!(granter.operations(), 3);
+                world.barrier().unwrap();
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
