@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::collectives::{
-    Algorithm, Choice, Collectives, Explanation, Model, Operation, Rails, Settings, Sum, UnknownAlgorithm,
+    Algorithm, Choice, Collective, Collectives, Explanation, Model, Rails, Settings, Sum, UnknownAlgorithm,
 };
 use pelago::{Duration, Instant, Rank, Team, World};
 
@@ -17,8 +17,8 @@ use crate::usage::{Stop, at_least_one, exit, parse, rail};
 #[command(name = "collectives")]
 struct Arguments {
     /// broadcast, reduce, allreduce, allgather, reduce-scatter, gather, scatter, alltoall, scan, exclusive-scan or barrier
-    #[arg(long, value_name = "NAME", default_value_t = Operation::Allreduce)]
-    operation: Operation,
+    #[arg(long, value_name = "NAME", default_value_t = Collective::Allreduce)]
+    operation: Collective,
     /// Bytes of a block: multiples of 8, also with K or M
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "8", value_parser = bytes)]
     bytes: Vec<usize>,
@@ -145,7 +145,7 @@ fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>, team: &Te
         Settings { memory_bytes: (memory as usize) << 20, plan_bytes, piece_bytes: piece, per_host, model, apart, rails };
     let Some(all) = Collectives::of(world, team, &settings)? else { return Ok(ExitCode::SUCCESS) };
     let operation = arguments.operation;
-    let sizes = if operation == Operation::Barrier { &[0][..] } else { &arguments.bytes };
+    let sizes = if operation == Collective::Barrier { &[0][..] } else { &arguments.bytes };
     let mut right = true;
     for &bytes in sizes {
         for which in &arguments.algorithm {
@@ -266,16 +266,16 @@ fn microseconds(duration: Duration) -> f64 {
 }
 
 /// What each value of a block is, where every member brings its position and one; that of the root is 0.
-fn expected(operation: Operation, position: u32, size: u32, block: usize) -> u64 {
+fn expected(operation: Collective, position: u32, size: u32, block: usize) -> u64 {
     let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
     match operation {
-        Operation::Barrier => 0,
-        Operation::Broadcast { root } | Operation::Scatter { root } => u64::from(root) + 1,
-        Operation::Reduce { .. } | Operation::Allreduce | Operation::ReduceScatter => sum(size),
-        Operation::Allgather | Operation::Gather { .. } | Operation::Alltoall => block as u64 + 1,
-        Operation::Scan => sum(position + 1),
-        Operation::ExclusiveScan if position == 0 => 1,
-        Operation::ExclusiveScan => sum(position),
+        Collective::Barrier => 0,
+        Collective::Broadcast { root } | Collective::Scatter { root } => u64::from(root) + 1,
+        Collective::Reduce { .. } | Collective::Allreduce | Collective::ReduceScatter => sum(size),
+        Collective::Allgather | Collective::Gather { .. } | Collective::Alltoall => block as u64 + 1,
+        Collective::Scan => sum(position + 1),
+        Collective::ExclusiveScan if position == 0 => 1,
+        Collective::ExclusiveScan => sum(position),
     }
 }
 

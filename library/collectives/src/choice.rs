@@ -1,66 +1,66 @@
-//! Which algorithm, and why.
+//! The choice of an algorithm, and its explanation.
 
 use core::fmt;
 
 use pelago_base::Duration;
 use pelago_rma::Rail;
 
-use crate::{Algorithm, Operation, Promise};
+use crate::{Algorithm, Collective, Promise};
 
-/// How an algorithm is chosen. Every member chooses the same way, and so the same.
+/// The method by which an algorithm is chosen. All members use the same method, and so choose the same algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// The model proposes, a trial on zero values decides: for plans that are used often.
+    /// The model proposes, and a trial on zero values decides: for plans that are run often.
     #[default]
     Trial,
-    /// What was [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) for nearly as many bytes, else what the model says.
+    /// The algorithm that was [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) for the nearest number of bytes, else that of the model.
     Table,
-    /// This one.
+    /// This algorithm.
     Fixed(Algorithm),
 }
 
-/// By which rails messages go: to members of the same host and to others. Where none is named, or it does not lead there, as is best.
+/// The rails of messages, intra-node and inter-node. If a rail is not named, or does not reach the peer, the best one for each peer is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rails {
-    /// Between members of a host, as many as [`Settings::per_host`](crate::Settings::per_host).
+    /// The intra-node rail; members of a host are as many as [`Settings::per_host`](crate::Settings::per_host).
     pub near: Option<Rail>,
-    /// Between others.
+    /// The inter-node rail.
     pub far: Option<Rail>,
 }
 
-/// An algorithm that could do an operation.
+/// A possible algorithm for an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// Which.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// What it needs at most.
+    /// Bounds of its messages.
     pub promise: Promise,
-    /// What the model expects.
+    /// The time that the model predicts.
     pub predicted: Duration,
-    /// What one operation took in the trial, on the slowest member: the median of some; `None` if it was not tried.
+    /// The median time of one operation in the trial, on the slowest member; `None` if it was not tried.
     pub measured: Option<Duration>,
-    /// By which rails it took that: those by which it took least.
+    /// The rails of that measurement: the fastest ones.
     pub rails: Rails,
 }
 
-/// Why an algorithm was chosen. Its text has a line for each candidate.
+/// The reasons for the choice of an algorithm. Its text has a line for each candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// What is done.
-    pub operation: Operation,
-    /// Members.
+    /// The operation.
+    pub operation: Collective,
+    /// The number of members.
     pub size: u32,
     /// Bytes of a block.
     pub bytes: usize,
-    /// All that are possible, the one that is predicted to be fastest first.
+    /// All possible algorithms, sorted by predicted time.
     pub candidates: Vec<Candidate>,
-    /// By which it is done.
+    /// The chosen algorithm.
     pub chosen: Algorithm,
-    /// And by which rails.
+    /// The chosen rails.
     pub rails: Rails,
-    /// What the rails are called, by their numbers.
+    /// The names of the rails, by their numbers.
     pub names: Vec<&'static str>,
-    /// On whose word.
+    /// The method of the choice.
     pub by: Choice,
 }
 

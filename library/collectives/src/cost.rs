@@ -1,12 +1,12 @@
-//! What an algorithm promises to need, and what that is expected to cost.
+//! Bounds of the messages of an algorithm, and the cost model.
 
 use pelago_base::Duration;
 
 use crate::generate::rounds;
 use crate::schedule::Shape;
-use crate::{Algorithm as By, Operation as Do};
+use crate::{Algorithm as By, Collective as Do};
 
-/// What an algorithm needs at most; tests count it in the schedules.
+/// Upper bounds of the messages of an algorithm; tests count them in the schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// Messages one after another, each sent when the one before has come: the longest such chain.
@@ -17,7 +17,7 @@ pub struct Promise {
     pub values: u64,
 }
 
-/// What steps cost on some machine. It only proposes: a trial decides where there is time for one.
+/// The cost of steps on a machine. The model proposes candidates; a trial decides if there is time for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// From sending a short message to having received it, in nanoseconds; where members share cores, their turns included.
@@ -29,7 +29,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// How long an operation is expected to take, with values of so many bytes.
+    /// The predicted time of an operation, with values of so many bytes.
     pub fn predict(&self, promise: Promise, value_bytes: usize) -> Duration {
         let bytes = promise.values as f64 * value_bytes as f64;
         let nanoseconds =

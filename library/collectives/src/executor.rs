@@ -24,7 +24,7 @@ use pelago_rma::{CellSlice, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, Wor
 use crate::choice::Rails;
 use crate::operator::Fold;
 use crate::pool::{LINE, Region};
-use crate::schedule::{Buffer, Message, Schedule, Shape, Side, Span, Step, Then};
+use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Step, Then};
 
 /// Bytes that are combined at a time out of memory that others write: they stay in the nearest cache.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -70,9 +70,9 @@ pub(crate) struct Cursor {
     begun: bool,
 }
 
-/// Where things are done.
+/// The team of a member, and its memory.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'p, 'w> {
+pub(crate) struct MemberContext<'p, 'w> {
     pub(crate) world: &'p World,
     pub(crate) team: &'p Team,
     pub(crate) position: u32,
@@ -177,7 +177,7 @@ fn room_words(values: usize, value_bytes: usize) -> usize {
 
 /// One member at work.
 pub(crate) struct Executor<'x, 'e, 'w, T> {
-    place: Place<'x, 'w>,
+    place: MemberContext<'x, 'w>,
     layout: &'x Layout,
     ends: &'x mut Ends<'e, T>,
     fold: &'x dyn Fold<T>,
@@ -191,7 +191,12 @@ pub(crate) struct Executor<'x, 'e, 'w, T> {
 }
 
 impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
-    pub(crate) fn new(place: Place<'x, 'w>, layout: &'x Layout, ends: &'x mut Ends<'e, T>, fold: &'x dyn Fold<T>) -> Self {
+    pub(crate) fn new(
+        place: MemberContext<'x, 'w>,
+        layout: &'x Layout,
+        ends: &'x mut Ends<'e, T>,
+        fold: &'x dyn Fold<T>,
+    ) -> Self {
         let local = place.words.local();
         Self { place, layout, ends, fold, local, slot: 0, epoch: 0, first: 0, pitch: 0 }
     }
@@ -297,7 +302,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
         Ok(true)
     }
 
-    fn send(&mut self, to: u32, from: &[Span], message: Message, kept: &mut usize) -> Result<()> {
+    fn send(&mut self, to: u32, from: &[Span], message: ScheduledMessage, kept: &mut usize) -> Result<()> {
         let (world, rank) = (self.place.world, self.rank(to));
         let line = self.line(message.line);
         let (flag, rail) = (self.place.words.at(rank, line), self.rail(to));
@@ -484,7 +489,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     }
 
     /// The values of a message that has come.
-    fn landed(&self, message: &Message) -> CellSlice<'x, T> {
+    fn landed(&self, message: &ScheduledMessage) -> CellSlice<'x, T> {
         match self.beside() {
             Some(words) if self.fits_line(message.length) => self.values(self.line(message.line) + words, message.length),
             _ => {

@@ -1,13 +1,13 @@
-//! What teams do together, and by which algorithms.
+//! The collective operations, and the algorithms for them.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// What the members of a team do together. Roots are positions in the team.
+/// A collective operation. Roots are positions in the team.
 ///
-/// Values stand in blocks of equal length, one for each member where an operation has several: `p` members, `n` values in a block.
+/// Values form blocks of equal length. With `p` members, an operation on several blocks has `p` blocks of `n` values.
 ///
-/// | operation | each brings | each gets |
+/// | operation | input of each member | output of each member |
 /// |---|---|---|
 /// | `barrier` | – | – |
 /// | `broadcast` | the root: a block | the root's block |
@@ -22,7 +22,7 @@ use core::str::FromStr;
 /// | `exclusive-scan` | a block | those of all members before this one; the first keeps what it had |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table says what each is")]
-pub enum Operation {
+pub enum Collective {
     Barrier,
     Broadcast { root: u32 },
     Reduce { root: u32 },
@@ -36,8 +36,8 @@ pub enum Operation {
     ExclusiveScan,
 }
 
-impl Operation {
-    /// Every operation; those with a root have the first member.
+impl Collective {
+    /// All operations, with the first member as root.
     pub const ALL: [Self; 11] = [
         Self::Barrier,
         Self::Broadcast { root: 0 },
@@ -52,7 +52,7 @@ impl Operation {
         Self::ExclusiveScan,
     ];
 
-    /// By which it is called.
+    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
@@ -94,7 +94,7 @@ impl Operation {
         matches!(self, Self::Reduce { .. } | Self::Allreduce | Self::ReduceScatter | Self::Scan | Self::ExclusiveScan)
     }
 
-    /// Blocks that the member at `position` of `size` brings, in memory of its own: none where it brings what it gets in place.
+    /// Input blocks of the member at `position` of `size`; 0 if the output buffer is also the input.
     pub const fn blocks_in(self, position: u32, size: u32) -> u32 {
         match self {
             Self::Barrier | Self::Broadcast { .. } => 0,
@@ -110,7 +110,7 @@ impl Operation {
         }
     }
 
-    /// Blocks that the member at `position` of `size` gets.
+    /// Output blocks of the member at `position` of `size`.
     pub const fn blocks_out(self, position: u32, size: u32) -> u32 {
         match self {
             Self::Barrier => 0,
@@ -133,28 +133,28 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Operation {
-    type Err = UnknownOperation;
+impl FromStr for Collective {
+    type Err = UnknownCollective;
 
-    fn from_str(name: &str) -> Result<Self, UnknownOperation> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name).ok_or(UnknownOperation)
+    fn from_str(name: &str) -> Result<Self, UnknownCollective> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name).ok_or(UnknownCollective)
     }
 }
 
-/// A name that no [`Operation`] has.
+/// The error of a name that no [`Collective`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an operation is barrier, broadcast, reduce, allreduce, allgather, reduce-scatter, gather, scatter, alltoall, scan or exclusive-scan"
 )]
-pub struct UnknownOperation;
+pub struct UnknownCollective;
 
-/// By which steps an operation is made.
+/// The algorithm of an operation.
 ///
 /// | name | for | how |
 /// |---|---|---|
@@ -208,7 +208,7 @@ impl Algorithm {
         Self::Shared,
     ];
 
-    /// By which it is called.
+    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Flat => "flat",
@@ -241,7 +241,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// A name that no [`Algorithm`] has.
+/// The error of a name that no [`Algorithm`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an algorithm is flat, direct, binomial, chain, hierarchical, recursive-doubling, recursive-doubling-far, halving, ring, bruck, \
@@ -255,13 +255,13 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for operation in Operation::ALL {
+        for operation in Collective::ALL {
             assert_eq!(operation.name().parse(), Ok(operation));
         }
         for algorithm in Algorithm::ALL {
             assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
         }
         assert_eq!("Ring".parse::<Algorithm>(), Err(UnknownAlgorithm));
-        assert_eq!("all".parse::<Operation>(), Err(UnknownOperation));
+        assert_eq!("all".parse::<Collective>(), Err(UnknownCollective));
     }
 }

@@ -9,13 +9,13 @@
 //!   about this one: see [`Schedule::owes`].
 //! - **C4** A member reads another's memory only after that one has told it so.
 
-use crate::{Algorithm, Operation};
+use crate::{Algorithm, Collective};
 
 /// All that a schedule depends on, beside the position of the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// What is done.
-    pub operation: Operation,
+    pub operation: Collective,
     /// By which steps.
     pub algorithm: Algorithm,
     /// Members.
@@ -51,14 +51,14 @@ pub enum Step {
         /// The values, one span after another.
         from: Vec<Span>,
         /// Which of the receiver's messages it is.
-        message: Message,
+        message: ScheduledMessage,
     },
     /// Waits for a message and takes its values.
     Receive {
         /// The member that sends it.
         from: u32,
         /// Which of this member's messages it is.
-        message: Message,
+        message: ScheduledMessage,
         /// What becomes of its values.
         then: Then,
     },
@@ -98,7 +98,7 @@ pub enum Step {
 
 /// A message, seen from its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ScheduledMessage {
     /// Its number.
     pub line: u32,
     /// Where it lands in the receiver's room.

@@ -7,7 +7,7 @@ mod counting;
 mod support;
 
 use counting::allocations;
-use pelago_collectives::{Algorithm, Choice, Collectives, Operation, Settings, Shape, Sum};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Settings, Shape, Sum};
 use support::{Platform, run};
 
 const SIZE: u32 = 4;
@@ -17,7 +17,7 @@ fn counted(platform: Platform, count: usize, operations: u64) {
     run(platform, SIZE, |world| {
         let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, per_host: Some(2), ..Settings::default() };
         let all = Collectives::new(world, &settings).unwrap();
-        for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+        for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
             for algorithm in Algorithm::ALL {
                 let shape = Shape { operation, algorithm, size: SIZE, count, per_host: 2, commutes: true };
                 if !shape.is_possible(platform == Platform::Mapped) {

@@ -10,7 +10,7 @@ mod simulated;
 
 use pelago_base::Event;
 use pelago_collectives::schedule::{Step, Then};
-use pelago_collectives::{Algorithm, Choice, Collectives, Operation, Schedule, Settings, Shape, Sum};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Schedule, Settings, Shape, Sum};
 use pelago_rma::{Result, World};
 use support::{Platform, run_counted};
 
@@ -18,7 +18,7 @@ const SIZE: u32 = 5;
 const OPERATIONS: u64 = 40;
 
 /// Runs an operation some times by each algorithm that can do it here; `look` is called before and after.
-fn each_algorithm(world: &World, operation: Operation, count: usize, mut look: impl FnMut(Algorithm, bool)) -> Result<()> {
+fn each_algorithm(world: &World, operation: Collective, count: usize, mut look: impl FnMut(Algorithm, bool)) -> Result<()> {
     let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, per_host: Some(2), ..Settings::default() };
     let all = Collectives::new(world, &settings)?;
     for candidate in all.candidates::<u64>(operation, count, true)? {
@@ -35,14 +35,14 @@ fn each_algorithm(world: &World, operation: Operation, count: usize, mut look: i
     Ok(())
 }
 
-fn schedule(operation: Operation, algorithm: Algorithm, count: usize, position: u32) -> Schedule {
+fn schedule(operation: Collective, algorithm: Algorithm, count: usize, position: u32) -> Schedule {
     Shape { operation, algorithm, size: SIZE, count, per_host: 2, commutes: true }.schedule(position)
 }
 
 /// Each message is a put and a flag, a flag alone if it has no values; and there is at most one credit for each member and operation.
 #[test]
 fn messages_are_those_of_the_schedule() {
-    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+    for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
         for count in [1, 30] {
             run_counted(Platform::Remote, SIZE, |world, passed| {
                 let mut before = 0;
@@ -74,7 +74,7 @@ fn values_are_copied_twice_for_each_member_that_gets_them() {
     const COUNT: usize = 1000;
     for algorithm in [Algorithm::Flat, Algorithm::Binomial, Algorithm::Chain, Algorithm::Shared] {
         let copies: usize = (0..SIZE)
-            .flat_map(|position| schedule(Operation::Broadcast { root: 0 }, algorithm, COUNT, position).steps)
+            .flat_map(|position| schedule(Collective::Broadcast { root: 0 }, algorithm, COUNT, position).steps)
             .map(|step| match step {
                 Step::Send { message, .. } => message.length,
                 Step::Receive { message, then: Then::Store(_) | Then::Combine(..), .. } => message.length,
@@ -94,7 +94,7 @@ fn values_are_copied_twice_for_each_member_that_gets_them() {
 /// Nobody sleeps more often than something lands or is acknowledged. In virtual time, so that the count is always the same.
 #[test]
 fn a_member_sleeps_no_more_often_than_it_is_told_something() {
-    for operation in [Operation::Broadcast { root: 0 }, Operation::Allreduce, Operation::Alltoall, Operation::Scan] {
+    for operation in [Collective::Broadcast { root: 0 }, Collective::Allreduce, Collective::Alltoall, Collective::Scan] {
         let settings = pelago_simulator::Settings { heap_bytes: 8 << 20, ..simulated::settings("rx200-qdr", SIZE, 1) };
         let outcome = simulated::run(&settings, |world| {
             let mut before = 0;

@@ -6,7 +6,7 @@ mod support;
 
 use pelago_base::{Event, Rank, Team};
 use pelago_collectives::{
-    Algorithm, Choice, Collectives, Commutative, Max, Min, Operation, Operator, Rails, Settings, Shape, Sum,
+    Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Rails, Settings, Shape, Sum,
 };
 use pelago_rma::{Error, Rail, World};
 use support::{PLATFORMS, Platform, on_every_platform, run, run_counted};
@@ -59,22 +59,22 @@ fn brought(operation: u64, member: u32, index: usize) -> Value {
 const UNTOUCHED: Value = [u32::MAX, 7];
 
 /// What the member at `position` brings in the operation number `number`, and what it is to get.
-fn ends(what: Operation, number: u64, position: u32, size: u32, count: usize, commutes: bool) -> (Vec<Value>, Vec<Value>) {
+fn ends(what: Collective, number: u64, position: u32, size: u32, count: usize, commutes: bool) -> (Vec<Value>, Vec<Value>) {
     let of = |member: u32, index: usize| brought(number, member, index);
     let operator = if commutes { add } else { compose };
     let all = |members: core::ops::Range<u32>, index: usize| members.map(|member| of(member, index)).reduce(operator).unwrap();
     let mine = position as usize * count;
     let got = |block: usize, i: usize| match what {
-        Operation::Broadcast { root } => of(root, i),
-        Operation::Reduce { .. } | Operation::Allreduce => all(0..size, i),
-        Operation::Allgather | Operation::Gather { .. } => of(block as u32, i),
-        Operation::ReduceScatter => all(0..size, mine + i),
-        Operation::Scatter { root } => of(root, mine + i),
-        Operation::Alltoall => of(block as u32, mine + i),
-        Operation::Scan => all(0..position + 1, i),
-        Operation::ExclusiveScan if position == 0 => UNTOUCHED,
-        Operation::ExclusiveScan => all(0..position, i),
-        Operation::Barrier => unreachable!("it has no values"),
+        Collective::Broadcast { root } => of(root, i),
+        Collective::Reduce { .. } | Collective::Allreduce => all(0..size, i),
+        Collective::Allgather | Collective::Gather { .. } => of(block as u32, i),
+        Collective::ReduceScatter => all(0..size, mine + i),
+        Collective::Scatter { root } => of(root, mine + i),
+        Collective::Alltoall => of(block as u32, mine + i),
+        Collective::Scan => all(0..position + 1, i),
+        Collective::ExclusiveScan if position == 0 => UNTOUCHED,
+        Collective::ExclusiveScan => all(0..position, i),
+        Collective::Barrier => unreachable!("it has no values"),
     };
     let input = (0..what.blocks_in(position, size) as usize * count).map(|index| of(position, index)).collect();
     let blocks = 0..what.blocks_out(position, size) as usize;
@@ -94,7 +94,7 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
         random.dawdle();
         let (mut input, expected) = ends(what, number, position, size, count, commutes);
         let mut output = vec![UNTOUCHED; expected.len()];
-        if what == (Operation::Broadcast { root: position }) {
+        if what == (Collective::Broadcast { root: position }) {
             output.clone_from(&expected);
         }
         let say = || format!("{number}: {shape:?} at {position}");
@@ -116,15 +116,15 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
         let length = input.len().max(expected.len());
         let mut both = vec![UNTOUCHED; length];
         let (from, to) = match what {
-            Operation::Allgather | Operation::Gather { .. } if length > count => (position as usize * count, 0),
-            Operation::ReduceScatter | Operation::Scatter { .. } if length > count => (0, position as usize * count),
+            Collective::Allgather | Collective::Gather { .. } if length > count => (position as usize * count, 0),
+            Collective::ReduceScatter | Collective::Scatter { .. } if length > count => (0, position as usize * count),
             _ => (0, 0),
         };
         both[from..from + input.len()].copy_from_slice(&input);
         if input.is_empty() {
             both.clone_from(&output);
         }
-        let kept = what.blocks_out(position, size) == 0 || what == Operation::ExclusiveScan && position == 0;
+        let kept = what.blocks_out(position, size) == 0 || what == Collective::ExclusiveScan && position == 0;
         let before = both.clone();
         if number % 4 == 2 {
             plan.run_in_place(&mut both).unwrap();
@@ -147,7 +147,7 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
 fn shapes(size: u32, per_host: u32, mapped: bool, seed: u64) -> Vec<Shape> {
     let mut random = Random(seed);
     let mut shapes = Vec::new();
-    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+    for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
         for algorithm in Algorithm::ALL {
             let operation = operation.rooted(random.below(u64::from(size)) as u32);
             let commutes = random.below(2) == 0;
@@ -196,17 +196,17 @@ fn one_shot_operations_of_all_kinds_follow_one_another() {
             random.dawdle();
             let root = order.below(u64::from(size)) as u32;
             let count = [1, 3, 100][order.below(3) as usize];
-            let what = Operation::ALL[1 + order.below(10) as usize].rooted(root);
+            let what = Collective::ALL[1 + order.below(10) as usize].rooted(root);
             let (input, expected) = ends(what, number, position, size, count, false);
             let mut output = vec![UNTOUCHED; expected.len()];
             match what {
-                Operation::Broadcast { .. } => {
+                Collective::Broadcast { .. } => {
                     if position == root {
                         output.clone_from(&expected);
                     }
                     all.broadcast(root, &mut output).unwrap();
                 }
-                Operation::Reduce { .. } => {
+                Collective::Reduce { .. } => {
                     let mut values = input.clone();
                     all.reduce(root, &mut values, compose).unwrap();
                     if position == root {
@@ -215,22 +215,22 @@ fn one_shot_operations_of_all_kinds_follow_one_another() {
                         assert_eq!(values, input);
                     }
                 }
-                Operation::Allreduce | Operation::Scan | Operation::ExclusiveScan => {
+                Collective::Allreduce | Collective::Scan | Collective::ExclusiveScan => {
                     output.clone_from(&input);
                     match what {
-                        Operation::Allreduce => all.allreduce(&mut output, compose).unwrap(),
-                        Operation::Scan => all.scan(&mut output, compose).unwrap(),
+                        Collective::Allreduce => all.allreduce(&mut output, compose).unwrap(),
+                        Collective::Scan => all.scan(&mut output, compose).unwrap(),
                         _ => all.exclusive_scan(&mut output, compose).unwrap(),
                     }
-                    if what == Operation::ExclusiveScan && position == 0 {
+                    if what == Collective::ExclusiveScan && position == 0 {
                         assert_eq!(output, input);
                         continue;
                     }
                 }
-                Operation::Allgather => all.allgather(&input, &mut output).unwrap(),
-                Operation::ReduceScatter => all.reduce_scatter(&input, &mut output, compose).unwrap(),
-                Operation::Gather { .. } => all.gather(root, &input, &mut output).unwrap(),
-                Operation::Scatter { .. } => all.scatter(root, &input, &mut output).unwrap(),
+                Collective::Allgather => all.allgather(&input, &mut output).unwrap(),
+                Collective::ReduceScatter => all.reduce_scatter(&input, &mut output, compose).unwrap(),
+                Collective::Gather { .. } => all.gather(root, &input, &mut output).unwrap(),
+                Collective::Scatter { .. } => all.scatter(root, &input, &mut output).unwrap(),
                 _ => all.alltoall(&input, &mut output).unwrap(),
             }
             assert_eq!(output, expected, "{number}: {what} at {position} of {size}");
@@ -289,9 +289,9 @@ fn values_of_any_type_by_any_operator() {
 fn several_operations_are_under_way_at_once() {
     on_every_platform(&[4], |world, _| {
         let all = Collectives::new(world, &little()).unwrap();
-        let mut sum = all.plan_of(Operation::Allreduce, 2, Sum, Choice::Table).unwrap();
-        let mut gather = all.plan(Operation::Allgather, 1, Choice::Fixed(Algorithm::Ring)).unwrap();
-        let mut meet = all.plan::<u8>(Operation::Barrier, 0, Choice::Fixed(Algorithm::RecursiveDoubling)).unwrap();
+        let mut sum = all.plan_of(Collective::Allreduce, 2, Sum, Choice::Table).unwrap();
+        let mut gather = all.plan(Collective::Allgather, 1, Choice::Fixed(Algorithm::Ring)).unwrap();
+        let mut meet = all.plan::<u8>(Collective::Barrier, 0, Choice::Fixed(Algorithm::RecursiveDoubling)).unwrap();
         let rank = u64::from(world.rank());
         for number in 0..50 {
             let (mut sums, mut ranks) = ([number, rank], [0; 4]);
@@ -325,7 +325,7 @@ fn a_barrier_plan_lets_nobody_go_before_all_have_come() {
             run(platform, 7, |world| {
                 let settings = Settings { per_host: Some(3), ..little() };
                 let all = Collectives::new(world, &settings).unwrap();
-                let mut meet = all.plan::<u8>(Operation::Barrier, 0, Choice::Fixed(algorithm)).unwrap();
+                let mut meet = all.plan::<u8>(Collective::Barrier, 0, Choice::Fixed(algorithm)).unwrap();
                 let mut random = Random(u64::from(world.rank()));
                 for number in 1..=30 {
                     random.dawdle();
@@ -343,7 +343,7 @@ fn all_members_choose_the_same_and_say_why() {
     on_every_platform(&[4], |world, _| {
         let all = Collectives::new(world, &little()).unwrap();
         for count in [1, 500] {
-            let mut plan = all.plan_of(Operation::Allreduce, count, Sum, Choice::Trial).unwrap();
+            let mut plan = all.plan_of(Collective::Allreduce, count, Sum, Choice::Trial).unwrap();
             let mut values = vec![1_u64; count];
             plan.run_in_place(&mut values).unwrap();
             assert_eq!(values, vec![4; count]);
@@ -359,12 +359,12 @@ fn all_members_choose_the_same_and_say_why() {
             all.allreduce(&mut both, Min).unwrap();
             assert_eq!(both, [chosen, !chosen], "all have chosen the same");
         }
-        let tuned = all.tune(Operation::Allgather, 10, NoOperator).map(|explanation| explanation.chosen).unwrap();
-        let plan = all.plan::<u64>(Operation::Allgather, 9, Choice::Table).unwrap();
+        let tuned = all.tune(Collective::Allgather, 10, NoOperator).map(|explanation| explanation.chosen).unwrap();
+        let plan = all.plan::<u64>(Collective::Allgather, 9, Choice::Table).unwrap();
         assert_eq!(plan.algorithm(), tuned);
         drop(plan);
-        all.set(Operation::Broadcast { root: 0 }, 8, Algorithm::Chain).unwrap();
-        let plan = all.plan::<u64>(Operation::Broadcast { root: 2 }, 1, Choice::Table).unwrap();
+        all.set(Collective::Broadcast { root: 0 }, 8, Algorithm::Chain).unwrap();
+        let plan = all.plan::<u64>(Collective::Broadcast { root: 2 }, 1, Choice::Table).unwrap();
         assert_eq!(plan.algorithm(), Algorithm::Chain);
     });
 }
@@ -387,13 +387,13 @@ fn what_is_wrong_is_said_and_harms_nothing() {
         invalid(all.allgather(&[0_u8], &mut [0; 4]));
         invalid(all.allreduce(&mut [(); 3], |(), ()| ()));
         invalid(all.allreduce(&mut [[0_u8; 4096]], |one, _| one));
-        invalid(all.plan::<u8>(Operation::Allreduce, 1, Choice::Table).map(drop));
-        invalid(all.plan::<u8>(Operation::Broadcast { root: 9 }, 1, Choice::Table).map(drop));
-        invalid(all.plan::<u8>(Operation::Broadcast { root: 0 }, 1, Choice::Fixed(Algorithm::Ring)).map(drop));
+        invalid(all.plan::<u8>(Collective::Allreduce, 1, Choice::Table).map(drop));
+        invalid(all.plan::<u8>(Collective::Broadcast { root: 9 }, 1, Choice::Table).map(drop));
+        invalid(all.plan::<u8>(Collective::Broadcast { root: 0 }, 1, Choice::Fixed(Algorithm::Ring)).map(drop));
         if !matches!(platform, Platform::Mapped | Platform::Rails) {
-            invalid(all.plan::<u8>(Operation::Allgather, 1, Choice::Fixed(Algorithm::Shared)).map(drop));
+            invalid(all.plan::<u8>(Collective::Allgather, 1, Choice::Fixed(Algorithm::Shared)).map(drop));
         }
-        let mut plan = all.plan::<u64>(Operation::Allgather, 2, Choice::Table).unwrap();
+        let mut plan = all.plan::<u64>(Collective::Allgather, 2, Choice::Table).unwrap();
         invalid(plan.run(&[1], &mut [0; 6]));
         invalid(plan.run_in_place(&mut [0; 5]));
         let mut got = [0; 6];
@@ -402,11 +402,11 @@ fn what_is_wrong_is_said_and_harms_nothing() {
         drop(plan);
         // Members that want different things learn it.
         let count = 1 + 100 * world.rank().index();
-        let plan = all.plan::<u64>(Operation::Alltoall, count, Choice::Fixed(Algorithm::Direct));
+        let plan = all.plan::<u64>(Collective::Alltoall, count, Choice::Fixed(Algorithm::Direct));
         assert!(matches!(plan.map(drop), Err(Error::Disagreement(_))));
         // More plans than there is memory for.
         let plans: Vec<_> =
-            (0..).map(|_| all.plan::<u64>(Operation::Alltoall, 300, Choice::Table)).take_while(Result::is_ok).collect();
+            (0..).map(|_| all.plan::<u64>(Collective::Alltoall, 300, Choice::Table)).take_while(Result::is_ok).collect();
         assert!(plans.len() > 3);
         drop(plans);
         let mut sum = [1];
@@ -424,7 +424,7 @@ fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
             let sent = AtomicU64::new(0);
             run(platform, 4, |world| {
                 let all = Collectives::new(world, &little()).unwrap();
-                let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(algorithm)).unwrap();
+                let mut plan = all.plan::<u64>(Collective::Broadcast { root: 0 }, 20, Choice::Fixed(algorithm)).unwrap();
                 if world.rank() == Rank::new(3) {
                     // Long enough for the root to have done all, if it did not wait.
                     while sent.load(Ordering::SeqCst) < 2 {
@@ -459,7 +459,7 @@ fn messages_go_by_the_rails_that_are_named() {
         run_counted(Platform::Rails, 4, |world, passed| {
             let settings = Settings { per_host: Some(2), rails: Some(Rails { near, far }), ..little() };
             let all = Collectives::new(world, &settings).unwrap();
-            let mut plan = all.plan::<u64>(Operation::Allgather, 3, Choice::Fixed(Algorithm::Direct)).unwrap();
+            let mut plan = all.plan::<u64>(Collective::Allgather, 3, Choice::Fixed(Algorithm::Direct)).unwrap();
             assert_eq!((plan.explain().rails, plan.explain().names.len()), (Rails { near, far }, 2));
             let posted = || passed.lock().unwrap().of(Event::PutPosted);
             let before = posted();
@@ -479,7 +479,7 @@ fn a_trial_tries_rails() {
     run(Platform::Rails, 4, |world| {
         let settings = Settings { per_host: Some(2), ..little() };
         let all = Collectives::new(world, &settings).unwrap();
-        let plan = all.plan::<u64>(Operation::Allgather, 3, Choice::Trial).unwrap();
+        let plan = all.plan::<u64>(Collective::Allgather, 3, Choice::Trial).unwrap();
         let explanation = plan.explain();
         let tried: Vec<_> = explanation.candidates.iter().filter(|candidate| candidate.measured.is_some()).collect();
         assert!(tried.iter().any(|candidate| candidate.algorithm == explanation.chosen), "{explanation}");

@@ -8,7 +8,7 @@ mod support;
 mod simulated;
 
 use pelago_base::{AtomicOperator, Duration};
-use pelago_collectives::{Algorithm, Choice, Collectives, Model, Operation, Settings, Sum};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
 use pelago_platform::Operation as Posted;
 use pelago_rma::{Error, Result, World};
 use simulated::run_late;
@@ -26,8 +26,8 @@ fn run_plans(world: &World) -> Result<()> {
     let all = Collectives::new(world, &little())?;
     for round in 0..3 {
         let root = round % world.size();
-        let mut sums = all.plan_of(Operation::Allreduce, 3, Sum, Choice::Table)?;
-        let mut brought = all.plan::<u64>(Operation::Broadcast { root }, 20, Choice::Table)?;
+        let mut sums = all.plan_of(Collective::Allreduce, 3, Sum, Choice::Table)?;
+        let mut brought = all.plan::<u64>(Collective::Broadcast { root }, 20, Choice::Table)?;
         for run in 0..24 {
             let value = u64::from(round) << 32 | run;
             let mut values = [value; 20];
@@ -49,7 +49,7 @@ fn run_plans(world: &World) -> Result<()> {
 /// The root of a broadcast is as far ahead as slots let it, of members that are slow by turns: their credits alone hold it back.
 fn run_ahead(world: &World) -> Result<()> {
     let all = Collectives::new(world, &little())?;
-    let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
+    let mut plan = all.plan::<u64>(Collective::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
     for run in 0..200 {
         let mut values = [if world.rank().number() == 0 { run } else { u64::MAX }; 20];
         if world.rank().number() != 0 && run % u64::from(7 * world.size()) == u64::from(7 * world.rank().number()) {
@@ -87,7 +87,7 @@ fn a_plan_hears_nothing_of_the_one_whose_memory_it_has() {
     run_late(4, is_credit, |world| {
         let all = Collectives::new(world, &little())?;
         for round in 0..4 {
-            let mut plan = all.plan::<u64>(Operation::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
+            let mut plan = all.plan::<u64>(Collective::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
             for run in 0..40_u64 {
                 let value = round << 32 | run;
                 let mut values = [if world.rank().number() == 0 { value } else { u64::MAX }; 20];

@@ -5,7 +5,7 @@
 mod support;
 
 use pelago_base::{Duration, Instant};
-use pelago_collectives::{Choice, Collectives, Explanation, Model, Operation, Plan, Rails, Settings, Sum};
+use pelago_collectives::{Choice, Collective, Collectives, Explanation, Model, Plan, Rails, Settings, Sum};
 use pelago_rma::{Rail, Result, World};
 
 /// Models that say nothing true of any machine; `None` is the measured one.
@@ -27,7 +27,7 @@ const MODELS: [Option<Model>; 8] = [
 const REPEATED: u64 = 8;
 
 /// Picoseconds of one operation on the slowest member, by the algorithm that `choice` finds, and why it does.
-fn time(world: &World, all: &Collectives<'_>, operation: Operation, count: usize, choice: Choice) -> Result<(u64, Explanation)> {
+fn time(world: &World, all: &Collectives<'_>, operation: Collective, count: usize, choice: Choice) -> Result<(u64, Explanation)> {
     let mut plan = all.plan_of(operation, count, Sum, choice)?;
     let of = |blocks: u32| vec![1_u64; blocks as usize * count];
     let input = of(operation.blocks_in(all.position(), world.size()));
@@ -65,13 +65,13 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
                     ..Settings::default()
                 };
                 for (operation, count) in [
-                    (Operation::Broadcast { root: 2 }, 2000),
-                    (Operation::Allreduce, 1),
-                    (Operation::Allreduce, 3000),
-                    (Operation::Allgather, 100),
-                    (Operation::ReduceScatter, 100),
-                    (Operation::Alltoall, 1),
-                    (Operation::Scan, 50),
+                    (Collective::Broadcast { root: 2 }, 2000),
+                    (Collective::Allreduce, 1),
+                    (Collective::Allreduce, 3000),
+                    (Collective::Allgather, 100),
+                    (Collective::ReduceScatter, 100),
+                    (Collective::Alltoall, 1),
+                    (Collective::Scan, 50),
                 ] {
                     let judge = Collectives::new(world, &settings(MODELS[1]))?;
                     let mut best = u64::MAX;
@@ -115,10 +115,10 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
             let [one, other] = [0, 1].map(Rail::new);
             let pairs = [[one, one], [one, other], [other, one], [other, other]].map(|[near, far]| Rails { near, far });
             for (operation, count) in [
-                (Operation::Broadcast { root: 4 }, 3000),
-                (Operation::Allreduce, 1),
-                (Operation::Allgather, 500),
-                (Operation::Alltoall, 20),
+                (Collective::Broadcast { root: 4 }, 3000),
+                (Collective::Allreduce, 1),
+                (Collective::Allgather, 500),
+                (Collective::Alltoall, 20),
             ] {
                 let mut best = u64::MAX;
                 for rails in pairs {
@@ -162,7 +162,7 @@ fn time_apart(world: &World, plan: &mut Plan<'_, '_, u64>, count: usize) -> Resu
 fn what_comes_apart_is_tried_apart() {
     let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings("rx200-qdr", 8, 1) };
     let outcome = support::run(&settings, |world| {
-        let (operation, count) = (Operation::Broadcast { root: 0 }, 4096);
+        let (operation, count) = (Collective::Broadcast { root: 0 }, 4096);
         let mut times = [[0; 2]; 2];
         for (apart, times) in [true, false].into_iter().zip(&mut times) {
             let all = Collectives::new(world, &Settings { memory_bytes: 4 << 20, apart, ..Settings::default() })?;

@@ -1,8 +1,8 @@
 //! Every schedule by itself, without memory, ranks or waiting: an interpreter runs all members in any order and finds out whether
 //! they fit together, what comes out, and what it takes.
 
-use pelago_collectives::schedule::{Buffer, Message, Side, Span, Step, Then};
-use pelago_collectives::{Algorithm, Operation, Promise, Schedule, Shape};
+use pelago_collectives::schedule::{Buffer, ScheduledMessage, Side, Span, Step, Then};
+use pelago_collectives::{Algorithm, Collective, Promise, Schedule, Shape};
 
 /// Numbers as one draws them.
 struct Random(u64);
@@ -91,7 +91,7 @@ impl Team {
     fn in_place(&self, position: u32) -> bool {
         let Shape { operation, size, .. } = self.shape;
         self.in_place
-            && operation != Operation::Alltoall
+            && operation != Collective::Alltoall
             && operation.blocks_in(position, size) > 0
             && operation.blocks_out(position, size) > 0
     }
@@ -100,8 +100,8 @@ impl Team {
     fn shifts(&self, position: u32) -> (u32, u32) {
         match self.shape.operation {
             _ if !self.in_place(position) => (0, 0),
-            Operation::Allgather | Operation::Gather { .. } => (position, 0),
-            Operation::ReduceScatter | Operation::Scatter { .. } => (0, position),
+            Collective::Allgather | Collective::Gather { .. } => (position, 0),
+            Collective::ReduceScatter | Collective::Scatter { .. } => (0, position),
             _ => (0, 0),
         }
     }
@@ -122,10 +122,10 @@ impl Team {
         } else {
             member.input = input;
         }
-        if operation == (Operation::Broadcast { root: position }) {
+        if operation == (Collective::Broadcast { root: position }) {
             member.output = (0..count).map(|index| brought(member.epoch, position, index)).collect();
         }
-        if operation == Operation::ExclusiveScan && position == 0 && !in_place {
+        if operation == Collective::ExclusiveScan && position == 0 && !in_place {
             member.output = vec![(1, 1); count];
         }
     }
@@ -293,22 +293,22 @@ impl Team {
         let all =
             |members: core::ops::Range<u32>, index: usize| members.map(|member| of(member, index)).reduce(operator).unwrap();
         let expected = |block: usize, i: usize| match operation {
-            Operation::Broadcast { root } => of(root, i),
-            Operation::Reduce { .. } | Operation::Allreduce => all(0..size, i),
-            Operation::Allgather | Operation::Gather { .. } => of(block as u32, i),
-            Operation::ReduceScatter => all(0..size, position as usize * count + i),
-            Operation::Scatter { root } => of(root, position as usize * count + i),
-            Operation::Alltoall => of(block as u32, position as usize * count + i),
-            Operation::Scan => all(0..position + 1, i),
-            Operation::ExclusiveScan if position == 0 => {
+            Collective::Broadcast { root } => of(root, i),
+            Collective::Reduce { .. } | Collective::Allreduce => all(0..size, i),
+            Collective::Allgather | Collective::Gather { .. } => of(block as u32, i),
+            Collective::ReduceScatter => all(0..size, position as usize * count + i),
+            Collective::Scatter { root } => of(root, position as usize * count + i),
+            Collective::Alltoall => of(block as u32, position as usize * count + i),
+            Collective::Scan => all(0..position + 1, i),
+            Collective::ExclusiveScan if position == 0 => {
                 if self.in_place(position) {
                     of(0, i)
                 } else {
                     (1, 1)
                 }
             }
-            Operation::ExclusiveScan => all(0..position, i),
-            Operation::Barrier => unreachable!("it has no values"),
+            Collective::ExclusiveScan => all(0..position, i),
+            Collective::Barrier => unreachable!("it has no values"),
         };
         let (_, shift) = self.shifts(position);
         let output = &self.members[position as usize].output;
@@ -355,7 +355,7 @@ impl Team {
 /// Messages to a member have lines and places of their own, and each is sent once and received once, with one length (C1).
 fn fits_together(shape: &Shape) {
     let schedules: Vec<_> = (0..shape.size).map(|position| shape.schedule(position)).collect();
-    let mut sent: Vec<(u32, u32, Message)> = Vec::new();
+    let mut sent: Vec<(u32, u32, ScheduledMessage)> = Vec::new();
     let mut received = Vec::new();
     for (position, schedule) in (0..).zip(&schedules) {
         assert_eq!((schedule.lines, schedule.room), (schedules[0].lines, schedules[0].room), "{shape:?}");
@@ -377,7 +377,7 @@ fn fits_together(shape: &Shape) {
         assert!(places.windows(2).all(|pair| pair[0].end <= pair[1].start), "{position} of {shape:?}: {places:?}");
         assert!(places.iter().all(|place| place.end <= schedule.room));
     }
-    let key = |&(to, from, message): &(u32, u32, Message)| (to, message.line, from);
+    let key = |&(to, from, message): &(u32, u32, ScheduledMessage)| (to, message.line, from);
     sent.sort_by_key(key);
     received.sort_by_key(key);
     assert_eq!(sent, received, "{shape:?}");
@@ -395,7 +395,7 @@ fn fits_together(shape: &Shape) {
 /// Every shape of this size: operations, algorithms, operators; roots and hosts as chance has it.
 fn shapes(size: u32, count: usize, random: &mut Random) -> Vec<Shape> {
     let mut shapes = Vec::new();
-    for operation in Operation::ALL {
+    for operation in Collective::ALL {
         for algorithm in Algorithm::ALL {
             for commutes in [true, false] {
                 let operation = operation.rooted(random.below(size as usize) as u32);
@@ -481,7 +481,7 @@ fn large_teams_have_schedules_too() {
 /// A simple algorithm is possible whatever the size and the operator.
 #[test]
 fn every_operation_has_a_flat_or_direct_algorithm() {
-    for operation in Operation::ALL {
+    for operation in Collective::ALL {
         for size in 2..40 {
             let possible = [Algorithm::Flat, Algorithm::Direct].into_iter().any(|algorithm| {
                 let shape = Shape { operation, algorithm, size, count: 1, per_host: 1, commutes: false };

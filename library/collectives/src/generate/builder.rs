@@ -1,6 +1,6 @@
 //! Adds steps to a schedule, and gives out the lines and the room that they need.
 
-use crate::schedule::{Buffer, Message, Schedule, Shape, Side, Span, Step, Then};
+use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Step, Then};
 
 /// A schedule that grows.
 ///
@@ -33,13 +33,13 @@ pub(crate) struct Crew<'c> {
 
 impl Landing {
     /// The message of this number, of `length` values.
-    pub(crate) fn message(self, number: u32, length: usize) -> Message {
+    pub(crate) fn message(self, number: u32, length: usize) -> ScheduledMessage {
         debug_assert!(length <= self.length);
-        Message { line: self.line + number, at: self.at + number as usize * self.length, length }
+        ScheduledMessage { line: self.line + number, at: self.at + number as usize * self.length, length }
     }
 
     /// The message of this number, of as many values as there is room for.
-    pub(crate) fn whole(self, number: u32) -> Message {
+    pub(crate) fn whole(self, number: u32) -> ScheduledMessage {
         self.message(number, self.length)
     }
 }
@@ -130,12 +130,12 @@ impl Builder {
         self.schedule.steps.push(step);
     }
 
-    pub(crate) fn send(&mut self, to: u32, from: Vec<Span>, message: Message) {
+    pub(crate) fn send(&mut self, to: u32, from: Vec<Span>, message: ScheduledMessage) {
         debug_assert_eq!(from.iter().map(Span::values).sum::<usize>(), message.length);
         self.push(Step::Send { to, from, message });
     }
 
-    pub(crate) fn receive(&mut self, from: u32, message: Message, then: Then) {
+    pub(crate) fn receive(&mut self, from: u32, message: ScheduledMessage, then: Then) {
         self.push(Step::Receive { from, message, then });
     }
 

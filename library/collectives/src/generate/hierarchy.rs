@@ -4,16 +4,16 @@ use super::builder::{Builder, Crew, rounds};
 use super::gather;
 use super::reduction::double;
 use super::tree::{bring, collect};
-use crate::Operation;
+use crate::Collective;
 use crate::schedule::{Buffer, Then};
 
 /// The hierarchical schedule of an operation.
-pub(crate) fn any(build: &mut Builder, operation: Operation) {
+pub(crate) fn any(build: &mut Builder, operation: Collective) {
     match operation {
-        Operation::Barrier => barrier(build),
-        Operation::Broadcast { root } => broadcast(build, root),
-        Operation::Reduce { root } => reduce(build, root),
-        Operation::Allgather => gather::allgather_hierarchical(build),
+        Collective::Barrier => barrier(build),
+        Collective::Broadcast { root } => broadcast(build, root),
+        Collective::Reduce { root } => reduce(build, root),
+        Collective::Allgather => gather::allgather_hierarchical(build),
         _ => allreduce(build),
     }
 }

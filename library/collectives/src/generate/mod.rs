@@ -10,7 +10,7 @@ mod shared;
 mod tree;
 
 use crate::schedule::{Schedule, Shape};
-use crate::{Algorithm as By, Operation as Do};
+use crate::{Algorithm as By, Collective as Do};
 
 pub(crate) use builder::{Builder, rounds};
 

@@ -2,23 +2,23 @@
 
 use super::builder::Builder;
 use super::scan;
-use crate::Operation;
+use crate::Collective;
 use crate::schedule::{Buffer, Span, Then};
 
 /// The schedule of an operation where all members' memory is mapped.
-pub(crate) fn any(build: &mut Builder, operation: Operation) {
+pub(crate) fn any(build: &mut Builder, operation: Collective) {
     match operation {
-        Operation::Broadcast { root } => broadcast(build, root),
-        Operation::Reduce { root } => reduce(build, Some(root)),
-        Operation::Allreduce => reduce(build, None),
-        Operation::Allgather => allgather(build),
-        Operation::ReduceScatter => reduce_scatter(build),
-        Operation::Gather { root } => gather(build, root),
-        Operation::Scatter { root } => scatter(build, root),
-        Operation::Alltoall => alltoall(build),
-        Operation::Scan => scan(build, false),
-        Operation::ExclusiveScan => scan(build, true),
-        Operation::Barrier => unreachable!("barriers have no values"),
+        Collective::Broadcast { root } => broadcast(build, root),
+        Collective::Reduce { root } => reduce(build, Some(root)),
+        Collective::Allreduce => reduce(build, None),
+        Collective::Allgather => allgather(build),
+        Collective::ReduceScatter => reduce_scatter(build),
+        Collective::Gather { root } => gather(build, root),
+        Collective::Scatter { root } => scatter(build, root),
+        Collective::Alltoall => alltoall(build),
+        Collective::Scan => scan(build, false),
+        Collective::ExclusiveScan => scan(build, true),
+        Collective::Barrier => unreachable!("barriers have no values"),
     }
 }
 

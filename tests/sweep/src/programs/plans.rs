@@ -1,6 +1,6 @@
 //! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order.
 
-use pelago_collectives::{Choice, Collectives, Commutative, Model, Operation, Plan, Settings};
+use pelago_collectives::{Choice, Collectives, Commutative, Model, Collective, Plan, Settings};
 
 use pelago_rma::Error;
 
@@ -42,7 +42,7 @@ impl Plans {
         size: u32,
     ) -> Result<(Plan<'c, 'w, u64>, usize), Trouble> {
         let root = random.below(size.into()) as u32;
-        let operation = random.pick(&Operation::ALL[1..]).rooted(root);
+        let operation = random.pick(&Collective::ALL[1..]).rooted(root);
         let count = random.spread(700) as usize;
         let candidates = all.candidates::<u64>(operation, count, true)?;
         let algorithm = random.pick(&candidates).algorithm;
@@ -68,19 +68,19 @@ impl Plans {
         let untouched = vec![u64::MAX; count];
         let expected: Vec<u64> = match operation {
             _ if blocks_out == 0 => Vec::new(),
-            Operation::Broadcast { root } => block(root, 0),
-            Operation::Reduce { .. } | Operation::Allreduce => sum(0..size, 0),
-            Operation::Allgather | Operation::Gather { .. } => (0..size).flat_map(|position| block(position, 0)).collect(),
-            Operation::ReduceScatter => sum(0..size, mine * count),
-            Operation::Scatter { root } => block(root, mine),
-            Operation::Alltoall => (0..size).flat_map(|position| block(position, mine)).collect(),
-            Operation::Scan => sum(0..me + 1, 0),
-            Operation::ExclusiveScan if me == 0 => untouched,
-            Operation::ExclusiveScan => sum(0..me, 0),
-            Operation::Barrier => Vec::new(),
+            Collective::Broadcast { root } => block(root, 0),
+            Collective::Reduce { .. } | Collective::Allreduce => sum(0..size, 0),
+            Collective::Allgather | Collective::Gather { .. } => (0..size).flat_map(|position| block(position, 0)).collect(),
+            Collective::ReduceScatter => sum(0..size, mine * count),
+            Collective::Scatter { root } => block(root, mine),
+            Collective::Alltoall => (0..size).flat_map(|position| block(position, mine)).collect(),
+            Collective::Scan => sum(0..me + 1, 0),
+            Collective::ExclusiveScan if me == 0 => untouched,
+            Collective::ExclusiveScan => sum(0..me, 0),
+            Collective::Barrier => Vec::new(),
         };
         let mut got = vec![u64::MAX; blocks_out * count];
-        if operation == (Operation::Broadcast { root: me }) {
+        if operation == (Collective::Broadcast { root: me }) {
             got.clone_from(&expected);
         }
         let input = brought(me, blocks_in * count);

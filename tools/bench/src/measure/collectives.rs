@@ -1,6 +1,6 @@
 //! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; one row for each operation and size.
 
-use pelago::collectives::{Choice, Collectives, Operation, Plan, Settings, Sum};
+use pelago::collectives::{Choice, Collectives, Collective, Plan, Settings, Sum};
 
 use crate::duel::time;
 use crate::error::{Error, Result, check};
@@ -27,7 +27,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     settle(stage)?;
     let all = Collectives::new(stage.world, &Settings::default())?;
     let sizes = if stage.arguments.bytes.is_empty() { &BYTES[..] } else { &stage.arguments.bytes };
-    for operation in Operation::ALL.into_iter().filter(|&operation| operation != Operation::Barrier) {
+    for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
         for &bytes in sizes {
             let row = measure(stage, &all, operation, bytes)?;
             stage.emit(&row)?;
@@ -48,7 +48,7 @@ fn settle(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Operation, bytes: u64) -> Result<Row> {
+fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Collective, bytes: u64) -> Result<Row> {
     let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
     let mut plan = all.plan_of(operation, count, Sum, Choice::Trial)?;
     // Not a row, and so for people.
@@ -82,15 +82,15 @@ fn batch(stage: &Stage<'_>, plan: &mut Plan<'_, '_, u64>, input: &[u64], output:
 }
 
 /// What each value of a block is, where every member brings its position and one; that of the root is 0.
-fn expected(operation: Operation, position: u32, size: u32, block: u32) -> u64 {
+fn expected(operation: Collective, position: u32, size: u32, block: u32) -> u64 {
     let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
     match operation {
-        Operation::Barrier => 0,
-        Operation::Broadcast { root } | Operation::Scatter { root } => u64::from(root) + 1,
-        Operation::Reduce { .. } | Operation::Allreduce | Operation::ReduceScatter => sum(size),
-        Operation::Allgather | Operation::Gather { .. } | Operation::Alltoall => u64::from(block) + 1,
-        Operation::Scan => sum(position + 1),
-        Operation::ExclusiveScan if position == 0 => 1,
-        Operation::ExclusiveScan => sum(position),
+        Collective::Barrier => 0,
+        Collective::Broadcast { root } | Collective::Scatter { root } => u64::from(root) + 1,
+        Collective::Reduce { .. } | Collective::Allreduce | Collective::ReduceScatter => sum(size),
+        Collective::Allgather | Collective::Gather { .. } | Collective::Alltoall => u64::from(block) + 1,
+        Collective::Scan => sum(position + 1),
+        Collective::ExclusiveScan if position == 0 => 1,
+        Collective::ExclusiveScan => sum(position),
     }
 }

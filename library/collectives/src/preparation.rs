@@ -1,0 +1,117 @@
+//! The preparation of an operation: its pieces, its memory, and the agreement of all members on both. Collective.
+
+use pelago_rma::{Error, Rail, Result};
+
+use crate::choice::Rails;
+use crate::collectives::{Collectives, Key};
+use crate::executor::{LINE_BYTES, Layout, kept, rail_between};
+use crate::plan::PlanState;
+use crate::pool::Region;
+use crate::schedule::{Buffer, Schedule, Shape, Span, Step};
+use crate::{Algorithm, Collective};
+
+/// Slots that a plan has at most: how many operations a member may be ahead of another. Where members share cores, one that has the turn
+/// does as many as there are slots, so that a turn is shared by many operations.
+const SLOTS_MAX: usize = 512;
+
+/// Bytes of the room of all slots of a plan, unless two need more: as much as a core's own cache holds. What is written again has then
+/// left the caches of those who wrote and read it last; a line that another core still holds changed comes from there three times as slowly.
+const ROOM_BYTES: usize = 1024 * 1024;
+
+/// Bytes of the lines of all slots of a plan, unless two need more. They are cleared when the plan is made.
+const LINES_BYTES: usize = 64 * 1024;
+
+impl Collectives<'_> {
+    /// Memory and steps for an operation by an algorithm. Collective.
+    pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<PlanState> {
+        let size = self.team.size();
+        let (whole, value_bytes) = (self.shape(key, algorithm), key.value_bytes);
+        if size == 1 {
+            return Ok(PlanState::new(self.alone(key, algorithm)));
+        }
+        self.meet_for(key, algorithm, rails)?;
+        let mut shape = whole;
+        let flows = matches!(key.operation, Collective::Broadcast { .. } | Collective::Reduce { .. })
+            || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
+        let most = if flows { self.piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
+        let rail = |to| rail_between(self.world, &self.team, rails, self.per_host, [self.position, to]);
+        let maps = |to| rail(to).is_none() && self.team.rank(to).is_some_and(|rank| self.world.maps(rank));
+        let (piece, slot_values) = loop {
+            let piece = shape.schedule(self.position);
+            let mut values = [(piece.room + kept(&piece, value_bytes, maps)) as u64];
+            // What is kept depends on who is a neighbour.
+            if !self.mapped || rails != Rails::default() {
+                self.agree(&mut values, u64::max)?;
+            }
+            let block = if flows { shape.count * value_bytes } else { 0 };
+            if values[0] as usize * value_bytes <= self.plan_bytes / 2 && block <= most || shape.count <= 1 {
+                break (piece, values[0] as usize);
+            }
+            shape.count = shape.count.div_ceil(2);
+        };
+        let rest = match key.count % shape.count.max(1) {
+            0 => None,
+            rest => Some(Shape { count: rest, ..shape }.schedule(self.position)),
+        };
+        let of_room = self.plan_bytes.min(ROOM_BYTES) / (slot_values * value_bytes).max(1);
+        let of_lines = LINES_BYTES / (piece.lines as usize * LINE_BYTES).max(1);
+        let slots = of_room.min(of_lines).clamp(2, SLOTS_MAX);
+        let kept = slot_values - piece.room;
+        let needed = Layout::words(size, slots, &piece, kept, value_bytes);
+        let region = self.take(needed)?;
+        let (awaits, owes) = (piece.awaits(), piece.owes());
+        let layout = Layout { shape, count: key.count, value_bytes, slots, piece, rest, awaits, owes, kept, region, rails };
+        self.settle(&layout)?;
+        Ok(PlanState::new(layout))
+    }
+
+    /// Of a single member: what it brings is what it gets.
+    fn alone(&self, key: Key, algorithm: Algorithm) -> Layout {
+        let whole = |buffer| Span::blocks(buffer, 0, 1, key.count);
+        let gets = key.operation.blocks_in(0, 1) == 1 && key.operation != Collective::ExclusiveScan;
+        let copy = Step::Copy { from: whole(Buffer::Input), to: whole(Buffer::Output) };
+        let piece = Schedule { steps: if gets { vec![copy] } else { Vec::new() }, ..Schedule::default() };
+        let shape = Shape { size: 1, ..self.shape(key, algorithm) };
+        let region = Region { start: 0, words: 0 };
+        let (awaits, owes) = (Vec::new(), Vec::new());
+        let (count, value_bytes) = (key.count, key.value_bytes);
+        Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, kept: 0, region, rails: Rails::default() }
+    }
+
+    fn take(&self, words: usize) -> Result<Region> {
+        let heap_bytes = self.words.len() as u64 * 8;
+        self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes })
+    }
+
+    /// Makes sure that all want the same. From then on nobody uses memory that all have given back.
+    fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<()> {
+        // What this member has put for an earlier plan has arrived: credits are not waited for by those who get them.
+        self.world.quiet()?;
+        let Key { operation, count, value_bytes, commutes } = key;
+        let place = Collective::ALL.iter().position(|other| *other == operation.rooted(0)).unwrap_or_default();
+        let names = (place as u64) << 16 | (algorithm as u64) << 8 | u64::from(commutes);
+        let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
+        let root = u64::from(operation.root().unwrap_or_default()) << 16 | number(rails.near) << 8 | number(rails.far);
+        self.agree_on([names, root, count as u64, value_bytes as u64])
+    }
+
+    /// Clears the flags of a new plan, and makes sure that all have the same memory for it.
+    fn settle(&self, layout: &Layout) -> Result<()> {
+        let words = self.words.local();
+        layout.flags().for_each(|flag| words.store(flag, 0));
+        let Region { start, words } = layout.region;
+        self.agree_on([start as u64, words as u64, 0, 0]).inspect_err(|_| self.give_back(layout.region))
+    }
+
+    fn agree_on(&self, mine: [u64; 4]) -> Result<()> {
+        let mut all = [[0; 4]; 2];
+        all[0] = mine;
+        all[1] = mine.map(|word| !word);
+        self.agree(all.as_flattened_mut(), |one, other| one & other)?;
+        if all == [mine, mine.map(|word| !word)] {
+            Ok(())
+        } else {
+            Err(Error::Disagreement("a plan of a team, or the order of plans"))
+        }
+    }
+}

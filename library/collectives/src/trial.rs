@@ -1,0 +1,151 @@
+//! The trial: measures candidate algorithms and rails on zero values, and chooses the fastest.
+
+use pelago_base::{Duration, Instant};
+use pelago_rma::{Error, Pod, Rail, Result};
+
+use crate::Algorithm;
+use crate::choice::{Candidate, Rails};
+use crate::collectives::{Collectives, Key};
+use crate::executor::Ends;
+use crate::operator::Fold;
+use crate::plan::PlanState;
+
+/// Candidates that a trial tries whatever they need, beside the simplest one: the best by the model.
+const TRIED: usize = 3;
+
+/// Messages of a member in candidates that it tries too: a model may be wrong, but trials are to end.
+const TRIED_MESSAGES_MAX: u64 = 512;
+
+/// A candidate whose first batch takes so many times as long as those of another is tried no further.
+const HOPELESS: u64 = 3;
+
+/// Batches of a trial at most; it ends sooner when two one after the other differ by no more than one in `TRIAL_SAME`.
+const TRIAL_BATCHES_MAX: usize = 9;
+const TRIAL_SAME: u64 = 200;
+
+/// How long a batch is to last, and how many operations it has at least and at most: the clock is read around all of them, which follow one
+/// another as in a program that does many. Where one is long there are two.
+const TRIAL_BATCH: Duration = Duration::from_microseconds(100);
+const TRIAL_OPERATIONS: (u64, u64) = (8, 64);
+const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
+
+/// Between operations that are tried apart, in virtual time: longer than agreeing on the next one leaves anything under way.
+const TRIAL_PAUSE: Duration = Duration::from_microseconds(1000);
+
+impl Collectives<'_> {
+    /// The rails that are tried: those that were asked for, else as is best for each member first, then each two.
+    fn rails_to_try(&self) -> Vec<Rails> {
+        let rails = || (0..self.world.rails().len()).filter_map(Rail::new);
+        match self.rails {
+            Some(asked) => vec![asked],
+            None if rails().count() == 1 => vec![Rails::default()],
+            None => {
+                let is_one_kind = self.per_host == 1 || self.per_host >= self.team.size();
+                let two = |far: Rail| {
+                    let near = rails().filter(move |&near| !is_one_kind || near == far);
+                    near.map(move |near| Rails { near: Some(near), far: Some(far) })
+                };
+                [Rails::default()].into_iter().chain(rails().flat_map(two)).collect()
+            }
+        }
+    }
+
+    /// Measures the candidates by all rails, the best by the model first, and returns the fastest; one that was measured before, if it is not slower
+    /// by a twentieth.
+    pub(crate) fn try_out<T: Pod>(
+        &self,
+        key: Key,
+        fold: &dyn Fold<T>,
+        candidates: &mut [Candidate],
+    ) -> Result<(Algorithm, Rails)> {
+        let simplest = candidates.iter().map(|candidate| candidate.algorithm).min_by_key(|algorithm| *algorithm as u8);
+        let all_rails = self.rails_to_try();
+        let mut best: Option<((Algorithm, Rails), Duration)> = None;
+        for (index, candidate) in candidates.iter_mut().enumerate() {
+            let is_cheap = candidate.promise.messages <= TRIED_MESSAGES_MAX;
+            if index >= TRIED && !is_cheap && Some(candidate.algorithm) != simplest {
+                continue;
+            }
+            for &rails in &all_rails {
+                let state = match self.make(key, candidate.algorithm, rails) {
+                    Err(Error::NoMemory { .. }) => continue,
+                    made => made?,
+                };
+                let measured = self.time::<T>(key, state, fold, best.map(|(_, least)| least))?;
+                if candidate.measured.is_none_or(|least| measured < least) {
+                    (candidate.measured, candidate.rails) = (Some(measured), rails);
+                }
+                let better = best.is_none_or(|(_, least)| measured.as_picoseconds() * 20 < least.as_picoseconds() * 19);
+                if better {
+                    best = Some(((candidate.algorithm, rails), measured));
+                }
+            }
+        }
+        Ok(best.map_or((Algorithm::Flat, Rails::default()), |(way, _)| way))
+    }
+
+    /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
+    /// simulation, two batches say as much as many. `best` is that of another algorithm.
+    fn time<T: Pod>(&self, key: Key, mut state: PlanState, fold: &dyn Fold<T>, best: Option<Duration>) -> Result<Duration> {
+        let size = self.team.size();
+        let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
+        let input = of(key.operation.blocks_in(self.position, size));
+        let mut output = of(key.operation.blocks_out(self.position, size));
+        let [mut temporary, mut chunk] =
+            [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
+        let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);
+        // The first operation touches pages, and tells how many a batch has; the first batch whether to go on.
+        let (mut operations, mut batch) = (1, 0);
+        while times.len() < TRIAL_BATCHES_MAX {
+            let (mut start, mut lasted) = (self.world.now(), 0);
+            for _ in 0..operations {
+                if self.apart {
+                    lasted += (self.world.now() - start).as_picoseconds();
+                    start = self.meet_to_begin()?;
+                }
+                state.begin()?;
+                let ends = Ends {
+                    input: Some(&input[..]),
+                    output: &mut output,
+                    shifts: (0, 0),
+                    temporary: &mut temporary,
+                    chunk: &mut chunk,
+                };
+                state.advance(self, ends, fold, true)?;
+            }
+            // Members do not run away from each other.
+            let mut slowest = [lasted + (self.world.now() - start).as_picoseconds()];
+            self.agree(&mut slowest, u64::max)?;
+            let time = slowest[0] / operations;
+            batch += 1;
+            match batch {
+                1 => {
+                    let least = if time > TRIAL_LONG.as_picoseconds() { 2 } else { TRIAL_OPERATIONS.0 };
+                    operations = (TRIAL_BATCH.as_picoseconds() / time.max(1)).clamp(least, TRIAL_OPERATIONS.1);
+                    continue;
+                }
+                2 if best.is_some_and(|best| time / HOPELESS > best.as_picoseconds()) => {
+                    times.push(time);
+                    break;
+                }
+                _ => {}
+            }
+            let is_same = times.last().is_some_and(|&last: &u64| last.abs_diff(time) <= last / TRIAL_SAME);
+            times.push(time);
+            if is_same {
+                break;
+            }
+        }
+        self.give_back(state.layout.region);
+        times.sort_unstable();
+        Ok(Duration::from_picoseconds(times[times.len() / 2]))
+    }
+
+    /// Waits until all members are here and nothing is under way, and returns when that is: in virtual time, the same instant for all.
+    fn meet_to_begin(&self) -> Result<Instant> {
+        let mut last = [self.world.now().as_picoseconds()];
+        self.agree(&mut last, u64::max)?;
+        self.world.compute(Instant::from_picoseconds(last[0]) + TRIAL_PAUSE - self.world.now());
+        Ok(self.world.now())
+    }
+}
