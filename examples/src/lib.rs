@@ -10,7 +10,7 @@
 //! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
-//! | [`kmers`] | the words of a file of sequences, counted by all ranks in one table |
+//! | [`kmers`] | the k-mers (words of length k) of a file of sequences, counted by all ranks in one table |
 //! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
 //! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
 //! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
@@ -57,7 +57,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(alltoall, "the time until every rank has put to every other"),
     program!(incast, "many ranks send to one, by several ways"),
     program!(counter, "all ranks add to one shared variable"),
-    program!(kmers, "the words of sequences, counted by all ranks together"),
+    program!(kmers, "k-mer counting of sequences, in one table over all ranks"),
     program!(tsp, "the shortest round trip through some cities, by all ranks together"),
     program!(sor, "red-black relaxation of a grid that ranks share"),
     program!(lu, "a matrix factored in blocks that ranks share"),

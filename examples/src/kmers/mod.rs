@@ -1,11 +1,11 @@
-//! The words of length k of a file of sequences, counted by all ranks in one table that is spread over them.
+//! The k-mers (words of length k) of a file of sequences, counted by all ranks in one table that is spread over them.
 //!
 //! Every rank reads the whole file and counts its own stretches of it, so that files that can only be read from the beginning do as well as
-//! others. A word and the one on the opposite strand are one: the smaller of the two codes is counted.
+//! others. A k-mer and the one on the opposite strand are one: the smaller of the two codes is counted.
 
 mod made;
 mod sequences;
-mod words;
+mod window;
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -18,7 +18,7 @@ use pelago::{Error, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 use sequences::{Event, Sequences};
-use words::Words;
+use window::KmerWindow;
 
 /// Bases that one rank counts before the next goes on.
 const STRETCH_BASES: u64 = 1 << 16;
@@ -26,19 +26,19 @@ const STRETCH_BASES: u64 = 1 << 16;
 /// Counts from which on they are summed up as one.
 const SPECTRUM: usize = 1000;
 
-/// Count words: rank 0 prints how many there are, how often how many of them occur, and those that occur most often
+/// Count k-mers: rank 0 prints how many there are, how often how many of them occur, and those that occur most often
 #[derive(Parser)]
 #[command(name = "kmers")]
 struct Arguments {
     /// FASTA or FASTQ, plain or compressed by gzip
     file: PathBuf,
-    /// The length of a word, up to 32
+    /// The length of a k-mer, up to 32
     #[arg(long, value_name = "K", default_value_t = 21, allow_negative_numbers = true, value_parser = at_least_one)]
     k: u32,
-    /// How many of the most frequent words are printed
+    /// How many of the most frequent k-mers are printed
     #[arg(long, value_name = "T", default_value_t = 10)]
     top: u32,
-    /// How many different words are expected; more are counted all the same, more slowly
+    /// How many different k-mers are expected; more are counted all the same, more slowly
     #[arg(long, value_name = "W", default_value_t = 1 << 22, allow_negative_numbers = true, value_parser = at_least_one)]
     expect: u32,
     /// Rank 0 counts alone too, and compares
@@ -72,8 +72,8 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 
 fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
     let arguments = parse::<Arguments>(arguments)?;
-    if arguments.k > words::LENGTH_MAX {
-        return Err(Stop::Wrong(format!("words have up to {} bases, not {}", words::LENGTH_MAX, arguments.k)));
+    if arguments.k > window::LENGTH_MAX {
+        return Err(Stop::Wrong(format!("k-mers have up to {} bases, not {}", window::LENGTH_MAX, arguments.k)));
     }
     Ok(arguments)
 }
@@ -81,10 +81,10 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
 /// What all ranks have found together.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// How many words there are, and how many different ones.
-    words: u64,
+    /// How many k-mers there are, and how many different ones.
+    kmers: u64,
     different: u64,
-    /// How many words occur how often.
+    /// How many k-mers occur how often.
     spectrum: Vec<u64>,
     /// The most frequent, each with its count: the most frequent first, and of those the smallest code.
     top: Vec<(u64, u64)>,
@@ -95,13 +95,13 @@ impl Found {
         Self { spectrum: vec![0; SPECTRUM + 1], top: Vec::with_capacity(top as usize + 1), ..Self::default() }
     }
 
-    fn add(&mut self, word: u64, count: u64, top: u32) {
-        self.words += count;
+    fn add(&mut self, kmer: u64, count: u64, top: u32) {
+        self.kmers += count;
         self.different += 1;
         self.spectrum[(count as usize).min(SPECTRUM)] += 1;
-        let place = self.top.partition_point(|&(other, more)| (more, word) > (count, other));
+        let place = self.top.partition_point(|&(other, more)| (more, kmer) > (count, other));
         if place < top as usize {
-            self.top.insert(place, (word, count));
+            self.top.insert(place, (kmer, count));
             self.top.truncate(top as usize);
         }
     }
@@ -120,8 +120,8 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
     let mut failure = Ok(());
     if problem.is_none() {
-        let counted = count(world, arguments, is_first, |word| {
-            failure = counts.insert(&word, 1).map(drop);
+        let counted = count(world, arguments, is_first, |kmer| {
+            failure = counts.insert(&kmer, 1).map(drop);
             failure.is_ok()
         });
         problem = counted.err().map(|error| error.to_string());
@@ -154,13 +154,13 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Calls `take` with every word of this rank's stretches, until it says no.
+/// Calls `take` with every k-mer of this rank's stretches, until it says no.
 fn count(world: &World, arguments: &Arguments, is_shown: bool, take: impl FnMut(u64) -> bool) -> std::io::Result<()> {
     let (rank, size) = (u64::from(world.rank()), u64::from(world.size()));
     walk(arguments, is_shown, |stretch| stretch % size == rank, take)
 }
 
-/// Calls `take` with every word that ends in a stretch that is wanted, until it says no.
+/// Calls `take` with every k-mer that ends in a stretch that is wanted, until it says no.
 fn walk(
     arguments: &Arguments,
     is_shown: bool,
@@ -168,23 +168,23 @@ fn walk(
     mut take: impl FnMut(u64) -> bool,
 ) -> std::io::Result<()> {
     let mut sequences = Sequences::open(&arguments.file)?;
-    let (mut words, mut bases, mut is_wanted) = (Words::new(arguments.k), 0u64, is_mine(0));
+    let (mut kmers, mut bases, mut is_wanted) = (KmerWindow::new(arguments.k), 0u64, is_mine(0));
     let mut bar = Bar::new(is_shown && std::io::stderr().is_terminal());
     loop {
         bar.show(sequences.part());
         let Some(block) = sequences.next()? else { return Ok(()) };
         for event in block {
             let Event::Base(code) = event else {
-                words.clear();
+                kmers.clear();
                 continue;
             };
             if bases.is_multiple_of(STRETCH_BASES) {
                 is_wanted = is_mine(bases / STRETCH_BASES);
             }
             bases += 1;
-            if let Some(word) = words.push(code)
+            if let Some(kmer) = kmers.push(code)
                 && is_wanted
-                && !take(word)
+                && !take(kmer)
             {
                 return Ok(());
             }
@@ -196,23 +196,23 @@ fn walk(
 fn together(world: &World, arguments: &Arguments, counts: &GlobalMultiset<'_, '_, u64>) -> pelago::Result<Found> {
     world.barrier()?;
     let mut own = Found::new(arguments.top);
-    counts.for_each_local(|word, count| own.add(word, count, arguments.top))?;
+    counts.for_each_local(|kmer, count| own.add(kmer, count, arguments.top))?;
     let mut sums = own.spectrum.clone();
-    sums.extend([own.words, own.different]);
+    sums.extend([own.kmers, own.different]);
     world.allreduce(&mut sums, |one, other| one + other)?;
     let top = arguments.top as usize;
     let mut tops = vec![0; world.size() as usize * top * 2];
-    for (place, &(word, count)) in own.top.iter().enumerate() {
+    for (place, &(kmer, count)) in own.top.iter().enumerate() {
         let at = (world.rank().index() * top + place) * 2;
-        tops[at..at + 2].copy_from_slice(&[word, count]);
+        tops[at..at + 2].copy_from_slice(&[kmer, count]);
     }
     world.allreduce(&mut tops, |one, other| one | other)?;
     let mut all: Vec<(u64, u64)> = tops.chunks(2).map(|pair| (pair[0], pair[1])).filter(|&(_, count)| count > 0).collect();
-    all.sort_by_key(|&(word, count)| (core::cmp::Reverse(count), word));
+    all.sort_by_key(|&(kmer, count)| (core::cmp::Reverse(count), kmer));
     all.truncate(top);
     let different = sums.pop().unwrap_or_default();
-    let words = sums.pop().unwrap_or_default();
-    Ok(Found { words, different, spectrum: sums, top: all })
+    let kmers = sums.pop().unwrap_or_default();
+    Ok(Found { kmers, different, spectrum: sums, top: all })
 }
 
 /// Counts everything in one table of this rank.
@@ -222,28 +222,28 @@ fn alone(_world: &World, arguments: &Arguments) -> Option<Found> {
         arguments,
         false,
         |_| true,
-        |word| {
-            *counts.entry(word).or_default() += 1;
+        |kmer| {
+            *counts.entry(kmer).or_default() += 1;
             true
         },
     )
     .ok()?;
     let mut found = Found::new(arguments.top);
-    counts.into_iter().for_each(|(word, count)| found.add(word, count, arguments.top));
+    counts.into_iter().for_each(|(kmer, count)| found.add(kmer, count, arguments.top));
     Some(found)
 }
 
 /// Says what was found; where nobody listens any more, nothing is lost.
 fn report(ranks: u32, arguments: &Arguments, found: &Found, seconds: f64) {
     let mut out = std::io::stdout().lock();
-    let Found { words, different, spectrum, top } = found;
-    let _ = writeln!(out, "kmers ranks {ranks} k {} words {words} different {different} s {seconds:.3}", arguments.k);
-    for (count, &words) in spectrum.iter().enumerate().filter(|&(_, &words)| words > 0) {
+    let Found { kmers, different, spectrum, top } = found;
+    let _ = writeln!(out, "kmers ranks {ranks} k {} total {kmers} different {different} s {seconds:.3}", arguments.k);
+    for (count, &kmers) in spectrum.iter().enumerate().filter(|&(_, &kmers)| kmers > 0) {
         let more = if count == SPECTRUM { "+" } else { "" };
-        let _ = writeln!(out, "occurs {count}{more} words {words}");
+        let _ = writeln!(out, "occurs {count}{more} kmers {kmers}");
     }
-    for &(word, count) in top {
-        let _ = writeln!(out, "word {} occurs {count}", words::letters(word, arguments.k));
+    for &(kmer, count) in top {
+        let _ = writeln!(out, "kmer {} occurs {count}", window::letters(kmer, arguments.k));
     }
 }
 
@@ -283,11 +283,11 @@ mod tests {
     #[test]
     fn the_most_frequent_come_first_and_of_those_the_smallest() {
         let mut found = Found::new(3);
-        for (word, count) in [(5, 2), (9, 1), (1, 2), (7, 8), (3, 2), (2, 1)] {
-            found.add(word, count, 3);
+        for (kmer, count) in [(5, 2), (9, 1), (1, 2), (7, 8), (3, 2), (2, 1)] {
+            found.add(kmer, count, 3);
         }
         assert_eq!(found.top, [(7, 8), (1, 2), (3, 2)]);
-        assert_eq!((found.words, found.different, &found.spectrum[..4]), (16, 6, &[0, 2, 3, 0][..]));
+        assert_eq!((found.kmers, found.different, &found.spectrum[..4]), (16, 6, &[0, 2, 3, 0][..]));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 1 << 16;
 pub(crate) enum Event {
     /// A base: A, C, G, T as 0 to 3.
     Base(u8),
-    /// Something else, over which no word reaches.
+    /// Something else, over which no k-mer reaches.
     Gap,
 }
 

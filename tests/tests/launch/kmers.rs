@@ -1,4 +1,4 @@
-//! Words of sequences: the same counts for every number of ranks, every transport and every kind of file.
+//! k-mers of sequences: the same counts for every number of ranks, every transport and every kind of file.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn counts(ended: &Ended) -> Vec<String> {
     ended.expect(0, "");
     let (first, rest) = ended.output.split_once('\n').unwrap();
     let words: Vec<&str> = first.split_whitespace().collect();
-    let kept = ["words", "different"].map(|name| words[words.iter().position(|word| *word == name).unwrap() + 1]);
+    let kept = ["total", "different"].map(|name| words[words.iter().position(|word| *word == name).unwrap() + 1]);
     kept.into_iter().chain(rest.lines()).map(str::to_owned).collect()
 }
 
@@ -30,11 +30,11 @@ fn every_number_of_ranks_counts_the_same() {
     let file = file.to_str().unwrap();
     let alone = counts(&kmers(1, "shm", file, &["--generate", "150000", "--verify"]));
     assert_eq!(alone.last().unwrap(), "kmers counts equal to those of one rank alone");
-    // A thousand reads of 150 bases, from which 130 words of 21 come each; every base of the genome is read ten times.
+    // A thousand reads of 150 bases, each with 130 k-mers of 21 bases; every base of the genome is read ten times.
     assert_eq!(alone[0], "130000");
     let different: u64 = alone[1].parse().unwrap();
     assert!((14_000..15_000).contains(&different), "{different}");
-    assert_eq!(alone.iter().filter(|line| line.starts_with("word ")).count(), 10);
+    assert_eq!(alone.iter().filter(|line| line.starts_with("kmer ")).count(), 10);
     for (ranks, transport) in [(2, "shm"), (3, "shm"), (7, "shm"), (2, "udp")] {
         assert_eq!(counts(&kmers(ranks, transport, file, &["--verify"])), alone, "{ranks} ranks, {transport}");
     }
