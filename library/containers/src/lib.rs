@@ -4,46 +4,27 @@
 //! |---|---|
 //! | [`GlobalHeap`] | memory on any rank, allocated and freed by any rank |
 //! | [`GlobalMap`] | keys with values, spread over all ranks |
-//! | [`GlobalMultiset`], [`GlobalSet`] | keys that are counted; keys that are there or not |
-//! | [`GlobalVector`], [`GlobalDeque`] | values in a row on one rank, which grow |
-//! | [`GlobalList`] | values each of which lies on a rank of choice |
-//! | [`GlobalBytes`] | many bytes, spread over ranks |
-//! | [`Sequence`], [`List`], [`PlacedMap`], [`PlacedMultiset`] | the same for bytes of any length, found by an address that any rank may know |
+//! | [`GlobalMultiset`], [`GlobalSet`] | counted keys; a set of keys |
+//! | [`GlobalVector`], [`GlobalDeque`] | growing sequences of values on one rank |
+//! | [`GlobalList`] | a list of values, each on a chosen rank |
+//! | [`GlobalBytes`], [`ByteSource`] | a large byte array over several ranks; bytes to write, of this rank or any other |
+//! | [`Sequence`], [`List`], [`PlacedMap`], [`PlacedMultiset`] | the same for bytes of any length, opened by an address on any rank |
 //!
-//! Everything is done by one-sided operations: no rank serves another, and there is no lock of a whole container. One hash table is
-//! under maps, multisets and sets; its file says why it is right. Those may be changed by all ranks at once; vectors, deques and lists by one at
-//! a time.
+//! All operations are one-sided: no rank serves another, and no lock covers a whole container. Maps, multisets and sets share one hash table;
+//! `hash_tables/table.rs` has the argument for its correctness. All ranks may change them at once; one rank at a time may change a vector, a deque or
+//! a list.
 //!
 //! Absent on purpose: transports, networks, clocks.
 
 #![forbid(unsafe_code)]
 
-mod bytes;
-mod hash;
-mod heap;
-mod list;
-mod map;
-mod multiset;
-mod placed;
-mod rows;
-mod sequence;
-mod set;
-mod source;
-mod state;
-mod table;
-mod values;
+mod hash_tables;
+mod memory;
+mod sequences;
 
-pub use bytes::GlobalBytes;
-pub use heap::GlobalHeap;
-pub use list::List;
-pub use map::GlobalMap;
-pub use multiset::GlobalMultiset;
-pub use placed::{Geometry, PlacedMap, PlacedMultiset, Position};
-pub use rows::{GlobalDeque, GlobalVector};
-pub use sequence::{Form, Place, Sequence};
-pub use set::GlobalSet;
-pub use source::Source;
-pub use values::GlobalList;
+pub use hash_tables::{Geometry, GlobalMap, GlobalMultiset, GlobalSet, PlacedMap, PlacedMultiset, Position};
+pub use memory::{ByteSource, GlobalBytes, GlobalHeap};
+pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, InsertAt, List, Sequence};
 
 #[cfg(test)]
 #[path = "../../../runtime/rma/tests/support/mod.rs"]

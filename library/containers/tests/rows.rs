@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 
 use common::{Chance, RANKS, operations};
 use pelago_base::{Event, GlobalAddress, Rank};
-use pelago_containers::{Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, List, Place, Sequence, Source};
+use pelago_containers::{
+    ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, InsertAt, List, Sequence,
+};
 use pelago_rma::{Error, GlobalPtr, World};
 use support::{PLATFORMS, Passed, Platform, run, run_counted};
 
@@ -39,25 +41,25 @@ fn generated(world: &World, form: Form, platform: Platform) {
         match chance.below(16) {
             0..4 => {
                 let bytes = some(&mut chance);
-                assert_eq!(sequence.insert(Place::At(at), &[Source::Bytes(&bytes)]), Ok(at));
+                assert_eq!(sequence.insert(InsertAt::At(at), &[ByteSource::Bytes(&bytes)]), Ok(at));
                 bytes.iter().rev().for_each(|&byte| model.insert(at as usize, byte));
             }
             4 => {
                 let bytes = some(&mut chance);
-                sequence.insert(Place::Back, &[Source::Bytes(&bytes)]).unwrap();
+                sequence.insert(InsertAt::Back, &[ByteSource::Bytes(&bytes)]).unwrap();
                 model.extend(bytes);
             }
             5 => {
                 let bytes = some(&mut chance);
-                sequence.insert(Place::Front, &[Source::Bytes(&bytes)]).unwrap();
+                sequence.insert(InsertAt::Front, &[ByteSource::Bytes(&bytes)]).unwrap();
                 bytes.iter().rev().for_each(|&byte| model.push_front(byte));
             }
             6 => {
                 // A part of itself.
-                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| Source::Global(from, bytes));
+                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| ByteSource::Global(from, bytes));
                 let place = chance.below(model.len() as u64 + 1);
                 let bytes: Vec<u8> = model.iter().skip(at as usize).take(count as usize).copied().collect();
-                sequence.insert(Place::At(place), &pieces).unwrap();
+                sequence.insert(InsertAt::At(place), &pieces).unwrap();
                 bytes.iter().rev().for_each(|&byte| model.insert(place as usize, byte));
             }
             7..11 => {
@@ -72,7 +74,7 @@ fn generated(world: &World, form: Form, platform: Platform) {
             }
             12 => {
                 let bytes: Vec<u8> = chance.bytes(count + 1);
-                sequence.overwrite(at, Source::Bytes(&bytes)).unwrap();
+                sequence.overwrite(at, ByteSource::Bytes(&bytes)).unwrap();
                 bytes.iter().enumerate().for_each(|(index, &byte)| model[at as usize + index] = byte);
             }
             13 => {
@@ -80,7 +82,7 @@ fn generated(world: &World, form: Form, platform: Platform) {
                 std::mem::swap(&mut model, &mut second);
             }
             14 if round % 5 == 0 => {
-                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| Source::Global(from, bytes));
+                let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| ByteSource::Global(from, bytes));
                 match chance.below(3) {
                     0 => {
                         other.assign(&pieces).unwrap();
@@ -146,10 +148,10 @@ fn what_moves_moves_as_a_whole() {
             for form in [Form::Vector, Form::Deque] {
                 let sequence = Sequence::create(&heap, form, Rank::new(1), 2 * BYTES).unwrap();
                 let bytes: Vec<u8> = (0..BYTES).map(|byte| byte as u8).collect();
-                sequence.insert(Place::Back, &[Source::Bytes(&bytes)]).unwrap();
+                sequence.insert(InsertAt::Back, &[ByteSource::Bytes(&bytes)]).unwrap();
                 let before = posted(passed);
                 sequence.erase(BYTES / 2 - 100, 8).unwrap();
-                sequence.insert(Place::At(BYTES / 2 - 100), &[Source::Bytes(&[7; 8])]).unwrap();
+                sequence.insert(InsertAt::At(BYTES / 2 - 100), &[ByteSource::Bytes(&[7; 8])]).unwrap();
                 let posted = posted(passed) - before;
                 assert!((4..50).contains(&posted), "{posted} operations");
                 let mut expected = bytes;
@@ -317,7 +319,7 @@ fn bytes_are_spread_over_ranks() {
             let mut chance = Chance::of(world, 4);
             let whole = GlobalBytes::create(&heap, chance.rank(), 1 + chance.below(300), BYTES as u64).unwrap();
             let mut model = vec![0u8; BYTES];
-            whole.write(0, Source::Bytes(&model)).unwrap();
+            whole.write(0, ByteSource::Bytes(&model)).unwrap();
             let aside = heap.allocate(chance.rank(), BYTES as u64).unwrap();
             for _ in 0..operations(platform) / 10 {
                 let offset = chance.below(BYTES as u64 + 1);
@@ -325,7 +327,7 @@ fn bytes_are_spread_over_ranks() {
                 let (start, end) = (offset as usize, offset as usize + bytes.len());
                 match chance.below(3) {
                     0 => {
-                        whole.write(offset, Source::Bytes(&bytes)).unwrap();
+                        whole.write(offset, ByteSource::Bytes(&bytes)).unwrap();
                         model[start..end].copy_from_slice(&bytes);
                     }
                     1 => {
@@ -343,7 +345,7 @@ fn bytes_are_spread_over_ranks() {
                     }
                 }
             }
-            assert!(whole.read(1, &mut [0; BYTES]).is_err() && whole.write(u64::MAX, Source::Bytes(&[1])).is_err());
+            assert!(whole.read(1, &mut [0; BYTES]).is_err() && whole.write(u64::MAX, ByteSource::Bytes(&[1])).is_err());
             assert!(GlobalBytes::create(&heap, world.rank(), 0, 5).is_err());
             assert!(GlobalBytes::open(&heap, whole.parts().to_vec(), 1, BYTES as u64).is_err());
             whole.destroy().unwrap();

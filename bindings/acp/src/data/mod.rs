@@ -10,7 +10,7 @@ pub mod workspace;
 
 use std::ffi::c_int;
 
-use pelago::containers::{GlobalHeap, Source};
+use pelago::containers::{GlobalHeap, ByteSource};
 use pelago::{GlobalAddress, GlobalPtr};
 
 use crate::ffi::call;
@@ -69,18 +69,18 @@ pub(crate) fn container(library: &'static Library, ga: u64) -> Result<GlobalAddr
 }
 
 /// What goes into a container; what of it this process reaches is copied to `buffer`.
-pub(crate) fn source<'b>(library: &'static Library, element: Element, buffer: &'b mut Vec<u8>) -> Result<Source<'b>, Refusal> {
+pub(crate) fn source<'b>(library: &'static Library, element: Element, buffer: &'b mut Vec<u8>) -> Result<ByteSource<'b>, Refusal> {
     if element.size == 0 {
-        return Ok(Source::Bytes(&[]));
+        return Ok(ByteSource::Bytes(&[]));
     }
     let found = library.memory().locate(End::Source, element.ga, element.size as u64)?;
     match found.cells {
         Some(cells) if element.size as u64 <= COPIED_BYTES_MAX => {
             buffer.resize(element.size, 0);
             cells.read(buffer);
-            Ok(Source::Bytes(buffer))
+            Ok(ByteSource::Bytes(buffer))
         }
-        _ => Ok(Source::Global(found.address, element.size as u64)),
+        _ => Ok(ByteSource::Global(found.address, element.size as u64)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use pelago::containers::{Form, GlobalHeap, Place, Sequence, Source};
+use pelago::containers::{Form, GlobalHeap, InsertAt, Sequence, ByteSource};
 
 use super::{Container, Element, Pair, container, data, index, source};
 use crate::library::Library;
@@ -35,19 +35,19 @@ fn with<R>(
 }
 
 /// What lies from one place to another, as sources.
-fn between<'s>(row: &Opened<'_>, start: RowIt, end: RowIt) -> Result<[Source<'s>; 2], Refusal> {
+fn between<'s>(row: &Opened<'_>, start: RowIt, end: RowIt) -> Result<[ByteSource<'s>; 2], Refusal> {
     if start.row.ga != end.row.ga {
         return Err(Refusal::Foreign);
     }
     let (first, last) = (index(start.index)?, index(end.index)?);
     let bytes = last.checked_sub(first).ok_or(Refusal::Foreign)?;
-    Ok(row.pieces(first, bytes)?.map(|(at, bytes)| if bytes == 0 { Source::Bytes(&[]) } else { Source::Global(at, bytes) }))
+    Ok(row.pieces(first, bytes)?.map(|(at, bytes)| if bytes == 0 { ByteSource::Bytes(&[]) } else { ByteSource::Global(at, bytes) }))
 }
 
 fn create(function: &str, form: Form, size: usize, rank: c_int) -> Container {
     data(function, Container { ga: 0 }, |library, heap| {
         let row = Sequence::create(heap, form, library.rank_of(rank)?, size as u64)?;
-        row.insert(Place::Back, &[Source::Bytes(&vec![0; size])])?;
+        row.insert(InsertAt::Back, &[ByteSource::Bytes(&vec![0; size])])?;
         Ok(Container { ga: row.address().bits() })
     })
 }
@@ -59,14 +59,14 @@ fn assign(function: &str, form: Form, row: Container, from: Container, range: Op
             Some((start, end)) => between(&from, start, end)?,
             None => from
                 .pieces(0, from.bytes()?)?
-                .map(|(at, bytes)| if bytes == 0 { Source::Bytes(&[]) } else { Source::Global(at, bytes) }),
+                .map(|(at, bytes)| if bytes == 0 { ByteSource::Bytes(&[]) } else { ByteSource::Global(at, bytes) }),
         };
         Ok(row.assign(&sources)?)
     });
 }
 
 /// Inserts at a place, or at an end; the place.
-fn insert(function: &str, form: Form, row: Container, place: Result<Place, Refusal>, element: Element) -> c_int {
+fn insert(function: &str, form: Form, row: Container, place: Result<InsertAt, Refusal>, element: Element) -> c_int {
     with(function, -1, form, row, |library, _, row| {
         let mut buffer = Vec::new();
         Ok(row.insert(place?, &[source(library, element, &mut buffer)?])? as c_int)
@@ -76,7 +76,7 @@ fn insert(function: &str, form: Form, row: Container, place: Result<Place, Refus
 fn insert_range(function: &str, form: Form, it: RowIt, start: RowIt, end: RowIt) -> RowIt {
     with(function, it, form, it.row, |library, heap, row| {
         let from = open(library, heap, form, start.row)?;
-        row.insert(Place::At(index(it.index)?), &between(&from, start, end)?)?;
+        row.insert(InsertAt::At(index(it.index)?), &between(&from, start, end)?)?;
         Ok(it)
     })
 }
@@ -175,7 +175,7 @@ macro_rules! alike {
         /// Puts bytes in at a place; where they are.
         #[unsafe(no_mangle)]
         pub extern "C" fn $insert(it: RowIt, ga: u64, size: usize) -> RowIt {
-            insert(stringify!($insert), Form::$form, it.row, index(it.index).map(Place::At), Element { ga, size });
+            insert(stringify!($insert), Form::$form, it.row, index(it.index).map(InsertAt::At), Element { ga, size });
             it
         }
 
@@ -194,7 +194,7 @@ macro_rules! alike {
         /// Adds bytes at the end.
         #[unsafe(no_mangle)]
         pub extern "C" fn $push_back(row: Container, ga: u64, size: usize) {
-            insert(stringify!($push_back), Form::$form, row, Ok(Place::Back), Element { ga, size });
+            insert(stringify!($push_back), Form::$form, row, Ok(InsertAt::Back), Element { ga, size });
         }
 
         /// Makes room for so many bytes in all.
@@ -267,5 +267,5 @@ pub extern "C" fn acp_pop_front_deque(row: Container, size: usize) {
 /// Adds bytes at the beginning.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_push_front_deque(row: Container, ga: u64, size: usize) {
-    insert("acp_push_front_deque", Form::Deque, row, Ok(Place::Front), Element { ga, size });
+    insert("acp_push_front_deque", Form::Deque, row, Ok(InsertAt::Front), Element { ga, size });
 }

@@ -1,4 +1,4 @@
-//! Elements that know their neighbours, each on a rank of its own.
+//! Doubly linked lists, with each element on a chosen rank.
 //!
 //! The words of the list itself are a link like those of elements: its first and its last element, then how many there are, and a mark.
 //! So the list is before its first element and after its last one, and its address is its end.
@@ -7,7 +7,7 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Handle, Result, World};
 
 use crate::GlobalHeap;
-use crate::source::{Source, bytes_at, words_at};
+use crate::memory::{ByteSource, bytes_at, words_at};
 
 /// Words of a link; the bytes of an element follow.
 const NEXT: usize = 0;
@@ -20,10 +20,10 @@ const WORDS: usize = 4;
 const LIST: u64 = 0x7065_6c61_676f_0300;
 const ELEMENT: u64 = 0x7065_6c61_676f_0301;
 
-/// A list of elements, each of which lies on a rank of choice. All ranks may use it; one at a time may change it, and none read it meanwhile.
+/// A list of elements, each on a chosen rank. All ranks may read it; one rank at a time may change it, and no rank may read it meanwhile.
 ///
-/// Whoever knows its [`address`](Self::address) can open it. It lives until it is destroyed. Elements are known by addresses that hold until they
-/// are erased; that of the list stands for the end.
+/// Any rank can open it by its [`address`](Self::address). It exists until it is destroyed. The address of an element is valid until the element is
+/// erased; the address of the list is the position after the last element.
 #[derive(Clone, Copy)]
 pub struct List<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
@@ -129,7 +129,7 @@ impl<'h, 'w> List<'h, 'w> {
     ///
     /// # Panics
     /// The job has no such rank.
-    pub fn insert(&self, before: GlobalAddress, from: Source<'_>, rank: Rank) -> Result<GlobalAddress> {
+    pub fn insert(&self, before: GlobalAddress, from: ByteSource<'_>, rank: Rank) -> Result<GlobalAddress> {
         let previous = self.link(before)?[BEFORE];
         let at = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?.bits();
         let world = self.world();
@@ -295,7 +295,7 @@ impl<'h, 'w> List<'h, 'w> {
         for &element in elements {
             let (at, bytes) = from.bytes_of(element)?;
             let rank = self.world().reach().addresses().rank(element);
-            let new = self.insert(before, Source::Global(at, bytes), rank)?;
+            let new = self.insert(before, ByteSource::Global(at, bytes), rank)?;
             first = first.or(Some(new));
         }
         Ok(first.unwrap_or(before))

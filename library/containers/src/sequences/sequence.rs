@@ -1,4 +1,4 @@
-//! Bytes in a row on one rank: what is under vector and deque.
+//! A growing sequence of bytes on one rank: the base of vector and deque.
 //!
 //! Five control words lead to a block of the heap: a mark, where the block lies, how many bytes it has, at which of them the first byte of the
 //! content is, and how many there are. The content of a deque goes on at the beginning of the block when it reaches the end; that of a
@@ -11,7 +11,7 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Chain, Error, GlobalPtr, Result, World};
 
 use crate::GlobalHeap;
-use crate::source::{Source, bytes_at, words_at};
+use crate::memory::{ByteSource, bytes_at, words_at};
 
 /// Control words.
 const WORDS: usize = 5;
@@ -34,9 +34,9 @@ pub enum Form {
     Deque,
 }
 
-/// Where bytes come in.
+/// The position at which bytes are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum InsertAt {
     /// Before the first byte.
     Front,
     /// After the last byte.
@@ -45,9 +45,9 @@ pub enum Place {
     At(u64),
 }
 
-/// Bytes in a row on one rank, which grow. All ranks may use it; one at a time may change it, and none read it meanwhile.
+/// A growing sequence of bytes on one rank. All ranks may read it; one rank at a time may change it, and no rank may read it meanwhile.
 ///
-/// Whoever knows its [`address`](Self::address) can open it. It lives until it is destroyed.
+/// Any rank can open it by its [`address`](Self::address). It exists until it is destroyed.
 #[derive(Clone, Copy)]
 pub struct Sequence<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
@@ -55,7 +55,7 @@ pub struct Sequence<'h, 'w> {
     form: Form,
 }
 
-/// What the control words say.
+/// The content of the control words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Control {
     block: u64,
@@ -188,7 +188,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
     ///
     /// # Errors
     /// As [`pieces`](Self::pieces).
-    pub fn overwrite(&self, index: u64, from: Source<'_>) -> Result<()> {
+    pub fn overwrite(&self, index: u64, from: ByteSource<'_>) -> Result<()> {
         let control = self.control()?;
         check_range(&control, index, from.bytes())?;
         self.fill(&control, index, &[from])
@@ -201,13 +201,13 @@ impl<'h, 'w> Sequence<'h, 'w> {
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy); the place is past the end; no memory is left there.
-    pub fn insert(&self, place: Place, sources: &[Source<'_>]) -> Result<u64> {
+    pub fn insert(&self, place: InsertAt, sources: &[ByteSource<'_>]) -> Result<u64> {
         let mut control = self.control()?;
-        let added: u64 = sources.iter().map(Source::bytes).sum();
+        let added: u64 = sources.iter().map(ByteSource::bytes).sum();
         let index = match place {
-            Place::Front => 0,
-            Place::Back => control.bytes,
-            Place::At(index) => index,
+            InsertAt::Front => 0,
+            InsertAt::Back => control.bytes,
+            InsertAt::At(index) => index,
         };
         check_range(&control, index, 0)?;
         let total = control.bytes.checked_add(added).ok_or(Error::Invalid("the sequence would be too long"))?;
@@ -309,9 +309,9 @@ impl<'h, 'w> Sequence<'h, 'w> {
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
-    pub fn assign(&self, sources: &[Source<'_>]) -> Result<()> {
+    pub fn assign(&self, sources: &[ByteSource<'_>]) -> Result<()> {
         let old = self.control()?;
-        let bytes = sources.iter().map(Source::bytes).sum();
+        let bytes = sources.iter().map(ByteSource::bytes).sum();
         let fits = bytes <= old.capacity && !sources.iter().any(|source| is_inside(&old, source));
         let new = if fits { Control { start: 0, ..old } } else { self.block(self.rank(), bytes)? };
         let new = Control { bytes, ..new };
@@ -331,10 +331,10 @@ impl<'h, 'w> Sequence<'h, 'w> {
     }
 
     /// Inserts what is part of the sequence itself, by way of other memory.
-    fn insert_own(&self, place: Place, sources: &[Source<'_>], added: u64) -> Result<u64> {
+    fn insert_own(&self, place: InsertAt, sources: &[ByteSource<'_>], added: u64) -> Result<u64> {
         let copy = Control { bytes: added, ..self.block(self.rank(), added)? };
         self.fill(&copy, 0, sources)?;
-        let inserted = self.insert(place, &[Source::Global(GlobalAddress::from_bits(copy.block), added)]);
+        let inserted = self.insert(place, &[ByteSource::Global(GlobalAddress::from_bits(copy.block), added)]);
         self.give_back(&copy)?;
         inserted
     }
@@ -375,7 +375,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
     }
 
     /// Writes the bytes of all sources to a place of the content.
-    fn fill(&self, control: &Control, index: u64, sources: &[Source<'_>]) -> Result<()> {
+    fn fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
         let (mut at, mut writes) = (index, Vec::new());
         for source in sources {
             let mut start = 0;
@@ -440,9 +440,9 @@ fn check_range(control: &Control, index: u64, bytes: u64) -> Result<()> {
 }
 
 /// Whether a source lies in the block of a sequence.
-fn is_inside(control: &Control, source: &Source<'_>) -> bool {
+fn is_inside(control: &Control, source: &ByteSource<'_>) -> bool {
     match *source {
-        Source::Bytes(_) => false,
-        Source::Global(from, bytes) => from.bits() < control.block + control.capacity && control.block < from.bits() + bytes,
+        ByteSource::Bytes(_) => false,
+        ByteSource::Global(from, bytes) => from.bits() < control.block + control.capacity && control.block < from.bits() + bytes,
     }
 }

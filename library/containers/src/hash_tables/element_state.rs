@@ -1,11 +1,11 @@
-//! What the state of an element of a map says: whether its key is there, and how often its value was written.
+//! The state of an element of a map: whether its key is present, and the number of writes of its value.
 
 /// Low bits of a state; above them the value's number.
 pub(crate) const KIND_BITS: u32 = 2;
 pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
-/// The key is not there.
+/// The key is absent.
 pub(crate) const GONE: u64 = 0;
-/// The key is there.
+/// The key is present.
 pub(crate) const THERE: u64 = 1;
 /// The value is being written.
 pub(crate) const BUSY: u64 = 2;

@@ -1,19 +1,19 @@
-//! Bytes that go into a container.
+//! Bytes that a program passes to a container.
 
 use pelago_base::GlobalAddress;
 use pelago_rma::{Context, GlobalPtr, Handle, Result};
 
-/// Bytes that go into a container: this rank's, or bytes of any rank, which go from there straight to where they belong.
+/// Bytes to write to a container: of this rank, or of any rank, which travel from there directly to the container.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
+pub enum ByteSource<'a> {
     /// Bytes of this rank.
     Bytes(&'a [u8]),
     /// So many bytes from an address on.
     Global(GlobalAddress, u64),
 }
 
-impl Source<'_> {
-    /// How many bytes.
+impl ByteSource<'_> {
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         match *self {
             Self::Bytes(bytes) => bytes.len() as u64,

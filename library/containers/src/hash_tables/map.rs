@@ -12,9 +12,9 @@ use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
+use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
+use super::table::{Element, Table};
 use crate::GlobalHeap;
-use crate::state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
-use crate::table::{Element, Table};
 
 /// Keys with values, spread over all ranks.
 ///

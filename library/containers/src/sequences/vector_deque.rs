@@ -1,4 +1,4 @@
-//! Values in a row: vectors and deques of a type.
+//! Vectors and deques of values of a type.
 
 use core::marker::PhantomData;
 
@@ -6,9 +6,9 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, Pod, Result};
 use zerocopy::IntoBytes;
 
+use super::sequence::{Form, InsertAt, Sequence};
 use crate::GlobalHeap;
-use crate::sequence::{Form, Place, Sequence};
-use crate::source::Source;
+use crate::memory::ByteSource;
 
 /// What vector and deque offer alike: each call hands on to the bytes.
 macro_rules! rows {
@@ -36,10 +36,10 @@ macro_rules! rows {
                 Ok(Self { bytes: Sequence::create(heap, Form::$form, rank, bytes)?, values: PhantomData })
             }
 
-            /// The one at an address that another rank has told.
+            /// Opens the one at an address of another rank.
             ///
             /// # Errors
-            /// The address is null. What is not one is found out when it is used.
+            /// The address is null. Operations return an error if the address is that of another container.
             pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
                 Ok(Self { bytes: Sequence::open(heap, Form::$form, at)?, values: PhantomData })
             }
@@ -54,7 +54,7 @@ macro_rules! rows {
                 self.bytes
             }
 
-            /// Gives its memory back.
+            /// Frees its memory.
             ///
             /// # Errors
             /// It is not there; its rank was lost, or the job is at fault. So for all that follows.
@@ -62,7 +62,7 @@ macro_rules! rows {
                 self.bytes.destroy()
             }
 
-            /// How many values there are. Cost: one round trip.
+            /// The number of values. Cost: one round trip.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -70,7 +70,7 @@ macro_rules! rows {
                 Ok(self.bytes.bytes()? / size_of::<T>() as u64)
             }
 
-            /// Whether there is no value. Cost: one round trip.
+            /// Whether it has no values. Cost: one round trip.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -91,7 +91,7 @@ macro_rules! rows {
             /// # Errors
             /// As [`push_back`](Self::push_back).
             pub fn extend_from_slice(&self, values: &[T]) -> Result<()> {
-                self.bytes.insert(Place::Back, &[Source::Bytes(values.as_bytes())]).map(drop)
+                self.bytes.insert(InsertAt::Back, &[ByteSource::Bytes(values.as_bytes())]).map(drop)
             }
 
             /// Takes the last value out. Cost: three round trips.
@@ -118,7 +118,7 @@ macro_rules! rows {
             /// # Errors
             /// As [`get`](Self::get).
             pub fn set(&self, index: u64, value: T) -> Result<()> {
-                self.bytes.overwrite(bytes_of::<T>(index)?, Source::Bytes(value.as_bytes()))
+                self.bytes.overwrite(bytes_of::<T>(index)?, ByteSource::Bytes(value.as_bytes()))
             }
 
             /// Puts values in before the one with a number. Cost: [`Sequence::insert`].
@@ -126,7 +126,7 @@ macro_rules! rows {
             /// # Errors
             /// As [`get`](Self::get); no memory is left there.
             pub fn insert(&self, index: u64, values: &[T]) -> Result<()> {
-                self.bytes.insert(Place::At(bytes_of::<T>(index)?), &[Source::Bytes(values.as_bytes())]).map(drop)
+                self.bytes.insert(InsertAt::At(bytes_of::<T>(index)?), &[ByteSource::Bytes(values.as_bytes())]).map(drop)
             }
 
             /// Takes `count` values out, from the one with a number on. Cost: [`Sequence::erase`].
@@ -208,7 +208,7 @@ impl<T: Pod> GlobalDeque<'_, '_, T> {
     /// # Errors
     /// As [`push_back`](Self::push_back).
     pub fn push_front(&self, value: T) -> Result<()> {
-        self.bytes.insert(Place::Front, &[Source::Bytes(value.as_bytes())]).map(drop)
+        self.bytes.insert(InsertAt::Front, &[ByteSource::Bytes(value.as_bytes())]).map(drop)
     }
 
     /// Takes the first value out. Cost: five round trips.

@@ -1,12 +1,12 @@
-//! Keys that are there or not.
+//! A set of keys.
 
 use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 
-use crate::table::Table;
+use super::table::Table;
 use crate::{GlobalHeap, GlobalMultiset};
 
-/// Keys, spread over all ranks. All ranks use it at once; every operation takes effect at one moment between its call and its return.
+/// A set of keys, spread over all ranks. All ranks may use it at once; every operation is linearizable.
 ///
 /// It is a multiset whose counts are 0 and 1.
 pub struct GlobalSet<'h, 'w, K> {
@@ -70,7 +70,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
     }
 }
 
-impl<B: crate::table::Buckets> Table<'_, '_, B> {
+impl<B: super::table::Buckets> Table<'_, '_, B> {
     /// Makes the count of a key 1 if it is 0; whether it was.
     pub(crate) fn find_or_add_once(&self, key: &[u8]) -> Result<bool> {
         let element = self.find_or_add(key, &[], 1)?;

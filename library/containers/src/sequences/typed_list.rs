@@ -1,17 +1,17 @@
-//! Lists of a type.
+//! Lists of values of a type.
 
 use core::marker::PhantomData;
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, Pod, Result};
 
+use super::list::List;
 use crate::GlobalHeap;
-use crate::list::List;
-use crate::source::Source;
+use crate::memory::ByteSource;
 
-/// Values each of which lies on a rank of choice, one after the other. All ranks may use it; one at a time may change it.
+/// A list of values, each on a chosen rank. All ranks may read it; one rank at a time may change it.
 ///
-/// Values are known by addresses that hold until they are erased; [`end`](Self::end) stands for the place after the last.
+/// The address of a value is valid until the value is erased; [`end`](Self::end) is the position after the last value.
 pub struct GlobalList<'h, 'w, T> {
     list: List<'h, 'w>,
     values: PhantomData<fn(T)>,
@@ -29,10 +29,10 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
         Ok(Self { list: List::create(heap, rank)?, values: PhantomData })
     }
 
-    /// The list at an address that another rank has told.
+    /// Opens the list at an address of another rank.
     ///
     /// # Errors
-    /// The address is null. What is not a list is found out when it is used.
+    /// The address is null. Operations return an error if the address is not that of a list.
     pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
         Ok(Self { list: List::open(heap, at)?, values: PhantomData })
     }
@@ -55,7 +55,7 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
     /// # Panics
     /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, value: T, rank: Rank) -> Result<GlobalAddress> {
-        self.list.insert(before, Source::Bytes(value.as_bytes()), rank)
+        self.list.insert(before, ByteSource::Bytes(value.as_bytes()), rank)
     }
 
     /// Adds a value on `rank` at the end.

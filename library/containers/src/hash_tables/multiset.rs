@@ -6,8 +6,8 @@ use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
+use super::table::Table;
 use crate::GlobalHeap;
-use crate::table::Table;
 
 /// Keys with counts, spread over all ranks. A key that was removed has the count 0, which is as if it were not there.
 ///

@@ -1,7 +1,7 @@
-//! Keys of any length on ranks of choice, known by an address: maps and multisets that one rank makes, and that all may use.
+//! Maps and multisets with keys of any length on chosen ranks: one rank creates them, and any rank opens them by the address of their directory.
 //!
-//! A *directory* on one rank leads to a row of buckets on each rank that was chosen. One table is under both, the one in `table`; here are the
-//! ways through it, one bucket after the other, and what whole tables do with each other.
+//! A *directory* on one rank has the address of a row of buckets on each chosen rank. Both use the hash table in `table`; this file has the
+//! traversal of a table, one bucket after the other, and the operations on whole tables.
 //!
 //! A value has any length, and goes where its element has room: two words before it say how much that is and how long it is. A key that
 //! comes back with a longer value than before gets a new element; the old one is made dead first, so that no key is there twice.
@@ -12,11 +12,11 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 use zerocopy::IntoBytes;
 
+use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
+use super::hash::{hash, place};
+use super::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, batch};
 use crate::GlobalHeap;
-use crate::hash::{hash, place};
-use crate::source::{bytes_at, words_at};
-use crate::state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
-use crate::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, batch};
+use crate::memory::{bytes_at, words_at};
 
 /// The first word of a directory, by what it is a directory of.
 const MULTISET: u64 = 0x7065_6c61_676f_0400;
@@ -34,27 +34,27 @@ const VALUE_WORDS_MAX: usize = 32;
 /// Buckets that are read at once.
 const LOOKED_AT_ONCE: u64 = 64;
 
-/// Which ranks, and how many buckets on each.
+/// The shape of a table: ranks, and buckets on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// How many ranks, each with a row of buckets.
+    /// The number of ranks, each with a row of buckets.
     pub ranks: u64,
-    /// How many buckets in each row.
+    /// The number of buckets in each row.
     pub buckets: u64,
 }
 
-/// A place in a table: an element, and where its bucket is.
+/// A position in a table: an element, and its bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Which of the rows.
+    /// The number of the row.
     pub row: u64,
-    /// Which bucket of it.
+    /// The number of the bucket in the row.
     pub bucket: u64,
     /// The element; null at the end.
     pub element: GlobalAddress,
 }
 
-/// A table that is found by its directory.
+/// The directory of a table.
 pub(crate) struct Directory {
     at: GlobalPtr<u64>,
     geometry: Geometry,
@@ -93,8 +93,8 @@ impl Directory {
     }
 }
 
-/// What map and multiset have in common.
-struct Placed<'h, 'w> {
+/// The common part of map and multiset.
+struct DirectoryTable<'h, 'w> {
     table: Table<'h, 'w, Directory>,
     mark: u64,
 }
@@ -104,7 +104,7 @@ fn is_there(mark: u64, state: u64) -> bool {
     if mark == MAP { state != DEAD && state & KIND_MASK == THERE } else { state != DEAD && state > 0 }
 }
 
-impl<'h, 'w> Placed<'h, 'w> {
+impl<'h, 'w> DirectoryTable<'h, 'w> {
     fn create(heap: &'h GlobalHeap<'w>, mark: u64, ranks: &[Rank], buckets: u64, rank: Rank) -> Result<Self> {
         let geometry = Geometry { ranks: ranks.len() as u64, buckets };
         check(&geometry)?;
@@ -293,7 +293,7 @@ macro_rules! alike {
             /// # Panics
             /// The job has no such rank.
             pub fn create(heap: &'h GlobalHeap<'w>, ranks: &[Rank], buckets: u64, rank: Rank) -> Result<Self> {
-                Ok(Self(Placed::create(heap, $mark, ranks, buckets, rank)?))
+                Ok(Self(DirectoryTable::create(heap, $mark, ranks, buckets, rank)?))
             }
 
             /// The one at an address, which was made with this geometry.
@@ -301,7 +301,7 @@ macro_rules! alike {
             /// # Errors
             /// The address is null, the geometry empty.
             pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
-                Ok(Self(Placed::open(heap, $mark, at, geometry)?))
+                Ok(Self(DirectoryTable::open(heap, $mark, at, geometry)?))
             }
 
             /// Where its directory lies.
@@ -413,10 +413,10 @@ macro_rules! alike {
 
 /// Keys of any length with values of any length, on ranks of choice. See [`GlobalMap`](crate::GlobalMap) for what is promised: every operation but
 /// those on the whole takes effect at one moment.
-pub struct PlacedMap<'h, 'w>(Placed<'h, 'w>);
+pub struct PlacedMap<'h, 'w>(DirectoryTable<'h, 'w>);
 
 /// Keys of any length that are counted, on ranks of choice; with counts of 0 and 1, a set. See [`GlobalMultiset`](crate::GlobalMultiset).
-pub struct PlacedMultiset<'h, 'w>(Placed<'h, 'w>);
+pub struct PlacedMultiset<'h, 'w>(DirectoryTable<'h, 'w>);
 
 alike!(PlacedMap, MAP);
 alike!(PlacedMultiset, MULTISET);

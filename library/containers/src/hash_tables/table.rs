@@ -17,10 +17,10 @@ use std::collections::HashMap;
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
+use super::element_state::{BUSY, GONE, KIND_MASK};
+use super::hash::{hash, place};
 use crate::GlobalHeap;
-use crate::hash::{hash, place};
-use crate::heap::Glance;
-use crate::state::{BUSY, GONE, KIND_MASK};
+use crate::memory::Glance;
 
 /// Words of an element before its key: its successor, its tag, and its state.
 const HEADER_WORDS: usize = 3;

@@ -1,13 +1,13 @@
-//! Many bytes, spread over ranks in parts of equal size.
+//! A large byte array, in parts of equal size on several ranks.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, Handle, Result};
 
 use crate::GlobalHeap;
-use crate::source::{Source, bytes_at};
+use crate::memory::{ByteSource, bytes_at};
 
-/// Many bytes in parts of equal size, each on one rank: a memory that is larger than one rank's. All ranks may use it at once; who writes where
-/// others read or write is their concern.
+/// A large byte array in parts of equal size, each on one rank: larger than the memory of one rank. All ranks may use it at once; the program
+/// orders conflicting accesses.
 pub struct GlobalBytes<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
     parts: Vec<GlobalAddress>,
@@ -41,7 +41,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         Ok(whole)
     }
 
-    /// What another rank has created: its parts in order, and their size.
+    /// Opens the array that another rank has created: its parts in order, and their size.
     ///
     /// # Errors
     /// There are not as many parts as `bytes` need.
@@ -52,17 +52,17 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         Ok(Self { heap, parts, part_bytes, bytes })
     }
 
-    /// Where the parts lie.
+    /// The addresses of the parts.
     pub fn parts(&self) -> &[GlobalAddress] {
         &self.parts
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Gives the memory back. One rank does.
+    /// Frees the memory. One rank calls it.
     ///
     /// # Errors
     /// A rank was lost, or the job is at fault.
@@ -74,7 +74,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
     ///
     /// # Errors
     /// They reach past the end; a rank was lost, or the job is at fault.
-    pub fn write(&self, offset: u64, from: Source<'_>) -> Result<()> {
+    pub fn write(&self, offset: u64, from: ByteSource<'_>) -> Result<()> {
         let pieces = self.pieces(offset, from.bytes())?;
         let writes = pieces.map(|(start, at, count)| from.write(self.heap.world(), start, count, at));
         self.heap.world().wait_all(&writes.collect::<Result<Vec<Handle<'_>>>>()?)

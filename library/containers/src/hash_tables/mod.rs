@@ -1,0 +1,22 @@
+//! Hash tables: keys with values or counts, changed by all ranks at once.
+//!
+//! | file | content |
+//! |---|---|
+//! | `table` | the table under all others: buckets, each a list of elements on one rank |
+//! | `hash` | the hash of a key |
+//! | `element_state` | the state of an element: whether its key is present, and the number of its value |
+//! | `map`, `multiset`, `set` | tables of a type, spread over all ranks |
+//! | `directory` | tables of keys of any length on chosen ranks, found by the address of a directory |
+
+mod directory;
+mod element_state;
+mod hash;
+mod map;
+mod multiset;
+mod set;
+mod table;
+
+pub use directory::{Geometry, PlacedMap, PlacedMultiset, Position};
+pub use map::GlobalMap;
+pub use multiset::GlobalMultiset;
+pub use set::GlobalSet;
