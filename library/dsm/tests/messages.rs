@@ -127,7 +127,7 @@ fn who_keeps_a_variable_sends_nothing() {
             cost = (asked, trips);
         }
         rank.world.barrier()?;
-        // Who has placed it elsewhere lays it down.
+        // A rank that changes the placement releases the token to the home.
         if rank.world.rank() == Rank::new(2) {
             *variable.write()? += 1;
             variable.place(Placement::Home)?;

@@ -11,7 +11,7 @@ use pelago_base::Rank;
 use pelago_rma::Result;
 
 use super::encoding::{Epoch, Sleepers};
-use super::memory::{LockMemory, NEXT_SLEEPER, NOTIFIED, Place, Waited, sleepers};
+use super::memory::{LockMemory, NEXT_SLEEPER, NOTIFIED, Waited, WordAddress, sleepers};
 use super::queue::{Member, Patience};
 
 impl<M: LockMemory> Member<M> {
@@ -20,13 +20,13 @@ impl<M: LockMemory> Member<M> {
     /// # Errors
     /// The home is lost; the job is at fault.
     pub fn enlist(&self) -> Result<Epoch> {
-        // Before the epoch is read: whoever recovers the lock after that tells this rank.
+        // Before the epoch is read: a recovery after that notifies this rank.
         self.memory.set_own(NOTIFIED, 0);
         let epoch = self.epoch()?;
         let me = self.memory.me();
         let listed = self.listed(epoch)?;
         if let Some(Sleepers { last, .. }) = listed {
-            let linked = self.memory.store(Place { rank: last, word: NEXT_SLEEPER }, u64::from(me));
+            let linked = self.memory.store(WordAddress { rank: last, word: NEXT_SLEEPER }, u64::from(me));
             if self.unless_lost(linked)?.is_none() {
                 return Ok(epoch);
             }
@@ -35,7 +35,7 @@ impl<M: LockMemory> Member<M> {
         Ok(epoch)
     }
 
-    /// Waits until this rank is told; `false` if its time is over.
+    /// Waits until this rank is notified; `false` if its time is over.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -47,7 +47,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Takes this rank, which writes and was not told in time, out of the list of an epoch.
+    /// Removes this rank, which writes and was not notified in time, from the list of an epoch.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -56,17 +56,17 @@ impl<M: LockMemory> Member<M> {
         self.unless_lost(withdrawn).map(drop)
     }
 
-    /// Tells the first in the list, or all; returns how many.
+    /// Notifies the first rank in the list, or all; returns their number.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub fn tell(&self, all: bool) -> Result<u32> {
-        let told = self.tell_listed(all);
-        // After a loss all are told by whoever recovers the lock.
+    pub fn notify(&self, all: bool) -> Result<u32> {
+        let told = self.notify_listed(all);
+        // After a loss the recovery notifies all ranks.
         Ok(self.unless_lost(told)?.unwrap_or(0))
     }
 
-    fn tell_listed(&self, all: bool) -> Result<u32> {
+    fn notify_listed(&self, all: bool) -> Result<u32> {
         let epoch = self.epoch()?;
         let Some(Sleepers { mut first, last }) = self.listed(epoch)? else { return Ok(0) };
         let mut told = 0;
@@ -76,7 +76,7 @@ impl<M: LockMemory> Member<M> {
             if told == 0 {
                 self.list(epoch, rest)?;
             }
-            self.memory.store(Place { rank: first, word: NOTIFIED }, 1)?;
+            self.memory.store(WordAddress { rank: first, word: NOTIFIED }, 1)?;
             told += 1;
             match next {
                 Some(next) if all => first = next,
@@ -102,7 +102,7 @@ impl<M: LockMemory> Member<M> {
         match (before, next) {
             (None, next) => self.list(epoch, next.map(|first| Sleepers { first, last })),
             (Some(before), None) => self.list(epoch, Some(Sleepers { first, last: before })),
-            (Some(before), Some(next)) => self.memory.store(Place { rank: before, word: NEXT_SLEEPER }, u64::from(next)),
+            (Some(before), Some(next)) => self.memory.store(WordAddress { rank: before, word: NEXT_SLEEPER }, u64::from(next)),
         }
     }
 
@@ -118,9 +118,9 @@ impl<M: LockMemory> Member<M> {
         self.memory.store(self.at_home(sleepers(epoch)), Sleepers::word(sleepers_now, epoch))
     }
 
-    /// Who stands after a rank in the list that is not the last.
+    /// The next rank in the list after one that is not the last.
     fn after(&self, rank: Rank) -> Result<Rank> {
-        let word = self.memory.load(Place { rank, word: NEXT_SLEEPER })?;
+        let word = self.memory.load(WordAddress { rank, word: NEXT_SLEEPER })?;
         Ok(Rank::new((word as u32) % self.memory.size()))
     }
 }

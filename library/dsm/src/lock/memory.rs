@@ -75,7 +75,7 @@ const _: () = assert!(2 * SLOTS <= LINE, "the nodes of a rank share a line");
 
 /// A word of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct WordAddress {
     pub rank: Rank,
     pub word: usize,
 }
@@ -111,27 +111,27 @@ pub trait LockMemory {
     /// How many they are.
     fn losses(&self) -> usize;
 
-    fn load(&self, at: Place) -> Result<u64>;
-    fn store(&self, at: Place, word: u64) -> Result<()>;
-    fn swap(&self, at: Place, word: u64) -> Result<u64>;
-    fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64>;
-    fn add(&self, at: Place, operand: u64) -> Result<u64>;
+    fn load(&self, at: WordAddress) -> Result<u64>;
+    fn store(&self, at: WordAddress, word: u64) -> Result<()>;
+    fn swap(&self, at: WordAddress, word: u64) -> Result<u64>;
+    fn compare_swap(&self, at: WordAddress, expected: u64, new: u64) -> Result<u64>;
+    fn add(&self, at: WordAddress, operand: u64) -> Result<u64>;
 
     /// A swap, then a load of another word of the same rank; both after what was posted to that rank.
-    fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
+    fn swap_then_load(&self, at: WordAddress, word: u64, then: usize) -> Result<(u64, u64)> {
         let found = self.swap(at, word)?;
-        Ok((found, self.load(Place { word: then, ..at })?))
+        Ok((found, self.load(WordAddress { word: then, ..at })?))
     }
 
     /// A store, then a compare-swap of another word of the same rank.
-    fn store_then_compare_swap(&self, at: Place, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
+    fn store_then_compare_swap(&self, at: WordAddress, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
         self.store(at, word)?;
-        self.compare_swap(Place { word: then, ..at }, expected, new)
+        self.compare_swap(WordAddress { word: then, ..at }, expected, new)
     }
 
     /// Changes a word, then another of the same rank by a compare-swap: what that has found if both are done at once. If they take a message it
     /// is posted, nobody waits, and nothing else is posted before it is [settled](Self::settle).
-    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>>;
+    fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>>;
 
     /// Waits until what was posted has acquired effect; what the compare-swap has found. `None` if nothing was posted.
     fn settle(&self) -> Result<Option<u64>>;

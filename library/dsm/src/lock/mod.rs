@@ -24,7 +24,7 @@ mod recovery;
 mod remote;
 
 pub use encoding::{Epoch, Phase, State, Tail, Version};
-pub use memory::{Change, KNOWN, LockMemory, Place, STATE, WORDS, Waited, newest, tail};
+pub use memory::{Change, KNOWN, LockMemory, STATE, WORDS, Waited, WordAddress, newest, tail};
 pub use queue::{Acquired, Member, Mode, Patience, Remembered, TokenSource};
 
 pub(crate) use encoding::VERSIONS_MAX;

@@ -8,7 +8,7 @@
 //!
 //! Invariants:
 //!
-//! - **B1** A prefetch reads the data after the swap that requests the token. If that swap has brought the token, no rank writes from then on. So the
+//! - **B1** A prefetch reads the data after the swap that requests the token. If that swap has acquired the token, no rank writes from then on. So the
 //!   data is the newest version if the owner of the newest version is the rank that the data was read from.
 //! - **B2** A piggyback clears the stamp, puts the data, and then sets the stamp, in this order. So the data is the version that the stamp names, if
 //!   the stamp names the same version before and after the data was read.
@@ -19,7 +19,7 @@ use pelago_base::Rank;
 use pelago_rma::{Handle, Result};
 
 use super::encoding::Version;
-use super::memory::{LockMemory, Place};
+use super::memory::{LockMemory, WordAddress};
 use super::remote::{OWN, RemoteWords};
 
 /// Consecutive requests that would have succeeded, before data is prefetched with the token.
@@ -94,7 +94,7 @@ impl<'w> RemoteWords<'w> {
         if prefetch.hits < HITS_MIN {
             return Ok(None);
         }
-        let data = self.at(Place { rank, word: prefetch.data });
+        let data = self.at(WordAddress { rank, word: prefetch.data });
         self.world().after(swapped).copy(data, self.my(prefetch.landing), prefetch.words).map(Some)
     }
 
@@ -144,7 +144,7 @@ impl<'w> RemoteWords<'w> {
             return Ok(None);
         };
         self.world().get_into(self.my(*own), words).expect(OWN);
-        let at = |word| self.at(Place { rank, word });
+        let at = |word| self.at(WordAddress { rank, word });
         let mut last = self.world().put(at(*stamp), &[0])?;
         sent.push(last);
         for (piece, words) in words.chunks(PIECE_WORDS).enumerate() {

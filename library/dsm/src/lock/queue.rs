@@ -31,7 +31,9 @@ use pelago_base::{Instant, Rank};
 use pelago_rma::{Error, Failure, Fault, Result};
 
 use super::encoding::{End, Epoch, LeftToken, Link, Node, Phase, Readers, Recovery, State, Tail, Version};
-use super::memory::{Change, KNOWN, LockMemory, Place, STATE, Waited, handed_version, link, newest, readers, recovery, tail};
+use super::memory::{
+    Change, KNOWN, LockMemory, STATE, Waited, WordAddress, handed_version, link, newest, readers, recovery, tail,
+};
 
 /// The access that a rank requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -223,7 +225,7 @@ impl<M: LockMemory> Member<M> {
         };
         let before = Readers(self.memory.add(self.at_home(readers(leaving.epoch)), Readers::ONE.wrapping_neg())?);
         if let (1, Some(writer)) = (before.count(), before.waiting()) {
-            let told = self.tell_drained(writer, leaving.epoch);
+            let told = self.notify_drained(writer, leaving.epoch);
             self.unless_lost(told)?;
         }
         self.change(leaving, Phase::Idle);
@@ -294,7 +296,7 @@ impl<M: LockMemory> Member<M> {
             return Ok(Attempt::Late);
         }
         if let End::Held { last, node } = found.end {
-            let left = self.memory.load(Place { rank: last, word: link(idle.epoch, node) });
+            let left = self.memory.load(WordAddress { rank: last, word: link(idle.epoch, node) });
             match self.unless_damaged(left, idle.epoch)? {
                 Some(left) if LeftToken::of_word(left, idle.epoch).is_some() => {}
                 _ => return Ok(Attempt::Late),
@@ -347,7 +349,7 @@ impl<M: LockMemory> Member<M> {
         };
         let sequence = waiting.sequence;
         let this = Link { rank: self.memory.me(), epoch, patient: patience == Patience::Endless, sequence };
-        let linked = self.memory.swap_then_load(Place { rank: last, word: link(epoch, node) }, this.word(), KNOWN);
+        let linked = self.memory.swap_then_load(WordAddress { rank: last, word: link(epoch, node) }, this.word(), KNOWN);
         let (gone, known) = match self.unless_damaged(linked, epoch)? {
             Some((left, known)) => (LeftToken::of_word(left, epoch), known),
             // It may have read the link before it was lost.
@@ -363,7 +365,7 @@ impl<M: LockMemory> Member<M> {
     /// As `pick_up`, where a rank has left the token in the node of another that was abandoned.
     #[cold]
     fn pick_up_from(&self, by: Rank, waiting: State, readers: bool) -> Result<Attempt> {
-        let known = self.memory.load(Place { rank: by, word: KNOWN });
+        let known = self.memory.load(WordAddress { rank: by, word: KNOWN });
         Ok(match self.unless_damaged(known, waiting.epoch)? {
             Some(known) => self.pick_up(waiting, readers, Version::of_word(known)),
             None => Attempt::Anew,
@@ -385,7 +387,7 @@ impl<M: LockMemory> Member<M> {
             match self.wait(STATE, patience, |word| word != waiting.word())? {
                 Waited::Seen(word) => {
                     if is_later(State::of_word(word), waiting, Phase::Holding) {
-                        // Also if the lock was recovered since: the token was brought in this epoch.
+                        // Also if the lock was recovered since: the token was handed over in this epoch.
                         let version = Version::of_word(self.memory.own(handed_version(waiting.epoch)));
                         return Ok(Attempt::Token(Acquired { version, source: TokenSource::HandedOver }));
                     }
@@ -466,9 +468,9 @@ impl<M: LockMemory> Member<M> {
         Ok(Attempt::Late)
     }
 
-    /// The last reader tells the writer that waits.
-    fn tell_drained(&self, writer: Rank, epoch: Epoch) -> Result<()> {
-        let at = Place { rank: writer, word: STATE };
+    /// The last reader notifies the waiting writer.
+    fn notify_drained(&self, writer: Rank, epoch: Epoch) -> Result<()> {
+        let at = WordAddress { rank: writer, word: STATE };
         loop {
             let state = State::of_word(self.memory.load(at)?);
             if state.phase != Phase::Draining || state.epoch != epoch || state.closed {
@@ -495,7 +497,7 @@ impl<M: LockMemory> Member<M> {
         // Past abandoned nodes; the last of them is not reset before its successor is known.
         let (mut rank, mut node, mut skipping) = (me, Node::of_sequence(sequence), None);
         loop {
-            let Some(next) = Link::of_word(self.memory.swap(Place { rank, word: link(epoch, node) }, gone)?, epoch) else {
+            let Some(next) = Link::of_word(self.memory.swap(WordAddress { rank, word: link(epoch, node) }, gone)?, epoch) else {
                 if self.keeps.get() && rank == me {
                     self.kept.set(Some(Kept { epoch, sequence, readers }));
                     return Ok(());
@@ -533,7 +535,7 @@ impl<M: LockMemory> Member<M> {
         let epoch = next.epoch;
         let waiting = State { phase: Phase::Waiting, readers: false, closed: false, epoch, sequence: next.sequence };
         let holding = State { readers, ..waiting.with(Phase::Holding) };
-        let (at, change) = (Place { rank: next.rank, word: handed_version(epoch) }, (waiting.word(), holding.word()));
+        let (at, change) = (WordAddress { rank: next.rank, word: handed_version(epoch) }, (waiting.word(), holding.word()));
         loop {
             let mut found = self.post(at, Change::Store(version.word()), STATE, change, Posted { epoch, next: Some(waiting) })?;
             if !next.patient && self.posted.take().is_some() {
@@ -548,7 +550,7 @@ impl<M: LockMemory> Member<M> {
             if found != waiting.with(Phase::Abandoned) {
                 return self.recover_if_needed(Some(epoch)).map(|()| HandOver::Recovered);
             }
-            let (at, skipped) = (Place { rank: next.rank, word: STATE }, found.with(Phase::Skipping));
+            let (at, skipped) = (WordAddress { rank: next.rank, word: STATE }, found.with(Phase::Skipping));
             if self.memory.compare_swap(at, found.word(), skipped.word())? == found.word() {
                 return Ok(HandOver::Skipped(skipped));
             }
@@ -557,7 +559,7 @@ impl<M: LockMemory> Member<M> {
 
     /// Posts a change and then a compare-swap, from one word to another; what that has found if it was done at once.
     #[inline]
-    fn post(&self, at: Place, change: Change, then: usize, (from, to): (u64, u64), posted: Posted) -> Result<Option<u64>> {
+    fn post(&self, at: WordAddress, change: Change, then: usize, (from, to): (u64, u64), posted: Posted) -> Result<Option<u64>> {
         let found = self.memory.post(at, change, then, from, to)?;
         if found.is_none() {
             self.posted.set(Some(posted));
@@ -595,7 +597,7 @@ impl<M: LockMemory> Member<M> {
     #[inline]
     fn forget(&self, node: Rank, skipping: Option<State>) -> Result<()> {
         if let Some(skipping) = skipping {
-            let at = Place { rank: node, word: STATE };
+            let at = WordAddress { rank: node, word: STATE };
             self.memory.compare_swap(at, skipping.word(), skipping.with(Phase::Idle).word())?;
         }
         Ok(())
@@ -719,8 +721,8 @@ impl<M: LockMemory> Member<M> {
         self.memory.change_own(STATE, state.word(), new.word()).then_some(new)
     }
 
-    pub fn at_home(&self, word: usize) -> Place {
-        Place { rank: self.memory.home(), word }
+    pub fn at_home(&self, word: usize) -> WordAddress {
+        WordAddress { rank: self.memory.home(), word }
     }
 
     pub fn is_lost(&self, rank: Rank) -> bool {

@@ -8,7 +8,7 @@ use pelago_base::Rank;
 use pelago_rma::{Failure, Result};
 
 use super::encoding::{Epoch, Phase, Recovery, SLOTS, State, Tail, Version};
-use super::memory::{KNOWN, LockMemory, NOTIFIED, Place, STATE, newest, readers, recovery, tail};
+use super::memory::{KNOWN, LockMemory, NOTIFIED, STATE, WordAddress, newest, readers, recovery, tail};
 use super::queue::{Member, lost_rank};
 
 /// The state of a living rank.
@@ -77,7 +77,7 @@ impl<M: LockMemory> Member<M> {
         self.memory.store(self.at_home(tail(epoch)), recovered.tail.word())?;
         for Survivor { rank, state, .. } in survivors {
             // The list of those who wait to be told begins anew, too.
-            let (told, opened) = (Place { rank, word: NOTIFIED }, reopened(state, recovered.readers));
+            let (told, opened) = (WordAddress { rank, word: NOTIFIED }, reopened(state, recovered.readers));
             let opened = self.memory.store_then_compare_swap(told, 1, STATE, state.word(), opened.word());
             opened.map(drop).or_else(|error| self.unless_of_another(error))?;
         }
@@ -88,7 +88,7 @@ impl<M: LockMemory> Member<M> {
 
     /// Closes the state of a rank; `None` if another recovery has closed it for a later epoch.
     fn close(&self, rank: Rank, epoch: Epoch) -> Result<Option<Survivor>> {
-        let at = Place { rank, word: STATE };
+        let at = WordAddress { rank, word: STATE };
         let mut found = State::of_word(self.memory.load(at)?);
         loop {
             if found.epoch.has_come(epoch) {
@@ -97,7 +97,7 @@ impl<M: LockMemory> Member<M> {
             let state = State { closed: true, epoch, ..found };
             let before = State::of_word(self.memory.compare_swap(at, found.word(), state.word())?);
             if before == found {
-                let known = Version::of_word(self.memory.load(Place { rank, word: KNOWN })?);
+                let known = Version::of_word(self.memory.load(WordAddress { rank, word: KNOWN })?);
                 return Ok(Some(Survivor { rank, state, known }));
             }
             found = before;

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{Error, Fault, Fetch, GlobalPtr, Handle, Result, Symmetric, World};
 
-use super::memory::{Change, LockMemory, Place, Waited};
+use super::memory::{Change, LockMemory, Waited, WordAddress};
 use super::piggyback::{Piggyback, TokenPrefetch};
 use super::queue::lost_rank;
 
@@ -73,7 +73,7 @@ impl<'w> RemoteWords<'w> {
 
     /// Where a word lies.
     #[inline]
-    pub(crate) fn at(&self, place: Place) -> GlobalPtr<u64> {
+    pub(crate) fn at(&self, place: WordAddress) -> GlobalPtr<u64> {
         match place.rank {
             rank if rank == self.home => self.at_home.add(place.word as u64),
             rank => self.words.at(rank, place.word),
@@ -147,34 +147,34 @@ impl LockMemory for RemoteWords<'_> {
     }
 
     #[inline]
-    fn load(&self, at: Place) -> Result<u64> {
+    fn load(&self, at: WordAddress) -> Result<u64> {
         self.noting(self.world.fetch(self.at(at)).and_then(|word| word.wait()))
     }
 
     #[inline]
-    fn store(&self, at: Place, word: u64) -> Result<()> {
+    fn store(&self, at: WordAddress, word: u64) -> Result<()> {
         self.noting(self.world.put(self.at(at), &[word]).and_then(|put| put.wait()))
     }
 
     #[inline]
-    fn swap(&self, at: Place, word: u64) -> Result<u64> {
+    fn swap(&self, at: WordAddress, word: u64) -> Result<u64> {
         self.noting(self.world.swap(self.at(at), word).and_then(|found| found.wait()))
     }
 
     #[inline]
-    fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64> {
+    fn compare_swap(&self, at: WordAddress, expected: u64, new: u64) -> Result<u64> {
         self.noting(self.world.compare_swap(self.at(at), expected, new).and_then(|found| found.wait()))
     }
 
     #[inline]
-    fn add(&self, at: Place, operand: u64) -> Result<u64> {
+    fn add(&self, at: WordAddress, operand: u64) -> Result<u64> {
         self.noting(self.world.fetch_add(self.at(at), operand).and_then(|found| found.wait()))
     }
 
     /// In one round trip, also with what was posted.
     #[inline]
-    fn swap_then_load(&self, at: Place, word: u64, then: usize) -> Result<(u64, u64)> {
-        let then = self.at(Place { word: then, ..at });
+    fn swap_then_load(&self, at: WordAddress, word: u64, then: usize) -> Result<(u64, u64)> {
+        let then = self.at(WordAddress { word: then, ..at });
         let both = || {
             let swapped = match self.posted_to(at.rank) {
                 None => self.world.swap(self.at(at), word)?,
@@ -201,9 +201,9 @@ impl LockMemory for RemoteWords<'_> {
 
     /// In one round trip.
     #[inline]
-    fn store_then_compare_swap(&self, at: Place, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
+    fn store_then_compare_swap(&self, at: WordAddress, word: u64, then: usize, expected: u64, new: u64) -> Result<u64> {
         let both = || {
-            let (put, then) = (self.world.put(self.at(at), &[word])?, self.at(Place { word: then, ..at }));
+            let (put, then) = (self.world.put(self.at(at), &[word])?, self.at(WordAddress { word: then, ..at }));
             if put.was_done_at_once() {
                 return self.world.compare_swap(then, expected, new)?.wait();
             }
@@ -217,8 +217,8 @@ impl LockMemory for RemoteWords<'_> {
     }
 
     #[inline]
-    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
-        let (rank, first, then) = (at.rank, self.at(at), self.at(Place { word: then, ..at }));
+    fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
+        let (rank, first, then) = (at.rank, self.at(at), self.at(WordAddress { word: then, ..at }));
         let changed = || match change {
             Change::Store(word) => self.world.put(first, &[word]),
             Change::Raise(word) => self.world.max(first, word),

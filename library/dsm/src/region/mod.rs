@@ -1,4 +1,4 @@
-//! Release consistency: memory that all ranks read and write between meetings, and that they bring up to date when they meet.
+//! Regions with release consistency: all ranks read and write between synchronizations, and exchange changes when they synchronize.
 
 #[cfg(feature = "page-faults")]
 mod faults;
@@ -27,15 +27,15 @@ const PAGE_LENGTH_MAX: usize = 1 << 15;
 /// Bytes of a page unless a program says how many elements.
 const PAGE_BYTES: usize = 4096;
 
-/// Which rank holds what was released of a page.
+/// The home of each page: the rank that holds its released elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Homes {
-    /// Each rank that of as many pages that follow each other.
+    /// Each rank is the home of an equal number of consecutive pages.
     #[default]
     Blocks,
-    /// Ranks by turns.
+    /// Ranks in turn.
     Cyclic,
-    /// One rank that of all.
+    /// One rank is the home of all pages.
     At(Rank),
 }
 
@@ -50,36 +50,36 @@ impl Homes {
     }
 }
 
-/// What becomes of a page that others have changed.
+/// The update of pages that other ranks have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coherence {
-    /// It is fetched when it is used next.
+    /// A changed page is fetched when it is used next.
     #[default]
     Invalidate,
-    /// If it was ever used here, it is fetched at once.
+    /// A changed page that this rank has ever used is fetched at once.
     Update,
 }
 
-/// How a region is laid out.
+/// The layout of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionSettings {
-    /// Elements of a page: of the unit that is fetched, and of which a twin is kept. 4 KiB if it is not said; at most 32,768.
+    /// Elements of a page, the unit of fetches and twins; 4 KiB of elements if `None`; at most 32,768.
     pub page_length: Option<usize>,
-    /// Which rank holds what was released of a page.
+    /// The home of each page: the rank that holds its released elements.
     pub homes: Homes,
-    /// What becomes of a page that others have changed.
+    /// The update of pages that other ranks have changed.
     pub coherence: Coherence,
 }
 
 /// An array that all ranks have, with release consistency: what a rank writes it keeps until it releases, and what others have released
 /// it sees once it acquires.
 ///
-/// A rank reads and writes ranges of a copy of its own. What it writes is found by comparing with a twin, and goes to the home of the page
-/// element by element; so several ranks may write to one page at once, if not to the same elements. When two write the same element between
-/// two meetings, it becomes one of the values. Ranges borrow the region, so that none outlives a meeting.
+/// A rank reads and writes ranges of a private copy. A comparison with a twin finds the written elements, and a release puts them to the home of the
+/// page; so several ranks may write to one page at once, if not to the same elements. If two ranks write the same element between two
+/// synchronizations, it gets one of the two values. Ranges borrow the region, so that none outlives a synchronization.
 ///
-/// Ranks meet by [`barrier`](Self::barrier), or one after another in [`sections`](Self::acquire). Other ways to order them serve as well,
-/// a [`Shared`](crate::Shared) or a message, with [`publish`](Self::publish) before and [`refresh`](Self::refresh) after.
+/// Ranks synchronize by [`barrier`](Self::barrier), or one after another in [`sections`](Self::acquire). Any other order of ranks serves as well,
+/// by a [`Shared`](crate::Shared) or a message, with [`publish`](Self::publish) before and [`refresh`](Self::refresh) after.
 ///
 /// ```
 /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -87,8 +87,8 @@ pub struct RegionSettings {
 /// let mut field = Region::<f64>::new(world, 1 << 20, RegionSettings::default())?;
 /// let me = world.rank().index() * 1000;
 /// field.write(me..me + 1000)?.fill(1.0);
-/// field.barrier()?;                                                  // all that was written is seen by all
-/// let sum: f64 = field.read(0..5000)?.iter().sum();                  // pages that others have written travel now
+/// field.barrier()?;                                                  // all ranks see all that was written
+/// let sum: f64 = field.read(0..5000)?.iter().sum();                  // fetches pages that others have written
 /// let ([left], [mine]) = field.access([me + 1000..me + 1001], [me..me + 1000])?;
 /// mine[999] += left[0];
 /// let mut section = field.acquire()?;                                // alone
@@ -98,11 +98,11 @@ pub struct RegionSettings {
 /// # }
 /// ```
 ///
-/// Cost: nothing is proportional to how much of the region is cached, but to what was written and what others have changed.
+/// Cost: proportional to the written elements and to the changes of other ranks, not to the cached part of the region.
 ///
 /// # Loss of ranks
-/// What was released of a page is lost with its home: whoever needs it gets `PeerLost`; so does everybody if rank 0 is lost, where it is noted
-/// what has changed.
+/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`. All ranks get `PeerLost` if rank 0 is lost, which
+/// holds the notes of changes.
 pub struct Region<'w, T: Pod> {
     lock: Shared<'w, u64>,
     pages: Pages<'w, T>,
@@ -112,17 +112,17 @@ pub struct Region<'w, T: Pod> {
 
 /// A region, while no other rank is in a section of it; made by [`Region::acquire`].
 ///
-/// Dropped, it releases; what fails then is told by nobody. Dropped while its thread panics, what was written stays here until the rank
-/// releases again.
+/// Dropping it releases the section and ignores errors. If it is dropped while its thread panics, the written elements stay at this rank until its next
+/// release.
 pub struct Section<'g, 'w, T: Pod> {
     inside: Option<(&'g mut Pages<'w, T>, &'g mut Log<'w>)>,
     guard: Option<WriteGuard<'g, 'w, u64>>,
 }
 
 impl<'w, T: Pod> Region<'w, T> {
-    /// A region of so many elements, all zero. Collective; arguments are the same everywhere.
+    /// Creates a region of so many elements, all zero. Collective; the arguments are the same on all ranks.
     ///
-    /// LockMemory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
+    /// Memory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
     /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
     ///
     /// # Errors
@@ -158,12 +158,12 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(Self { lock, pages, log, coherence })
     }
 
-    /// As [`new`](Self::new), where all elements can be reached as one slice, without saying which, by [`all`](Self::all) and
-    /// [`all_mut`](Self::all_mut): who reads a page that is not here, or writes to one for the first time, stops there until a thread of the
-    /// library has fetched it, or kept its twin. Collective.
+    /// As [`new`](Self::new); [`all`](Self::all) and [`all_mut`](Self::all_mut) then give all elements as one slice, without naming ranges. A thread that
+    /// reads a page that is not here, or writes to one for the first time, stops until a thread of the library has fetched it, or kept its
+    /// twin. Collective.
     ///
-    /// LockMemory: as [`new`](Self::new); the copy lies in an own file in memory. A thread that sleeps unless somebody faults, with a context of its
-    /// own, so that from now on contexts of this rank meet at a lock when they use a transport.
+    /// Memory: as [`new`](Self::new); the copy lies in a memory file of its own. A thread serves faults, with a context of its
+    /// own, so that contexts of this rank share a lock when they use a transport.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on all ranks: one of them has no `userfaultfd` (Linux 6.4), may not use it, or is simulated; else as
@@ -180,7 +180,7 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(region)
     }
 
-    /// Releases, meets all ranks, and acquires: each sees all that any has written before. Collective.
+    /// Releases, waits for all ranks, and acquires: each rank sees all that any rank has written before. Collective.
     ///
     /// Cost: what was written travels to its homes, then a barrier, then a round trip to rank 0 and the notes of what has changed.
     ///
@@ -205,7 +205,7 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(Section { inside: Some((pages, log)), guard: Some(guard) })
     }
 
-    /// Brings what was written to the homes, for whoever refreshes after this. For ranks that are ordered by other means than the region's.
+    /// Puts the written elements to their homes, for ranks that refresh after this. For ranks that are ordered by other means than the region's.
     ///
     /// Cost: a message for each run of elements that have changed, all at once, then two round trips to rank 0 if there were any.
     ///
@@ -215,8 +215,8 @@ impl<'w, T: Pod> Region<'w, T> {
         publish(&mut self.pages, &mut self.log)
     }
 
-    /// Learns what others have published before; what was written here is published first. For ranks that are ordered by other means than the
-    /// region's.
+    /// Learns the changes that other ranks have published; publishes the written elements of this rank first. For ranks that are ordered by other
+    /// means than the region's.
     ///
     /// Cost: a round trip to rank 0, and one for the notes if there are any.
     ///
@@ -235,7 +235,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.keep(range)
     }
 
-    /// Has what was written to pages that lie in a range as a whole, and were kept, released with the rest from now on.
+    /// Ends [`keep`](Self::keep) for the pages that lie in a range as a whole: their elements are released with the rest from now on.
     ///
     /// # Errors
     /// The range reaches past the end.
@@ -243,7 +243,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.give(range)
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.pages.len()
     }
@@ -258,7 +258,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.page_length()
     }
 
-    /// Which rank holds what was released of the page of an element.
+    /// The home of the page of an element.
     ///
     /// # Panics
     /// There is no such element.
@@ -266,12 +266,12 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.home(element)
     }
 
-    /// What the region has cost this rank so far.
+    /// Counts of what the region has cost this rank so far.
     pub fn statistics(&self) -> RegionStatistics {
         RegionStatistics { notes_sent: self.log.sent(), notes_seen: self.log.seen(), ..self.pages.statistics() }
     }
 
-    /// What the region is and what it has cost, in a line for people.
+    /// A description of the region and its cost, in one line.
     pub fn explain(&self) -> String {
         let (length, pages, page, coherence) = (self.len(), self.pages.count(), self.page_length(), self.coherence);
         let (bytes, here) = (size_of::<T>(), self.pages.homed());
@@ -285,7 +285,7 @@ impl<'w, T: Pod> Region<'w, T> {
 }
 
 impl<T: Pod> Section<'_, '_, T> {
-    /// Releases what was written, lets the next in, and tells whether that went well.
+    /// Releases the written elements and the section, and returns errors.
     ///
     /// # Errors
     /// A home is lost; the job is at fault.
@@ -315,10 +315,9 @@ impl<T: Pod> Drop for Section<'_, '_, T> {
 macro_rules! ways {
     ([$($life:lifetime),+] $owner:ty, |$this:ident| $pages:expr) => {
         impl<$($life,)+ T: Pod> $owner {
-            /// Elements, to read: as they were when this rank acquired last, and with what it has written since.
+            /// Elements, to read: as of the last acquire of this rank, with its own writes since.
             ///
-            /// Cost: for each page that others have changed since it was here, a round trip to its home, in which travels what they may have
-            /// changed.
+            /// Cost: for each page that other ranks have changed since it was fetched, a round trip to its home with the changed range.
             ///
             /// # Errors
             /// The range reaches past the end; the home of a page is lost; the job is at fault.

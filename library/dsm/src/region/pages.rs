@@ -91,7 +91,7 @@ impl<'w, T: Pod> Pages<'w, T> {
         self.table.give(range)
     }
 
-    /// Brings what was written to the homes; returns what has changed there.
+    /// Puts the written elements to the homes; returns the changes.
     pub(super) fn publish(&mut self) -> Result<Vec<Change>> {
         self.take_back()?;
         let changes = self.table.publish(self.world);
@@ -104,7 +104,7 @@ impl<'w, T: Pod> Pages<'w, T> {
         self.table.change(change);
     }
 
-    /// Brings all that is behind and was ever used.
+    /// Fetches the stale elements of all pages that were ever used.
     pub(super) fn fetch_used(&mut self) -> Result<()> {
         self.table.fetch_used(self.world)
     }

@@ -1,34 +1,34 @@
-//! What a region has cost this rank.
+//! Counts of what a region has cost this rank.
 
 use core::fmt;
 
-/// What a region has cost this rank so far. What it has of itself, as the home of a page, does not count.
+/// Counts of what a region has cost this rank so far, without the pages of which it is the home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionStatistics {
-    /// How often something of a page was fetched from its home.
+    /// Fetches from the home of a page.
     pub fetched: u64,
-    /// Bytes of that.
+    /// Bytes that were fetched.
     pub bytes_fetched: u64,
-    /// How often something of a page was released to its home.
+    /// Pages of which changes were released to the home.
     pub released: u64,
-    /// Bytes of that.
+    /// Bytes that were released.
     pub bytes_released: u64,
-    /// Messages of that: runs of elements that had changed.
+    /// Messages of releases: runs of changed elements.
     pub runs: u64,
     /// Twins that were kept.
     pub twins: u64,
-    /// Notes of changed pages that were written, and that were read.
+    /// Notes of changed pages that were written.
     pub notes_sent: u64,
-    /// See `notes_sent`.
+    /// Notes of changed pages that were read.
     pub notes_seen: u64,
-    /// Accesses of the program that had to wait, because a page was not here or not written before; see `Region::with_page_faults`.
+    /// Page faults of the program: first reads of stale pages, and first writes; see `Region::with_page_faults`.
     pub faults: u64,
-    /// Bytes that would have been fetched and released if whole pages travelled.
+    /// Bytes of all fetches and releases if whole pages had travelled.
     pub bytes_of_whole_pages: u64,
 }
 
 impl RegionStatistics {
-    /// Bytes that were fetched and released, and those of notes.
+    /// Bytes of fetches, releases and notes.
     pub fn bytes(&self) -> u64 {
         self.bytes_fetched + self.bytes_released + (self.notes_sent + self.notes_seen) * size_of::<u64>() as u64
     }

@@ -1,10 +1,10 @@
-//! A rank's own copy of a region, page by page, and what of it is behind or ahead of the homes. It knows no context: whoever has it may
-//! be another thread than the one that made it.
+//! A rank's own copy of a region, page by page, with the elements that are stale, and those that are not released. It has no context, as another thread
+//! than its creator may use it.
 //!
 //! - **G1** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
 //! - **G2** A page that was written has a twin as it was before, or is kept by this rank alone. Only elements that differ from the twin go
 //!   to the home, so that they alone are overwritten there.
-//! - **G3** Nothing is fetched to a page that was written and not released: what is behind is fetched before, and who acquires releases first.
+//! - **G3** Nothing is fetched to a page that was written and not released: what is behind is fetched before, and an acquire releases first.
 
 use core::ops::{Deref, DerefMut, Range};
 
@@ -202,7 +202,7 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// Brings what was written to the homes; returns what has changed there.
+    /// Puts the written elements to the homes; returns the changes.
     pub(super) fn publish(&mut self, context: &Context) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
         let mut under_way = Vec::new();
@@ -214,7 +214,7 @@ impl<T: Pod> Table<T> {
         Ok(changes)
     }
 
-    /// Brings what of a page has changed to its home; returns from where to where it has.
+    /// Puts the changed elements of a page to its home; returns the range of changes.
     fn publish_page<'c>(
         &mut self,
         context: &'c Context,
@@ -283,7 +283,7 @@ impl<T: Pod> Table<T> {
         }
     }
 
-    /// Brings all that is behind and was ever used.
+    /// Fetches the stale elements of all pages that were ever used.
     pub(super) fn fetch_used(&mut self, context: &Context) -> Result<()> {
         while let Some(number) = self.behind.pop() {
             self.fetch_page(context, number as usize)?;
@@ -291,7 +291,7 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// Brings what is behind of some elements.
+    /// Fetches the stale ones of some elements.
     pub(super) fn fetch(&mut self, context: &Context, range: &Range<usize>) -> Result<()> {
         for number in self.pages_of(range) {
             self.fetch_page(context, number)?;

@@ -59,7 +59,7 @@ impl Access<'_> {
         Ok(true)
     }
 
-    /// Brings the private copy to the acquired version; if that version is lost, releases the variable.
+    /// Updates the private copy to the acquired version; if that version is lost, releases the variable.
     #[inline]
     pub(super) fn fetch(&mut self, private: &mut [u8]) -> Result<()> {
         let (Held::ToRead(version) | Held::ToWrite(version)) = self.held else { return Ok(()) };

@@ -16,7 +16,7 @@ use pelago_base::limits::INJECT_SIZE;
 use pelago_rma::{GlobalPtr, Result};
 
 use crate::lock::RemoteWords;
-use crate::lock::{LockMemory, Place, WORDS};
+use crate::lock::{LockMemory, WORDS, WordAddress};
 use crate::lock::{VERSIONS_MAX, Version};
 
 /// Blocks that the data is cut into, at most: the bits of a word.
@@ -220,7 +220,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Brings the private copy up to date; returns how many bytes have come.
+    /// Updates the private copy; returns the number of fetched bytes.
     ///
     /// # Errors
     /// The owner is lost; the job is at fault.
@@ -240,7 +240,7 @@ impl Blocks {
         let mut fetched = 0;
         if self.versions.len() > 1 {
             let before = self.versions.clone();
-            world.get_into(words.at(Place { rank: version.owner, word: VERSIONS }), &mut self.versions)?;
+            world.get_into(words.at(WordAddress { rank: version.owner, word: VERSIONS }), &mut self.versions)?;
             fetched = self.versions.len() * WORD_BYTES;
             if since != 0 {
                 let changed = |block: usize| self.versions[block] != before[block];
@@ -283,7 +283,7 @@ impl Blocks {
         self.publish(words, orphaned, private)
     }
 
-    /// Brings the copy in this rank's memory up to the private one.
+    /// Updates the copy in this rank's memory from the private one.
     fn put(&mut self, words: &RemoteWords<'_>, version: Version, private: &[u8]) -> Result<()> {
         let (world, data) = (words.world(), self.data(words, version.owner)?);
         if self.versions.len() == 1 {
@@ -292,7 +292,7 @@ impl Blocks {
             for range in self.ranges(|block| self.versions[block] > self.published || self.published == 0) {
                 world.put(data.add(range.start as u64), &private[range])?;
             }
-            world.put(words.at(Place { rank: version.owner, word: VERSIONS }), &self.versions)?;
+            world.put(words.at(WordAddress { rank: version.owner, word: VERSIONS }), &self.versions)?;
         }
         (self.version, self.published) = (version.number, version.number);
         Ok(())
@@ -321,7 +321,7 @@ impl Blocks {
     }
 
     fn data(&self, words: &RemoteWords<'_>, rank: Rank) -> Result<GlobalPtr<u8>> {
-        Ok(words.at(Place { rank, word: self.first_word() }).cast()?)
+        Ok(words.at(WordAddress { rank, word: self.first_word() }).cast()?)
     }
 }
 

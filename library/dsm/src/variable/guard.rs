@@ -133,7 +133,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
     /// # Errors
     /// The home is lost; the job is at fault.
     pub fn notify_one(&mut self) -> Result<bool> {
-        Ok(self.hold.shared().access.member.tell(false)? > 0)
+        Ok(self.hold.shared().access.member.notify(false)? > 0)
     }
 
     /// Notifies all waiting ranks; returns their number.
@@ -143,7 +143,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
     /// # Errors
     /// The home is lost; the job is at fault.
     pub fn notify_all(&mut self) -> Result<u32> {
-        self.hold.shared().access.member.tell(true)
+        self.hold.shared().access.member.notify(true)
     }
 
     fn sleep(self, patience: Patience) -> Result<(Self, bool)> {

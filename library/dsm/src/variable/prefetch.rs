@@ -6,9 +6,9 @@
 use pelago_rma::{Handle, Individual, Result};
 
 use super::blocks::VERSIONS;
-use crate::lock::Place;
 use crate::lock::RemoteWords;
 use crate::lock::Version;
+use crate::lock::WordAddress;
 
 /// A copy of a version that is on its way, or has come.
 pub(crate) struct Prefetch<'w> {
@@ -26,7 +26,7 @@ impl<'w> Prefetch<'w> {
     /// No memory is left; the owner is lost; the job is at fault.
     pub(crate) fn begin(words: &RemoteWords<'w>, before: Option<Self>, version: Version, count: usize) -> Result<Self> {
         let (world, count) = (words.world(), count - VERSIONS);
-        let from = words.at(Place { rank: version.owner, word: VERSIONS });
+        let from = words.at(WordAddress { rank: version.owner, word: VERSIONS });
         match before {
             Some(mut prefetch) => {
                 let _ended_whether_well_or_not = prefetch.copied.wait();

@@ -9,7 +9,7 @@ use super::blocks::Blocks;
 use super::guard::{ReadGuard, WriteGuard};
 use super::multi_acquire::{ReadRequest, WriteRequest};
 use super::statistics::Statistics;
-use crate::lock::{Epoch, KNOWN, LockMemory, Member, Mode, Patience, Place, RemoteWords, Version, newest};
+use crate::lock::{Epoch, KNOWN, LockMemory, Member, Mode, Patience, RemoteWords, Version, WordAddress, newest};
 
 /// The place of the lock's token while no rank holds the variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 
     /// The order in which all ranks acquire several variables.
     pub(crate) fn order(&self) -> u64 {
-        let first = Place { rank: Rank::new(0), word: 0 };
+        let first = WordAddress { rank: Rank::new(0), word: 0 };
         self.access.member.memory.at(first).address().bits()
     }
 

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use pelago_base::Rank;
-use pelago_dsm::lock::{Epoch, KNOWN, Member, Place, STATE, State, Tail, Version, WORDS, newest, tail};
+use pelago_dsm::lock::{Epoch, KNOWN, Member, STATE, State, Tail, Version, WORDS, WordAddress, newest, tail};
 use pelago_rma::Result;
 
 use crate::model::{Answer, HOME, Model, Reach, Request};
@@ -70,9 +70,9 @@ impl Course {
         };
         let home = Rank::new(HOME);
         let first = Version { number: 1, owner: home };
-        *model.word(Place { rank: home, word: newest(Epoch(0)) }) = first.word();
-        *model.word(Place { rank: home, word: KNOWN }) = first.word();
-        *model.word(Place { rank: home, word: tail(Epoch(0)) }) = Tail::free(Epoch(0), false).word();
+        *model.word(WordAddress { rank: home, word: newest(Epoch(0)) }) = first.word();
+        *model.word(WordAddress { rank: home, word: KNOWN }) = first.word();
+        *model.word(WordAddress { rank: home, word: tail(Epoch(0)) }) = Tail::free(Epoch(0), false).word();
         let model = Rc::new(RefCell::new(model));
         let fibers = job.programs.iter().enumerate().map(|(rank, program)| {
             let (model, program, me, keeps) = (model.clone(), program.clone(), Rank::new(rank as u32), job.keeps);

@@ -45,15 +45,15 @@ fn two_ranks_in_every_order() {
 #[test]
 fn who_waits_to_be_told_is_told() {
     explore_all(&[
-        job(&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false),
-        job(&[&[AwaitWrites(1)], &[WriteAndTellAll]], &[], false),
-        job(&[&[WriteAndTell], &[AwaitWrites(1), Write]], &[], false),
-        job(&[&[AwaitWritesInTime(1), Write], &[WriteAndTell]], &[], false),
+        job(&[&[AwaitWrites(1)], &[WriteAndNotify]], &[], false),
+        job(&[&[AwaitWrites(1)], &[WriteAndNotifyAll]], &[], false),
+        job(&[&[WriteAndNotify], &[AwaitWrites(1), Write]], &[], false),
+        job(&[&[AwaitWritesInTime(1), Write], &[WriteAndNotify]], &[], false),
     ]);
     for apart in [false, true] {
         explore_all(&[
-            job(&[&[AwaitWrites(1)], &[WriteAndTell]], &[1], apart),
-            job(&[&[WriteAndTell], &[AwaitWrites(1)]], &[1], apart),
+            job(&[&[AwaitWrites(1)], &[WriteAndNotify]], &[1], apart),
+            job(&[&[WriteAndNotify], &[AwaitWrites(1)]], &[1], apart),
         ]);
     }
 }
@@ -79,7 +79,7 @@ fn what_is_posted_arrives_at_any_time() {
         (&[&[Downgrade], &[Write, Read]], &[], false),
         (&[&[WriteInTime, Write], &[Write]], &[], false),
         (&[&[TryWrite, Write], &[Write]], &[], false),
-        (&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false),
+        (&[&[AwaitWrites(1)], &[WriteAndNotify]], &[], false),
         (&[&[Write], &[Write]], &[1], false),
         (&[&[Write], &[Write]], &[1], true),
         (&[&[Write], &[Write]], &[0], true),
@@ -102,7 +102,7 @@ fn a_token_is_kept_until_another_comes() {
         (&[&[ReadInTime, Write], &[Write]], &[], false, false),
         (&[&[Write, TryWrite], &[TryWrite, Write]], &[], false, false),
         (&[&[Read, TryWrite], &[ReadInTime, Write]], &[], false, false),
-        (&[&[AwaitWrites(1)], &[WriteAndTell]], &[], false, false),
+        (&[&[AwaitWrites(1)], &[WriteAndNotify]], &[], false, false),
         (&[&[Write, Write], &[Write]], &[0], false, false),
         (&[&[Write, Write], &[Write]], &[0], true, false),
         (&[&[Write], &[Write, Write]], &[1], false, false),
@@ -125,7 +125,7 @@ fn a_token_is_kept_until_another_comes() {
 
 /// A third recovers the lock while one takes again what it has kept.
 #[test]
-fn a_token_is_kept_while_others_mend() {
+fn a_token_is_kept_while_others_recover() {
     for apart in [false, true] {
         for (programs, mortal) in [
             ([&[Write, Write, Write, Write][..], &[Write], &[Write, Write]], 1),
@@ -145,8 +145,8 @@ fn three_ranks_by_chance() {
                 [&[Write, Read, Write][..], &[Write, Downgrade, Write], &[Read, Write, Read]],
                 [&[WriteInTime, Write, ReadInTime], &[ReadInTime, WriteInTime, Write], &[Write, TryWrite, WriteInTime]],
                 [&[Read, Write, Downgrade], &[Read, WriteInTime, Read], &[ReadInTime, Read, Write]],
-                [&[AwaitWrites(2), Read], &[AwaitWrites(1), WriteAndTell], &[WriteAndTell, WriteAndTell]],
-                [&[AwaitWritesInTime(2), Write], &[AwaitWritesInTime(3)], &[WriteAndTellAll, AwaitWritesInTime(4)]],
+                [&[AwaitWrites(2), Read], &[AwaitWrites(1), WriteAndNotify], &[WriteAndNotify, WriteAndNotify]],
+                [&[AwaitWritesInTime(2), Write], &[AwaitWritesInTime(3)], &[WriteAndNotifyAll, AwaitWritesInTime(4)]],
             ] {
                 let job = job(&programs, mortal, apart);
                 wander(&job, COURSES, 1);

@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 use pelago_base::{Instant, Rank};
-use pelago_dsm::lock::{Change, LockMemory, Mode, Place, Remembered, Version, WORDS, Waited};
+use pelago_dsm::lock::{Change, LockMemory, Mode, Remembered, Version, WORDS, Waited, WordAddress};
 use pelago_rma::{Failure, Result};
 
 pub(crate) const HOME: u32 = 0;
 /// What a rank asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Request {
-    Load(Place),
-    Store(Place, u64),
-    Swap(Place, u64),
-    CompareSwap(Place, u64, u64),
-    Add(Place, u64),
-    Raise(Place, u64),
+    Load(WordAddress),
+    Store(WordAddress, u64),
+    Swap(WordAddress, u64),
+    CompareSwap(WordAddress, u64, u64),
+    Add(WordAddress, u64),
+    Raise(WordAddress, u64),
     /// Until the word differs from the one seen, a loss is noticed, or, if it is not patient, any time.
     Block {
         word: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn word(&mut self, at: Place) -> &mut u64 {
+    pub(crate) fn word(&mut self, at: WordAddress) -> &mut u64 {
         &mut self.words[at.rank.index() * WORDS + at.word]
     }
 
@@ -168,8 +168,8 @@ impl Reach<'_> {
         }
     }
 
-    fn mine(&self, word: usize) -> Place {
-        Place { rank: self.me, word }
+    fn mine(&self, word: usize) -> WordAddress {
+        WordAddress { rank: self.me, word }
     }
 }
 
@@ -195,32 +195,32 @@ impl LockMemory for Reach<'_> {
         usize::from(self.model.borrow().noticed[self.me.index()])
     }
 
-    fn load(&self, at: Place) -> Result<u64> {
+    fn load(&self, at: WordAddress) -> Result<u64> {
         self.ask(Request::Load(at))
     }
 
-    fn store(&self, at: Place, word: u64) -> Result<()> {
+    fn store(&self, at: WordAddress, word: u64) -> Result<()> {
         self.ask(Request::Store(at, word)).map(drop)
     }
 
-    fn swap(&self, at: Place, word: u64) -> Result<u64> {
+    fn swap(&self, at: WordAddress, word: u64) -> Result<u64> {
         self.ask(Request::Swap(at, word))
     }
 
-    fn compare_swap(&self, at: Place, expected: u64, new: u64) -> Result<u64> {
+    fn compare_swap(&self, at: WordAddress, expected: u64, new: u64) -> Result<u64> {
         self.ask(Request::CompareSwap(at, expected, new))
     }
 
-    fn add(&self, at: Place, operand: u64) -> Result<u64> {
+    fn add(&self, at: WordAddress, operand: u64) -> Result<u64> {
         self.ask(Request::Add(at, operand))
     }
 
-    fn post(&self, at: Place, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
+    fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
         let (first, word) = match change {
             Change::Store(word) => (Request::Store(at, word), word),
             Change::Raise(word) => (Request::Raise(at, word), word),
         };
-        let second = Request::CompareSwap(Place { word: then, ..at }, expected, new);
+        let second = Request::CompareSwap(WordAddress { word: then, ..at }, expected, new);
         if !self.model.borrow().posts || at.rank == self.me {
             self.ask(first)?;
             return self.ask(second).map(Some);

@@ -17,11 +17,11 @@ pub(crate) enum Action {
     WriteInTime,
     ReadInTime,
     TryWrite,
-    /// Lays the token down, if it keeps it.
+    /// Releases the token to the home, if it keeps it.
     ReleaseToHome,
     /// Writes and tells one that waits, or all.
-    WriteAndTell,
-    WriteAndTellAll,
+    WriteAndNotify,
+    WriteAndNotifyAll,
     /// Waits until so many have written, or one was lost, then writes. May be told for no reason.
     AwaitWrites(u64),
     /// As that, but may lose patience while it waits to be told, and writes then.
@@ -38,7 +38,7 @@ pub(crate) struct Job {
     pub(crate) apart: bool,
     /// Whether what can be posted takes effect later than the rank goes on.
     pub(crate) posts: bool,
-    /// Whether ranks keep the token until another comes, and lay it down when they end.
+    /// Whether ranks keep the token until another requests it, and release it to the home when they end.
     pub(crate) keeps: bool,
 }
 
@@ -46,7 +46,9 @@ pub(crate) fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let (mode, patience) = match action {
         Action::AwaitWrites(writes) => return await_writes(member, writes, Patience::Endless),
         Action::AwaitWritesInTime(writes) => return await_writes(member, writes, Patience::Until(Instant::ZERO)),
-        Action::Write | Action::Downgrade | Action::WriteAndTell | Action::WriteAndTellAll => (Mode::Write, Patience::Endless),
+        Action::Write | Action::Downgrade | Action::WriteAndNotify | Action::WriteAndNotifyAll => {
+            (Mode::Write, Patience::Endless)
+        }
         Action::Read => (Mode::Read, Patience::Endless),
         Action::WriteInTime => (Mode::Write, Patience::Until(Instant::ZERO)),
         Action::ReadInTime => (Mode::Read, Patience::Until(Instant::ZERO)),
@@ -73,8 +75,8 @@ pub(crate) fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let version = Version { number: acquired.version.number + 1, owner: me };
     model.borrow_mut().made = version.number;
     member.commit(version);
-    if let Action::WriteAndTell | Action::WriteAndTellAll = action {
-        member.tell(matches!(action, Action::WriteAndTellAll))?;
+    if let Action::WriteAndNotify | Action::WriteAndNotifyAll = action {
+        member.notify(matches!(action, Action::WriteAndNotifyAll))?;
     }
     model.borrow_mut().exit(me);
     if let Action::Downgrade = action {

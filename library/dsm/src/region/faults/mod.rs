@@ -27,7 +27,7 @@ pub(super) struct Faults<T: Pod> {
     outer: Outer<T>,
     desk: Arc<Desk<T>>,
     bell: Bell,
-    /// Whether the table was laid down and not taken back.
+    /// Whether the table is lent.
     lent: bool,
     serving: Option<JoinHandle<()>>,
 }
@@ -162,7 +162,7 @@ impl Drop for Indispensable {
 }
 
 impl<T: Pod> Table<T> {
-    /// Brings what is on a page of memory, and notes that it is written if it is to be; what a program may do with which pages.
+    /// Fetches the elements of a page of memory, and notes a write; returns the access that the program gets, and to which pages.
     fn serve(&mut self, context: Result<&Context, &Error>, fault: Fault) -> (Range<usize>, Access) {
         self.count_fault();
         let mut pages = fault.page..fault.page + 1;
