@@ -15,10 +15,10 @@ use crate::settings::{SLOTS_MAX, check};
 use crate::slot_flag::MESSAGE_BYTES_MAX;
 use crate::slots::Slots;
 
-/// What a [`Channel`] is to be like.
+/// Settings of a [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelSettings {
-    /// How many segments; a power of two.
+    /// The number of segments; a power of two.
     pub slots: u32,
     /// The longest message in bytes.
     pub segment_bytes: usize,
@@ -26,15 +26,15 @@ pub struct ChannelSettings {
 
 /// A bounded stream of messages, or of bytes, from one rank to another.
 ///
-/// The receiver owns a ring of segments, and the sender a word that says how many of them are free again. The sender writes into the next
-/// segment, and behind it the flag that says so; the receiver writes that word when it has consumed half of the segments. So each
-/// end waits on its own memory, and half of the segments are free for whoever sends while the receiver does something else.
+/// The receiver owns a ring of segments, and the sender a word with its credits: the number of consumed messages. The sender writes a message into the next
+/// segment, and its flag behind it; the receiver returns credits when it has consumed half of the segments. So each end waits on its own memory,
+/// and half of the segments are free for the sender while the receiver computes.
 ///
-/// Each rank of the job has the same memory of it, of which only that of the two ends is ever touched: at the receiver
+/// Each rank of the job has the same memory of it, but only the two ends use it: at the receiver
 /// `slots` · (8 + `segment_bytes`), each rounded up to words; at the sender 8 bytes.
 ///
-/// Order: as sent. Loss of ranks, in a job that [goes on without them](World::on_peer_lost): the receiver gets all that its sender has
-/// [flushed](ChannelSender::flush), and what came besides, then `PeerLost`; a sender gets `PeerLost` as soon as it would wait.
+/// Order: as sent. Loss of ranks, in a job that [goes on without them](World::on_peer_lost): the receiver gets all messages that its sender has
+/// [flushed](ChannelSender::flush), and later ones that have arrived, then `PeerLost`; a sender gets `PeerLost` instead of waiting.
 pub struct Channel<'w> {
     world: &'w World,
     from: Rank,
@@ -60,7 +60,7 @@ impl<'w> Channel<'w> {
         Ok(Self { world, from, to, settings, ring, credit, is_sent, is_received })
     }
 
-    /// This rank's end to send. There is one: it remembers what was sent.
+    /// The sending end. There is one: it counts sent messages.
     ///
     /// # Errors
     /// This rank does not send here, or has been given the end already.
@@ -70,7 +70,7 @@ impl<'w> Channel<'w> {
         ChannelSender::over(self.world, self.to, self.settings, self.ring.at(self.to, 0), self.credit.local())
     }
 
-    /// This rank's end to receive. There is one: it remembers what was consumed.
+    /// The receiving end. There is one: it counts consumed messages.
     ///
     /// # Errors
     /// This rank does not receive here, or has been given the end already.
@@ -87,7 +87,7 @@ impl ChannelSettings {
         Self { slots, segment_bytes }
     }
 
-    /// How many words the ring has.
+    /// The number of words of the ring.
     ///
     /// # Errors
     /// There is no such ring.

@@ -1,23 +1,23 @@
 //! Permission to send, decided by two cyclic counters: how many tickets senders have taken, and how many the receiver has granted.
 //!
-//! Pure: what the counters say is decided here; where they lie and how they are reached, elsewhere. `tests/loom.rs` checks what follows
-//! from it in every order of events.
+//! Pure arithmetic: other modules place the counters and reach them. `tests/loom.rs` checks the protocol in every order of
+//! events.
 //!
 //! - **C1** A sender writes only by a ticket that is granted; the receiver grants no ticket before the one `slots` before it was
 //!   consumed. So a slot never holds two messages.
 //! - **C2** Tickets are taken by an atomic addition, so that each belongs to one sender.
 //! - **C3** At most 2³¹ tickets are taken and not granted, so that cyclic numbers compare; a job has at most 2²⁰ ranks.
 
-/// A place in the order of admission; cyclic.
+/// A number in the order of admission; cyclic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticket(u32);
 
-/// How many tickets have been taken, and how many granted.
+/// The counters: tickets taken, and tickets granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
-    /// The next that somebody will take: `SendCNT` of the paper.
+    /// The next ticket to be taken: `SendCNT` of the paper.
     pub taken: Ticket,
-    /// The first that is not granted: `RecvCNT + N` of the paper.
+    /// The first ticket that is not granted: `RecvCNT + N` of the paper.
     pub granted: Ticket,
 }
 
@@ -43,19 +43,19 @@ impl Ticket {
         self.0.wrapping_sub(other.0) as i32
     }
 
-    /// Which of `slots` slots, a power of two, is used by this ticket.
+    /// The slot of this ticket, of `slots` slots, a power of two.
     pub const fn slot(self, slots: u32) -> u32 {
         self.0 & (slots - 1)
     }
 
-    /// How often the slots have been used up before this ticket.
+    /// The number of times that all slots were used before this ticket.
     pub const fn lap(self, slots: u32) -> u32 {
         self.0 >> slots.trailing_zeros()
     }
 }
 
 impl Credit {
-    /// What one ticket adds to a [word](Self::word).
+    /// The addend of one ticket to a [word](Self::word).
     pub const TAKE: u64 = 1 << 32;
 
     /// Nothing taken; `slots` granted.
@@ -63,7 +63,7 @@ impl Credit {
         Self { taken: Ticket(0), granted: Ticket(slots) }
     }
 
-    /// Both counters in one word, so that who takes a ticket learns in one round trip whether it is granted.
+    /// Both counters in one word, so that a sender that takes a ticket learns in one round trip whether it is granted.
     pub const fn word(self) -> u64 {
         (self.taken.0 as u64) << 32 | self.granted.0 as u64
     }
@@ -73,8 +73,8 @@ impl Credit {
         Self { taken: Ticket((word >> 32) as u32), granted: Ticket(word as u32) }
     }
 
-    /// What to add to a word in which `granted` tickets are granted, so that `count` more are. The receiver alone grants, so it knows when
-    /// the addition would carry into the other counter, and takes the carry back.
+    /// The addend that grants `count` more tickets in a word with `granted` granted ones. The receiver alone grants, so it knows when
+    /// the addition carries into the other counter, and subtracts the carry.
     pub const fn grant(granted: Ticket, count: u32) -> u64 {
         let carries = granted.0.checked_add(count).is_none();
         (count as u64).wrapping_sub((carries as u64) << 32)

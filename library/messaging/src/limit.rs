@@ -8,34 +8,34 @@ use pelago_rma::{Result, World};
 use crate::admission::{Admission, Granter, Receivers, Requester};
 use crate::settings::{Placement, Settings, check};
 
-/// A bound on the messages that are under way to a receiver by some other path.
+/// A bound on the concurrent messages to a receiver by some other path.
 ///
 /// A sender [acquires](LimitSender::acquire) a permit before it sends, as it acquires room in a [`Mailbox`](crate::Mailbox); the receiver
 /// [releases](LimitReceiver::release) it when it has taken the message: paper A, message-count limiting. So the path never holds more
-/// messages for it than there are permits.
+/// messages to the receiver than there are permits.
 ///
-/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit, or each place of a sender that waits if those are more.
+/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit, or for each place of a waiting sender if those are more.
 ///
 /// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a permit whose message was lost with its sender stays
-/// acquired until the receiver releases it, who knows from its path that the message will not come. Without its receiver, or the holder
-/// of the counters that it uses, a sender that waits gets `PeerLost`.
+/// acquired until the receiver releases it, when it knows from the path that the message will not arrive. If the receiver is lost, or the holder of its
+/// counters, a waiting sender gets `PeerLost`.
 pub struct Limit<'w> {
     admission: Admission<'w>,
     /// Whether this rank has its end to receive.
     is_received: Cell<bool>,
 }
 
-/// Who acquires permits; made by [`Limit::sender`].
+/// The end that acquires permits; made by [`Limit::sender`].
 pub struct LimitSender<'l, 'w>(Requester<'l, 'w>);
 
-/// Who releases permits; made by [`Limit::receiver`].
+/// The end that releases permits; made by [`Limit::receiver`].
 pub struct LimitReceiver<'l, 'w> {
     limit: &'l Limit<'w>,
     granter: Granter<'l, 'w>,
 }
 
 impl<'w> Limit<'w> {
-    /// A limit to messages to `receiver`. Collective.
+    /// A limit on messages to `receiver`. Collective.
     ///
     /// # Errors
     /// The settings are impossible, or not those of [permits](Settings::permits); [`World::alloc`]'s.
@@ -46,7 +46,7 @@ impl<'w> Limit<'w> {
         Ok(Self { admission: Admission::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
     }
 
-    /// Acquires permits for this rank. A rank may have eight such ends at a time.
+    /// An end of this rank that acquires permits. A rank may have eight at a time.
     ///
     /// # Errors
     /// `to` does not receive here; too many ends.
@@ -54,7 +54,7 @@ impl<'w> Limit<'w> {
         Requester::new(&self.admission, to).map(LimitSender)
     }
 
-    /// Releases permits. There is one such end: it remembers how many were released.
+    /// The end that releases permits. There is one: it counts released permits.
     ///
     /// # Errors
     /// This rank does not receive here, or has been given the end already.
@@ -66,12 +66,12 @@ impl<'w> Limit<'w> {
 }
 
 impl LimitSender<'_, '_> {
-    /// How often this end has looked again whether there is a permit.
+    /// The number of reads of the counters while this end waited for a permit.
     pub fn looks(&self) -> u64 {
         self.0.looks()
     }
 
-    /// Acquires a permit to send one message; waits for it.
+    /// Waits for a permit to send one message.
     ///
     /// Cost: one round trip to the counters if there is a permit, two if they lie apart.
     ///
@@ -82,7 +82,7 @@ impl LimitSender<'_, '_> {
         self.0.wait(ticket)
     }
 
-    /// Acquires a permit if there is one, and says whether. Does not wait for the receiver.
+    /// Acquires a permit if one is free; returns whether it did. Does not wait for the receiver.
     ///
     /// Cost: two round trips to the counters, and one more for each other sender that was faster; one if there is no permit.
     ///
@@ -94,15 +94,14 @@ impl LimitSender<'_, '_> {
 }
 
 impl LimitReceiver<'_, '_> {
-    /// Operations that releasing has issued.
+    /// The number of operations that releases have issued.
     pub fn operations(&self) -> u64 {
         self.granter.operations()
     }
 
     /// Releases the permit of a message that `from` sent.
     ///
-    /// Cost: one atomic; where the counters lie elsewhere, one for a quarter of the permits, until which the others wait for
-    /// [`flush`](Self::flush).
+    /// Cost: one atomic; if the counters lie at another rank, one for a quarter of the permits. [`flush`](Self::flush) sends the rest.
     ///
     /// # Errors
     /// `from` is no rank of the job; the holder of the counters was lost; the job is at fault.
@@ -112,7 +111,7 @@ impl LimitReceiver<'_, '_> {
         self.granter.give_at_once(admission.nearest(from))
     }
 
-    /// Tells of all permits that were released; to be called before waiting for messages.
+    /// Sends all released permits to the holders of the counters; to be called before waiting for messages.
     ///
     /// # Errors
     /// As [`release`](Self::release).

@@ -15,22 +15,22 @@ use crate::admission::{Admission, Receivers};
 use crate::settings::{Settings, check};
 use crate::slots::Slots;
 
-/// A bounded inbox that many ranks write to.
+/// A bounded inbox with many senders.
 ///
 /// The receiver owns `slots` slots and two counters. A sender takes a ticket by a remote atomic, waits until its ticket is granted, and
 /// writes its message into the slot of the ticket; the receiver takes messages in the order of their tickets and grants a ticket for each that
-/// it has consumed. Its core has no part in admission, nothing overflows, and its memory does not depend on how many senders
-/// there are: paper A, receive-buffer acquisition. `docs/messaging.md` tells what is different here and why.
+/// it has consumed. The receiver's core takes no part in admission, the slots cannot overflow, and their memory does not depend on the number of
+/// senders: paper A, receive-buffer acquisition. `docs/messaging.md` lists the differences to the paper.
 ///
-/// Each rank of the job has the same memory of it, of which only that of receivers and holders of counters is ever touched:
-/// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a sender that waits.
+/// Each rank of the job has the same memory of it, but only receivers and holders of counters use it:
+/// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a waiting sender.
 ///
-/// Order: messages of one sender arrive in the order in which they were sent. Where counters are split, nothing is said about messages of
-/// different senders; else they arrive in the order in which their senders were admitted.
+/// Order: messages of one sender arrive in the order in which they were sent. With split counters, messages of
+/// different senders have no order; else they arrive in the order of their tickets.
 ///
-/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): of what a sender sent and had not completed (see
-/// [`MailSender::flush`]) each message may be lost with it, and nothing else; a ticket that it held is passed over. Without its receiver, or the holder of the
-/// counters that it uses, a sender gets `PeerLost`.
+/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a lost sender may lose each message that it had not
+/// completed (see [`MailSender::flush`]), and no other; the receiver skips its tickets. If the receiver is lost, or the holder of its counters, a sender
+/// gets `PeerLost`.
 pub struct Mailbox<'w> {
     admission: Admission<'w>,
     /// The slots of each share.
@@ -41,7 +41,7 @@ pub struct Mailbox<'w> {
 }
 
 impl<'w> Mailbox<'w> {
-    /// A mailbox of which `receiver` takes the messages. Collective.
+    /// A mailbox with one receiver. Collective.
     ///
     /// # Errors
     /// The settings are impossible; [`World::alloc`]'s.
@@ -49,7 +49,7 @@ impl<'w> Mailbox<'w> {
         Self::of(world, Receivers::One(receiver), settings)
     }
 
-    /// A mailbox of every rank; counters lie at each receiver. Collective.
+    /// A mailbox in which every rank receives, each with its own counters. Collective.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -73,10 +73,10 @@ impl<'w> Mailbox<'w> {
         MailSender::new(self, to)
     }
 
-    /// This rank's end to receive. There is one: it remembers which messages were consumed.
+    /// The receiving end of this rank. A rank has one: it counts consumed messages.
     ///
     /// # Errors
-    /// This rank does not receive here, or has been given the end already.
+    /// This rank does not receive here, or has its receiving end already.
     pub fn receiver(&self) -> Result<MailReceiver<'_, 'w>> {
         check(self.is_receiver(), "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a mailbox has one receiver")?;
@@ -93,7 +93,7 @@ impl<'w> Mailbox<'w> {
         self.admission.settings().message_bytes
     }
 
-    /// Bytes of memory that the receiver needs, whoever sends.
+    /// Bytes of memory of the receiver, independent of the number of senders.
     pub fn receiver_bytes(&self) -> usize {
         (self.memory.len() + self.admission.waiters()) * 8
     }

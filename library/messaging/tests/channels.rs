@@ -22,7 +22,7 @@ const HANG: Duration = Duration::from_milliseconds(1_000);
 
 /// How a receiver looks for the next message.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum ReceiveBy {
     Receive,
     Within,
     Try,
@@ -31,20 +31,20 @@ enum Way {
 }
 
 /// The next message, of one byte.
-fn next(world: &World, receiver: &mut ChannelReceiver<'_>, way: Way) -> Result<u8> {
+fn next(world: &World, receiver: &mut ChannelReceiver<'_>, receive_by: ReceiveBy) -> Result<u8> {
     let mut byte = [0];
     let until = world.now() + HANG;
     loop {
-        match way {
-            Way::Receive => return Ok(receiver.receive()?.to_vec()[0]),
-            Way::Within => return Ok(receiver.receive_within(HANG)?.to_vec()[0]),
-            Way::Stream => return receiver.receive_stream(&mut byte).map(|()| byte[0]),
-            Way::Try => {
+        match receive_by {
+            ReceiveBy::Receive => return Ok(receiver.receive()?.to_vec()[0]),
+            ReceiveBy::Within => return Ok(receiver.receive_within(HANG)?.to_vec()[0]),
+            ReceiveBy::Stream => return receiver.receive_stream(&mut byte).map(|()| byte[0]),
+            ReceiveBy::Try => {
                 if let Some(message) = receiver.try_receive()? {
                     return Ok(message.to_vec()[0]);
                 }
             }
-            Way::TryStream => {
+            ReceiveBy::TryStream => {
                 if receiver.try_receive_stream(&mut byte)? > 0 {
                     return Ok(byte[0]);
                 }
@@ -57,7 +57,7 @@ fn next(world: &World, receiver: &mut ChannelReceiver<'_>, way: Way) -> Result<u
 
 #[test]
 fn what_was_flushed_comes_whenever_the_sender_dies_and_then_its_loss_is_told() {
-    for way in [Way::Receive, Way::Within, Way::Try, Way::Stream, Way::TryStream] {
+    for receive_by in [ReceiveBy::Receive, ReceiveBy::Within, ReceiveBy::Try, ReceiveBy::Stream, ReceiveBy::TryStream] {
         let play = |dies: Option<Instant>| {
             let completed = Cell::new(0);
             let (noted, came) = run_with_death(4, Faults::default(), (SENDER, dies), |world, begin| {
@@ -79,10 +79,10 @@ fn what_was_flushed_comes_whenever_the_sender_dies_and_then_its_loss_is_told() {
                 if world.rank() == RECEIVER {
                     let mut receiver = channel.receiver()?;
                     while came < MESSAGES {
-                        match next(world, &mut receiver, way) {
+                        match next(world, &mut receiver, receive_by) {
                             Ok(number) => assert_eq!(number, came),
                             Err(Error::Fault(Fault::PeerLost(SENDER))) => break,
-                            Err(error) => panic!("{way:?}: {error}"),
+                            Err(error) => panic!("{receive_by:?}: {error}"),
                         }
                         came += 1;
                     }
@@ -92,16 +92,16 @@ fn what_was_flushed_comes_whenever_the_sender_dies_and_then_its_loss_is_told() {
             (noted, came[RECEIVER.index()].expect("the receiver does not die"), completed.get())
         };
         let (noted, came, _) = play(None);
-        assert!(came == MESSAGES && noted.len() >= usize::from(MESSAGES), "{way:?}: {came}, {} operations", noted.len());
+        assert!(came == MESSAGES && noted.len() >= usize::from(MESSAGES), "{receive_by:?}: {came}, {} operations", noted.len());
         let mut broken = 0;
         for at in noted {
             for later in [1, 900].map(Duration::from_nanoseconds) {
                 let (_, came, completed) = play(Some(at + later));
-                assert!(came >= completed, "{way:?}: {came} of {completed} that were complete");
+                assert!(came >= completed, "{receive_by:?}: {came} of {completed} that were complete");
                 broken += u32::from(came < MESSAGES);
             }
         }
-        assert!(broken > 0, "{way:?}: no death came too early for a message");
+        assert!(broken > 0, "{receive_by:?}: no death came too early for a message");
     }
 }
 

@@ -14,10 +14,10 @@ const MESSAGES: u32 = 40;
 
 /// How one sender sends its messages.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    Waiting,
+enum SendBy {
+    Blocking,
     Trying,
-    AllTogether,
+    Batch,
 }
 
 /// The message `number` of `from`: as long as chance has it, and its bytes tell whether they are all there.
@@ -30,13 +30,13 @@ fn message(from: Rank, number: u32, bytes_max: usize) -> Vec<u8> {
     bytes
 }
 
-fn send(world: &World, mailbox: &Mailbox<'_>, to: Rank, way: Way) {
+fn send(world: &World, mailbox: &Mailbox<'_>, to: Rank, send_by: SendBy) {
     let mut sender = mailbox.sender(to).unwrap();
     let messages: Vec<_> = (0..MESSAGES).map(|number| message(world.rank(), number, mailbox.message_bytes_max())).collect();
-    match way {
-        Way::Waiting => messages.iter().for_each(|message| sender.send(message).unwrap()),
-        Way::AllTogether => sender.send_all(&messages).unwrap(),
-        Way::Trying => {
+    match send_by {
+        SendBy::Blocking => messages.iter().for_each(|message| sender.send(message).unwrap()),
+        SendBy::Batch => sender.send_all(&messages).unwrap(),
+        SendBy::Trying => {
             for message in messages {
                 let mut message = message;
                 while let Sent::Full(back) = sender.try_send(message).unwrap() {
@@ -66,13 +66,13 @@ fn receive(mailbox: &Mailbox<'_>, senders: u32) {
     assert!(receiver.try_receive().unwrap().is_none());
 }
 
-fn exchange(platform: Platform, size: u32, settings: &Settings, way: Way) {
+fn exchange(platform: Platform, size: u32, settings: &Settings, send_by: SendBy) {
     run(platform, size, |world| {
         let mailbox = Mailbox::new(world, Rank::new(0), settings.clone()).unwrap();
         if world.rank() == Rank::new(0) {
             receive(&mailbox, size - 1);
         } else {
-            send(world, &mailbox, Rank::new(0), way);
+            send(world, &mailbox, Rank::new(0), send_by);
         }
         world.barrier().unwrap();
     });
@@ -81,13 +81,13 @@ fn exchange(platform: Platform, size: u32, settings: &Settings, way: Way) {
 #[test]
 fn every_message_arrives_once_in_its_senders_order() {
     for platform in PLATFORMS {
-        for (slots, way) in
-            [(1, Way::Waiting), (1, Way::Trying), (2, Way::AllTogether), (8, Way::Waiting), (64, Way::AllTogether)]
+        for (slots, send_by) in
+            [(1, SendBy::Blocking), (1, SendBy::Trying), (2, SendBy::Batch), (8, SendBy::Blocking), (64, SendBy::Batch)]
         {
             for counting in [Counting::OneWord, Counting::TwoWords] {
                 for waiting in [Waiting::Notified, Waiting::BackingOff, Waiting::Polling] {
                     let settings = Settings { counting, waiting, ..Settings::new(slots, 100) };
-                    exchange(platform, 4, &settings, way);
+                    exchange(platform, 4, &settings, send_by);
                 }
             }
         }
@@ -101,8 +101,8 @@ fn counters_may_lie_anywhere() {
         for placement in placements {
             for counting in [Counting::OneWord, Counting::TwoWords] {
                 let settings = Settings { counting, ..Settings::new(4, 100).placed(placement.clone()) };
-                for way in [Way::Waiting, Way::Trying, Way::AllTogether] {
-                    exchange(platform, 5, &settings, way);
+                for send_by in [SendBy::Blocking, SendBy::Trying, SendBy::Batch] {
+                    exchange(platform, 5, &settings, send_by);
                 }
             }
         }

@@ -11,13 +11,13 @@ use crate::pending::PendingOperations;
 use crate::slot_flag::Content;
 use crate::slots::Slots;
 
-/// The end of a channel that receives; made by [`Channel::receiver`](super::Channel::receiver).
+/// The receiving end of a channel; made by [`Channel::receiver`](super::Channel::receiver).
 pub struct ChannelReceiver<'c> {
     context: &'c Context,
     from: Rank,
     slots: Slots,
     ring: CellSlice<'c, u64>,
-    /// Where the sender finds how many messages were consumed.
+    /// The sender's word for the number of consumed messages: its credits.
     consumed: GlobalPtr<u64>,
     /// The next message, how many of its bytes a stream has taken, and up to where the sender was told.
     head: Ticket,
@@ -45,18 +45,18 @@ impl<'c> ChannelReceiver<'c> {
         Ok(Self { context, from, slots, ring, consumed, head, offset: 0, told, pending: PendingOperations::default() })
     }
 
-    /// The next message, if it has come, or what a stream has left of it.
+    /// The next message, or the rest of it that a stream has left, if it has arrived.
     ///
-    /// Cost: one load; while nothing has come, as [`progress`](Context::progress).
+    /// Cost: one load; without a message, as [`progress`](Context::progress).
     ///
     /// # Errors
-    /// The sender was lost and all that came of it is consumed; the job is at fault.
+    /// The sender was lost and all its arrived messages are consumed; the job is at fault.
     pub fn try_receive(&mut self) -> Result<Option<MessageGuard<'_>>> {
         let found = self.find_after_progress()?;
         Ok(found.map(|bytes| self.message(bytes)))
     }
 
-    /// The next message, or what a stream has left of it; waits for it.
+    /// Waits for the next message, or the rest of it that a stream has left.
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive).
@@ -83,10 +83,10 @@ impl<'c> ChannelReceiver<'c> {
         }
     }
 
-    /// Fills `into` with the next bytes, in whatever segments they come; waits for them.
+    /// Fills `into` with the next bytes, across segments; waits for them.
     ///
     /// # Errors
-    /// As [`try_receive`](Self::try_receive); those that came before are gone.
+    /// As [`try_receive`](Self::try_receive); bytes that arrived before are consumed.
     pub fn receive_stream(&mut self, into: &mut [u8]) -> Result<()> {
         let mut filled = 0;
         while filled < into.len() {
@@ -96,7 +96,7 @@ impl<'c> ChannelReceiver<'c> {
         Ok(())
     }
 
-    /// Copies the bytes that have come, as far as they fit, and returns how many.
+    /// Copies the arrived bytes, as far as they fit, and returns their number.
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive), if none have come.
@@ -110,12 +110,12 @@ impl<'c> ChannelReceiver<'c> {
         Ok(filled)
     }
 
-    /// Whether no message has come. Cost: one load.
+    /// Whether no message has arrived. Cost: one load.
     pub fn is_empty(&self) -> bool {
         self.find().is_none()
     }
 
-    /// How many bytes the next message has, if it has come.
+    /// The length in bytes of the next message, if it has arrived.
     fn find(&self) -> Option<usize> {
         self.slots.found(self.ring, self.head).map(|content| match content {
             Content::Message { bytes, .. } => bytes,
@@ -123,7 +123,7 @@ impl<'c> ChannelReceiver<'c> {
         })
     }
 
-    /// As `find`; what is under way moves before the answer is no.
+    /// As `find`; makes progress before it returns `None`.
     fn find_after_progress(&mut self) -> Result<Option<usize>> {
         if let Some(bytes) = self.find() {
             return Ok(Some(bytes));
@@ -132,7 +132,7 @@ impl<'c> ChannelReceiver<'c> {
         self.find_or_lost()
     }
 
-    /// As `find`; fails if nothing will come any more.
+    /// As `find`; fails if no message can arrive any more.
     fn find_or_lost(&self) -> Result<Option<usize>> {
         // In this order: what a sender has completed before it was lost is found.
         let is_lost = is_lost(self.context, self.from);
@@ -151,7 +151,7 @@ impl<'c> ChannelReceiver<'c> {
         }
     }
 
-    /// Waits until a message may have come.
+    /// Waits until a message may have arrived.
     fn wait(&self, limit: Option<Duration>) -> Result<()> {
         let (cells, index) = (self.ring, self.slots.index(self.head));
         let has_come = |_| self.find().is_some();

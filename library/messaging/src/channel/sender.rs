@@ -11,16 +11,16 @@ use crate::pending::PendingOperations;
 use crate::settings::check;
 use crate::slots::Slots;
 
-/// The end of a channel that sends; made by [`Channel::sender`](super::Channel::sender).
+/// The sending end of a channel; made by [`Channel::sender`](super::Channel::sender).
 pub struct ChannelSender<'c> {
     context: &'c Context,
     to: Rank,
     segment_bytes: usize,
     slots: Slots,
     ring: GlobalPtr<u64>,
-    /// How many messages the receiver has consumed, as far as it told.
+    /// The credits: the number of messages that the receiver has reported as consumed.
     consumed: CellSlice<'c, u64>,
-    /// It alone takes tickets, so it counts by itself.
+    /// The next ticket: this end alone takes tickets, so it counts them itself.
     credit: Credit,
     pending: PendingOperations<'c>,
 }
@@ -44,9 +44,9 @@ impl<'c> ChannelSender<'c> {
         Ok(Self { context, to, segment_bytes: settings.segment_bytes, slots, ring, consumed, credit, pending })
     }
 
-    /// Sends a message; waits for room. It may be reused as soon as the call returns.
+    /// Sends a message; waits for a credit. The buffer may be reused when the call returns.
     ///
-    /// Cost: two writes that nobody waits for, and the receiver's one for half of the slots.
+    /// Cost: two puts without waiting, and a put of the receiver for half of the slots.
     ///
     /// # Errors
     /// The message is too long; the receiver was lost; the job is at fault.
@@ -58,9 +58,9 @@ impl<'c> ChannelSender<'c> {
         self.write(message)
     }
 
-    /// Sends a message if there is room. Does not wait for the receiver.
+    /// Sends a message if there is a credit. Does not wait for the receiver.
     ///
-    /// Cost: as [`send`](Self::send); without room, as [`progress`](Context::progress).
+    /// Cost: as [`send`](Self::send); without a credit, as [`progress`](Context::progress).
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -73,7 +73,7 @@ impl<'c> ChannelSender<'c> {
         Ok(Sent::Sent)
     }
 
-    /// Sends bytes in as many segments as they need; waits for room.
+    /// Sends bytes in as many segments as they need; waits for credits.
     ///
     /// # Errors
     /// As [`send`](Self::send); some of the bytes may have been sent.
@@ -81,7 +81,7 @@ impl<'c> ChannelSender<'c> {
         bytes.chunks(self.segment_bytes).try_for_each(|segment| self.send(segment))
     }
 
-    /// Sends the first of these bytes, as many as there is room for, and returns how many.
+    /// Sends as many of the first bytes as there are credits for, and returns their number.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -105,7 +105,7 @@ impl<'c> ChannelSender<'c> {
         self.credit.is_full()
     }
 
-    /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
+    /// Waits until all sent messages are in the receiver's memory: the loss of this rank then loses none of them.
     ///
     /// # Errors
     /// The receiver was lost; the job is at fault.
@@ -130,7 +130,7 @@ impl<'c> ChannelSender<'c> {
         self.credit.granted = granted(consumed, self.slots);
     }
 
-    /// As `is_full`; what is under way moves before the answer is yes.
+    /// As `is_full`; makes progress before it returns `true`.
     fn is_full_after_progress(&mut self) -> Result<bool> {
         if !self.is_full() {
             return Ok(false);
@@ -140,7 +140,7 @@ impl<'c> ChannelSender<'c> {
         Ok(self.is_full())
     }
 
-    /// Waits until there may be room.
+    /// Waits until there may be a credit.
     fn wait(&mut self) -> Result<()> {
         all_there(self.context, &[self.to])?;
         let (slots, taken) = (self.slots, self.credit.taken);

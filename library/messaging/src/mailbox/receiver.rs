@@ -11,13 +11,13 @@ use crate::peer_loss::{progress, unless_lost};
 use crate::settings::Counting;
 use crate::slot_flag::Content;
 
-/// How often a receiver asks, in a job that has lost ranks, whether what has not come went with them.
+/// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
 const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
 
-/// How long a receiver that waits leaves grants untold that are on their way to holders elsewhere.
+/// The time that a waiting receiver delays notifications for grants that are on their way to other holders.
 const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
 
-/// The end of a mailbox that receives; made by [`Mailbox::receiver`].
+/// The receiving end of a mailbox; made by [`Mailbox::receiver`].
 pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     /// The slots of each share.
@@ -41,9 +41,9 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, ask_at: Instant::ZERO }
     }
 
-    /// The next message, if it has come.
+    /// The next message, if it has arrived.
     ///
-    /// Cost: one load for each share of the counters; while nothing has come, as [`progress`](pelago_rma::Context::progress).
+    /// Cost: one load for each share of the counters; without a message, as [`progress`](pelago_rma::Context::progress).
     ///
     /// # Errors
     /// A holder of counters was lost; the job is at fault.
@@ -59,7 +59,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(found.map(|found| self.message(found)))
     }
 
-    /// The next message; waits for it.
+    /// Waits for the next message.
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive).
@@ -74,7 +74,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(self.message(found))
     }
 
-    /// The next message; waits for it, at most for `limit`.
+    /// Waits for the next message, at most for `limit`.
     ///
     /// # Errors
     /// `TimedOut`; as [`try_receive`](Self::try_receive).
@@ -97,17 +97,17 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(self.message(found))
     }
 
-    /// Whether a message has come. Cost: one load for each share of the counters.
+    /// Whether a message has arrived. Cost: one load for each share of the counters.
     pub fn has_come(&self) -> bool {
         (0..self.heads.len() as u32).any(|share| self.found(share).is_some())
     }
 
-    /// Operations that receiving has issued: grants, and bells of those who waited for them.
+    /// Operations that the receiver has issued: grants, and notifications of waiting senders.
     pub fn operations(&self) -> u64 {
         self.granter.operations()
     }
 
-    /// Waits until a message may have come.
+    /// Waits until a message may have arrived.
     fn wait(&self, limit: Option<Duration>) -> Result<()> {
         let mailbox = self.mailbox;
         let world = mailbox.admission.world();
@@ -128,7 +128,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         unless_lost(world, waited).map(drop)
     }
 
-    /// A message that has come. Shares take turns.
+    /// A message that has arrived, of the shares in turn.
     fn find(&mut self) -> Result<Option<Found>> {
         let (shares, turn) = (self.heads.len() as u32, self.turn);
         if let Some(Content::Message { from, bytes }) = self.found(turn) {
@@ -161,7 +161,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(None)
     }
 
-    /// What has come by the next ticket of a share.
+    /// The message of the next ticket of a share, if it has arrived.
     fn found(&self, share: u32) -> Option<Content> {
         self.mailbox.slots.found(self.rings[share as usize], self.heads[share as usize])
     }

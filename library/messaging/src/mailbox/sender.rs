@@ -11,10 +11,9 @@ use crate::message_guard::Sent;
 /// The most tickets taken at once: a small part of a message each, and C3 holds.
 const BATCH_MAX: usize = 128;
 
-/// The end of a mailbox that sends; made by [`Mailbox::sender`].
+/// The sending end of a mailbox; made by [`Mailbox::sender`].
 ///
-/// Dropped with a ticket that was taken and not used, it gives the ticket up, for which it may have to wait. A rank that panics does not wait:
-/// its ticket is passed over when it is lost.
+/// Dropping it gives up an unused ticket, which may wait. A rank that panics does not wait: the receiver skips its ticket when the rank is lost.
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     to: Rank,
@@ -28,9 +27,9 @@ impl<'m, 'w> MailSender<'m, 'w> {
         Ok(Self { mailbox, to, requester: Requester::new(&mailbox.admission, to)?, held: None })
     }
 
-    /// Sends a message; waits for room. It may be reused as soon as the call returns.
+    /// Sends a message; waits for a slot. The buffer may be reused when the call returns.
     ///
-    /// Cost: one round trip to the counters if there is room, and two writes that nobody waits for.
+    /// Cost: one round trip to the counters if a slot is free, and two puts without waiting.
     ///
     /// # Errors
     /// The message is too long; the receiver or the holder of the counters was lost; the job is at fault.
@@ -47,8 +46,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.write(ticket, message)
     }
 
-    /// Sends a message if there is room. Does not wait for the receiver. Where others wait for room, whoever only tries may find none again
-    /// and again.
+    /// Sends a message if a slot is free. Does not wait for the receiver. While other senders wait for slots, repeated calls may find none.
     ///
     /// Cost: as [`send`](Self::send); if the last message found no room, one more round trip to the counters.
     ///
@@ -70,10 +68,10 @@ impl<'m, 'w> MailSender<'m, 'w> {
         Ok(Sent::Sent)
     }
 
-    /// Sends messages one after another; waits for room.
+    /// Sends messages one after another; waits for slots.
     ///
-    /// Cost: one round trip to the counters for as many messages as half the slots, up to 128, and two writes for each. Meanwhile the
-    /// messages of others that come after them wait for them.
+    /// Cost: one round trip to the counters for as many messages as half the slots, up to 128, and two puts for each. The
+    /// receiver takes later messages of other senders after them.
     ///
     /// # Errors
     /// As [`send`](Self::send); those before the one that failed are on their way.
@@ -99,12 +97,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
         Ok(())
     }
 
-    /// How often this end has looked again whether its ticket was granted.
+    /// The number of reads of the counters while this end waited for its ticket.
     pub fn looks(&self) -> u64 {
         self.requester.looks()
     }
 
-    /// Waits until the receiver's memory holds everything that was sent: nothing of it can be lost with this rank any more.
+    /// Waits until all sent messages are in the receiver's memory: the loss of this rank then loses none of them.
     ///
     /// # Errors
     /// The receiver was lost; the job is at fault.
@@ -151,7 +149,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::support::{Platform, run};
 
-    /// Else those who only try would hold tickets in front of those who wait.
+    /// Else senders that only try would hold tickets in front of waiting senders.
     #[test]
     fn who_tries_takes_no_ticket_while_there_is_known_to_be_no_room() {
         run(Platform::Mapped, 1, |world| {
