@@ -1,4 +1,4 @@
-//! Makes the steps of schedules, by puts with flags behind the data.
+//! Executes the steps of schedules, by puts with flags behind the data.
 //!
 //! Memory of a plan, at the same place of every member, in words:
 //!
@@ -35,7 +35,7 @@ const SINGLY_BYTES: usize = 64;
 /// Bytes of a line.
 pub(crate) const LINE_BYTES: usize = LINE * 8;
 
-/// What never changes of a plan's memory and steps.
+/// The memory and the steps of a plan, which do not change.
 pub(crate) struct Layout {
     /// Of a piece.
     pub(crate) shape: Shape,
@@ -55,7 +55,7 @@ pub(crate) struct Layout {
     pub(crate) rails: Rails,
 }
 
-/// How far a member is.
+/// The progress of a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     /// Operations, pieces counted singly, that have begun.
@@ -175,7 +175,17 @@ fn room_words(values: usize, value_bytes: usize) -> usize {
     (values * value_bytes).div_ceil(8).next_multiple_of(LINE)
 }
 
-/// One member at work.
+/// The word of a line at which values begin, behind its flag; `None` if the alignment of `T` leaves no room.
+fn beside<T>() -> Option<usize> {
+    (align_of::<T>() <= LINE_BYTES / 2).then_some(align_of::<T>().div_ceil(8))
+}
+
+/// Whether so many values fit a line behind its flag.
+fn fits_line<T>(length: usize) -> bool {
+    align_of::<T>().max(8) + length * size_of::<T>() <= LINE_BYTES
+}
+
+/// The execution of one member's steps.
 pub(crate) struct Executor<'x, 'e, 'w, T> {
     place: MemberContext<'x, 'w>,
     layout: &'x Layout,
@@ -313,8 +323,8 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
                 Some(rail) => world.on(rail).put(flag, &[self.epoch]).map(drop),
             };
         }
-        let target: GlobalPtr<T> = match self.beside() {
-            Some(words) if self.fits_line(message.length) => self.place.words.at(rank, line + words).cast()?,
+        let target: GlobalPtr<T> = match beside::<T>() {
+            Some(words) if fits_line::<T>(message.length) => self.place.words.at(rank, line + words).cast()?,
             _ => self.place.words.at(rank, self.layout.room_at(self.slot)).cast::<T>()?.add(message.at as u64),
         };
         if rail.is_none() && (self.place.mapped || world.maps(rank)) {
@@ -478,20 +488,10 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
         self.layout.lines_at(self.slot) + line as usize * LINE
     }
 
-    /// How many words after its flag a line has room for values, if it has.
-    fn beside(&self) -> Option<usize> {
-        (align_of::<T>() <= LINE_BYTES / 2).then_some(align_of::<T>().div_ceil(8))
-    }
-
-    /// Whether so many values fit a line beside its flag.
-    fn fits_line(&self, length: usize) -> bool {
-        align_of::<T>().max(8) + length * size_of::<T>() <= LINE_BYTES
-    }
-
     /// The values of a message that has come.
     fn landed(&self, message: &ScheduledMessage) -> CellSlice<'x, T> {
-        match self.beside() {
-            Some(words) if self.fits_line(message.length) => self.values(self.line(message.line) + words, message.length),
+        match beside::<T>() {
+            Some(words) if fits_line::<T>(message.length) => self.values(self.line(message.line) + words, message.length),
             _ => {
                 let end = message.at + message.length;
                 self.values(self.layout.room_at(self.slot), end).range(message.at..end)
@@ -578,3 +578,6 @@ enum Pair<'p, T> {
 fn values(spans: &[Span]) -> usize {
     spans.iter().map(Span::values).sum()
 }
+
+#[cfg(test)]
+mod layout;

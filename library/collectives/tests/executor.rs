@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 mod support;
 
+use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Event, Rank, Team};
 use pelago_collectives::{
     Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Rails, Settings, Shape, Sum,
@@ -179,6 +180,27 @@ fn every_algorithm_gives_the_result_on_every_platform() {
                 let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
                 for shape in shapes(size, per_host, is_mapped, u64::from(size)) {
                     repeat(world, &all, &shape, &mut random);
+                }
+            });
+        }
+    }
+}
+
+/// Messages above the inject size are kept in the slot until the network has sent them: those of one operation at different places of it.
+#[test]
+fn messages_above_the_inject_size_arrive_on_every_platform() {
+    let settings = Settings { memory_bytes: 2 << 20, plan_bytes: 256 << 10, ..Settings::default() };
+    for platform in PLATFORMS {
+        for size in [2, 5] {
+            run(platform, size, |world| {
+                let all = Collectives::new(world, &settings).unwrap();
+                let mut random = Random(u64::from(world.rank()));
+                let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
+                for shape in shapes(size, 1, is_mapped, 11) {
+                    // The first count above the inject size, and one that reduce-scatter and the like exceed it with in parts.
+                    for count in [INJECT_SIZE / size_of::<Value>() + 1, 3000] {
+                        repeat(world, &all, &Shape { count, ..shape }, &mut random);
+                    }
                 }
             });
         }
