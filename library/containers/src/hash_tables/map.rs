@@ -26,7 +26,7 @@ pub struct GlobalMap<'h, 'w, K, V> {
 }
 
 impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
-    /// A map with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    /// A map with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
@@ -34,7 +34,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         Ok(Self { table: Table::new(heap, buckets)?, pairs: PhantomData })
     }
 
-    /// The rank that a key lies on.
+    /// The rank of a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())
     }
@@ -132,7 +132,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         })
     }
 
-    /// Takes all keys out, and gives their memory back. Collective.
+    /// Removes all keys and frees their memory. Collective.
     ///
     /// # Errors
     /// The job is at fault.

@@ -18,7 +18,7 @@ pub struct GlobalMultiset<'h, 'w, K> {
 }
 
 impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
-    /// A multiset with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    /// A multiset with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
@@ -31,7 +31,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         &self.table
     }
 
-    /// The rank that a key lies on.
+    /// The rank of a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())
     }
@@ -93,7 +93,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         })
     }
 
-    /// Takes all keys out, and gives their memory back. Collective.
+    /// Removes all keys and frees their memory. Collective.
     ///
     /// # Errors
     /// The job is at fault.

@@ -14,7 +14,7 @@ pub struct GlobalSet<'h, 'w, K> {
 }
 
 impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
-    /// A set with `buckets` buckets on each rank: about as many as there will be keys there. Its memory is `heap`'s. Collective.
+    /// A set with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
@@ -22,7 +22,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         Ok(Self { counts: GlobalMultiset::new(heap, buckets)? })
     }
 
-    /// The rank that a key lies on.
+    /// The rank of a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.counts.owner(key)
     }
@@ -61,7 +61,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         self.counts.for_each_local(|key, _| f(key))
     }
 
-    /// Takes all keys out, and gives their memory back. Collective.
+    /// Removes all keys and frees their memory. Collective.
     ///
     /// # Errors
     /// The job is at fault.

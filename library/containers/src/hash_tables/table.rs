@@ -194,7 +194,7 @@ impl<'h, 'w> Table<'h, 'w> {
         Ok(Self::over(heap, Everywhere(heap.world().alloc(buckets)?)))
     }
 
-    /// The rank that a key lies on.
+    /// The rank of a key.
     pub(crate) fn owner(&self, key: &[u8]) -> Rank {
         self.buckets.find(self.world(), hash(key)).0
     }

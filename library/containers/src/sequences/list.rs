@@ -48,7 +48,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// The list at an address.
     ///
     /// # Errors
-    /// The address is null. What is not a list is found out when it is used.
+    /// The address is null. Operations return an error if the address is not that of a list.
     pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
         Ok(Self { heap, at: GlobalPtr::from_address(at)? })
     }
@@ -266,7 +266,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(())
     }
 
-    /// Exchanges what two lists hold.
+    /// Exchanges the elements of two lists.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).

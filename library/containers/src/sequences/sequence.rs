@@ -16,7 +16,7 @@ use crate::memory::{ByteSource, bytes_at, words_at};
 /// Control words.
 const WORDS: usize = 5;
 
-/// What the control words of sequences begin with; the form is added.
+/// The mark of the control words of sequences; the form is added.
 const MARK: u64 = 0x7065_6c61_676f_0200;
 
 /// The most bytes that are moved at once when they go over themselves.
@@ -117,7 +117,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// The sequence of this form at an address.
     ///
     /// # Errors
-    /// The address is null. What is not a sequence is found out when it is used.
+    /// The address is null. Operations return an error if the address is not that of a sequence.
     pub fn open(heap: &'h GlobalHeap<'w>, form: Form, at: GlobalAddress) -> Result<Self> {
         Ok(Self { heap, at: GlobalPtr::from_address(at)?, form })
     }
@@ -196,7 +196,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
     /// Puts bytes in at a place, those of all sources one after the other; returns where the first of them is.
     ///
-    /// Cost: at an end that has room: three round trips. Else what is on one side of the place moves, inside its rank; without room, an
+    /// Cost: at an end with room: three round trips. Else the bytes on one side of the position move, inside their rank; without room, an
     /// allocation, and all of it moves.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
     /// Takes bytes out.
     ///
-    /// Cost: at an end: two round trips. Else what is on one side of them moves, inside its rank.
+    /// Cost: at an end: two round trips. Else the bytes on one side of them move, inside their rank.
     ///
     /// # Errors
     /// As [`pieces`](Self::pieces).
@@ -305,7 +305,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.give_back(&old)
     }
 
-    /// Replaces what is there; the sources may be part of it.
+    /// Replaces the content; the sources may be part of it.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -320,7 +320,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         if fits { Ok(()) } else { self.give_back(&old) }
     }
 
-    /// Exchanges what two sequences hold. No byte moves.
+    /// Exchanges the contents of two sequences. No byte moves.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -330,7 +330,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         other.write(&one)
     }
 
-    /// Inserts what is part of the sequence itself, by way of other memory.
+    /// Inserts a part of the sequence itself, by way of other memory.
     fn insert_own(&self, place: InsertAt, sources: &[ByteSource<'_>], added: u64) -> Result<u64> {
         let copy = Control { bytes: added, ..self.block(self.rank(), added)? };
         self.fill(&copy, 0, sources)?;

@@ -10,7 +10,7 @@ use super::sequence::{Form, InsertAt, Sequence};
 use crate::GlobalHeap;
 use crate::memory::ByteSource;
 
-/// What vector and deque offer alike: each call hands on to the bytes.
+/// The common methods of vector and deque, each by way of the sequence of bytes.
 macro_rules! rows {
     ($name:ident, $form:ident) => {
         impl<T> Clone for $name<'_, '_, T> {
