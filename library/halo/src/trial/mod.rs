@@ -1,21 +1,23 @@
-//! Trials: what each way costs here and now.
+//! Trials: the cost of each method here and now.
 //!
 //! A trial is the exchange itself: borders that this rank has just used, brought to the neighbour, and every halo cell read, because a
 //! way that leaves the reading to its receiver looks cheap otherwise. Nothing is random; in a simulation costs are those of virtual time,
 //! and equal ones leave the proposal in place.
+
+mod candidate;
 
 use std::hint::black_box;
 
 use pelago_base::{Duration, Instant};
 use pelago_rma::{Pod, Rail, Result, World};
 
-use crate::candidate::{Means, STRIPED_BYTES_MIN, is_possible, proposal};
+use self::candidate::{STRIPED_BYTES_MIN, is_possible, proposal};
 use crate::exchange::Exchange;
-use crate::explanation::{Candidate, Choice, Verdict};
+use crate::exchange::link::{Link, LinkMethod};
+use crate::explanation::{Candidate, LinkExplanation, Verdict};
 use crate::field::Field;
-use crate::link::Link;
+use crate::grid::direction::{Direction, count, leading, number, of_number, opposite};
 use crate::settings::{Method, Settings};
-use crate::step::{Step, count, leading, number, of_number, opposite};
 
 /// Rounds of a trial at most. In each of them every way has its turn, and another is the first: what changes meanwhile, changes for all.
 const ROUNDS_MAX: usize = 5;
@@ -39,7 +41,7 @@ const SETS_MAX: usize = 16;
 const ALL_RAILS: &str = "all";
 
 /// What stands for the cost of a way that was not tried.
-const NEVER: u64 = u64::MAX;
+const NOT_TRIED: u64 = u64::MAX;
 
 /// Whether `cost` is less than so many hundredths of what is proposed.
 fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
@@ -47,7 +49,7 @@ fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
 }
 
 /// The time that is left for trials, as all ranks know it: it is over for all as soon as one of them has none, and they say so after a round.
-pub(crate) struct Allowance<'w> {
+pub(crate) struct TrialBudget<'w> {
     world: &'w World,
     until: Instant,
     is_over: bool,
@@ -55,13 +57,13 @@ pub(crate) struct Allowance<'w> {
 
 /// How a round leaves the turns. The last that any rank says holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Round {
+enum RoundOutcome {
     Settled,
     Moving,
     OutOfTime,
 }
 
-impl<'w> Allowance<'w> {
+impl<'w> TrialBudget<'w> {
     pub(crate) fn new(world: &'w World, limit: Duration) -> Self {
         Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
     }
@@ -69,14 +71,14 @@ impl<'w> Allowance<'w> {
     /// Ends a round; returns whether another is to follow. Collective.
     fn goes_on(&mut self, moves: bool) -> Result<bool> {
         let here = match moves {
-            _ if self.world.now() >= self.until => Round::OutOfTime,
-            true => Round::Moving,
-            false => Round::Settled,
+            _ if self.world.now() >= self.until => RoundOutcome::OutOfTime,
+            true => RoundOutcome::Moving,
+            false => RoundOutcome::Settled,
         };
         let mut all = [here as u64];
         self.world.allreduce(&mut all, u64::max)?;
-        self.is_over = all == [Round::OutOfTime as u64];
-        Ok(all == [Round::Moving as u64])
+        self.is_over = all == [RoundOutcome::OutOfTime as u64];
+        Ok(all == [RoundOutcome::Moving as u64])
     }
 }
 
@@ -85,19 +87,20 @@ pub(crate) fn choose<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
     settings: &Settings,
-    allowance: &mut Allowance<'w>,
-) -> Result<(Vec<Choice>, Vec<Candidate>)> {
-    let ground = Ground::new(exchange.boxes.world, settings, size_of::<T>());
-    let mut is_open = [u64::from(exchange.links.iter().any(|link| ground.is_open(link)))];
-    exchange.boxes.world.allreduce(&mut is_open, u64::max)?;
+    budget: &mut TrialBudget<'w>,
+) -> Result<(Vec<LinkExplanation>, Vec<Candidate>)> {
+    let context = TrialContext::new(exchange.memory.world, settings, size_of::<T>());
+    let mut is_open = [u64::from(exchange.links.iter().any(|link| context.is_open(link)))];
+    exchange.memory.world.allreduce(&mut is_open, u64::max)?;
     let figures = match is_open {
-        [0] => vec![vec![[None; 2]; ground.ways.len()]; exchange.links.len()],
-        _ => measure_links(exchange, fields, &ground, allowance)?,
+        [0] => vec![vec![[None; 2]; context.methods.len()]; exchange.links.len()],
+        _ => measure_links(exchange, fields, &context, budget)?,
     };
-    let own: Vec<Means> = exchange.links.iter().zip(&figures).map(|(link, figures)| ground.best(link, figures, None)).collect();
-    exchange.links.iter_mut().zip(&own).for_each(|(link, &means)| link.take(means));
-    let sets = choose_set(exchange, fields, &ground, &figures, allowance)?;
-    let explained = exchange.links.iter().zip(&figures).map(|(link, figures)| ground.explain(link, figures));
+    let own: Vec<LinkMethod> =
+        exchange.links.iter().zip(&figures).map(|(link, figures)| context.best(link, figures, None)).collect();
+    exchange.links.iter_mut().zip(&own).for_each(|(link, &link_method)| link.set_method(link_method));
+    let sets = choose_set(exchange, fields, &context, &figures, budget)?;
+    let explained = exchange.links.iter().zip(&figures).map(|(link, figures)| context.explain(link, figures));
     Ok((explained.collect(), sets))
 }
 
@@ -107,7 +110,7 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
     fields: &mut [Field<'w, T, D>],
     takes_part: impl Fn(&Link<'w, D>) -> bool,
 ) -> Result<Duration> {
-    let world = exchange.boxes.world;
+    let world = exchange.memory.world;
     for link in exchange.links.iter().filter(|link| takes_part(link)) {
         use_borders(link, fields);
     }
@@ -125,12 +128,12 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
 /// part. Ends when nobody's figures move any more, or with the first round after which the time is over; where it is over before, nothing is
 /// known. Collective.
 fn take_turns(
-    allowance: &mut Allowance<'_>,
+    budget: &mut TrialBudget<'_>,
     ways: usize,
     mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
 ) -> Result<Vec<Option<Duration>>> {
     let mut figures: Vec<Option<Duration>> = vec![None; ways];
-    if allowance.is_over {
+    if budget.is_over {
         return Ok(figures);
     }
     let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
@@ -146,7 +149,7 @@ fn take_turns(
             samples.sort_unstable();
             *figure = samples.get(samples.len() / 2).copied();
         }
-        if !allowance.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))? {
+        if !budget.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))? {
             break;
         }
     }
@@ -163,7 +166,7 @@ fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
 type Cost = [Option<Duration>; 2];
 
 /// What may be chosen.
-struct Ground<'w> {
+struct TrialContext<'w> {
     world: &'w World,
     settings: &'w Settings,
     cell_bytes: usize,
@@ -171,162 +174,171 @@ struct Ground<'w> {
     names: Vec<&'static str>,
     all: Option<Rail>,
     /// Every method by every rail, rail by rail.
-    ways: Vec<Means>,
+    methods: Vec<LinkMethod>,
 }
 
-impl<'w> Ground<'w> {
+impl<'w> TrialContext<'w> {
     fn new(world: &'w World, settings: &'w Settings, cell_bytes: usize) -> Self {
         let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.all_rails());
         names.extend(all.map(|_| ALL_RAILS));
         let rails = (0..names.len()).filter_map(Rail::new);
-        let ways = rails.flat_map(|rail| Method::ALL.map(|method| Means { method, rail })).collect();
-        Self { world, settings, cell_bytes, names, all, ways }
+        let methods = rails.flat_map(|rail| Method::ALL.map(|method| LinkMethod { method, rail })).collect();
+        Self { world, settings, cell_bytes, names, all, methods }
     }
 
     /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
     fn allows<const D: usize>(&self, link: &Link<'_, D>, rail: Rail) -> bool {
-        let leads = |rail: &Rail| self.world.reaches(*rail, link.neighbour);
-        match self.settings.rails[leading(link.way.step)].filter(leads) {
+        let reaches = |rail: &Rail| self.world.reaches(*rail, link.neighbour);
+        match self.settings.rails[leading(link.position.direction)].filter(reaches) {
             Some(asked) => rail == asked,
-            None => leads(&rail),
+            None => reaches(&rail),
         }
     }
 
     /// Whether a way is to be considered.
-    fn considers<const D: usize>(&self, link: &Link<'_, D>, means: Means) -> bool {
-        self.allows(link, means.rail)
+    fn considers<const D: usize>(&self, link: &Link<'_, D>, link_method: LinkMethod) -> bool {
+        self.allows(link, link_method.rail)
             && match self.asked(link) {
-                Some(method) => method == means.method,
-                None => is_possible(link, means),
+                Some(method) => method == link_method.method,
+                None => is_possible(link, link_method),
             }
-            && (Some(means.rail) != self.all || self.goes_in_parts(link))
+            && (Some(link_method.rail) != self.all || self.goes_in_parts(link))
     }
 
     /// Whether a link is to go by all rails at once, or may well.
     fn goes_in_parts<const D: usize>(&self, link: &Link<'_, D>) -> bool {
         let bytes = link.cells().into_iter().max().unwrap_or(0) * self.cell_bytes;
-        self.settings.rails[leading(link.way.step)] == self.all || bytes as u64 >= STRIPED_BYTES_MIN
+        self.settings.rails[leading(link.position.direction)] == self.all || bytes as u64 >= STRIPED_BYTES_MIN
     }
 
     /// The method that was asked for.
     fn asked<const D: usize>(&self, link: &Link<'_, D>) -> Option<Method> {
-        self.settings.methods[leading(link.way.step)]
+        self.settings.methods[leading(link.position.direction)]
     }
 
     /// Whether there is a choice.
     fn is_open<const D: usize>(&self, link: &Link<'_, D>) -> bool {
-        self.asked(link).is_none() || self.ways.iter().filter(|&&means| self.considers(link, means)).count() > 1
+        self.asked(link).is_none() || self.methods.iter().filter(|&&link_method| self.considers(link, link_method)).count() > 1
     }
 
     /// What is taken, by one rail or by any, unless another way is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
     /// what each takes by itself to the other may be two.
-    fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> Means {
-        let allowed = || self.ways.iter().map(|means| means.rail).filter(|&rail| self.allows(link, rail));
+    fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> LinkMethod {
+        let allowed = || self.methods.iter().map(|link_method| link_method.rail).filter(|&rail| self.allows(link, rail));
         let is_mapped = |rail: &Rail| link.is_mapped && *rail == link.best;
         let rail = rail.or_else(|| allowed().find(is_mapped)).or_else(|| allowed().next()).unwrap_or(link.best);
-        Means { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
+        LinkMethod { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
     /// What all that take part know of the cost of a way.
-    fn cost(&self, figures: &[Cost], means: Means) -> Option<Duration> {
-        let which = self.ways.iter().position(|&way| way == means)?;
+    fn cost(&self, figures: &[Cost], link_method: LinkMethod) -> Option<Duration> {
+        let which = self.methods.iter().position(|&known| known == link_method)?;
         let [here, there] = figures[which];
         here.zip(there).map(|(here, there)| here.max(there))
     }
 
     /// The proposal, or what is clearly cheaper, by one rail or by any. Both ends know the same figures.
-    fn best<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost], rail: Option<Rail>) -> Means {
+    fn best<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost], rail: Option<Rail>) -> LinkMethod {
         let proposed = self.proposal(link, rail);
-        let others = self.ways.iter().filter(|&&means| means != proposed && rail.is_none_or(|rail| rail == means.rail));
-        let costs = others.filter_map(|&means| self.cost(figures, means).map(|cost| (cost, means)));
+        let others = self
+            .methods
+            .iter()
+            .filter(|&&link_method| link_method != proposed && rail.is_none_or(|rail| rail == link_method.rail));
+        let costs = others.filter_map(|&link_method| self.cost(figures, link_method).map(|cost| (cost, link_method)));
         match (costs.min_by_key(|(cost, _)| *cost), self.cost(figures, proposed)) {
-            (Some((cost, means)), Some(proposed)) if is_cheaper(cost, proposed, CHEAPER_PERCENT) => means,
-            (Some((_, means)), None) => means,
+            (Some((cost, link_method)), Some(proposed)) if is_cheaper(cost, proposed, CHEAPER_PERCENT) => link_method,
+            (Some((_, link_method)), None) => link_method,
             _ => proposed,
         }
     }
 
     /// Has every link go the way that a set has for it, where it may, or else by its rail and the best method there; else as is best for it alone.
-    fn apply<T: Pod, const D: usize>(&self, exchange: &mut Exchange<'_, T, D>, figures: &[Vec<Cost>], set: Option<&Set<D>>) {
+    fn apply<T: Pod, const D: usize>(
+        &self,
+        exchange: &mut Exchange<'_, T, D>,
+        figures: &[Vec<Cost>],
+        set: Option<&MethodSet<D>>,
+    ) {
         for (link, figures) in exchange.links.iter_mut().zip(figures) {
-            let wish = set.and_then(|set| set[leading(link.way.step)]);
-            let way = wish.and_then(|wish| wish.method.map(|method| Means { method, rail: wish.rail }));
-            let rail = wish.map(|wish| wish.rail).filter(|&rail| self.allows(link, rail));
-            let way = way.filter(|&means| self.considers(link, means));
-            link.take(way.unwrap_or_else(|| self.best(link, figures, rail)));
+            let choice = set.and_then(|set| set[leading(link.position.direction)]);
+            let way = choice.and_then(|choice| choice.method.map(|method| LinkMethod { method, rail: choice.rail }));
+            let rail = choice.map(|choice| choice.rail).filter(|&rail| self.allows(link, rail));
+            let way = way.filter(|&link_method| self.considers(link, link_method));
+            link.set_method(way.unwrap_or_else(|| self.best(link, figures, rail)));
         }
     }
 
     /// What became of every way of a link.
-    fn explain<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost]) -> Choice {
-        let (taken, own) = (Means { method: link.method, rail: link.rail() }, self.best(link, figures, None));
+    fn explain<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost]) -> LinkExplanation {
+        let (taken, own) = (LinkMethod { method: link.method, rail: link.rail() }, self.best(link, figures, None));
         let is_open = self.is_open(link);
-        let verdict = |means: Means| match self.cost(figures, means) {
-            _ if means == taken && !is_open => Verdict::Forced,
-            _ if means == taken && means != own => Verdict::Together,
-            _ if means == taken && means == self.proposal(link, None) => Verdict::Proposed,
-            _ if means == taken => Verdict::Cheaper,
-            _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
-            _ if !self.allows(link, means.rail) => Verdict::Excluded,
-            _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
-            None if !self.considers(link, means) => Verdict::NotTried,
+        let verdict = |link_method: LinkMethod| match self.cost(figures, link_method) {
+            _ if link_method == taken && !is_open => Verdict::Forced,
+            _ if link_method == taken && link_method != own => Verdict::Together,
+            _ if link_method == taken && link_method == self.proposal(link, None) => Verdict::Proposed,
+            _ if link_method == taken => Verdict::Cheaper,
+            _ if !self.world.reaches(link_method.rail, link.neighbour) => Verdict::NoRail,
+            _ if !self.allows(link, link_method.rail) => Verdict::Excluded,
+            _ if self.asked(link).is_some_and(|method| method != link_method.method) => Verdict::Excluded,
+            None if !self.considers(link, link_method) => Verdict::NotTried,
             None => Verdict::NoTime,
             cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
             cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,
-            _ => Verdict::Dearer,
+            _ => Verdict::MoreExpensive,
         };
-        let candidate = |(&means, &[here, there]): (&Means, &Cost)| {
+        let candidate = |(&link_method, &[here, there]): (&LinkMethod, &Cost)| {
             let name = match self.names[..] {
-                [_] => means.method.to_string(),
-                _ => format!("{} by {}", means.method, self.names[means.rail.number()]),
+                [_] => link_method.method.to_string(),
+                _ => format!("{} by {}", link_method.method, self.names[link_method.rail.number()]),
             };
-            Candidate { name, here, there, verdict: verdict(means) }
+            Candidate { name, here, there, verdict: verdict(link_method) }
         };
-        Choice {
+        LinkExplanation {
             neighbour: link.neighbour,
-            step: link.way.step.to_vec(),
+            direction: link.position.direction.to_vec(),
             fields: link.pieces.len(),
             bytes: (link.cells()[0] * self.cell_bytes) as u64,
             blocks: link.blocks()[0],
             is_mapped: link.is_mapped,
-            candidates: self.ways.iter().zip(figures).map(candidate).collect(),
+            candidates: self.methods.iter().zip(figures).map(candidate).collect(),
         }
     }
 
     /// The sets that are tried: a way by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
     /// there would be too many, a rail for each, or one rail for all. Besides, by each method, what may go by all rails at once.
-    fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<Set<D>>> {
+    fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<MethodSet<D>>> {
         let mut open = [0_u64; D];
         for link in &exchange.links {
-            let considered = self.ways.iter().map(|&means| u64::from(self.considers(link, means)));
-            open[leading(link.way.step)] |= considered.rev().fold(0, |set, bit| set << 1 | bit);
+            let considered = self.methods.iter().map(|&link_method| u64::from(self.considers(link, link_method)));
+            open[leading(link.position.direction)] |= considered.rev().fold(0, |set, bit| set << 1 | bit);
         }
         self.world.allreduce(&mut open, |one, other| one | other)?;
         if self.names.len() == 1 || open.iter().all(|open| open.count_ones() <= 1) {
             return Ok(Vec::new());
         }
-        let wishes: [Vec<Wish>; D] = open.map(|open| {
-            let ways = self.ways.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
-            ways.map(|(_, &Means { method, rail })| Wish { rail, method: Some(method) }).collect()
+        let choices_of: [Vec<DimensionMethod>; D] = open.map(|open| {
+            let ways = self.methods.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
+            ways.map(|(_, &LinkMethod { method, rail })| DimensionMethod { rail, method: Some(method) }).collect()
         });
         let by_all = |method| {
-            let wish = Wish { rail: self.all?, method: Some(method) };
-            let set = wishes.each_ref().map(|wishes| wishes.contains(&wish).then_some(wish));
+            let choice = DimensionMethod { rail: self.all?, method: Some(method) };
+            let set = choices_of.each_ref().map(|choices_of| choices_of.contains(&choice).then_some(choice));
             (set != [None; D]).then_some(set)
         };
-        let by_all: Vec<Set<D>> = Method::ALL.into_iter().filter_map(by_all).collect();
-        let ways = wishes.map(|wishes| wishes.into_iter().filter(|wish| Some(wish.rail) != self.all).collect::<Vec<_>>());
+        let by_all: Vec<MethodSet<D>> = Method::ALL.into_iter().filter_map(by_all).collect();
+        let ways = choices_of
+            .map(|choices_of| choices_of.into_iter().filter(|choice| Some(choice.rail) != self.all).collect::<Vec<_>>());
         let rails = ways.clone().map(|mut ways| {
-            ways.iter_mut().for_each(|wish| wish.method = None);
+            ways.iter_mut().for_each(|choice| choice.method = None);
             ways.dedup();
             ways
         });
-        let count = |choices: &[Vec<Wish>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
+        let count = |choices: &[Vec<DimensionMethod>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
         if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
             let sets = choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
-                let with = |set: Set<D>| {
+                let with = |set: MethodSet<D>| {
                     let open =
-                        choices.iter().map(move |&wish| std::array::from_fn(|at| if at == d { Some(wish) } else { set[at] }));
+                        choices.iter().map(move |&choice| std::array::from_fn(|at| if at == d { Some(choice) } else { set[at] }));
                     open.chain(choices.is_empty().then_some(set))
                 };
                 sets.into_iter().flat_map(with).collect::<Vec<_>>()
@@ -334,79 +346,80 @@ impl<'w> Ground<'w> {
             return Ok([sets, by_all].concat());
         }
         let each = (0..self.names.len()).filter_map(Rail::new).filter(|&rail| Some(rail) != self.all);
-        let sets = each.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|wish| wish.rail == rail)));
+        let sets = each.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|choice| choice.rail == rail)));
         Ok(sets.chain(by_all).collect())
     }
 
     /// What a set is called.
-    fn name<const D: usize>(&self, set: &Set<D>) -> String {
-        let of = |wish: Wish| match wish.method {
-            Some(method) => format!("{method} by {}", self.names[wish.rail.number()]),
-            None => self.names[wish.rail.number()].into(),
+    fn name<const D: usize>(&self, set: &MethodSet<D>) -> String {
+        let of = |choice: DimensionMethod| match choice.method {
+            Some(method) => format!("{method} by {}", self.names[choice.rail.number()]),
+            None => self.names[choice.rail.number()].into(),
         };
-        set.map(|wish| wish.map_or("-".into(), of)).join(", ")
+        set.map(|choice| choice.map_or("-".into(), of)).join(", ")
     }
 }
 
 /// What is tried for the faces of a dimension: a way, or the best by a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct DimensionMethod {
     rail: Rail,
     method: Option<Method>,
 }
 
 /// One for each dimension in which there are neighbours.
-type Set<const D: usize> = [Option<Wish>; D];
+type MethodSet<const D: usize> = [Option<DimensionMethod>; D];
 
-/// Measures each way on the links of each pair of steps, all other links at rest, and tells the neighbours.
+/// Measures each way on the links of each pair of directions, all other links at rest, and tells the neighbours.
 fn measure_links<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
-    ground: &Ground<'_>,
-    allowance: &mut Allowance<'w>,
+    context: &TrialContext<'_>,
+    budget: &mut TrialBudget<'w>,
 ) -> Result<Vec<Vec<Cost>>> {
-    let (world, ways) = (exchange.boxes.world, &ground.ways);
+    let (world, ways) = (exchange.memory.world, &context.methods);
     let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
-    let steps = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
-    let is_tried = |link: &Link<'_, D>, step, means| is_of(link, step) && ground.considers(link, means);
+    let directions = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
+    let is_tried = |link: &Link<'_, D>, direction, link_method| is_of(link, direction) && context.considers(link, link_method);
     // All take part in the turns of all ways that anybody tries.
-    let every = steps().flat_map(|step| ways.iter().map(move |&means| (step, means)));
-    let mut tried: Vec<u64> =
-        every.map(|(step, means)| u64::from(exchange.links.iter().any(|link| is_tried(link, step, means)))).collect();
+    let every = directions().flat_map(|direction| ways.iter().map(move |&link_method| (direction, link_method)));
+    let mut tried: Vec<u64> = every
+        .map(|(direction, link_method)| u64::from(exchange.links.iter().any(|link| is_tried(link, direction, link_method))))
+        .collect();
     world.allreduce(&mut tried, u64::max)?;
-    let mut here = vec![vec![NEVER; ways.len()]; exchange.links.len()];
-    for (step, tried) in steps().zip(tried.chunks(ways.len())) {
+    let mut here = vec![vec![NOT_TRIED; ways.len()]; exchange.links.len()];
+    for (direction, tried) in directions().zip(tried.chunks(ways.len())) {
         let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
-        let costs = take_turns(allowance, tried.len(), |turn| {
-            let means = ways[tried[turn]];
-            let takes_part = |link: &Link<'_, D>| is_tried(link, step, means);
+        let costs = take_turns(budget, tried.len(), |turn| {
+            let link_method = ways[tried[turn]];
+            let takes_part = |link: &Link<'_, D>| is_tried(link, direction, link_method);
             let any = exchange.links.iter().any(takes_part);
-            exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.take(means));
+            exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.set_method(link_method));
             let taken = once(exchange, fields, takes_part)?;
             Ok(any.then_some(taken))
         })?;
         for (&which, cost) in tried.iter().zip(costs) {
-            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, step, ways[which])) {
-                here[which] = cost.map_or(NEVER, Duration::as_picoseconds);
+            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, direction, ways[which])) {
+                here[which] = cost.map_or(NOT_TRIED, Duration::as_picoseconds);
             }
         }
     }
     for (link, here) in exchange.links.iter().zip(&here) {
-        world.put(figures.at(link.neighbour, number(opposite(link.way.step)) * ways.len()), here)?;
+        world.put(figures.at(link.neighbour, number(opposite(link.position.direction)) * ways.len()), here)?;
     }
     world.barrier()?;
-    let told = figures.local();
-    let known = |cost: u64| (cost != NEVER).then(|| Duration::from_picoseconds(cost));
+    let of_neighbours = figures.local();
+    let known = |cost: u64| (cost != NOT_TRIED).then(|| Duration::from_picoseconds(cost));
     let of_link = |(link, here): (&Link<'_, D>, &Vec<u64>)| {
-        let there = |which: usize| told.load(number(link.way.step) * ways.len() + which);
+        let there = |which: usize| of_neighbours.load(number(link.position.direction) * ways.len() + which);
         here.iter().enumerate().map(|(which, &here)| [known(here), known(there(which))]).collect()
     };
     Ok(exchange.links.iter().zip(&here).map(of_link).collect())
 }
 
-/// Whether a link is at a step or at its opposite.
-fn is_of<const D: usize>(link: &Link<'_, D>, step: Step<D>) -> bool {
-    link.way.step == step || link.way.step == opposite(step)
+/// Whether a link is at a direction or at its opposite.
+fn is_of<const D: usize>(link: &Link<'_, D>, direction: Direction<D>) -> bool {
+    link.position.direction == direction || link.position.direction == opposite(direction)
 }
 
 /// Tries whole exchanges by each set, beside each link as is best for it alone: links that are at work together share rails. Takes the best.
@@ -414,43 +427,43 @@ fn is_of<const D: usize>(link: &Link<'_, D>, step: Step<D>) -> bool {
 fn choose_set<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
-    ground: &Ground<'_>,
+    context: &TrialContext<'_>,
     figures: &[Vec<Cost>],
-    allowance: &mut Allowance<'w>,
+    budget: &mut TrialBudget<'w>,
 ) -> Result<Vec<Candidate>> {
-    let sets = ground.sets(exchange)?;
+    let sets = context.sets(exchange)?;
     if sets.is_empty() {
         return Ok(Vec::new());
     }
-    let race = Race::run(allowance, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
-        ground.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
+    let comparison = MethodComparison::run(budget, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
+        context.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
         once(exchange, fields, |_| true)
     })?;
-    ground.apply(exchange, figures, race.winner().checked_sub(1).map(|which| &sets[which]));
-    Ok(race.candidates(|which| match which.checked_sub(1) {
+    context.apply(exchange, figures, comparison.winner().checked_sub(1).map(|which| &sets[which]));
+    Ok(comparison.candidates(|which| match which.checked_sub(1) {
         None => "each its own".into(),
-        Some(which) => ground.name(&sets[which]),
+        Some(which) => context.name(&sets[which]),
     }))
 }
 
 /// Ways of which each was tried for whole exchanges, if there was time, the proposed one first: the cost here and on the slowest rank.
-pub(crate) struct Race {
+pub(crate) struct MethodComparison {
     costs: Vec<Option<[Duration; 2]>>,
     percent: u64,
 }
 
-impl Race {
+impl MethodComparison {
     /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
     /// hundredths of it. Collective.
     pub(crate) fn run(
-        allowance: &mut Allowance<'_>,
+        budget: &mut TrialBudget<'_>,
         ways: usize,
         percent: u64,
         mut exchange: impl FnMut(usize) -> Result<Duration>,
     ) -> Result<Self> {
-        let here = take_turns(allowance, ways, |which| exchange(which).map(Some))?;
+        let here = take_turns(budget, ways, |which| exchange(which).map(Some))?;
         let mut slowest: Vec<u64> = here.iter().map(|here| here.map_or(0, Duration::as_picoseconds)).collect();
-        allowance.world.allreduce(&mut slowest, u64::max)?;
+        budget.world.allreduce(&mut slowest, u64::max)?;
         let both = |(here, slowest): (Option<Duration>, u64)| here.map(|here| [here, Duration::from_picoseconds(slowest)]);
         Ok(Self { costs: here.into_iter().zip(slowest).map(both).collect(), percent })
     }
@@ -473,7 +486,7 @@ impl Race {
             true => Verdict::Cheaper,
             false if self.costs[which].is_none() => Verdict::NoTime,
             false if slowest(which) < slowest(winner) => Verdict::NotClearlyCheaper,
-            false => Verdict::Dearer,
+            false => Verdict::MoreExpensive,
         };
         let candidate = |(which, costs): (usize, &Option<[Duration; 2]>)| Candidate {
             name: name(which),

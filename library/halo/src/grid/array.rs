@@ -1,8 +1,8 @@
-//! Which cells each block owns.
+//! Which cells each rank owns.
 
-use crate::GridError;
-use crate::layout::Layout;
-use crate::nodes::Nodes;
+use crate::grid::error::GridError;
+use crate::grid::layout::{Block, Layout};
+use crate::grid::nodes::Nodes;
 
 /// Cells in every dimension: an index space that is cut into one block per rank.
 ///
@@ -11,15 +11,6 @@ use crate::nodes::Nodes;
 pub struct Template<const D: usize> {
     cells: [usize; D],
     nodes: Nodes<D>,
-}
-
-/// A range of cells in every dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block<const D: usize> {
-    /// The first cell's place in the whole array.
-    pub first: [usize; D],
-    /// How many cells.
-    pub cells: [usize; D],
 }
 
 /// An array whose cells lie with those of a template, and the widths of its shadow.

@@ -2,8 +2,8 @@
 
 use pelago_base::Rank;
 
-use crate::GridError;
-use crate::step::Step;
+use crate::grid::direction::Direction;
+use crate::grid::error::GridError;
 
 /// The most dimensions.
 pub const DIMENSIONS_MAX: usize = 4;
@@ -74,11 +74,11 @@ impl<const D: usize> Nodes<D> {
         Rank::new(place.iter().zip(self.parts).fold(0, |number, (place, parts)| number * parts + place) as u32)
     }
 
-    /// The place one step further, round the end of a periodic dimension; `None` outside the grid.
-    pub(crate) fn neighbour(&self, place: [usize; D], step: Step<D>) -> Option<[usize; D]> {
+    /// The place of the neighbour in a direction, round the end of a periodic dimension; `None` outside the grid.
+    pub(crate) fn neighbour(&self, place: [usize; D], direction: Direction<D>) -> Option<[usize; D]> {
         let mut there = place;
         for d in 0..D {
-            let (parts, at) = (self.parts[d] as isize, place[d] as isize + isize::from(step[d]));
+            let (parts, at) = (self.parts[d] as isize, place[d] as isize + isize::from(direction[d]));
             if !self.periodic[d] && !(0..parts).contains(&at) {
                 return None;
             }
@@ -128,7 +128,7 @@ fn surface<const D: usize>(cells: [usize; D], parts: [usize; D], line: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{count, of_number, opposite};
+    use crate::grid::direction::{count, of_number, opposite};
     use proptest::prelude::*;
 
     #[test]
@@ -157,9 +157,9 @@ mod tests {
             for rank in (0..nodes.ranks()).map(Rank::new) {
                 let place = nodes.place(rank);
                 prop_assert_eq!(nodes.rank(place), rank);
-                for step in (0..count::<3>()).map(of_number) {
-                    let Some(there) = nodes.neighbour(place, step) else { continue };
-                    prop_assert_eq!(nodes.neighbour(there, opposite(step)), Some(place));
+                for direction in (0..count::<3>()).map(of_number) {
+                    let Some(there) = nodes.neighbour(place, direction) else { continue };
+                    prop_assert_eq!(nodes.neighbour(there, opposite(direction)), Some(place));
                 }
             }
         }

@@ -1,62 +1,61 @@
-//! What goes to one neighbour and comes from it.
+//! The link to one neighbour: what goes there and what comes from there.
 //!
-//! A link is one step: this block sends its border there and receives the halo that lies there. The neighbour has the link of the opposite
-//! step. Each counts its exchanges; both count alike, as they take part in the same ones. There is no barrier: order comes from
-//! words at either end, *arrived* (two) and *leave*, written by the other end alone.
+//! A link has one direction: this block sends its border there and receives the halo that lies there. The neighbour has the link of the
+//! opposite direction. Each counts its exchanges; both count alike, as they take part in the same ones. There is no barrier: order comes from
+//! words at either end, *arrived* (two) and *credit*, which the other end alone writes.
 //!
 //! **Packed.** For exchange n a rank writes its border into half n mod 2 of the inbox that the neighbour keeps for it, and *behind it* n into
-//! the neighbour's `arrived` of that half. The neighbour waits for n and unpacks. *No half is overwritten before it is read:* n + 2 is sent by
-//! `start`, after the `wait` of n + 1 has ended, so after the neighbour's n + 1 has come. The neighbour sent that after its own `wait` of n had
-//! ended, so when it had unpacked n, which lay in the half that n + 2 fills. With one half this would not hold. Nor would one word do:
-//! n and n + 1 may be on their way together, and nothing orders two puts to one word. With a word for each half, n has come when n + 2
-//! leaves. A link of which nothing comes in one direction has its flag there all the same: it is the credit.
+//! the neighbour's `arrived` of that half. The neighbour waits for n and unpacks. *No half is overwritten before it is read:* `start` sends
+//! n + 2 after the `wait` of n + 1 has ended, so after the neighbour's n + 1 has arrived. The neighbour sent that after its own `wait` of n had
+//! ended, so after it had unpacked n from the half that n + 2 fills. With one half this would not hold. Nor would one word do: n and n + 1 may
+//! be in transit together, and nothing orders two puts to one word. With a word for each half, n has arrived before n + 2 is sent. A link that
+//! receives nothing in one direction gets the flag of that direction all the same: it is the credit.
 //!
-//! **Direct.** The receiver's `start` of exchange n writes n into the sender's `leave`: from now on nobody looks at the halo. The sender writes
-//! its border into the halo when it has seen n there, be that in `start` or later in `wait`, and behind it n into the receiver's `arrived`,
-//! whose `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and a slow rank's halo is left alone until
-//! it says so.
+//! **Direct.** The receiver's `start` of exchange n writes n into the sender's `credit`: from now on the receiver does not read the halo. The
+//! sender writes its border into the halo once it has seen n there, in `start` or later in `wait`, and behind it n into the receiver's
+//! `arrived`, whose `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and the halo of a slow rank is
+//! not written before its credit.
 //!
 //! **Fetched.** The sender's `start` of exchange n writes n into the receiver's `arrived`: the border may be read. The receiver copies it into
-//! its halo and behind that writes n into the sender's `leave`: the border is taken. The sender's `wait` ends no sooner. *So all reads of n
-//! lie between `start` and `wait` of the sender*, while nothing changes its border; halo cells are written by their own rank alone.
+//! its halo and behind that writes n into the sender's `credit`: the border is read. The sender's `wait` ends no sooner. *So all reads of n
+//! lie between `start` and `wait` of the sender*, while nothing changes its border; only the own rank writes its halo cells.
 //!
-//! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by step, not by rank.
+//! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by direction, not by rank.
 //!
-//! All of it goes by one rail, so that flags come behind their data.
+//! All messages of a link go by one rail, so that flags stay behind their data.
 //!
 //! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
-//! when its last put is complete. A direct border is read by the transport from the field itself; `wait` ends when it has been.
+//! when its last put is complete. The transport reads a direct border from the field itself; `wait` ends when it has.
 
 use pelago_base::{Rank, Shape};
 use pelago_rma::{GlobalPtr, Handle, Ordered, Pod, Rail, Result, Symmetric, World};
 
-use crate::array::Array;
-use crate::candidate::Means;
 use crate::field::Field;
-use crate::layout::{Cuboid, Layout, extents, start};
+use crate::grid::array::Array;
+use crate::grid::direction::{Direction, DirectionSet};
+use crate::grid::layout::{Cuboid, Layout, extents, start};
+use crate::grid::shape::{of_box, strides};
 use crate::settings::Method;
-use crate::shape::{of_box, strides};
-use crate::step::{Step, Steps};
 
 /// Words from the flags of one link to those of the next: a cache line, as each neighbour writes its own.
 pub(crate) const FLAG_WORDS: usize = 8;
 
-/// Where in the flags of a link its leave lies; before it those of the two halves.
-const LEAVE: usize = 2;
+/// Where the credit of a link lies in its flags, behind those of the two halves.
+const CREDIT: usize = 2;
 
-/// One neighbour, and how far its exchange is.
+/// The link to one neighbour, and the state of its exchange.
 pub(crate) struct Link<'w, const D: usize> {
-    pub(crate) way: Way<D>,
+    pub(crate) position: LinkPosition<D>,
     pub(crate) neighbour: Rank,
     pub(crate) method: Method,
-    /// By which rail, if not by the one that is best.
+    /// The rail, if it is not `best`.
     rail: Option<Rail>,
-    /// Which that is.
+    /// The rail that the library prefers to this neighbour.
     pub(crate) best: Rail,
     /// Whether the neighbour's memory is mapped.
     pub(crate) is_mapped: bool,
     pub(crate) pieces: Vec<Piece>,
-    pub(crate) places: Places,
+    pub(crate) buffers: LinkBuffers,
     /// Whether it takes part in the exchange that is under way.
     pub(crate) is_active: bool,
     pub(crate) is_sent: bool,
@@ -67,14 +66,21 @@ pub(crate) struct Link<'w, const D: usize> {
     sent: [Option<Handle<'w>>; 2],
 }
 
-/// Where a link leads.
+/// The place of a link among those of a block.
 #[derive(Clone, Copy)]
-pub(crate) struct Way<const D: usize> {
-    pub(crate) step: Step<D>,
-    /// The steps of the halo cells that are written.
-    pub(crate) marks: Steps,
+pub(crate) struct LinkPosition<const D: usize> {
+    pub(crate) direction: Direction<D>,
+    /// The directions of the halo cells that it writes.
+    pub(crate) written: DirectionSet,
     /// Links of an earlier round are over before it sends.
     pub(crate) round: usize,
+}
+
+/// The method and the rail of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkMethod {
+    pub(crate) method: Method,
+    pub(crate) rail: Rail,
 }
 
 /// The cells of one field that a link moves.
@@ -101,9 +107,9 @@ pub(crate) struct Piece {
     blocks: [u64; 2],
 }
 
-/// Where boxes and flags of a link lie; boxes in cells, flags in words.
+/// Where the buffers and flags of a link lie; buffers in cells, flags in words.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct LinkBuffers {
     /// The halves of the inbox here and at the neighbour, and of the outbox.
     pub(crate) inbox_here: [usize; 2],
     pub(crate) inbox_there: [usize; 2],
@@ -112,26 +118,32 @@ pub(crate) struct Places {
     pub(crate) flags_there: usize,
 }
 
-/// What links share.
-pub(crate) struct Boxes<'w, T: Pod> {
+/// The memory that all links of an exchange share.
+pub(crate) struct ExchangeMemory<'w, T: Pod> {
     pub(crate) world: &'w World,
-    /// Inboxes, then outboxes.
+    /// The inboxes, then the outboxes.
     pub(crate) cells: Symmetric<'w, T>,
     pub(crate) flags: Symmetric<'w, u64>,
 }
 
 impl<'w, const D: usize> Link<'w, D> {
-    /// A link over which nothing has gone.
-    pub(crate) fn new(world: &World, neighbour: Rank, way: Way<D>, pieces: Vec<Piece>, places: Places) -> Self {
+    /// A link that has taken part in no exchange.
+    pub(crate) fn new(
+        world: &World,
+        neighbour: Rank,
+        position: LinkPosition<D>,
+        pieces: Vec<Piece>,
+        buffers: LinkBuffers,
+    ) -> Self {
         Self {
-            way,
+            position,
             neighbour,
             method: Method::Packed,
             rail: None,
             best: world.rail_to(neighbour),
             is_mapped: world.maps(neighbour),
             pieces,
-            places,
+            buffers,
             is_active: false,
             is_sent: false,
             is_received: false,
@@ -140,13 +152,13 @@ impl<'w, const D: usize> Link<'w, D> {
         }
     }
 
-    /// By which rail it goes.
+    /// The rail that it uses.
     pub(crate) fn rail(&self) -> Rail {
         self.rail.unwrap_or(self.best)
     }
 
-    /// Has it go by a method and a rail from now on.
-    pub(crate) fn take(&mut self, Means { method, rail }: Means) {
+    /// Sets the method and the rail of later exchanges.
+    pub(crate) fn set_method(&mut self, LinkMethod { method, rail }: LinkMethod) {
         (self.method, self.rail) = (method, (rail != self.best).then_some(rail));
     }
 
@@ -156,82 +168,82 @@ impl<'w, const D: usize> Link<'w, D> {
         self.is_mapped && self.rail.is_none()
     }
 
-    /// Begins an exchange: gives leave if the halo itself is to be written.
-    pub(crate) fn begin<T: Pod>(&mut self, boxes: &Boxes<'w, T>) -> Result<()> {
+    /// Begins an exchange: gives credit if the neighbour is to write the halo itself.
+    pub(crate) fn begin<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
         self.exchanges += 1;
         (self.is_sent, self.is_received) = (false, false);
-        if self.method == Method::Direct { self.give_leave(boxes) } else { Ok(()) }
+        if self.method == Method::Direct { self.give_credit(memory) } else { Ok(()) }
     }
 
     /// Whether it may send now.
     #[inline]
-    pub(crate) fn may_send<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
-        !self.is_sent && (self.method != Method::Direct || self.has_leave(boxes))
+    pub(crate) fn may_send<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
+        !self.is_sent && (self.method != Method::Direct || self.has_credit(memory))
     }
 
-    /// Whether all is done that this exchange is to bring here, and all is taken that it is to take from here.
+    /// Whether the exchange is over: the border is sent, the halo has arrived, and the neighbour has read what it fetches.
     #[inline]
-    pub(crate) fn is_over<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
-        self.is_sent && self.is_received && (self.method != Method::Fetched || self.has_leave(boxes))
+    pub(crate) fn is_over<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
+        self.is_sent && self.is_received && (self.method != Method::Fetched || self.has_credit(memory))
     }
 
-    /// Whether what it is to receive is there.
+    /// Whether its halo has arrived and is not yet unpacked.
     #[inline]
-    pub(crate) fn may_receive<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
-        !self.is_received && boxes.flags.local().load(self.places.flags_here + self.half()) >= self.exchanges
+    pub(crate) fn may_receive<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
+        !self.is_received && memory.flags.local().load(self.buffers.flags_here + self.half()) >= self.exchanges
     }
 
-    /// Sends the border, or says that it may be fetched.
-    pub(crate) fn send<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
-        let world = boxes.world;
+    /// Sends the border, or signals that it may be fetched.
+    pub(crate) fn send<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
+        let world = memory.world;
         let last = match (self.method, self.is_by_memory()) {
             (Method::Fetched, _) => None,
             (Method::Direct, _) => self.send_direct(world, fields)?,
             (Method::Packed, true) => {
-                self.pack(boxes, fields, boxes.cells.at(self.neighbour, self.places.inbox_there[self.half()]))?
+                self.pack(memory, fields, memory.cells.at(self.neighbour, self.buffers.inbox_there[self.half()]))?
             }
-            (Method::Packed, false) => self.send_packed(boxes, fields)?,
+            (Method::Packed, false) => self.send_packed(memory, fields)?,
         };
-        let flag = boxes.flags.at(self.neighbour, self.places.flags_there + self.half());
-        let told = match (last, self.rail) {
+        let flag = memory.flags.at(self.neighbour, self.buffers.flags_there + self.half());
+        let flagged = match (last, self.rail) {
             (None, None) => world.put(flag, &[self.exchanges])?,
             (last, _) => self.behind(world, last).put(flag, &[self.exchanges])?,
         };
         if !self.is_by_memory() {
             let half = self.half();
-            self.sent[half] = Some(told);
+            self.sent[half] = Some(flagged);
         }
         self.is_sent = true;
         Ok(())
     }
 
-    /// Writes the halo from where it came to, if it is not there already.
-    pub(crate) fn receive<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
+    /// Brings the halo to its place, unless the neighbour has written it there.
+    pub(crate) fn receive<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
         match self.method {
             Method::Direct => {}
             Method::Packed => {
-                let inbox = boxes.cells.at(boxes.world.rank(), self.places.inbox_here[self.half()]);
+                let inbox = memory.cells.at(memory.world.rank(), self.buffers.inbox_here[self.half()]);
                 for piece in self.coming() {
                     let [to_shape, from_shape] = piece.unpacking;
                     let (from, to) = (inbox.add(piece.incoming as u64), fields[piece.field].here(piece.halo));
-                    boxes.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
+                    memory.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
                 }
-                boxes.world.gathered((self.cells()[1] * size_of::<T>()) as u64);
+                memory.world.gathered((self.cells()[1] * size_of::<T>()) as u64);
             }
             Method::Fetched => {
                 for piece in self.coming() {
                     let ([to_shape, from_shape], field) = (piece.fetching, &fields[piece.field]);
                     let (from, to) = (field.at(self.neighbour, piece.beyond), field.here(piece.halo));
-                    self.behind(boxes.world, None).copy_strided(from, from_shape, to, to_shape)?.wait()?;
+                    self.behind(memory.world, None).copy_strided(from, from_shape, to, to_shape)?.wait()?;
                 }
-                self.give_leave(boxes)?;
+                self.give_credit(memory)?;
             }
         }
         self.is_received = true;
         Ok(())
     }
 
-    /// Waits until nothing reads the field any more on behalf of the exchange.
+    /// Waits until the exchange reads the field no longer.
     pub(crate) fn end(&mut self) -> Result<()> {
         match self.method {
             Method::Direct => self.sent[self.half()].take().map_or(Ok(()), Handle::wait),
@@ -247,7 +259,7 @@ impl<'w, const D: usize> Link<'w, D> {
 
     /// How many blocks go to the neighbour and come from it if nothing is packed.
     pub(crate) fn blocks(&self) -> [u64; 2] {
-        [0, 1].map(|way| self.pieces.iter().map(|piece| piece.blocks[way]).sum())
+        [0, 1].map(|side| self.pieces.iter().map(|piece| piece.blocks[side]).sum())
     }
 
     /// The field of each halo that it receives, where it begins and its shape.
@@ -260,18 +272,19 @@ impl<'w, const D: usize> Link<'w, D> {
         self.leaving().map(|piece| (piece.field, piece.border, piece.packing[0]))
     }
 
-    /// Whether the neighbour has given leave in this exchange: to write its halo, or to go on.
+    /// Whether the neighbour has given credit in this exchange: it may be written to, or has read the border.
     #[inline]
-    fn has_leave<T: Pod>(&self, boxes: &Boxes<'w, T>) -> bool {
-        boxes.flags.local().load(self.places.flags_here + LEAVE) >= self.exchanges
+    fn has_credit<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
+        memory.flags.local().load(self.buffers.flags_here + CREDIT) >= self.exchanges
     }
 
-    fn give_leave<T: Pod>(&self, boxes: &Boxes<'w, T>) -> Result<()> {
-        let leave = boxes.flags.at(self.neighbour, self.places.flags_there + LEAVE);
-        self.behind(boxes.world, None).put(leave, &[self.exchanges]).map(|_| ())
+    /// Gives the neighbour credit.
+    fn give_credit<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
+        let credit = memory.flags.at(self.neighbour, self.buffers.flags_there + CREDIT);
+        self.behind(memory.world, None).put(credit, &[self.exchanges]).map(|_| ())
     }
 
-    /// What follows on its rail.
+    /// Operations on its rail, ordered behind `last`.
     #[inline]
     fn behind<'c>(&self, world: &'c World, last: Option<Handle<'_>>) -> Ordered<'c> {
         let ordered = world.after(&last.unwrap_or(Handle::done()));
@@ -281,17 +294,17 @@ impl<'w, const D: usize> Link<'w, D> {
         }
     }
 
-    /// The pieces of which something comes.
+    /// The pieces that it receives.
     fn coming(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0]))
     }
 
-    /// The pieces of which something goes.
+    /// The pieces that it sends.
     fn leaving(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.border_shape))
     }
 
-    /// Which half of a box this exchange uses.
+    /// The half of its buffers that this exchange uses.
     fn half(&self) -> usize {
         (self.exchanges % 2) as usize
     }
@@ -307,39 +320,44 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(last)
     }
 
-    /// By way of the outbox, whose half was last read two exchanges ago.
-    fn send_packed<T: Pod>(&mut self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
+    /// Through the outbox, whose half was last read two exchanges ago.
+    fn send_packed<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
         let half = self.half();
         if let Some(before) = self.sent[half].take() {
             before.wait()?;
         }
-        let outbox = boxes.cells.at(boxes.world.rank(), self.places.outbox[half]);
-        self.pack(boxes, fields, outbox)?;
-        let inbox = boxes.cells.at(self.neighbour, self.places.inbox_there[half]);
-        Ok(Some(self.behind(boxes.world, None).copy(outbox, inbox, self.cells()[0])?))
+        let outbox = memory.cells.at(memory.world.rank(), self.buffers.outbox[half]);
+        self.pack(memory, fields, outbox)?;
+        let inbox = memory.cells.at(self.neighbour, self.buffers.inbox_there[half]);
+        Ok(Some(self.behind(memory.world, None).copy(outbox, inbox, self.cells()[0])?))
     }
 
     /// Gathers the border of every field from `to` on, which is mapped.
-    fn pack<T: Pod>(&self, boxes: &Boxes<'w, T>, fields: &[Field<'w, T, D>], to: GlobalPtr<T>) -> Result<Option<Handle<'w>>> {
+    fn pack<T: Pod>(
+        &self,
+        memory: &ExchangeMemory<'w, T>,
+        fields: &[Field<'w, T, D>],
+        to: GlobalPtr<T>,
+    ) -> Result<Option<Handle<'w>>> {
         for piece in self.leaving() {
             let [from_shape, to_shape] = piece.packing;
             let from = fields[piece.field].here(piece.border);
-            boxes.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;
+            memory.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;
         }
-        boxes.world.gathered((self.cells()[0] * size_of::<T>()) as u64);
+        memory.world.gathered((self.cells()[0] * size_of::<T>()) as u64);
         Ok(None)
     }
 }
 
-/// Which cells go over a link: the border here, the halo here.
+/// The cells of a link: the border that it sends, the halo that it receives.
 #[derive(Clone)]
 pub(crate) struct Cut<const D: usize> {
     pub(crate) border: Cuboid<D>,
     pub(crate) halo: Cuboid<D>,
 }
 
-/// The pieces of a link of the block at `place` to the one at `there`: of each array what `cut` says of a layout. Arrays of which nothing
-/// moves in either direction are left out.
+/// The pieces of a link from the block at `place` to the one at `there`: of each array the cells that `cut` returns for its layout. Arrays of
+/// which no cell moves in either direction are left out.
 pub(crate) fn pieces<const D: usize>(
     arrays: &[Array<D>],
     [place, there]: [[usize; D]; 2],

@@ -2,9 +2,17 @@
 
 use std::ops::Range;
 
-use crate::array::Block;
-use crate::shape::strides;
-use crate::step::{Step, Steps, count, number, of_number};
+use crate::grid::direction::{Direction, DirectionSet, count, number, of_number};
+use crate::grid::shape::strides;
+
+/// A range of cells in every dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<const D: usize> {
+    /// The first cell's place in the whole array.
+    pub first: [usize; D],
+    /// How many cells.
+    pub cells: [usize; D],
+}
 
 /// Where the cells of a block and its halo lie in the memory of their rank: rows one after the other, the last dimension fastest.
 ///
@@ -73,20 +81,20 @@ impl<const D: usize> Layout<D> {
         std::array::from_fn(|d| self.shadow[d][0]..self.shadow[d][0] + self.block.cells[d])
     }
 
-    /// The halo at `step`; in dimensions where it does not lead away, the cells of the block.
-    pub(crate) fn halo(&self, step: Step<D>) -> Cuboid<D> {
+    /// The halo at `direction`; in dimensions where it does not lead away, the cells of the block.
+    pub(crate) fn halo(&self, direction: Direction<D>) -> Cuboid<D> {
         let owned = self.owned();
-        std::array::from_fn(|d| match step[d] {
+        std::array::from_fn(|d| match direction[d] {
             0 => owned[d].clone(),
             ..0 => 0..owned[d].start,
             _ => owned[d].end..self.lengths()[d],
         })
     }
 
-    /// The cells of the block that lie in the halo of the neighbour at `step`.
-    pub(crate) fn border(&self, step: Step<D>) -> Cuboid<D> {
+    /// The cells of the block that lie in the halo of the neighbour at `direction`.
+    pub(crate) fn border(&self, direction: Direction<D>) -> Cuboid<D> {
         let owned = self.owned();
-        std::array::from_fn(|d| match step[d] {
+        std::array::from_fn(|d| match direction[d] {
             0 => owned[d].clone(),
             // Above it this block is in a halo of the low side, below it in one of the high side.
             ..0 => owned[d].start..owned[d].start + self.shadow[d][1],
@@ -94,25 +102,25 @@ impl<const D: usize> Layout<D> {
         })
     }
 
-    /// The steps whose halo holds cells of the row of `length` cells from a local index on.
-    pub(crate) fn steps_of_row(&self, at: [isize; D], length: usize) -> Steps {
+    /// The directions whose halo holds cells of the row of `length` cells from a local index on.
+    pub(crate) fn directions_of_row(&self, at: [isize; D], length: usize) -> DirectionSet {
         let side = |d: usize, local: isize| i8::from(local >= self.block.cells[d] as isize) - i8::from(local < 0);
-        let first: Step<D> = std::array::from_fn(|d| side(d, at[d]));
+        let first: Direction<D> = std::array::from_fn(|d| side(d, at[d]));
         let last = side(D - 1, at[D - 1] + length as isize - 1);
         let row = (first[D - 1]..=last).map(|s| {
-            let mut step = first;
-            step[D - 1] = s;
-            number(step)
+            let mut direction = first;
+            direction[D - 1] = s;
+            number(direction)
         });
-        row.fold(0, |steps, number| steps | 1 << number)
+        row.fold(0, |directions, number| directions | 1 << number)
     }
 
-    /// The steps whose halo holds cells of the box between two local indices, both included.
-    pub(crate) fn steps_of_box(&self, first: [isize; D], last: [isize; D]) -> Steps {
+    /// The directions whose halo holds cells of the box between two local indices, both included.
+    pub(crate) fn directions_of_box(&self, first: [isize; D], last: [isize; D]) -> DirectionSet {
         let side = |d: usize, local: isize| i8::from(local >= self.block.cells[d] as isize) - i8::from(local < 0);
-        let touches = |step: &Step<D>| (0..D).all(|d| (side(d, first[d])..=side(d, last[d])).contains(&step[d]));
+        let touches = |direction: &Direction<D>| (0..D).all(|d| (side(d, first[d])..=side(d, last[d])).contains(&direction[d]));
         let all = (0..count::<D>()).map(of_number::<D>).filter(touches);
-        all.fold(0, |steps, step| steps | 1 << number(step))
+        all.fold(0, |directions, direction| directions | 1 << number(direction))
     }
 
     /// Cells of each dimension, halo included.
@@ -134,7 +142,7 @@ pub(crate) fn start<const D: usize>(cuboid: &Cuboid<D>, strides: [usize; D]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::opposite;
+    use crate::grid::direction::opposite;
     use proptest::prelude::*;
 
     const LAYOUT: Block<3> = Block { first: [10, 20, 30], cells: [3, 4, 5] };
@@ -160,21 +168,21 @@ mod tests {
         fn borders_and_halos_tile_the_memory_and_fit_each_other(widths in [[0usize..3, 0usize..3], [0usize..3, 0usize..3], [0usize..3, 0usize..3]]) {
             let layout = Layout::new(LAYOUT, widths);
             let mut found = vec![0; layout.length()];
-            for step in (0..count::<3>()).map(of_number::<3>) {
-                let halo = layout.halo(step);
-                prop_assert_eq!(extents(&halo), extents(&layout.border(opposite(step))));
+            for direction in (0..count::<3>()).map(of_number::<3>) {
+                let halo = layout.halo(direction);
+                prop_assert_eq!(extents(&halo), extents(&layout.border(opposite(direction))));
                 for i in halo[0].clone() {
                     for j in halo[1].clone() {
                         for k in halo[2].clone() {
                             found[i * layout.strides()[0] + j * layout.strides()[1] + k] += 1;
                             let local: [isize; 3] = std::array::from_fn(|d| [i, j, k][d] as isize - widths[d][0] as isize);
-                            prop_assert_eq!(layout.steps_of_row(local, 1), 1 << number(step));
+                            prop_assert_eq!(layout.directions_of_row(local, 1), 1 << number(direction));
                         }
                     }
                 }
             }
             prop_assert!(found.iter().all(|&found| found == 1));
-            let row = layout.steps_of_row([-1, 0, -(widths[2][0] as isize)], widths[2][0] + 5);
+            let row = layout.directions_of_row([-1, 0, -(widths[2][0] as isize)], widths[2][0] + 5);
             let from_low = u128::from(widths[2][0] > 0) << number([-1, 0, -1]);
             prop_assert_eq!(row, from_low | 1 << number([-1, 0, 0]));
         }
@@ -188,10 +196,10 @@ mod tests {
             let mut touched = 0;
             for i in first[0]..=last[0] {
                 for j in first[1]..=last[1] {
-                    touched |= layout.steps_of_row([i, j, first[2]], (last[2] - first[2] + 1) as usize);
+                    touched |= layout.directions_of_row([i, j, first[2]], (last[2] - first[2] + 1) as usize);
                 }
             }
-            prop_assert_eq!(layout.steps_of_box(first, last), touched);
+            prop_assert_eq!(layout.directions_of_box(first, last), touched);
         }
     }
 }
