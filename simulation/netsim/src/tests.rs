@@ -81,7 +81,7 @@ fn run(machine: &Machine, nodes: u32, operations: &[(u32, NetworkOperation)], an
         assert!(may_be_lost || lost[number] == 0, "{operation:?}");
     }
     netsim.network.assert_empty();
-    assert_eq!(netsim.messages.used(), 0);
+    assert_eq!(netsim.transfers.used(), 0);
     assert!(netsim.nodes.iter().all(|node| node.slots == 0));
 }
 
@@ -125,7 +125,7 @@ fn packets_are_taken_in_order_and_once() {
     let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0);
     let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
     netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 700 }, 0);
-    netsim.messages[0].phase = crate::nics::transfer::Phase::Sending;
+    netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;
     let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.in_order(0, sequence));
     assert_eq!(taken, [false, true, false, false, true, false, true]);
 }

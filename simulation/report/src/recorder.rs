@@ -1,4 +1,4 @@
-//! Hears of each thing as it happens, and counts.
+//! Records each event of a job, and counts.
 
 use pelago_base::{Instant, Rank};
 
@@ -9,7 +9,7 @@ use crate::sections::latencies::{OperationKind, Tally};
 use crate::sections::ranks::RankRow;
 use crate::sections::timeline::{MessageSpan, RankActivity, RankSpan, Timeline};
 
-/// What happens in a job, in the order of time.
+/// Records what happens in a job, in the order of time.
 ///
 /// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, and what
 /// [`Limits`] lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
@@ -39,7 +39,7 @@ pub enum StopReason {
 
 #[derive(Clone, Debug, Default)]
 struct RankState {
-    /// What it does since when; `None` before it is first heard of, and after it has ended.
+    /// What it does since when; `None` before its first event and after its end.
     doing: Option<(RankActivity, Instant)>,
     computing_ps: u64,
     waiting_ps: u64,
@@ -60,7 +60,7 @@ struct UnderWay {
 }
 
 impl Recorder {
-    /// Has heard of nothing.
+    /// A recorder without events.
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { records_max: limits.records_max.min(u32::MAX as usize), ..limits };
         Self {
@@ -74,12 +74,12 @@ impl Recorder {
         }
     }
 
-    /// A rank goes on. Should time pass before it stops, it has computed.
+    /// A rank continues. Time that passes before it stops is time of computing.
     pub fn resumed(&mut self, rank: Rank, now: Instant) {
         self.change(rank, now, Some(RankActivity::Computing));
     }
 
-    /// A rank stops: until it goes on it waits, or computes, or is no more.
+    /// A rank stops: until it continues it waits or computes, or it has ended.
     pub fn stopped(&mut self, rank: Rank, now: Instant, why: StopReason) {
         let next = match why {
             StopReason::Waiting => Some(RankActivity::Waiting),

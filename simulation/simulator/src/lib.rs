@@ -3,7 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
-//! | [`simulate_processes`] | the same for ranks that are written as processes: each may end anywhere, and is told before it continues |
+//! | [`simulate_processes`] | the same for ranks that are written as processes: each may end anywhere, and a hook runs before it continues |
 //! | `settings`, `request`, `error` | what to simulate; the same as a variable of the environment; why a simulation cannot begin |
 //! | `run` | ranks and events in turns, until all ranks have ended |
 //! | `platform` | the platform as a rank sees it: `Transport`, `Clock`, `Wait`, `VirtualTime`, `Bootstrap` |

@@ -138,7 +138,7 @@ fn prepare(settings: &Settings) -> Result<Prepared, SimulationError> {
     job.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
     let entry = StatusEntry::new(&settings.watch);
     let stacks = Stacks::new(&job.memory, settings.ranks, entry.status())?;
-    crash::tell_faults();
+    crash::report_faults();
     Ok(Prepared { shared: SharedJob::new(job, settings), entry, stacks })
 }
 

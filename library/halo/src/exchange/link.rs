@@ -20,7 +20,7 @@
 //! its halo and behind that writes n into the sender's `credit`: the border is read. The sender's `wait` ends no sooner. *So all reads of n
 //! lie between `start` and `wait` of the sender*, while nothing changes its border; only the own rank writes its halo cells.
 //!
-//! A rank may be its own neighbour, and one rank may be the neighbour of two links; links are told apart by direction, not by rank.
+//! A rank may be its own neighbour, and one rank may be the neighbour of two links; their directions distinguish links, not their ranks.
 //!
 //! All messages of a link go by one rail, so that flags stay behind their data.
 //!

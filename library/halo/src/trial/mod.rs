@@ -1,7 +1,7 @@
 //! Trials: the cost of each method here and now.
 //!
-//! A trial is the exchange itself: borders that this rank has just used, brought to the neighbour, and every halo cell read, because a
-//! way that leaves the reading to its receiver looks cheap otherwise. Nothing is random; in a simulation costs are those of virtual time,
+//! A trial is a whole exchange: borders that this rank has just used are brought to the neighbour, and every halo cell is read, because
+//! otherwise a method that leaves the reading to its receiver measures as cheap. Nothing is random; in a simulation costs are those of virtual time,
 //! and equal ones leave the proposal in place.
 
 mod candidate;
@@ -37,10 +37,10 @@ const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 /// Sets that are tried at most, of a way for each dimension; where there would be more, of a rail for each, or of one for all.
 const SETS_MAX: usize = 16;
 
-/// What all rails at once are called.
+/// The name of all rails at once.
 const ALL_RAILS: &str = "all";
 
-/// What stands for the cost of a way that was not tried.
+/// Stands for the cost of a method that was not tried.
 const NOT_TRIED: u64 = u64::MAX;
 
 /// Whether `cost` is less than so many hundredths of what is proposed.
@@ -55,7 +55,7 @@ pub(crate) struct TrialBudget<'w> {
     is_over: bool,
 }
 
-/// How a round leaves the turns. The last that any rank says holds.
+/// The outcome of a round. The greatest of all ranks holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RoundOutcome {
     Settled,
@@ -82,7 +82,7 @@ impl<'w> TrialBudget<'w> {
     }
 }
 
-/// Decides for every link how it goes, as its neighbour does; and says what came of the sets of rails that were tried. Collective.
+/// Chooses the method and rail of every link, as its neighbour does; returns the choices and the sets of rails that were tried. Collective.
 pub(crate) fn choose<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
@@ -114,7 +114,7 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
     for link in exchange.links.iter().filter(|link| takes_part(link)) {
         use_borders(link, fields);
     }
-    // Who comes late would cost the others what it takes itself.
+    // Without the barrier the delay of a late rank would count as cost of the others.
     world.barrier()?;
     let start = world.now();
     exchange.exchange(fields, &takes_part)?;
@@ -125,7 +125,7 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
 }
 
 /// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
-/// part. Ends when nobody's figures move any more, or with the first round after which the time is over; where it is over before, nothing is
+/// part. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, nothing is
 /// known. Collective.
 fn take_turns(
     budget: &mut TrialBudget<'_>,
@@ -162,10 +162,10 @@ fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
     before.abs_diff(now) > now / SAME
 }
 
-/// What a way costs here and at the neighbour.
+/// The cost of a method here and at the neighbour.
 type Cost = [Option<Duration>; 2];
 
-/// What may be chosen.
+/// The methods and rails that may be chosen.
 struct TrialContext<'w> {
     world: &'w World,
     settings: &'w Settings,
@@ -230,7 +230,7 @@ impl<'w> TrialContext<'w> {
         LinkMethod { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
-    /// What all that take part know of the cost of a way.
+    /// The cost of a method that both ends know.
     fn cost(&self, figures: &[Cost], link_method: LinkMethod) -> Option<Duration> {
         let which = self.methods.iter().position(|&known| known == link_method)?;
         let [here, there] = figures[which];
@@ -268,7 +268,7 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// What became of every way of a link.
+    /// Why each method of a link was chosen or rejected.
     fn explain<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost]) -> LinkExplanation {
         let (taken, own) = (LinkMethod { method: link.method, rail: link.rail() }, self.best(link, figures, None));
         let is_open = self.is_open(link);
@@ -350,7 +350,7 @@ impl<'w> TrialContext<'w> {
         Ok(sets.chain(by_all).collect())
     }
 
-    /// What a set is called.
+    /// The name of a set.
     fn name<const D: usize>(&self, set: &MethodSet<D>) -> String {
         let of = |choice: DimensionMethod| match choice.method {
             Some(method) => format!("{method} by {}", self.names[choice.rail.number()]),
@@ -370,7 +370,7 @@ struct DimensionMethod {
 /// One for each dimension in which there are neighbours.
 type MethodSet<const D: usize> = [Option<DimensionMethod>; D];
 
-/// Measures each way on the links of each pair of directions, all other links at rest, and tells the neighbours.
+/// Measures each method on the links of each pair of opposite directions, while all other links rest, and sends the figures to the neighbours.
 fn measure_links<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
@@ -477,7 +477,7 @@ impl MethodComparison {
         }
     }
 
-    /// What became of each.
+    /// The candidates with their verdicts.
     pub(crate) fn candidates(&self, name: impl Fn(usize) -> String) -> Vec<Candidate> {
         let winner = self.winner();
         let slowest = |which: usize| self.costs[which].map(|[_, slowest]| slowest);

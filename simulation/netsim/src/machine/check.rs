@@ -8,7 +8,7 @@ use super::{Machine, MachineError};
 const NICS_MAX: u32 = 64;
 /// Virtual channels of a link at most.
 const VCS_MAX: u8 = 16;
-/// Sizes for which the time of a put or get is told, at most.
+/// Entries of a table of times by size, at most.
 const SIZES_MAX: usize = 64;
 /// Bytes of one packet at most, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;

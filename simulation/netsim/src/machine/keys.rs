@@ -1,4 +1,4 @@
-//! The values of a description, by their paths, and what each may be: for those who change single ones.
+//! The values of a description by their paths, with the kind of each: for tools that change single values.
 
 /// What a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

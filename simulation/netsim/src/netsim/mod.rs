@@ -31,8 +31,8 @@ const AHEAD: usize = 4;
 
 /// A simulated machine.
 ///
-/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) asks to be woken, [`next`](Self::next) moves on to whatever
-/// the user has to know next. The same calls give the same notices at the same times, always.
+/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) requests a wake-up, and [`next`](Self::next) advances to the
+/// next notice. The same calls give the same notices at the same times, always.
 ///
 /// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each),
 /// with packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
@@ -55,7 +55,7 @@ pub struct Netsim {
     pub(crate) rails: Vec<RailNics>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) messages: Pool<Transfer>,
+    pub(crate) transfers: Pool<Transfer>,
     pub(crate) notices: VecDeque<Notice>,
     /// How many keys each entity has used.
     sequences: Vec<u32>,
@@ -81,7 +81,7 @@ impl Netsim {
             rails: Vec::new(),
             nics: Vec::new(),
             nodes: (0..nodes).map(|_| Node::default()).collect(),
-            messages: Pool::new(),
+            transfers: Pool::new(),
             notices: VecDeque::new(),
             sequences: Vec::new(),
             choice: machine.choice,
@@ -149,7 +149,7 @@ impl Netsim {
         Instant::from_picoseconds(self.queue.now())
     }
 
-    /// Asks for [`Notice::Wake`] at `at`, or now if that has passed. At one time, entities of lower numbers are woken first, and
+    /// Requests [`Notice::Wake`] at `at`, or now if that has passed. At one time, entities of lower numbers are woken first, and
     /// each in the order of its calls.
     ///
     /// # Panics
@@ -160,7 +160,7 @@ impl Netsim {
         self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
     }
 
-    /// Starts an operation now, on behalf of `entity`: its number orders operations that NICs hear of at the same time, and
+    /// Starts an operation now, on behalf of `entity`: its number orders operations that reach NICs at the same time, and
     /// chooses the NIC. Notices of the operation carry `token`.
     ///
     /// # Panics
@@ -170,7 +170,7 @@ impl Netsim {
         self.post_by(None, entity, operation, token);
     }
 
-    /// As [`post`](Self::post), by a NIC of the rail of that number; operations within a node do without. If the rail does not lead to all nodes
+    /// As [`post`](Self::post), by a NIC of the rail of that number; operations within a node need none. If the rail does not connect all nodes
     /// that take part, or there is none of that number, the machine chooses.
     ///
     /// # Panics
@@ -205,7 +205,7 @@ impl Netsim {
         };
         let key = self.key(entity);
         let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
-        let message = self.messages.insert(Transfer {
+        let transfer = self.transfers.insert(Transfer {
             token,
             bytes,
             deadline: u64::MAX,
@@ -229,35 +229,32 @@ impl Netsim {
             not_ready: 0,
             listed: false,
             read: false,
-            told: false,
+            sender_notified: false,
             slot: false,
             lost: false,
         });
         let time = now.saturating_add(delay);
-        self.queue.push(Event { time, key: class::START | key, payload: u64::from(message) });
+        self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) });
         if let Some((_, Some(visible))) = shared {
             // Whoever asked is done with it, and others see it later.
             let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
-            self.queue.push(Event { time, key, payload: u64::from(message) });
+            self.queue.push(Event { time, key, payload: u64::from(transfer) });
         }
     }
 
-    /// For how long whoever asks for an operation can do nothing else: some time only where the ranks of a node share memory.
+    /// How long an operation keeps the core of its initiator busy: some time only where the ranks of a node share memory.
     pub fn busy(&self, operation: NetworkOperation) -> Duration {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
     }
 
-    /// For how long an operation on memory that ranks share keeps its core busy, and how long after that it is seen.
+    /// How long an operation on shared memory keeps the core of its initiator busy, and how long after that other ranks see it.
     fn within(&self, operation: NetworkOperation) -> Option<(u64, Option<u64>)> {
         let (kind, by, from, to, bytes) = parts(operation);
         self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
     }
 
-    /// Moves to the next thing that the user has to know. `None` if nothing is left.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "whoever takes notices also posts in between, which an iterator would forbid"
-    )]
+    /// Advances to the next notice; `None` if no event is left.
+    #[expect(clippy::should_implement_trait, reason = "a user posts between notices, which an iterator would forbid")]
     pub fn next(&mut self) -> Option<Notice> {
         while self.notices.is_empty() {
             let event = self.queue.pop()?;
@@ -270,7 +267,7 @@ impl Netsim {
         self.notices.pop_front()
     }
 
-    /// What has been counted since the start. Takes time and memory for each link.
+    /// The counters since the start. Cost: time and memory for each link.
     pub fn statistics(&self) -> Statistics {
         let end = |rail: u8, terminal: u32| {
             let count = self.rails[usize::from(rail)].count;
@@ -383,34 +380,34 @@ impl Netsim {
         }
     }
 
-    /// The NIC hears of an operation; one that needs none is over.
+    /// An operation reaches the NIC; one that needs no NIC is over.
     fn start(&mut self, index: u32) {
-        let message = &self.messages[index];
-        if message.by == NONE {
+        let transfer = &self.transfers[index];
+        if transfer.by == NONE {
             return self.done_within(index);
         }
-        if message.by == message.from && message.from == message.to {
-            let by = message.by;
+        if transfer.by == transfer.from && transfer.from == transfer.to {
+            let by = transfer.by;
             let done = self.copy_within(by, index);
             return self.at(by, done, task::COPIED, index);
         }
-        match message.kind {
+        match transfer.kind {
             OperationKind::Put | OperationKind::Datagram => self.send(index),
             OperationKind::Get | OperationKind::Atomic | OperationKind::Copy => self.request(index),
         }
     }
 
-    /// The core of whoever asked has done an operation on memory of its node, or that is seen now.
+    /// The core of the initiator has performed an operation on memory of its node, or other ranks see it now.
     fn done_within(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        let Transfer { token, bytes, kind, phase, .. } = *message;
+        let transfer = &mut self.transfers[index];
+        let Transfer { token, bytes, kind, phase, .. } = *transfer;
         if phase == Phase::Requesting && !matches!(kind, OperationKind::Atomic | OperationKind::Get) {
-            message.phase = Phase::Returning;
+            transfer.phase = Phase::Returning;
             self.notices.extend([Notice::Read { token }, Notice::Done { token }]);
         } else if phase == Phase::Returning {
             self.statistics.bytes += bytes;
             self.notices.push_back(Notice::Effect { token });
-            self.messages.remove(index);
+            self.transfers.remove(index);
         } else {
             self.copied(index);
         }
@@ -419,19 +416,19 @@ impl Netsim {
     /// Copies the bytes of an operation within the node of a NIC; says until when.
     pub(crate) fn copy_within(&mut self, nic: u32, index: u32) -> u64 {
         let node = self.node_of(nic);
-        self.nodes[node as usize].copy(self.queue.now(), self.copy, self.messages[index].bytes)
+        self.nodes[node as usize].copy(self.queue.now(), self.copy, self.transfers[index].bytes)
     }
 
     /// Bytes were copied within a node.
     pub(crate) fn copied(&mut self, index: u32) {
-        let message = &self.messages[index];
-        let (token, bytes, kind) = (message.token, message.bytes, message.kind);
+        let transfer = &self.transfers[index];
+        let (token, bytes, kind) = (transfer.token, transfer.bytes, transfer.kind);
         if kind != OperationKind::Atomic {
             self.notices.push_back(Notice::Read { token });
         }
         self.statistics.bytes += bytes;
         self.notices.extend([Notice::Effect { token }, Notice::Done { token }]);
-        self.messages.remove(index);
+        self.transfers.remove(index);
     }
 
     pub(crate) fn node_of(&self, nic: u32) -> u32 {
@@ -439,7 +436,7 @@ impl Netsim {
         terminal / self.rails[usize::from(rail)].count
     }
 
-    /// Has a NIC do something at a time.
+    /// Schedules a task of a NIC.
     pub(crate) fn at(&mut self, nic: u32, time: u64, task: u64, index: u32) {
         let state = &mut self.nics[nic as usize];
         let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);

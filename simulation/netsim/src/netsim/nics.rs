@@ -13,7 +13,7 @@ use crate::operation::Notice;
 use crate::topology::RoutingHeader;
 
 impl Netsim {
-    /// A NIC does what was arranged.
+    /// A NIC performs a scheduled task.
     pub(crate) fn perform(&mut self, payload: u64) {
         let index = payload as u32;
         match payload >> 56 {
@@ -34,51 +34,51 @@ impl Netsim {
         &self.rails[usize::from(self.nics[nic as usize].rail)]
     }
 
-    /// Asks the owner, once the NIC may begin.
+    /// Sends a request to the owner, once the NIC may begin.
     pub(crate) fn request(&mut self, index: u32) {
-        let (by, now) = (self.messages[index].by, self.queue.now());
+        let (by, now) = (self.transfers[index].by, self.queue.now());
         let gap = self.rail(by).gap;
         let begin = self.nics[by as usize].begin(now, gap);
         if begin > now { self.at(by, begin, task::ASK, index) } else { self.ask(index) }
     }
 
-    /// Asks the owner now.
+    /// Sends a request to the owner now.
     pub(crate) fn ask(&mut self, index: u32) {
-        let Transfer { by, from, .. } = self.messages[index];
+        let Transfer { by, from, .. } = self.transfers[index];
         self.control(by, from, index, role::REQUEST);
         self.watch(index);
     }
 
-    /// The bytes of an operation are to be sent, from where its owner has come.
+    /// Sends the bytes of an operation.
     pub(crate) fn send(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.phase = Phase::Sending;
-        let (nic, bytes) = (message.from, message.bytes);
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Sending;
+        let (nic, bytes) = (transfer.from, transfer.bytes);
         let stage = self.rail(nic).stage(bytes);
         if stage == 0 {
             return self.list(index);
         }
-        self.messages[index].pending += 1;
+        self.transfers[index].pending += 1;
         let free = &mut self.nics[nic as usize].stage_free;
         *free = (*free).max(self.queue.now()).saturating_add(stage);
         let done = *free;
         self.at(nic, done, task::STAGED, index);
     }
 
-    /// What comes before the first packet is done.
+    /// The preparation of a transfer is over, so that its first packet may be read.
     fn staged(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.pending -= 1;
-        if message.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
     }
 
     /// An operation has packets to send.
     pub(crate) fn list(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        let from = message.from;
-        if !message.listed {
-            message.listed = true;
-            self.nics[from as usize].sending.push(&mut self.messages, index);
+        let transfer = &mut self.transfers[index];
+        let from = transfer.from;
+        if !transfer.listed {
+            transfer.listed = true;
+            self.nics[from as usize].sending.push(&mut self.transfers, index);
         }
         self.transmit(from);
     }
@@ -92,34 +92,34 @@ impl Netsim {
             if state.reading || state.buffered >= rail.transmit_packets {
                 return;
             }
-            let Some(index) = state.sending.first(&self.messages) else { return };
-            let message = &mut self.messages[index];
-            if message.phase == Phase::Ended || message.sent == message.packets {
-                state.sending.pop(&mut self.messages);
-                self.messages[index].listed = false;
+            let Some(index) = state.sending.first(&self.transfers) else { return };
+            let transfer = &mut self.transfers[index];
+            if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
+                state.sending.pop(&mut self.transfers);
+                self.transfers[index].listed = false;
                 self.forget(index);
                 continue;
             }
-            let sequence = message.sent;
-            message.sent += 1;
-            message.under_way += 1;
-            let payload = rail.payload(message, sequence);
+            let sequence = transfer.sent;
+            transfer.sent += 1;
+            transfer.under_way += 1;
+            let payload = rail.payload(transfer, sequence);
             let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
             let done = begin + rail.read.time(payload);
             let header =
-                RoutingHeader { to: self.nics[message.to as usize].terminal, salt: message.salt, via: message.via, stage: 0 };
+                RoutingHeader { to: self.nics[transfer.to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
             let bytes = payload as u32 + rail.header_bytes;
-            let (all, turns) = (message.sent == message.packets, rail.order == TransmitOrder::RoundRobin);
+            let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
             let state = &mut self.nics[nic as usize];
             if all || turns {
-                state.sending.pop(&mut self.messages);
-                self.messages[index].listed = !all;
+                state.sending.pop(&mut self.transfers);
+                self.transfers[index].listed = !all;
                 if !all {
-                    state.sending.push(&mut self.messages, index);
+                    state.sending.push(&mut self.transfers, index);
                 }
             }
             state.buffered += 1;
-            let part = Part { message: index, sequence, role: role::DATA };
+            let part = Part { transfer: index, sequence, role: role::DATA };
             let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
             if done > now {
                 self.nics[nic as usize].reading = true;
@@ -131,7 +131,7 @@ impl Netsim {
 
     /// A packet was read.
     fn read(&mut self, packet: u32) {
-        let nic = self.messages[self.network.packets[packet].part.message].from;
+        let nic = self.transfers[self.network.packets[packet].part.transfer].from;
         self.nics[nic as usize].reading = false;
         self.put_on(packet);
         self.transmit(nic);
@@ -139,11 +139,11 @@ impl Netsim {
 
     /// Hands a packet that was read to the link.
     fn put_on(&mut self, packet: u32) {
-        let Part { message: index, sequence, .. } = self.network.packets[packet].part;
-        let message = &mut self.messages[index];
-        if sequence + 1 == message.packets && !message.read {
-            message.read = true;
-            let (token, kind, from) = (message.token, message.kind, message.from);
+        let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
+        let transfer = &mut self.transfers[index];
+        if sequence + 1 == transfer.packets && !transfer.read {
+            transfer.read = true;
+            let (token, kind, from) = (transfer.token, transfer.kind, transfer.from);
             self.notices.push_back(Notice::Read { token });
             if kind == OperationKind::Datagram && !self.rail(from).acknowledges_datagrams() {
                 self.notices.push_back(Notice::Done { token });
@@ -157,7 +157,7 @@ impl Netsim {
     pub(crate) fn left(&mut self, packet: u32) {
         let part = self.network.packets[packet].part;
         if part.role == role::DATA {
-            let nic = self.messages[part.message].from;
+            let nic = self.transfers[part.transfer].from;
             self.nics[nic as usize].buffered -= 1;
             self.transmit(nic);
         }
@@ -166,23 +166,23 @@ impl Netsim {
     /// Sends a control packet from a NIC to another.
     pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
         let bytes = self.rail(from).control_bytes;
-        let message = &mut self.messages[index];
-        message.under_way += 1;
-        let header = RoutingHeader { to: self.nics[to as usize].terminal, salt: message.salt, via: message.via, stage: 0 };
+        let transfer = &mut self.transfers[index];
+        transfer.under_way += 1;
+        let header = RoutingHeader { to: self.nics[to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
         let nic = &self.nics[from as usize];
-        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { message: index, sequence: 0, role });
+        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role });
         self.network.inject(&mut self.queue, packet);
     }
 
     /// The tail of a packet is going to reach its last NIC.
     pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
-        let Part { message: index, role, .. } = self.network.packets[packet].part;
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         let nic = self.destination(packet);
         let rail = self.rail(nic);
         if role != role::DATA {
             self.network.free(&mut self.queue, packet, tail);
             self.at(nic, tail, task::ARRIVED, packet);
-        } else if rail.slots.is_some() && self.messages[index].kind == OperationKind::Datagram {
+        } else if rail.slots.is_some() && self.transfers[index].kind == OperationKind::Datagram {
             self.at(nic, tail, task::ARRIVED, packet);
         } else {
             self.write(nic, packet, tail);
@@ -192,9 +192,9 @@ impl Netsim {
     /// Writes a packet to memory, from a time that may lie ahead.
     pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-        let Part { message, sequence, .. } = self.network.packets[packet].part;
-        let payload = rail.payload(&self.messages[message], sequence);
-        let bank = rail.bank(&self.messages[message], sequence);
+        let Part { transfer, sequence, .. } = self.network.packets[packet].part;
+        let payload = rail.payload(&self.transfers[transfer], sequence);
+        let bank = rail.bank(&self.transfers[transfer], sequence);
         let nic_state = &mut self.nics[nic as usize];
         let behind = nic_state.write_free.saturating_sub(from);
         if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
@@ -207,14 +207,14 @@ impl Netsim {
         self.at(nic, done, task::WRITTEN, packet);
     }
 
-    /// A packet that is not written to memory, or that may need a receive slot, has come.
+    /// A packet that is not written to memory, or that may need a receive slot, has arrived.
     fn arrived(&mut self, packet: u32) {
-        let Part { message: index, role, .. } = self.network.packets[packet].part;
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         if role == role::DATA {
             return self.admit(packet);
         }
         self.discard(packet);
-        if self.messages[index].phase != Phase::Ended {
+        if self.transfers[index].phase != Phase::Ended {
             match role {
                 role::REQUEST => self.requested(index),
                 role::ACKNOWLEDGE => self.acknowledged(index),
@@ -226,12 +226,12 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// The owner hears of an operation.
+    /// The request of an operation reaches the owner.
     fn requested(&mut self, index: u32) {
-        let Transfer { kind, phase, from, to, .. } = self.messages[index];
+        let Transfer { kind, phase, from, to, .. } = self.transfers[index];
         match (kind, phase) {
             (OperationKind::Atomic, Phase::Requesting) => {
-                self.messages[index].phase = Phase::Sending;
+                self.transfers[index].phase = Phase::Sending;
                 let (atomic, now) = (self.rail(from).atomic, self.queue.now());
                 let state = &mut self.nics[from as usize];
                 state.atomic_free = state.atomic_free.max(now) + atomic;
@@ -240,7 +240,7 @@ impl Netsim {
                 if done > now { self.at(from, done, task::WORKED, index) } else { self.worked(index) }
             }
             (OperationKind::Copy, Phase::Requesting) if self.node_of(from) == self.node_of(to) => {
-                self.messages[index].phase = Phase::Sending;
+                self.transfers[index].phase = Phase::Sending;
                 let done = self.copy_within(from, index);
                 self.at(from, done, task::WORKED, index);
             }
@@ -251,23 +251,23 @@ impl Netsim {
         }
     }
 
-    /// What was asked for has happened at its owner.
+    /// The operation has taken effect at the owner.
     fn worked(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.phase = Phase::Returning;
-        let (token, kind, bytes) = (message.token, message.kind, message.bytes);
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Returning;
+        let (token, kind, bytes) = (transfer.token, transfer.kind, transfer.bytes);
         if kind == OperationKind::Copy {
             self.notices.push_back(Notice::Read { token });
         }
         self.statistics.bytes += bytes;
         self.notices.push_back(Notice::Effect { token });
-        self.messages[index].acknowledged = true;
+        self.transfers[index].acknowledged = true;
         self.reply(index);
     }
 
-    /// Tells who asked, if the owner knows, that it has happened.
+    /// Sends the reply to the initiator, if the owner knows that the bytes are written.
     fn reply(&mut self, index: u32) {
-        let Transfer { by, from, acknowledged, .. } = self.messages[index];
+        let Transfer { by, from, acknowledged, .. } = self.transfers[index];
         if acknowledged {
             self.control(from, by, index, role::REPLY);
             self.watch(index);
@@ -276,11 +276,11 @@ impl Netsim {
 
     /// A packet is in memory.
     fn written(&mut self, packet: u32) {
-        let Part { message: index, sequence, .. } = self.network.packets[packet].part;
-        let lossy = self.rail(self.messages[index].to).lossy;
+        let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
+        let lossy = self.rail(self.transfers[index].to).lossy;
         self.discard(packet);
         if !lossy {
-            self.messages[index].received += 1;
+            self.transfers[index].received += 1;
             self.completed(index);
         } else if self.in_order(index, sequence) {
             self.completed(index);
@@ -288,14 +288,14 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// Looks whether all packets of an operation have come.
+    /// Completes an operation all of whose packets have arrived.
     fn completed(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        if message.received < message.packets || message.phase != Phase::Sending {
+        let transfer = &mut self.transfers[index];
+        if transfer.received < transfer.packets || transfer.phase != Phase::Sending {
             return;
         }
-        let Transfer { token, kind, from, to, bytes, .. } = *message;
-        message.phase = Phase::Returning;
+        let Transfer { token, kind, from, to, bytes, .. } = *transfer;
+        transfer.phase = Phase::Returning;
         self.statistics.bytes += bytes;
         self.notices.push_back(Notice::Effect { token });
         match kind {
@@ -306,7 +306,7 @@ impl Netsim {
                     self.control(to, from, index, role::ACKNOWLEDGE);
                     self.watch(index);
                 } else {
-                    self.messages[index].phase = Phase::Ended;
+                    self.transfers[index].phase = Phase::Ended;
                 }
             }
             _ => {
@@ -316,54 +316,54 @@ impl Netsim {
         }
     }
 
-    /// The owner of the bytes hears that they are written.
+    /// The acknowledgement reaches the owner of the bytes.
     fn acknowledged(&mut self, index: u32) {
-        match self.messages[index].kind {
+        match self.transfers[index].kind {
             OperationKind::Copy => {
-                self.messages[index].acknowledged = true;
+                self.transfers[index].acknowledged = true;
                 self.reply(index);
             }
             _ => self.done(index),
         }
     }
 
-    /// Who asked hears that it has happened.
+    /// The initiator learns that the operation is complete.
     fn done(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.phase = Phase::Ended;
-        self.notices.push_back(Notice::Done { token: message.token });
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Ended;
+        self.notices.push_back(Notice::Done { token: transfer.token });
     }
 
     /// Frees a packet that has come to its end.
     pub(crate) fn discard(&mut self, packet: u32) {
-        let index = self.network.packets[packet].part.message;
-        self.messages[index].under_way -= 1;
+        let index = self.network.packets[packet].part.transfer;
+        self.transfers[index].under_way -= 1;
         self.network.packets.remove(packet);
     }
 
     /// Frees an operation of which nothing is left.
     pub(crate) fn forget(&mut self, index: u32) {
-        let message = &self.messages[index];
-        if message.under_way > 0 || message.listed || message.pending > 0 {
+        let transfer = &self.transfers[index];
+        if transfer.under_way > 0 || transfer.listed || transfer.pending > 0 {
             return;
         }
-        if message.phase == Phase::Sending && message.sent == message.packets && self.is_unanswered(index) {
-            self.notices.push_back(Notice::Lost { token: self.messages[index].token });
+        if transfer.phase == Phase::Sending && transfer.sent == transfer.packets && self.is_unanswered(index) {
+            self.notices.push_back(Notice::Lost { token: self.transfers[index].token });
             self.give_up(index);
         }
-        if self.messages[index].phase == Phase::Ended {
-            self.messages.remove(index);
+        if self.transfers[index].phase == Phase::Ended {
+            self.transfers.remove(index);
         }
     }
 
     /// The NIC to which a packet goes.
     pub(crate) fn destination(&self, packet: u32) -> u32 {
         let part = self.network.packets[packet].part;
-        let message = &self.messages[part.message];
+        let transfer = &self.transfers[part.transfer];
         match part.role {
-            role::DATA => message.to,
-            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => message.from,
-            _ => message.by,
+            role::DATA => transfer.to,
+            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => transfer.from,
+            _ => transfer.by,
         }
     }
 }

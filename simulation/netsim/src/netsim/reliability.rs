@@ -1,11 +1,11 @@
 //! What NICs do about what is lost, and about receivers that are not ready.
 //!
-//! Where packets can be lost, those of an operation keep to one path, so that one that comes out of order tells of a loss: the
-//! receiver says so, and the sender goes back to the first that is missing. What nobody answers is repeated after a time, so many
-//! times. What was done once is not done again, only told again.
+//! Where packets can be lost, those of an operation keep to one path, so that a packet out of order means a loss: the receiver
+//! reports it, and the sender goes back to the first missing packet. Requests without an answer are repeated after a timeout, a
+//! limited number of times. A repeated operation does not take effect again; only its answer is sent again.
 //!
-//! When the sender goes back, it goes to what the receiver has: acknowledgements on the way, which tell it in a real NIC, are not
-//! simulated.
+//! The sender goes back to the first packet that the receiver does not have. A real NIC knows it from acknowledgements in transit, which
+//! are not simulated.
 
 use super::Netsim;
 use crate::events::pool::List;
@@ -36,19 +36,19 @@ impl Netsim {
         }
     }
 
-    /// A packet of a datagram has come where receive slots are limited.
+    /// A packet of a datagram arrives where receive slots are limited.
     pub(crate) fn admit(&mut self, packet: u32) {
-        let (index, now) = (self.network.packets[packet].part.message, self.queue.now());
-        let nic = self.messages[index].to;
-        if self.messages[index].phase != Phase::Sending {
+        let (index, now) = (self.network.packets[packet].part.transfer, self.queue.now());
+        let nic = self.transfers[index].to;
+        if self.transfers[index].phase != Phase::Sending {
             // It ended, or has come before: no slot is needed for what is thrown away.
             return self.write(nic, packet, now);
         }
         let kind = self.rail(nic).kind;
-        let message = &mut self.messages[index];
-        if kind == RailKind::Tofu && message.admitted + 1 < message.packets {
+        let transfer = &mut self.transfers[index];
+        if kind == RailKind::Tofu && transfer.admitted + 1 < transfer.packets {
             // Only the packet that completes a datagram takes the slot: one that waits for packets behind it must not hold any.
-            message.admitted += 1;
+            transfer.admitted += 1;
             return self.write(nic, packet, now);
         }
         if self.take_slot(nic, index) {
@@ -59,8 +59,8 @@ impl Netsim {
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
                 self.discard(packet);
-                if !std::mem::replace(&mut self.messages[index].told, true) {
-                    let from = self.messages[index].from;
+                if !std::mem::replace(&mut self.transfers[index].sender_notified, true) {
+                    let from = self.transfers[index].from;
                     self.control(nic, from, index, role::NOT_READY);
                     self.watch(index);
                 }
@@ -77,12 +77,12 @@ impl Netsim {
     fn take_slot(&mut self, nic: u32, index: u32) -> bool {
         let (slots, node) = (self.rail(nic).slots, self.node_of(nic));
         let state = &mut self.nodes[node as usize];
-        let message = &mut self.messages[index];
-        if !message.slot && !message.told && !message.lost && slots.is_some_and(|slots| state.slots < slots) {
+        let transfer = &mut self.transfers[index];
+        if !transfer.slot && !transfer.sender_notified && !transfer.lost && slots.is_some_and(|slots| state.slots < slots) {
             state.slots += 1;
-            message.slot = true;
+            transfer.slot = true;
         }
-        message.slot
+        transfer.slot
     }
 
     /// Packets that wait for a slot try again, in the order in which they came.
@@ -95,9 +95,9 @@ impl Netsim {
 
     /// The host takes care of a datagram that is complete.
     pub(crate) fn serve_datagram(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        let nic = message.to;
-        if !std::mem::take(&mut message.slot) {
+        let transfer = &mut self.transfers[index];
+        let nic = transfer.to;
+        if !std::mem::take(&mut transfer.slot) {
             return;
         }
         if let Some(service) = self.rail(nic).service {
@@ -111,29 +111,29 @@ impl Netsim {
 
     /// A packet is lost.
     pub(crate) fn lost(&mut self, packet: u32) {
-        let Part { message: index, role, .. } = self.network.packets[packet].part;
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         self.discard(packet);
-        let message = &self.messages[index];
-        if role == role::DATA && message.kind == OperationKind::Datagram && !self.rail(message.to).acknowledges_datagrams() {
-            self.messages[index].lost = true;
+        let transfer = &self.transfers[index];
+        if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {
+            self.transfers[index].lost = true;
         }
         self.forget(index);
     }
 
-    /// Whether a packet is the next one, where packets can be lost. Others are answered, not taken.
+    /// Whether a packet is the next one, where packets can be lost. Other packets are only answered.
     pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
-        let message = &mut self.messages[index];
-        let (from, to, kind) = (message.from, message.to, message.kind);
-        match message.phase {
-            Phase::Sending if sequence == message.received => {
-                message.received += 1;
-                message.told = false;
-                message.retries = 0;
+        let transfer = &mut self.transfers[index];
+        let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);
+        match transfer.phase {
+            Phase::Sending if sequence == transfer.received => {
+                transfer.received += 1;
+                transfer.sender_notified = false;
+                transfer.retries = 0;
                 self.watch(index);
                 return true;
             }
-            Phase::Sending if sequence > message.received && !message.told => {
-                message.told = true;
+            Phase::Sending if sequence > transfer.received && !transfer.sender_notified => {
+                transfer.sender_notified = true;
                 if kind != OperationKind::Datagram || self.rail(to).acknowledges_datagrams() {
                     self.control(to, from, index, role::MISSING);
                 }
@@ -146,11 +146,11 @@ impl Netsim {
 
     /// The sender goes back to what is missing.
     pub(crate) fn rewind(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        if message.phase == Phase::Sending && message.sent > message.received {
+        let transfer = &mut self.transfers[index];
+        if transfer.phase == Phase::Sending && transfer.sent > transfer.received {
             // The receiver does not tell again until that packet has come, or the time is up: others of the first try are on
             // their way.
-            message.sent = message.received;
+            transfer.sent = transfer.received;
             self.statistics.retries += 1;
             self.list(index);
         }
@@ -158,69 +158,69 @@ impl Netsim {
 
     /// The receiver had no slot.
     pub(crate) fn not_ready(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        let from = message.from;
-        message.not_ready = message.not_ready.saturating_add(1);
-        let tries = message.not_ready;
+        let transfer = &mut self.transfers[index];
+        let from = transfer.from;
+        transfer.not_ready = transfer.not_ready.saturating_add(1);
+        let tries = transfer.not_ready;
         let (most, delay) = (self.rail(from).not_ready_retries, self.rail(from).not_ready);
         if tries > most {
             return self.fail(index, FailureReason::ReceiverNotReady);
         }
         let at = self.queue.now() + delay;
-        self.messages[index].pending += 1;
-        self.messages[index].deadline = at + self.rail(from).timeout;
+        self.transfers[index].pending += 1;
+        self.transfers[index].deadline = at + self.rail(from).timeout;
         self.at(from, at, task::RESUME, index);
     }
 
     /// A datagram is sent again from its beginning.
     pub(crate) fn resume(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.pending -= 1;
-        message.told = false;
-        if message.phase == Phase::Sending {
-            (message.sent, message.received) = (0, 0);
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        transfer.sender_notified = false;
+        if transfer.phase == Phase::Sending {
+            (transfer.sent, transfer.received) = (0, 0);
             self.statistics.retries += 1;
             self.list(index);
         }
         self.forget(index);
     }
 
-    /// Something of an operation was put on the network; if nothing follows for a time, it is repeated.
+    /// Part of an operation was put on the network: sets the timeout after which it is repeated.
     pub(crate) fn watch(&mut self, index: u32) {
-        let by = self.messages[index].by;
+        let by = self.transfers[index].by;
         let RailNics { lossy, timeout, .. } = *self.rail(by);
-        let message = &mut self.messages[index];
-        if !lossy || message.phase == Phase::Ended || self.is_unanswered(index) {
+        let transfer = &mut self.transfers[index];
+        if !lossy || transfer.phase == Phase::Ended || self.is_unanswered(index) {
             return;
         }
         let deadline = self.queue.now() + timeout;
-        let message = &mut self.messages[index];
-        message.deadline = deadline;
-        if !std::mem::replace(&mut message.watched, true) {
-            message.pending += 1;
+        let transfer = &mut self.transfers[index];
+        transfer.deadline = deadline;
+        if !std::mem::replace(&mut transfer.watched, true) {
+            transfer.pending += 1;
             self.at(by, deadline, task::TIMEOUT, index);
         }
     }
 
-    /// Whether nobody tells the sender of an operation what became of it.
+    /// Whether the sender of an operation gets no acknowledgement.
     pub(crate) fn is_unanswered(&self, index: u32) -> bool {
-        let message = &self.messages[index];
-        message.kind == OperationKind::Datagram && !self.rail(message.to).acknowledges_datagrams()
+        let transfer = &self.transfers[index];
+        transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams()
     }
 
-    /// Looks whether something of an operation is overdue.
+    /// A timeout of an operation: repeats what is overdue.
     pub(crate) fn timeout(&mut self, index: u32) {
         let now = self.queue.now();
-        let message = &mut self.messages[index];
-        message.pending -= 1;
-        message.watched = false;
-        if message.phase != Phase::Ended {
-            let (by, deadline) = (message.by, message.deadline);
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        transfer.watched = false;
+        if transfer.phase != Phase::Ended {
+            let (by, deadline) = (transfer.by, transfer.deadline);
             if now < deadline {
-                message.pending += 1;
-                message.watched = true;
+                transfer.pending += 1;
+                transfer.watched = true;
                 self.at(by, deadline, task::TIMEOUT, index);
-            } else if message.listed {
+            } else if transfer.listed {
                 self.watch(index);
             } else {
                 self.repeat(index);
@@ -231,17 +231,17 @@ impl Netsim {
 
     /// Repeats what was not answered.
     fn repeat(&mut self, index: u32) {
-        let most = self.rail(self.messages[index].by).retries;
-        let message = &mut self.messages[index];
-        if message.retries >= most {
+        let most = self.rail(self.transfers[index].by).retries;
+        let transfer = &mut self.transfers[index];
+        if transfer.retries >= most {
             return self.fail(index, FailureReason::RetriesExhausted);
         }
-        message.retries += 1;
-        message.told = false;
-        let again = match (message.kind, message.phase) {
+        transfer.retries += 1;
+        transfer.sender_notified = false;
+        let again = match (transfer.kind, transfer.phase) {
             (OperationKind::Put | OperationKind::Datagram, _) => true,
             (OperationKind::Copy, Phase::Sending) => true,
-            (OperationKind::Copy, Phase::Returning) => !message.acknowledged,
+            (OperationKind::Copy, Phase::Returning) => !transfer.acknowledged,
             _ => false,
         };
         self.statistics.retries += 1;
@@ -249,22 +249,22 @@ impl Netsim {
             return self.ask(index);
         }
         // What was received is kept; where all was, the last packet draws the answer.
-        message.sent = message.received.min(message.packets - 1);
+        transfer.sent = transfer.received.min(transfer.packets - 1);
         self.list(index);
     }
 
     /// An operation is given up.
     fn fail(&mut self, index: u32, reason: FailureReason) {
-        self.notices.push_back(Notice::Failed { token: self.messages[index].token, reason });
+        self.notices.push_back(Notice::Failed { token: self.transfers[index].token, reason });
         self.give_up(index);
     }
 
-    /// Nothing more becomes of an operation.
+    /// Ends an operation without a notice.
     pub(crate) fn give_up(&mut self, index: u32) {
-        let message = &mut self.messages[index];
-        message.phase = Phase::Ended;
-        if std::mem::take(&mut message.slot) {
-            let node = self.node_of(self.messages[index].to);
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Ended;
+        if std::mem::take(&mut transfer.slot) {
+            let node = self.node_of(self.transfers[index].to);
             self.free_slot(node);
         }
     }

@@ -12,7 +12,7 @@
 //!
 //! Being the first in line is holding the lane: others wait although the holder may wait for its port or for room. A grant fixes
 //! when the head reaches the next router, so nothing further happens on the link. Room in a buffer comes back at a time known when
-//! the packet leaves it; it is noted beside the lane, and is an event only if somebody waits for it. So it is with links: an
+//! the packet leaves it; it is noted beside the lane, and is an event only if a packet waits for it. So it is with links: an
 //! event at the time that a link becomes free exists only while packets stand in line.
 //!
 //! Where the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. Where it is slower, room
@@ -284,7 +284,7 @@ impl Network {
         }
     }
 
-    /// Grants a channel to who may have it, or arranges to look again when somebody may.
+    /// Grants a channel to the packets that may have it now, and schedules the next time at which one may.
     fn serve(&mut self, queue: &mut Queue, channel: u32) {
         let now = queue.now();
         while let Some((request, at)) = self.choose(channel, now) {
@@ -305,7 +305,7 @@ impl Network {
         }
     }
 
-    /// Who of those who are first in line for a channel may go first, the oldest if several may, and when.
+    /// The packet that may go first of those that are first in line for a channel, the oldest of several, and when.
     fn choose(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
         let Channel { lane: first, mut lines, .. } = self.channels[channel as usize];
         let (mut chosen, mut oldest) = (None, u64::MAX);
@@ -323,7 +323,7 @@ impl Network {
         chosen
     }
 
-    /// When a packet may go that has nobody before it in line.
+    /// When a packet may go that is first in line.
     #[inline]
     fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
         let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
@@ -342,7 +342,7 @@ impl Network {
         at
     }
 
-    /// When a lane has room for `bytes`. If nobody knows yet, `u64::MAX`; who gives room back looks at the channel then.
+    /// When a lane has room for `bytes`. `u64::MAX` if that is not known yet; a release of room then serves the channel.
     fn room_at(&mut self, lane: u32, bytes: u32, now: u64) -> u64 {
         self.collect(lane, now);
         let state = &mut self.lanes[lane as usize];

@@ -39,12 +39,14 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Of one time, requests are heard by their input lanes, which are numbered as their channels are.
+    /// Requests of one time are ordered by their input lanes, which are numbered as their channels are.
+    #[inline]
     pub(super) fn event(self, time: u64) -> Event {
         let key = class::READY | u64::from(self.input) << 32 | u64::from(self.packet);
         Event { time, key, payload: u64::from(self.channel) << 32 | u64::from(self.lane) }
     }
 
+    #[inline]
     pub(super) fn of(Event { key, payload, .. }: Event) -> Self {
         let input = (key & !class::MASK) >> 32;
         Self { packet: key as u32, input: input as u32, channel: (payload >> 32) as u32, lane: payload as u32 }
@@ -54,8 +56,8 @@ impl Request {
 /// What a packet carries.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
-    pub(crate) message: u32,
-    /// Its number within the message.
+    pub(crate) transfer: u32,
+    /// Its number within the transfer.
     pub(crate) sequence: u32,
     pub(crate) role: u8,
 }
@@ -102,7 +104,7 @@ pub(super) struct Channel {
     pub(super) to: u32,
     /// Its first lane.
     pub(super) lane: u32,
-    /// Bit `i` is set if somebody stands in line for lane `i`.
+    /// Bit `i` is set if a packet stands in line for lane `i`.
     pub(super) lines: u16,
     pub(super) medium: u8,
     pub(super) rail: u8,
@@ -130,7 +132,7 @@ pub(super) struct Lane {
     pub(super) waiting: u16,
     /// Whether a packet of the far buffer asks, or is going to.
     pub(super) asked: bool,
-    /// Whether somebody waits for room of which nobody knows yet when it comes.
+    /// Whether a packet waits for room whose time is not known yet.
     pub(super) starved: bool,
 }
 
@@ -177,11 +179,13 @@ pub(crate) struct Fabric {
 
 impl Fabric {
     /// The lane of a virtual channel of a channel.
+    #[inline]
     pub(super) fn lane(&self, channel: u32, vc: u8) -> u32 {
         self.first_lane + (channel - self.first_channel) * u32::from(self.vcs) + u32::from(vc)
     }
 
     /// The room that a packet takes in a buffer.
+    #[inline]
     pub(super) fn claim(&self, bytes: u32) -> u32 {
         if self.whole { self.packet_max } else { bytes }
     }

@@ -10,7 +10,7 @@ use crate::nics::transfer::Transfer;
 
 /// What a NIC does at a time that was fixed before.
 pub(crate) mod task {
-    /// Bytes were copied within the node (message).
+    /// Bytes were copied within the node (transfer).
     pub(crate) const COPIED: u64 = 0;
     /// A packet was read from memory.
     pub(crate) const READ: u64 = 1;
@@ -18,17 +18,17 @@ pub(crate) mod task {
     pub(crate) const ARRIVED: u64 = 2;
     /// A packet was written to memory.
     pub(crate) const WRITTEN: u64 = 3;
-    /// A request is sent (message).
+    /// A request is sent (transfer).
     pub(crate) const ASK: u64 = 4;
-    /// The atomic unit has done its work (message).
+    /// The atomic unit has done its work (transfer).
     pub(crate) const WORKED: u64 = 5;
     /// The host has consumed a datagram (node).
     pub(crate) const CONSUMED: u64 = 6;
-    /// It is time to see whether something was lost (message).
+    /// It is time to see whether something was lost (transfer).
     pub(crate) const TIMEOUT: u64 = 7;
-    /// A datagram is tried again (message).
+    /// A datagram is tried again (transfer).
     pub(crate) const RESUME: u64 = 8;
-    /// What comes before the first packet of a transfer is done (message).
+    /// What comes before the first packet of a transfer is done (transfer).
     pub(crate) const STAGED: u64 = 9;
 }
 
@@ -107,6 +107,7 @@ impl RailNics {
     }
 
     /// Whether the receiver of a datagram says that it has come.
+    #[inline]
     pub(crate) fn acknowledges_datagrams(&self) -> bool {
         matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
     }
@@ -117,20 +118,23 @@ impl RailNics {
     }
 
     /// How long it takes before the first packet of a transfer of so many bytes is read.
+    #[inline]
     pub(crate) fn stage(&self, bytes: u64) -> u64 {
         let stage = self.stages.iter().find(|(most, ..)| bytes <= *most).or(self.stages.last());
         stage.map_or(0, |(_, time, rate)| time.saturating_add(rate.time(bytes)))
     }
 
-    /// How long memory is switched over after a packet: after the last of a message, and after each so many before it.
-    pub(crate) fn bank(&self, message: &Transfer, sequence: u32) -> u64 {
-        let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= message.bytes;
+    /// How long memory is switched over after a packet: after the last of a transfer, and after each so many before it.
+    #[inline]
+    pub(crate) fn bank(&self, transfer: &Transfer, sequence: u32) -> u64 {
+        let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= transfer.bytes;
         if is_last || (sequence + 1).is_multiple_of(self.bank_packets) { self.bank } else { 0 }
     }
 
-    pub(crate) fn payload(&self, message: &Transfer, sequence: u32) -> u64 {
+    #[inline]
+    pub(crate) fn payload(&self, transfer: &Transfer, sequence: u32) -> u64 {
         let before = u64::from(sequence) * u64::from(self.packet_bytes);
-        (message.bytes - before).min(u64::from(self.packet_bytes))
+        (transfer.bytes - before).min(u64::from(self.packet_bytes))
     }
 }
 
@@ -178,6 +182,7 @@ impl Nic {
     }
 
     /// The time at which an operation begins that may begin at `now`.
+    #[inline]
     pub(crate) fn begin(&mut self, now: u64, gap: u64) -> u64 {
         let begin = self.begin_free.max(now);
         self.begin_free = begin + gap;

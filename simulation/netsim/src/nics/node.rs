@@ -42,7 +42,7 @@ impl SharedMemory {
         Self { visible, atomic, put: times(&spec.put), get: times(&spec.get) }
     }
 
-    /// For how long an operation keeps the core of whoever asks busy, and, if it brings no answer, how long after that it is seen.
+    /// How long an operation keeps the core of the initiator busy, and, if it has no result, how long after that other ranks see it.
     pub(crate) fn time(&self, kind: OperationKind, bytes: u64) -> (u64, Option<u64>) {
         match kind {
             OperationKind::Atomic => (self.atomic, None),

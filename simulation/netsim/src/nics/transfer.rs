@@ -12,32 +12,32 @@ pub(crate) enum OperationKind {
     Datagram,
 }
 
-/// How far an operation is.
+/// The phase of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The owner does not know of it.
+    /// The owner of the bytes does not know of it.
     Requesting,
-    /// Its bytes are on their way.
+    /// Its bytes are in transit.
     Sending,
-    /// It has happened; who asked does not know yet.
+    /// It has taken effect; the initiator does not know yet.
     Returning,
-    /// It is of no more interest to anybody.
+    /// It is complete, failed or given up.
     Ended,
 }
 
-/// What a packet is for.
+/// The role of a packet.
 pub(crate) mod role {
     /// A part of the bytes.
     pub(crate) const DATA: u8 = 0;
-    /// Asks the owner.
+    /// The request to the owner of the bytes or the word.
     pub(crate) const REQUEST: u8 = 1;
-    /// Tells whose bytes they were that they are written.
+    /// The acknowledgement to the owner that the bytes are written.
     pub(crate) const ACKNOWLEDGE: u8 = 2;
-    /// Tells who asked that it has happened.
+    /// The reply to the initiator that the operation has taken effect.
     pub(crate) const REPLY: u8 = 3;
-    /// Tells the sender that a packet is missing.
+    /// The report to the sender that a packet is missing.
     pub(crate) const MISSING: u8 = 4;
-    /// Tells the sender that there is no receive slot.
+    /// The report to the sender that there is no receive slot.
     pub(crate) const NOT_READY: u8 = 5;
 }
 
@@ -45,13 +45,13 @@ pub(crate) mod role {
 pub(crate) struct Transfer {
     pub(crate) token: u64,
     pub(crate) bytes: u64,
-    /// When it is tried again if nothing has come.
+    /// When it is tried again unless something arrives before.
     pub(crate) deadline: u64,
-    /// The NICs of who asks, of the owner of the bytes, and of where they go.
+    /// The NICs of the initiator, of the owner of the bytes, and of their destination.
     pub(crate) by: u32,
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Packets of its bytes: how many there are, were sent, and have come.
+    /// Packets of its bytes: all, those sent, those received.
     pub(crate) packets: u32,
     pub(crate) sent: u32,
     pub(crate) received: u32,
@@ -62,9 +62,9 @@ pub(crate) struct Transfer {
     pub(crate) salt: u32,
     pub(crate) via: u32,
     pub(crate) next: u32,
-    /// Arranged tasks that name it.
+    /// Scheduled tasks that name it.
     pub(crate) pending: u8,
-    /// Whether one of them looks for what is overdue.
+    /// Whether one of them is a timeout.
     pub(crate) watched: bool,
     /// Whether the owner of the bytes knows that they are written.
     pub(crate) acknowledged: bool,
@@ -72,12 +72,12 @@ pub(crate) struct Transfer {
     pub(crate) phase: Phase,
     pub(crate) retries: u8,
     pub(crate) not_ready: u8,
-    /// Whether it stands in the list of its NIC.
+    /// Whether it is in the list of its NIC.
     pub(crate) listed: bool,
     /// Whether its bytes have all been read once.
     pub(crate) read: bool,
-    /// Whether the sender was told that packets are missing.
-    pub(crate) told: bool,
+    /// Whether the sender was notified that packets are missing.
+    pub(crate) sender_notified: bool,
     /// Whether it has a receive slot.
     pub(crate) slot: bool,
     /// Whether a packet of it was lost for good.

@@ -73,7 +73,7 @@ pub struct MessageSpan {
     pub posted_ps: u64,
     /// When it took effect; `None` if it never did.
     pub effective_ps: Option<u64>,
-    /// When its poster heard that it was over; `None` if the job ended before.
+    /// When its initiator learned of its completion; `None` if the job ended before.
     pub completed_ps: Option<u64>,
     /// Whether it failed.
     pub failed: bool,

@@ -71,6 +71,7 @@ impl ProgressThreads {
     }
 
     /// Whether the progress thread of the target performs atomics, not its NIC.
+    #[inline]
     pub(crate) fn perform_atomics(&self) -> bool {
         self.software.atomics == Atomics::ProgressThread
     }

@@ -36,10 +36,12 @@ pub(crate) enum WakeUp {
 
 impl WakeUp {
     /// The count of a wake-up as far as its token carries it.
+    #[inline]
     pub(crate) const fn count(count: u32) -> u32 {
         count & COUNT_MASK
     }
 
+    #[inline]
     pub(crate) const fn token(self) -> u64 {
         let (kind, count, number) = match self {
             Self::Rank { rank, count } => (0, count, rank),
@@ -54,6 +56,7 @@ impl WakeUp {
         kind << KIND_SHIFT | (Self::count(count) as u64) << COUNT_SHIFT | number as u64
     }
 
+    #[inline]
     pub(crate) const fn of(token: u64) -> Self {
         let (number, count) = (token as u32, Self::count((token >> COUNT_SHIFT) as u32));
         match token >> KIND_SHIFT {
@@ -81,6 +84,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
+    #[inline]
     pub(crate) const fn token(self) -> u64 {
         match self {
             Self::Operation(number) => number as u64,
@@ -89,6 +93,7 @@ impl Subject {
         }
     }
 
+    #[inline]
     pub(crate) const fn of(token: u64) -> Self {
         let number = token as u32;
         match token & (MESSAGE | REPLY) {

@@ -73,10 +73,12 @@ impl OwnedOperation {
         }
     }
 
+    #[inline]
     pub(crate) fn is_atomic(&self) -> bool {
         matches!(self, Self::Atomic { .. })
     }
 
+    #[inline]
     pub(crate) fn is_put(&self) -> bool {
         matches!(self, Self::Write { .. } | Self::Put { .. } | Self::Sized(Transfer::Put { .. }))
     }

@@ -35,8 +35,8 @@ const SIGNAL_STACK_BYTES: usize = 64 << 10;
 /// What handled these signals before, in the same order.
 static BEFORE: [OnceLock<sigaction>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
-/// Has faults told of, in the calling thread and in others that have a stack for signals.
-pub(crate) fn tell_faults() {
+/// Installs the handler that reports faults, for the calling thread and others that have a stack for signals.
+pub(crate) fn report_faults() {
     has_own_stack_for_signals();
     for ((signal, ..), before) in SIGNALS.iter().zip(&BEFORE) {
         before.get_or_init(|| {

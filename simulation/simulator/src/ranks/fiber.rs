@@ -1,11 +1,11 @@
-//! A rank as a coroutine: code that can stop in the middle and go on later, on a stack of its own.
+//! A rank as a coroutine: code that can be suspended and resumed, on a stack of its own.
 //!
 //! Invariants of the unsafe code:
 //!
 //! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
-//! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nobody else may
-//!   have a pointer there that is followed later; whoever abandons one sees to that.
+//! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
+//!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -22,11 +22,11 @@ thread_local! {
     /// How the fiber that runs on this thread stops.
     static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
 
-    /// Whether the rank of the fiber that has just stopped never goes on, and whether that fiber does not, which is a thread.
+    /// Whether the rank of the fiber that has just been suspended is never resumed, and whether that fiber, a thread, is not.
     static ABANDONED: Cell<bool> = const { Cell::new(false) };
     static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
 
-    /// Threads that the running rank has begun since anybody looked.
+    /// Threads that the running rank has begun and [`Fibers::resume`] has not collected.
     static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
 
     /// Whether what fibers have left on their stacks is being dropped.
@@ -46,7 +46,7 @@ struct Thread {
     fiber: Coroutine<(), (), (), ThreadStack>,
 }
 
-/// What becomes of a fiber that has not ended when nobody resumes it any more.
+/// What is done with fibers that have not ended at the end of the simulation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfinished {
     /// What it has on its stack is dropped.
@@ -55,7 +55,7 @@ pub(crate) enum Unfinished {
     Abandoned,
 }
 
-/// The bodies of all ranks, each as far as it has come; `None` for those that have ended.
+/// The bodies of all ranks, each as far as it has run; `None` for those that have ended.
 pub(crate) struct Fibers<'s> {
     fibers: Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>,
     /// Of ranks that have some.
@@ -63,12 +63,12 @@ pub(crate) struct Fibers<'s> {
     unfinished: Unfinished,
 }
 
-/// What fibers there are.
+/// The fibers of a simulation.
 #[derive(Clone, Copy)]
 pub(crate) struct FiberSettings<'s> {
     pub(crate) count: u32,
     pub(crate) stacks: &'s Stacks,
-    /// Of those that have not ended when nobody resumes them any more.
+    /// What is done with those that have not ended.
     pub(crate) unfinished: Unfinished,
     /// What signals know of them.
     pub(crate) status: &'static SimulationStatus,
@@ -94,7 +94,7 @@ pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), driv
 }
 
 impl Fibers<'_> {
-    /// Has a rank go on until its body stops or ends, and each of its threads has stopped or ended; returns whether the body has ended.
+    /// Resumes a rank until its body and each of its threads are suspended or have ended; returns whether the body has ended.
     pub(crate) fn resume(&mut self, number: u32) -> bool {
         let mut threads = self.threads.remove(&number).unwrap_or_default();
         THREADS.set(threads.len());
@@ -129,7 +129,7 @@ impl Fibers<'_> {
     }
 }
 
-/// Has a fiber go on until it stops or ends; returns whether it has ended.
+/// Resumes a fiber until it is suspended or ends; returns whether it has ended.
 fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool {
     let (before, thread) = (CURRENT.take(), THREAD.replace(thread));
     let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
@@ -138,7 +138,7 @@ fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool
     returned
 }
 
-/// A fiber never goes on. One that has ended has nothing on its stack.
+/// Abandons a fiber. One that has ended has nothing on its stack.
 fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
     if !fiber.done() {
         // SAFETY: F3.
@@ -169,8 +169,8 @@ struct SameThread<T>(T);
 // SAFETY: F2: it is used on the thread that made it.
 unsafe impl<T> Send for SameThread<T> {}
 
-/// Runs `f` on the stack of whoever resumed the fiber, so that fibers need little of their own; outside of fibers, at once. A fault of it is the
-/// simulator's.
+/// Runs `f` on the stack that resumed the fiber, so that fibers need small stacks; outside of fibers, at once. A fault in `f` is attributed to
+/// the simulator.
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     let Some(current) = CURRENT.get() else { return f() };
     let f = SameThread(f);

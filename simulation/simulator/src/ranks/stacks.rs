@@ -6,7 +6,7 @@
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **S1** Stack `i` is the bytes `RankMemory::stack(i)` of the mapping, with one guard page below; nobody else has them, as heaps end before and
+//! - **S1** Stack `i` is the bytes `RankMemory::stack(i)` of the mapping, with one guard page below; nothing else uses them, as heaps end before and
 //!   begin after.
 //! - **S2** The mapping outlives every coroutine: a stack borrows the `Stacks`, which own a share of it.
 #![allow(unsafe_code)]
@@ -67,14 +67,14 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// The stack of `rank`; nobody takes one twice while it is in use.
+    /// The stack of `rank`; a caller takes none twice while it is in use.
     pub(crate) fn of(&self, rank: u32) -> RankStack<'_> {
         let limit = self.first + rank as usize * self.step;
         RankStack { base: limit + self.bytes, limit, stacks: PhantomData }
     }
 }
 
-/// Makes the page at `address` one that nobody can touch, by a mapping of its own only if `mapped`.
+/// Makes the page at `address` inaccessible, by a mapping of its own only if `mapped`.
 fn guard(address: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
     let at = std::ptr::with_exposed_provenance_mut(address);
     // SAFETY: S1: a page of our own that no coroutine uses yet.

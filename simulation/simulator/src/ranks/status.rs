@@ -71,13 +71,13 @@ impl SimulationStatus {
         ((rank as usize) < count && (start..start + guard).contains(&address)).then_some(bytes)
     }
 
-    /// A rank goes on.
+    /// A rank continues.
     pub(crate) fn enter(&self, rank: Rank, now: Instant) {
         self.now.store(now.as_picoseconds(), Ordering::Relaxed);
         self.running.store(rank.number() + 1, Ordering::Release);
     }
 
-    /// It has stopped; so many have ended.
+    /// The rank has stopped; `ended` ranks have ended.
     pub(crate) fn leave(&self, ended: u32) {
         self.ended.store(ended, Ordering::Relaxed);
         self.running.store(NOBODY, Ordering::Release);
@@ -111,7 +111,7 @@ fn this_thread() -> i32 {
 pub(crate) struct StatusEntry(&'static SimulationStatus);
 
 impl StatusEntry {
-    /// Makes the simulation known that the calling thread begins, to whoever watches it too.
+    /// Registers the simulation that the calling thread begins, for signal handlers and for `watch`.
     pub(crate) fn new(watch: &SimulationControl) -> Self {
         let this = this_thread();
         let claim = |status: &&SimulationStatus| {
