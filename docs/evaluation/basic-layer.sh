@@ -28,19 +28,19 @@ simulated() {
         sed "s/^{/{\"platform\":\"tofu2\",\"ranks\":$ranks,\"condition\":\"$condition\"$head,/"
 }
 
-simulated 2 nic way=free
-simulated 2 mpi way=direct
-simulated 2 1 way=progress-thread atomics=progress-thread descriptors=built
-simulated 2 2 way=progress-thread atomics=progress-thread descriptors=built threads=many
-simulated 2 3 way=progress-thread descriptors=built
-simulated 2 4 way=progress-thread
-simulated 2 5 way=progress-thread descriptors=built threads=many
-simulated 2 6 way=progress threads=many
-simulated 2 7 way=bypass descriptors=built threads=many
-simulated 2 8 way=bypass threads=many
+simulated 2 nic submission=free
+simulated 2 mpi submission=direct
+simulated 2 1 submission=progress-thread atomics=progress-thread descriptors=built
+simulated 2 2 submission=progress-thread atomics=progress-thread descriptors=built threads=many
+simulated 2 3 submission=progress-thread descriptors=built
+simulated 2 4 submission=progress-thread
+simulated 2 5 submission=progress-thread descriptors=built threads=many
+simulated 2 6 submission=progress threads=many
+simulated 2 7 submission=bypass descriptors=built threads=many
+simulated 2 8 submission=bypass threads=many
 for ranks in 3 4 6; do
-    simulated $ranks together way=progress-thread atomics=progress-thread serving=together
-    simulated $ranks apart way=progress-thread atomics=progress-thread serving=apart
+    simulated $ranks together submission=progress-thread atomics=progress-thread serving=together
+    simulated $ranks apart submission=progress-thread atomics=progress-thread serving=apart
 done
 
 for round in $(seq "${ROUNDS:-5}"); do

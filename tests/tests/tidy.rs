@@ -247,3 +247,183 @@ fn the_readme_shows_the_program_that_is_compiled() {
         .collect();
     assert_eq!(shown, compiled, "the README's program is the one that pelago/src/lib.rs compiles");
 }
+
+/// The crates whose modules at the top level of `src` import each other in one direction. Add a crate once it does; none may be removed.
+const WITHOUT_IMPORT_CYCLES: [&str; 16] = [
+    "examples",
+    "examples/transports/tcp",
+    "foundation/base",
+    "foundation/sync",
+    "library/containers",
+    "library/halo",
+    "library/messaging",
+    "platform",
+    "simulation/netsim",
+    "simulation/report",
+    "simulation/simulator",
+    "tools/cli",
+    "tools/xtask",
+    "transport/datagrams",
+    "transport/kit",
+    "transport/udp",
+];
+
+/// A module can be read, tested and replaced without the modules that import it.
+#[test]
+fn modules_import_each_other_in_one_direction() {
+    let sources = sources();
+    let mut checked = BTreeSet::new();
+    let roots = sources.keys().filter_map(|path| path.strip_suffix("/src/lib.rs").or(path.strip_suffix("/src/main.rs")));
+    for root in roots.collect::<BTreeSet<_>>() {
+        let prefix = format!("{root}/src/");
+        let files = sources.iter().filter_map(|(path, text)| Some((path.strip_prefix(&prefix)?, text.as_str())));
+        let cycle = imports::cycle(&files.collect());
+        let is_listed = WITHOUT_IMPORT_CYCLES.contains(&root);
+        checked.extend(is_listed.then_some(root));
+        match cycle {
+            Some(cycle) if is_listed => panic!(
+                "{root}: modules import each other in a cycle: {cycle}; move what both need into a module that imports neither"
+            ),
+            Some(cycle) => println!("{root}: not yet listed, as its modules import each other in a cycle: {cycle}"),
+            None if !is_listed => println!("{root}: add it to WITHOUT_IMPORT_CYCLES"),
+            None => {}
+        }
+    }
+    let listed: BTreeSet<&str> = WITHOUT_IMPORT_CYCLES.into();
+    assert_eq!(checked, listed, "WITHOUT_IMPORT_CYCLES names folders of crates");
+}
+
+#[test]
+fn a_cycle_of_imports_is_named() {
+    let cycle = |files: &[(&'static str, &'static str)]| imports::cycle(&files.iter().copied().collect());
+    let root = ("lib.rs", "mod a;\nmod b;\nmod c;\npub use crate::c::Item;\n");
+    let one_way = [root, ("a.rs", "use crate::b::{B, deep::D};\n"), ("b/mod.rs", "use crate::c;\n"), ("c.rs", "")];
+    assert_eq!(cycle(&one_way), None);
+    let by_use = [
+        root,
+        ("a.rs", "use crate::{b::B, Unknown};\n"),
+        ("b/mod.rs", ""),
+        ("b/x.rs", "use super::super::c::C;\n"),
+        ("c.rs", "use crate::a;"),
+    ];
+    assert_eq!(cycle(&by_use).as_deref(), Some("a (a.rs) -> b (b/x.rs) -> c (c.rs) -> a"));
+    let by_path = [root, ("a.rs", "fn f() { crate::c::f() }\n"), ("b.rs", ""), ("c.rs", "use crate::a::A;\n")];
+    assert_eq!(cycle(&by_path).as_deref(), Some("a (a.rs) -> c (c.rs) -> a"));
+    let by_exported_name = [root, ("a.rs", "use crate::Item;\n"), ("b.rs", ""), ("c.rs", "use crate::a::A;\n")];
+    assert_eq!(cycle(&by_exported_name).as_deref(), Some("a (a.rs) -> c (c.rs) -> a"));
+    let in_tests_and_comments = [
+        root,
+        ("a.rs", "use crate::c::C;\n"),
+        ("c.rs", "// use crate::a;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n"),
+    ];
+    assert_eq!(cycle(&in_tests_and_comments), None);
+}
+
+/// Which modules at the top level of a crate import which, from the text of their files: `use` declarations, and paths that begin with
+/// `crate::`. Names that `lib.rs` exports count as those of their modules; comments and tests do not count.
+mod imports {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// For each module, the modules that it imports, each with the file that does.
+    type Graph<'t> = BTreeMap<&'t str, BTreeMap<&'t str, &'t str>>;
+
+    /// A cycle, with the files that import the next module; `None` if there is none. Files are named by their paths in `src`.
+    pub(super) fn cycle<'t>(files: &BTreeMap<&'t str, &'t str>) -> Option<String> {
+        let modules: BTreeSet<&'t str> = files.keys().filter_map(|&path| module(path)).collect();
+        let root = files.get("lib.rs").or(files.get("main.rs")).map_or(String::new(), |text| code(text));
+        let exported: BTreeMap<String, &'t str> = paths(&root)
+            .into_iter()
+            .filter_map(|path| {
+                let names: Vec<&str> = path.iter().map(String::as_str).filter(|name| !["crate", "self"].contains(name)).collect();
+                Some((names.last()?.to_string(), *modules.get::<str>(names.first()?)?))
+            })
+            .collect();
+        let mut graph = Graph::new();
+        for (&path, &text) in files {
+            let Some(owner) = module(path) else { continue };
+            let depth = path.trim_end_matches("/mod.rs").split('/').count();
+            for path_of_item in paths(&code(text)) {
+                let ups = path_of_item.iter().take_while(|name| *name == "super").count();
+                let first = match path_of_item.first().map(String::as_str) {
+                    Some("crate") => path_of_item.get(1),
+                    _ if ups == depth => path_of_item.get(ups),
+                    _ => None,
+                };
+                let Some(first) = first else { continue };
+                let target = modules.get(first.as_str()).or_else(|| exported.get(first.as_str()));
+                if let Some(&target) = target.filter(|target| **target != owner) {
+                    graph.entry(owner).or_default().entry(target).or_insert(path);
+                }
+            }
+        }
+        let mut done = BTreeSet::new();
+        modules.iter().find_map(|module| search(&graph, module, &mut Vec::new(), &mut done))
+    }
+
+    /// The module at the top level that a file belongs to, unless it is the root or a test.
+    fn module(path: &str) -> Option<&str> {
+        let module = path.split('/').next()?.trim_end_matches(".rs");
+        let is_test = path.split('/').any(|part| part.trim_end_matches(".rs") == "tests");
+        (!is_test && !["lib", "main", "bin"].contains(&module)).then_some(module)
+    }
+
+    /// The text without comments and test modules.
+    fn code(text: &str) -> String {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<_>>().join("\n");
+        let tests = code.match_indices("#[cfg(").find(|(at, _)| {
+            let mut lines = code[*at..].lines();
+            lines.next().is_some_and(|line| line.contains("test"))
+                && lines.next().is_some_and(|line| line.starts_with("mod ") && line.ends_with('{'))
+        });
+        tests.map_or(code.clone(), |(at, _)| code[..at].to_owned())
+    }
+
+    /// The paths of all imports, name by name.
+    fn paths(code: &str) -> Vec<Vec<String>> {
+        let mut paths = Vec::new();
+        for (at, _) in code.match_indices("use ") {
+            let is_word = code[..at].chars().next_back().is_none_or(|before| before.is_whitespace());
+            if let Some((tree, _)) = code[at + 4..].split_once(';').filter(|_| is_word) {
+                expand(tree, &[], &mut paths);
+            }
+        }
+        for (at, _) in code.match_indices("crate::") {
+            let name: String = code[at + 7..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            paths.push(vec!["crate".into(), name]);
+        }
+        paths
+    }
+
+    /// Adds the paths of a tree such as `a::{b, c::d}`.
+    fn expand(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) {
+        let (head, branches) = tree.split_once('{').map_or((tree, None), |(head, rest)| (head, rest.rsplit_once('}')));
+        let head = head.split(" as ").next().unwrap_or_default();
+        let names = head.split("::").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        let path: Vec<String> = prefix.iter().cloned().chain(names).collect();
+        let Some((branches, _)) = branches else { return paths.push(path) };
+        let mut depth = 0;
+        let at_top = |c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == ',' && depth == 0
+        };
+        branches.split(at_top).filter(|branch| !branch.trim().is_empty()).for_each(|branch| expand(branch, &path, paths));
+    }
+
+    /// A cycle that a module leads to, if there is one.
+    fn search<'t>(graph: &Graph<'t>, module: &'t str, way: &mut Vec<&'t str>, done: &mut BTreeSet<&'t str>) -> Option<String> {
+        if let Some(start) = way.iter().position(|known| *known == module) {
+            let steps = way[start..].iter().zip(way[start + 1..].iter().chain([&module]));
+            let named: Vec<String> = steps.map(|(from, to)| format!("{from} ({})", graph[from][to])).collect();
+            return Some(format!("{} -> {module}", named.join(" -> ")));
+        }
+        if done.contains(module) {
+            return None;
+        }
+        way.push(module);
+        let found = graph.get(module).into_iter().flat_map(BTreeMap::keys).find_map(|next| search(graph, next, way, done));
+        way.pop();
+        done.insert(module);
+        found
+    }
+}

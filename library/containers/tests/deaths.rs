@@ -8,7 +8,7 @@ use std::cell::Cell;
 use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, Failure, Fault, Result};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::run_with_death_noting;
 
 const RANKS: u32 = 4;
@@ -63,7 +63,7 @@ fn use_rows(heap: &GlobalHeap<'_>, one: Rank, other: Rank) -> Result<()> {
 /// Runs a program on the user's rank. When that asked for something, and whether it came to the end of the program.
 fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) -> (Vec<Instant>, bool) {
     let ended = Cell::new(false);
-    let (noted, found) = run_with_death_noting(USER, RANKS, Faults::default(), (VICTIM, dies), |world, begin| {
+    let (noted, found) = run_with_death_noting(USER, RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| {
         world.on_peer_lost(|_| ());
         let heap = GlobalHeap::quiet(world, 64 << 10)?;
         let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Error, Failure, Fault, Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::run_with_death;
 
 const RANKS: u32 = 4;
@@ -32,7 +32,7 @@ const LONG: usize = 600;
 /// Adds 1 in each turn, by all ranks, to each of so many words; what `dies` at a time or never.
 fn play(words: usize, placement: Placement, victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
     let written = Cell::new([0; 2]);
-    let faults = Faults { loss, ..Faults::default() };
+    let faults = FaultInjection { loss, ..FaultInjection::default() };
     let (noted, found) = run_with_death(RANKS, faults, (victim, dies), |world, begin| {
         let told = Rc::new(RefCell::new(Vec::new()));
         let tell = told.clone();

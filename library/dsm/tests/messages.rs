@@ -5,7 +5,7 @@ mod simulated;
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::{Noted, run, settings};
 
 const HOME: Rank = Rank::new(0);
@@ -50,7 +50,7 @@ impl<'w> Counting<'w> {
 
 /// Runs a program on all ranks and returns what it returns on rank 1.
 fn on_one<T>(program: impl Fn(&Counting<'_>) -> Result<T>) -> T {
-    let settings = settings(RANKS, 1, Faults::default());
+    let settings = settings(RANKS, 1, FaultInjection::default());
     let mut ended = run(&settings, |_| true, |world, asked| program(&Counting::new(world, asked.clone())?));
     assert!(ended.iter().all(Option::is_some));
     ended.swap_remove(1).unwrap()

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Counter, Placement, Shared};
 use pelago_rma::{Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::{run, settings};
 
 const HOME: Rank = Rank::new(0);
@@ -24,7 +24,7 @@ const POLLS_MAX: u32 = 1_000_000;
 /// Runs a program with two ranks on one node, and with two ranks on two; over NICs, and over the library's own protocol.
 fn everywhere(program: impl Fn(&World) -> Result<Duration>) {
     for (per_node, by_protocol) in [(2, false), (2, true), (1, false), (1, true)] {
-        let mut settings = settings(2, per_node, Faults::default());
+        let mut settings = settings(2, per_node, FaultInjection::default());
         settings.protocol = settings.protocol.filter(|_| by_protocol);
         for took in run(&settings, |_| false, |world, _| program(world)) {
             let took = took.expect("nobody dies");

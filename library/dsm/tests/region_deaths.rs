@@ -7,7 +7,7 @@ use std::cell::Cell;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
 use pelago_rma::{Error, Failure, Fault, Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::run_with_death;
 
 const RANKS: u32 = 4;
@@ -30,7 +30,7 @@ struct Ended {
 /// All ranks count up the common element and their own in each turn; the victim dies at a time or never.
 fn play(victim: Rank, homes: Homes, dies: Option<Instant>) -> Ended {
     let left = Cell::new([0; 2]);
-    let (noted, found) = run_with_death(RANKS, Faults::default(), (victim, dies), |world, begin| {
+    let (noted, found) = run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
         world.on_peer_lost(|_| ());
         let settings = RegionSettings { page_length: Some(PAGE), homes, coherence: Coherence::Invalidate };
         let mut region = Region::<u64>::new(world, LENGTH, settings)?;

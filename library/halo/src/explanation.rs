@@ -1,108 +1,108 @@
-//! Why a plan goes as it goes.
+//! Why a plan uses its methods, routes and rails.
 
 use std::fmt;
 
 use pelago_base::{Duration, Rank};
 
-/// What was tried for a plan, what it cost, and why it won or lost.
+/// The candidates of a plan, their costs, and why each was chosen or rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The ways to edges and corners; one, where there are none.
+    /// The routes to edges and corners; a single one if there are no such cells.
     pub routes: Vec<Candidate>,
-    /// The sets of a way for each dimension that were tried for all neighbours together; none where there is one rail.
+    /// The sets of a method for each dimension that were tried with all neighbours at the same time; none if there is one rail.
     pub rails: Vec<Candidate>,
-    /// Each neighbour by the route that was taken.
-    pub links: Vec<Choice>,
+    /// Each neighbour by the chosen route.
+    pub links: Vec<LinkExplanation>,
 }
 
 /// One neighbour.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// Who.
+pub struct LinkExplanation {
+    /// Its rank.
     pub neighbour: Rank,
     /// Where its block lies: −1, 0 or 1 in each dimension.
-    pub step: Vec<i8>,
+    pub direction: Vec<i8>,
     /// How many fields move.
     pub fields: usize,
-    /// What goes there in one exchange.
+    /// Bytes that go there in one exchange.
     pub bytes: u64,
-    /// In how many blocks, if it is not packed.
+    /// Their blocks, if they are not packed.
     pub blocks: u64,
     /// Whether its memory is mapped.
     pub is_mapped: bool,
-    /// The methods, by each rail.
+    /// Each method by each rail.
     pub candidates: Vec<Candidate>,
 }
 
-/// One way.
+/// One candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The median of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
     /// The same on the neighbour; for a route or a set of rails, on the slowest rank.
     pub there: Option<Duration>,
-    /// What became of it.
+    /// Whether it was chosen, and why.
     pub verdict: Verdict,
 }
 
-/// What became of a way.
+/// Why a candidate was chosen or rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Taken: it was asked for, or there is no other.
+    /// Chosen: it was requested, or is the only candidate.
     Forced,
-    /// Taken: it was proposed, and no other was found clearly cheaper: by 5 %, or for sets of rails by 1 %.
+    /// Chosen: it was proposed, and no other measured clearly cheaper: by 5 %, or for sets of rails by 1 %.
     Proposed,
-    /// Taken: it is clearly cheaper than what was proposed.
+    /// Chosen: clearly cheaper than the proposal.
     Cheaper,
-    /// Taken: not the best for this neighbour alone, but for all together, who share rails.
+    /// Chosen: not the best for this neighbour alone, but for all at the same time, as they share rails.
     Together,
-    /// Lost, though it is cheaper for this neighbour alone.
+    /// Rejected, though it is cheaper for this neighbour alone.
     CheaperAlone,
-    /// Lost.
-    Dearer,
-    /// Lost, though it was cheaper: by too little.
+    /// Rejected: more expensive.
+    MoreExpensive,
+    /// Rejected, though it was cheaper: by too little.
     NotClearlyCheaper,
-    /// Lost: another was asked for.
+    /// Rejected: another was requested.
     Excluded,
-    /// Lost: its rail does not lead there.
+    /// Rejected: its rail does not reach the neighbour.
     NoRail,
-    /// Lost without a trial: each block would be an operation of a transport, or its way there and back be waited for, or it is too short to go by
-    /// all rails in parts.
+    /// Rejected without a trial: each block would be an operation of a transport, or a fetch would cost a round trip, or it is too short to be
+    /// striped over all rails.
     NotTried,
-    /// Lost without a trial: the time for trials was over.
+    /// Rejected without a trial: the time for trials was over.
     NoTime,
 }
 
 impl Verdict {
-    /// Whether it was taken.
-    pub const fn is_taken(self) -> bool {
+    /// Whether it was chosen.
+    pub const fn is_chosen(self) -> bool {
         matches!(self, Self::Forced | Self::Proposed | Self::Cheaper | Self::Together)
     }
 }
 
-impl Choice {
-    /// The method that was taken.
-    pub fn taken(&self) -> Option<&Candidate> {
-        self.candidates.iter().find(|candidate| candidate.verdict.is_taken())
+impl LinkExplanation {
+    /// The chosen candidate.
+    pub fn chosen(&self) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.verdict.is_chosen())
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Forced => "taken: no other may be",
-            Self::Proposed => "taken: proposed, and no other was found clearly cheaper",
-            Self::Cheaper => "taken: clearly cheaper than what was proposed",
-            Self::Together => "taken: cheaper for all together",
-            Self::CheaperAlone => "lost: cheaper alone, not with the others",
-            Self::Dearer => "lost: dearer",
-            Self::NotClearlyCheaper => "lost: not clearly cheaper than what was proposed",
-            Self::Excluded => "lost: another was asked for",
-            Self::NoRail => "lost: the rail does not lead there",
-            Self::NotTried => "lost: not tried, too many messages",
-            Self::NoTime => "lost: not tried, the time for trials was over",
+            Self::Forced => "chosen: the only candidate",
+            Self::Proposed => "chosen: proposed, and no other measured clearly cheaper",
+            Self::Cheaper => "chosen: clearly cheaper than the proposal",
+            Self::Together => "chosen: cheaper with all neighbours at the same time",
+            Self::CheaperAlone => "rejected: cheaper alone, not with all neighbours at the same time",
+            Self::MoreExpensive => "rejected: more expensive",
+            Self::NotClearlyCheaper => "rejected: not clearly cheaper than the proposal",
+            Self::Excluded => "rejected: another was requested",
+            Self::NoRail => "rejected: the rail does not reach the neighbour",
+            Self::NotTried => "rejected: not tried, too many messages",
+            Self::NoTime => "rejected: not tried, the time for trials was over",
         })
     }
 }
@@ -123,10 +123,10 @@ impl fmt::Display for Explanation {
             writeln!(f, "rails {rails}")?;
         }
         for link in &self.links {
-            let step: Vec<_> = link.step.iter().map(|step| format!("{step:+}")).collect();
+            let direction: Vec<_> = link.direction.iter().map(|direction| format!("{direction:+}")).collect();
             let way = if link.is_mapped { "mapped" } else { "by a transport" };
             let (fields, blocks) = (plural(link.fields as u64, "field"), plural(link.blocks, "block"));
-            writeln!(f, "{} at ({}), {way}: {fields}, {} bytes in {blocks}", link.neighbour, step.join(" "), link.bytes)?;
+            writeln!(f, "{} at ({}), {way}: {fields}, {} bytes in {blocks}", link.neighbour, direction.join(" "), link.bytes)?;
             for candidate in &link.candidates {
                 writeln!(f, "  {candidate}")?;
             }

@@ -4,12 +4,12 @@
 //!
 //! - **N1** Nobody but its field knows where its memory lies: it gives no [`GlobalPtr`] away outside this crate, which hands it to nothing
 //!   but copies of a plan that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
-//! - **N2** Such a copy writes halo cells at steps of its plan, and nothing else. It is issued when this rank has given leave for this
-//!   exchange, and this rank's `wait` ends after it has taken effect (`link.rs` has the argument). Leave is given by `start`, which marks
-//!   those steps in `under_way`; they stay marked until `wait` has seen the end. So does the mark of borders, which others may read meanwhile.
-//! - **N3** So no rank writes a cell whose step is not marked, and slices are made of such cells only. A transport or a
+//! - **N2** Such a copy writes halo cells at directions of its plan, and nothing else. It is issued when this rank has given credit for this
+//!   exchange, and this rank's `wait` ends after it has taken effect (`exchange/link.rs` has the argument). `start` gives the credit and marks
+//!   those directions in `under_way`; they stay marked until `wait` has seen the end. So does the mark of borders, which others may read meanwhile.
+//! - **N3** So no rank writes a cell whose direction is not marked, and slices are made of such cells only. A transport or a
 //!   neighbour may still read cells of the block, of which nothing mutable is made while anything is marked.
-//! - **N4** A view borrows its field, and whatever marks steps or lets this rank write needs the field exclusively: no slice is alive then.
+//! - **N4** A view borrows its field, and whatever marks directions or lets this rank write needs the field exclusively: no slice is alive then.
 //! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked when it is made. Its rows lie in it.
 #![allow(unsafe_code)]
 
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Error, GlobalPtr, Pod, Result, Symmetric, World};
 
-use crate::array::{Array, Block};
-use crate::layout::Layout;
-use crate::step::Steps;
+use crate::grid::array::Array;
+use crate::grid::direction::DirectionSet;
+use crate::grid::layout::{Block, Layout};
 
 /// The cells of an array that one rank owns, and their halo.
 ///
@@ -31,7 +31,7 @@ pub struct Field<'w, T: Pod, const D: usize> {
     layout: Layout<D>,
     memory: Symmetric<'w, T>,
     /// Whose halo cells others may write now, and whether they may read borders (N2).
-    under_way: Steps,
+    under_way: DirectionSet,
     id: u64,
 }
 
@@ -43,7 +43,7 @@ static FIELDS: AtomicU64 = AtomicU64::new(0);
 pub struct View<'f, T, const D: usize> {
     layout: &'f Layout<D>,
     cells: CellSlice<'f, T>,
-    under_way: Steps,
+    under_way: DirectionSet,
 }
 
 impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
@@ -90,7 +90,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// An exchange is under way; [`view`](Self::view) has what can be read meanwhile.
     pub fn cells(&self) -> &[T] {
         self.check_rest();
-        // SAFETY: N3: no step is marked.
+        // SAFETY: N3: no direction is marked.
         unsafe { self.slice().as_slice() }
     }
 
@@ -100,7 +100,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// An exchange is under way.
     pub fn cells_mut(&mut self) -> &mut [T] {
         self.check_rest();
-        // SAFETY: N3: no step is marked; exclusive by the borrow of `self` (N4).
+        // SAFETY: N3: no direction is marked; exclusive by the borrow of `self` (N4).
         unsafe { self.slice().as_mut_slice() }
     }
 
@@ -159,14 +159,14 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         self.memory.local().range(0..self.layout.length())
     }
 
-    /// The halo cells of these steps may be written by others from now on.
-    pub(crate) fn mark(&mut self, steps: Steps) {
-        self.under_way |= steps;
+    /// The halo cells of these directions may be written by others from now on.
+    pub(crate) fn mark(&mut self, directions: DirectionSet) {
+        self.under_way |= directions;
     }
 
-    /// Nobody else writes the halo cells of these steps any more.
-    pub(crate) fn unmark(&mut self, steps: Steps) {
-        self.under_way &= !steps;
+    /// Nobody else writes the halo cells of these directions any more.
+    pub(crate) fn unmark(&mut self, directions: DirectionSet) {
+        self.under_way &= !directions;
     }
 
     fn check_rest(&self) {
@@ -195,7 +195,7 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
         let last: [isize; D] = std::array::from_fn(|d| first[d].saturating_add_unsigned(extents[d]).saturating_sub(1));
         let start = self.layout.index(first).filter(|_| self.layout.index(last).is_some());
         assert!(is_empty || start.is_some(), "{extents:?} cells from {first:?} on reach past the halo");
-        let is_free = is_empty || self.under_way == 0 || self.under_way & self.layout.steps_of_box(first, last) == 0;
+        let is_free = is_empty || self.under_way == 0 || self.under_way & self.layout.directions_of_box(first, last) == 0;
         assert!(is_free, "the halo in {extents:?} cells from {first:?} on is under way");
         // An empty box has no row at all.
         let extents = if is_empty { [0; D] } else { extents };
@@ -212,9 +212,9 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
         let mut last = at;
         last[D - 1] += length.max(1) as isize - 1;
         assert!(self.layout.index(last).is_some(), "{length} cells from {at:?} on reach past the halo");
-        let is_free = self.under_way == 0 || self.under_way & self.layout.steps_of_row(at, length.max(1)) == 0;
+        let is_free = self.under_way == 0 || self.under_way & self.layout.directions_of_row(at, length.max(1)) == 0;
         assert!(is_free, "the halo in {length} cells from {at:?} on is under way");
-        // SAFETY: N3: no step of the row is marked. N4: none is while the view lives.
+        // SAFETY: N3: no direction of the row is marked. N4: none is while the view lives.
         unsafe { self.cells.range(first..first + length).as_slice() }
     }
 
@@ -265,7 +265,7 @@ impl<'f, T: Pod, const D: usize> Region<'f, T, D> {
         };
         let first = self.start.wrapping_add_signed(index_of(self.first, at));
         let pointer = self.cells.cells().pointer().cast::<T>();
-        // SAFETY: N3: no step of the box is marked. N4: none is while the view that it was made of lives. N5: in the box, and so in memory.
+        // SAFETY: N3: no direction of the box is marked. N4: none is while the view that it was made of lives. N5: in the box, and so in memory.
         distances.map(|distance| unsafe {
             let index = first.wrapping_add_signed(index_of([0; D], distance));
             core::slice::from_raw_parts(pointer.add(index).as_ptr(), length)

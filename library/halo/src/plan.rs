@@ -5,21 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pelago_base::Rank;
 use pelago_rma::{Error, Pod, Result, World};
 
-use crate::array::Array;
 use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Explanation, Verdict};
 use crate::field::Field;
+use crate::grid::array::Array;
+use crate::grid::direction::{Side, across, number};
 use crate::settings::{Halo, Route, Settings};
-use crate::step::{Side, across, number};
-use crate::trial::{self, Allowance, Race};
+use crate::trial::{self, MethodComparison, TrialBudget};
 
 /// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for as often as one likes.
 ///
-/// Memory of each rank: four times the cells of its halo, of which what no method uses is never touched; 64 bytes for each step. No
+/// Memory of each rank: four times the cells of its halo, of which what no method uses is never touched; 64 bytes for each direction. No
 /// exchange allocates anything where all neighbours are mapped, or packed.
 ///
 /// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
-/// a word by which the receiver gives leave, before that or, if it fetches them itself, behind it. A flag goes the way of the data. No barrier.
+/// a word of credit from the receiver, before the blocks or, if it fetches them itself, behind them. A flag goes the way of the data. No barrier.
 pub struct Plan<'w, T: Pod, const D: usize> {
     exchange: Exchange<'w, T, D>,
     /// The numbers of its fields.
@@ -43,24 +43,24 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let arrays: Vec<Array<D>> = fields.iter().map(|field| *field.array()).collect();
         let routes = routes::<D>(settings);
         let mut plans = Vec::new();
-        let mut allowance = Allowance::new(world, settings.trial_limit);
+        let mut budget = TrialBudget::new(world, settings.trial_limit);
         for route in routes {
             let mut exchange = Exchange::new(world, &arrays, settings.halo, *route)?;
-            let (links, sets) = trial::choose(&mut exchange, fields, settings, &mut allowance)?;
+            let (links, sets) = trial::choose(&mut exchange, fields, settings, &mut budget)?;
             plans.push((exchange, links, sets));
         }
         let (taken, explained) = match routes {
             [only] => (0, vec![Candidate { name: only.to_string(), here: None, there: None, verdict: Verdict::Forced }]),
             _ => {
-                let race = Race::run(&mut allowance, plans.len(), trial::CHEAPER_PERCENT, |which| {
+                let comparison = MethodComparison::run(&mut budget, plans.len(), trial::CHEAPER_PERCENT, |which| {
                     trial::once(&mut plans[which].0, fields, |_| true)
                 })?;
-                (race.winner(), race.candidates(|which| routes[which].to_string()))
+                (comparison.winner(), comparison.candidates(|which| routes[which].to_string()))
             }
         };
         let (exchange, links, rails) = plans.swap_remove(taken);
         let explanation = Explanation { routes: explained, rails, links };
-        // Nobody starts before all have ended their trials.
+        // No rank starts an exchange before all have ended their trials.
         world.barrier()?;
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, explanation })
     }
@@ -101,9 +101,9 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     pub fn wait_face(&mut self, fields: &mut [Field<'w, T, D>], dimension: usize, side: Side) -> Result<()> {
         assert!(dimension < D, "dimension {dimension} of {D}");
         self.check_under_way(fields)?;
-        let step = across(dimension, side);
-        self.exchange.wait(fields, |exchange| exchange.has_come(step))?;
-        fields.iter_mut().for_each(|field| field.unmark(1 << number(step)));
+        let direction = across(dimension, side);
+        self.exchange.wait(fields, |exchange| exchange.has_arrived(direction))?;
+        fields.iter_mut().for_each(|field| field.unmark(1 << number(direction)));
         Ok(())
     }
 
@@ -116,12 +116,12 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         self.wait(fields)
     }
 
-    /// Every way that was considered, with its cost, and why it won or lost.
+    /// Every method and route that was considered, with its cost, and why it was chosen or rejected.
     pub fn explain(&self) -> &Explanation {
         &self.explanation
     }
 
-    /// Who is sent to in an exchange, in that order; a rank comes once for each step that leads to it.
+    /// The neighbours in the order in which an exchange sends to them; a rank occurs once for each direction in which it is a neighbour.
     pub fn neighbours(&self) -> impl Iterator<Item = Rank> {
         self.exchange.links.iter().map(|link| link.neighbour)
     }
@@ -137,7 +137,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     }
 }
 
-/// The ways to edges and corners that are considered, the proposed one first.
+/// The routes to edges and corners that are considered, the proposed one first.
 fn routes<const D: usize>(settings: &Settings) -> &'static [Route] {
     match settings.route {
         _ if settings.halo == Halo::Faces || D == 1 => &[Route::Direct],

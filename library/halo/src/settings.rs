@@ -5,7 +5,7 @@ use std::fmt;
 use pelago_base::Duration;
 use pelago_rma::Rail;
 
-use crate::nodes::DIMENSIONS_MAX;
+use crate::grid::nodes::DIMENSIONS_MAX;
 
 /// Which cells of a halo an exchange brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub enum Halo {
 }
 
 impl Halo {
-    /// In how many dimensions a step to a neighbour may lead.
+    /// In how many dimensions a direction to a neighbour may lead.
     pub(crate) const fn distance_max(self) -> usize {
         match self {
             Self::Faces => 1,

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod support;
 
-use pelago_halo::{Choice, Field, Method, Nodes, Plan, Settings, Template};
+use pelago_halo::{Field, LinkExplanation, Method, Nodes, Plan, Settings, Template};
 use pelago_netsim::Machine;
 use pelago_rma::{Rail, Result, World};
 
@@ -22,8 +22,8 @@ fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], settings: &Set
 }
 
 /// Which of its candidates a link has taken.
-fn number_of_taken(link: &Choice) -> u64 {
-    link.candidates.iter().position(|candidate| candidate.verdict.is_taken()).unwrap() as u64
+fn number_of_taken(link: &LinkExplanation) -> u64 {
+    link.candidates.iter().position(|candidate| candidate.verdict.is_chosen()).unwrap() as u64
 }
 
 #[test]
@@ -84,11 +84,11 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
                 let told = world.alloc::<u64>(2 * 9)?;
                 let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
                 for link in &explained.links {
-                    world.put(told.at(link.neighbour, number(&link.step, -1)), &[number_of_taken(link)])?;
+                    world.put(told.at(link.neighbour, number(&link.direction, -1)), &[number_of_taken(link)])?;
                 }
                 world.barrier()?;
                 for link in &explained.links {
-                    assert_eq!(told.local().load(number(&link.step, 1)), number_of_taken(link), "{profile}: {link:?}");
+                    assert_eq!(told.local().load(number(&link.direction, 1)), number_of_taken(link), "{profile}: {link:?}");
                     let by_all = link.candidates.iter().filter(|candidate| candidate.name.ends_with("by all"));
                     assert_eq!(by_all.clone().count(), Method::ALL.len());
                     let is_tried = by_all.clone().any(|candidate| candidate.here.is_some());
@@ -100,7 +100,7 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
                     );
                 }
                 world.barrier()?;
-                let is_parted = explained.links.iter().any(|link| link.taken().unwrap().name.ends_with("by all"));
+                let is_parted = explained.links.iter().any(|link| link.chosen().unwrap().name.ends_with("by all"));
                 Ok((is_parted, best_alone as f64 / took as f64))
             });
             for result in outcome.results {

@@ -90,7 +90,7 @@ impl<const D: usize> Case<D> {
             all_guards.push(guards());
         }
         let mut plan = Plan::build(world, &mut fields, &self.settings).unwrap();
-        let forwarded = plan.explain().routes.iter().any(|route| route.name == "forwarded" && route.verdict.is_taken());
+        let forwarded = plan.explain().routes.iter().any(|route| route.name == "forwarded" && route.verdict.is_chosen());
         for exchange in 1..=EXCHANGES {
             for (number, field) in fields.iter_mut().enumerate() {
                 field.cells_mut().fill(POISON | exchange);
@@ -382,31 +382,31 @@ fn both_ends_choose_alike_and_say_why() {
             let settings = Settings::new(Halo::Corners).with_trial_limit(Duration::from_milliseconds(20_000));
             let plan = Plan::build(world, &mut fields, &settings).unwrap();
             let links = &plan.explain().links;
-            let taken = |step: &[i8], of: &[pelago_halo::Choice]| {
-                let link = of.iter().find(|link| link.step == step).unwrap();
-                link.candidates.iter().position(|candidate| Some(candidate) == link.taken()).unwrap() as u64
+            let taken = |step: &[i8], of: &[pelago_halo::LinkExplanation]| {
+                let link = of.iter().find(|link| link.direction == step).unwrap();
+                link.candidates.iter().position(|candidate| Some(candidate) == link.chosen()).unwrap() as u64
             };
             // Each tells its neighbour what it chose.
             let told = world.alloc::<u64>(9).unwrap();
             let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
             for link in links {
-                world.put(told.at(link.neighbour, number(&link.step, -1)), &[taken(&link.step, links)]).unwrap();
+                world.put(told.at(link.neighbour, number(&link.direction, -1)), &[taken(&link.direction, links)]).unwrap();
             }
             world.barrier().unwrap();
             for link in links {
-                assert_eq!(told.local().load(number(&link.step, 1)), taken(&link.step, links), "{link:?}");
+                assert_eq!(told.local().load(number(&link.direction, 1)), taken(&link.direction, links), "{link:?}");
                 assert_eq!(
                     link.candidates.len(),
                     Method::ALL.len() * (world.rails().len() + usize::from(world.all_rails().is_some()))
                 );
-                assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_taken()).count() == 1);
+                assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_chosen()).count() == 1);
                 for candidate in &link.candidates {
                     let is_measured = candidate.here.is_some() && candidate.there.is_some();
                     assert_eq!(is_measured, !matches!(candidate.verdict, Verdict::NotTried | Verdict::NoRail), "{candidate:?}");
                 }
             }
             let text = plan.explain().to_string();
-            assert!(text.lines().count() >= links.len() * 3 && text.contains("taken") && text.contains("lost"), "{text}");
+            assert!(text.lines().count() >= links.len() * 3 && text.contains("chosen") && text.contains("rejected"), "{text}");
             world.barrier().unwrap();
         });
     }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_messaging::{Channel, ChannelReceiver, ChannelSettings};
 use pelago_rma::{Error, Fault, Result, World};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 use simulated::{run, run_with_death, settings};
 
 const MESSAGES: u8 = 6;
@@ -60,7 +60,7 @@ fn what_was_flushed_comes_whenever_the_sender_dies_and_then_its_loss_is_told() {
     for receive_by in [ReceiveBy::Receive, ReceiveBy::Within, ReceiveBy::Try, ReceiveBy::Stream, ReceiveBy::TryStream] {
         let play = |dies: Option<Instant>| {
             let completed = Cell::new(0);
-            let (noted, came) = run_with_death(4, Faults::default(), (SENDER, dies), |world, begin| {
+            let (noted, came) = run_with_death(4, FaultInjection::default(), (SENDER, dies), |world, begin| {
                 world.on_peer_lost(|_| {});
                 let channel = Channel::new(world, SENDER, RECEIVER, ChannelSettings::new(4, 8))?;
                 world.barrier()?;
@@ -108,7 +108,7 @@ fn what_was_flushed_comes_whenever_the_sender_dies_and_then_its_loss_is_told() {
 #[test]
 fn a_sender_that_flushes_or_has_no_room_learns_that_its_receiver_died() {
     let death = Instant::from_picoseconds(5_000_000_000);
-    let (_, ended) = run_with_death(4, Faults::default(), (RECEIVER, Some(death)), |world, _| {
+    let (_, ended) = run_with_death(4, FaultInjection::default(), (RECEIVER, Some(death)), |world, _| {
         world.on_peer_lost(|_| {});
         let channel = Channel::new(world, SENDER, RECEIVER, ChannelSettings::new(2, 8))?;
         if world.rank() != SENDER {
@@ -129,7 +129,7 @@ fn a_sender_that_flushes_or_has_no_room_learns_that_its_receiver_died() {
 #[test]
 fn a_receiver_waits_within_its_limit_and_takes_from_a_stream_what_has_come() {
     run(
-        &settings(2, 1, Faults::default()),
+        &settings(2, 1, FaultInjection::default()),
         |_| false,
         |world, _| {
             let milliseconds = Duration::from_milliseconds;
@@ -167,7 +167,7 @@ fn a_receiver_waits_within_its_limit_and_takes_from_a_stream_what_has_come() {
 #[test]
 fn a_stream_gives_what_has_come_before_it_tells_of_a_loss() {
     let death = Instant::from_picoseconds(5_000_000_000);
-    let (_, ended) = run_with_death(4, Faults::default(), (SENDER, Some(death)), |world, _| {
+    let (_, ended) = run_with_death(4, FaultInjection::default(), (SENDER, Some(death)), |world, _| {
         world.on_peer_lost(|_| {});
         let channel = Channel::new(world, SENDER, RECEIVER, ChannelSettings::new(4, 4))?;
         if world.rank() == SENDER {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, Failure, Fault, Result, World};
-use pelago_simulator::{Faults, Protocol, simulate};
+use pelago_simulator::{FaultInjection, Protocol, simulate};
 use simulated::{run_with_death, run_with_death_noting};
 
 const RANKS: u32 = 4;
@@ -31,7 +31,7 @@ struct Ended {
 /// All ranks but one send to that one, through two slots, so that a ticket nobody uses would hold up everybody.
 fn play(victim: Rank, dies: Option<Instant>) -> Ended {
     let completed = Cell::new(0);
-    let (noted, found) = run_with_death(RANKS, Faults::default(), (victim, dies), |world, begin| {
+    let (noted, found) = run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
         world.on_peer_lost(|_| {});
         let mailbox = Mailbox::new(world, RECEIVER, Settings::new(2, 8))?;
         world.barrier()?;
@@ -115,7 +115,7 @@ fn the_receiver_learns_once_that_a_holder_of_counters_has_died() {
         let proxies = vec![Rank::new(1), HOLDER];
         let settings = Settings { waiting, ..Settings::new(8, 8).placed(Placement::Split { proxies, borrow: false }) };
         let told = Cell::new(0);
-        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, Faults::default(), (HOLDER, dies), |world, begin| {
+        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, FaultInjection::default(), (HOLDER, dies), |world, begin| {
             world.on_peer_lost(|_| {});
             let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
             world.barrier()?;
@@ -157,7 +157,7 @@ fn who_has_fetched_a_message_does_not_need_its_sender() {
     const SENDER: Rank = Rank::new(2);
     let play = |dies: Option<Instant>| {
         let received = Cell::new(0);
-        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, Faults::default(), (SENDER, dies), |world, begin| {
+        let (noted, _) = run_with_death_noting(RECEIVER, RANKS, FaultInjection::default(), (SENDER, dies), |world, begin| {
             world.on_peer_lost(|_| {});
             let messages = Messages::new(world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100))?;
             let mut party = messages.party()?;
@@ -200,7 +200,7 @@ fn who_waits_until_its_message_is_fetched_learns_of_the_loss_of_its_receiver_alo
     for (deaths, lost) in [(vec![2], false), (vec![0], true), (vec![2, 0], true), (vec![0, 2], true), (vec![2, 3], false)] {
         let victim = Rank::new(deaths[0]);
         let others = deaths[1..].iter().map(|&rank| (Rank::new(rank), DEATH)).collect();
-        let faults = Faults { deaths: others, ..Faults::default() };
+        let faults = FaultInjection { deaths: others, ..FaultInjection::default() };
         let (_, sent) = run_with_death(RANKS, faults, (victim, Some(DEATH)), |world, _| {
             world.on_peer_lost(|_| {});
             let messages = Messages::new(world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100))?;
@@ -225,7 +225,7 @@ fn who_waits_until_its_message_is_fetched_learns_of_the_loss_of_its_receiver_alo
 #[test]
 fn who_releases_a_message_learns_that_the_holder_of_its_counters_has_died() {
     const HOLDER: Rank = Rank::new(3);
-    let (_, released) = run_with_death(RANKS, Faults::default(), (HOLDER, Some(DEATH)), |world, _| {
+    let (_, released) = run_with_death(RANKS, FaultInjection::default(), (HOLDER, Some(DEATH)), |world, _| {
         world.on_peer_lost(|_| {});
         let mailbox = Mailbox::new(world, RECEIVER, Settings::new(1, 8).placed(Placement::Proxy(HOLDER)))?;
         if world.rank() == Rank::new(1) {
@@ -248,8 +248,8 @@ fn who_releases_a_message_learns_that_the_holder_of_its_counters_has_died() {
 #[test]
 fn whoever_waits_learns_that_the_job_is_at_fault() {
     const VICTIM: Rank = Rank::new(3);
-    let mut faults = Faults { deaths: vec![(VICTIM, DEATH)], ..Faults::default() };
-    faults.told_after = Some(Duration::from_microseconds(200));
+    let mut faults = FaultInjection { deaths: vec![(VICTIM, DEATH)], ..FaultInjection::default() };
+    faults.announced_after = Some(Duration::from_microseconds(200));
     for way in 0..7 {
         let settings = simulated::settings(RANKS, 2, faults.clone());
         let outcome = simulate(&settings, |parts| -> Result<()> {

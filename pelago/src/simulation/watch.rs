@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use pelago_simulator::{Glance, Watch};
+use pelago_simulator::{SimulationControl, SimulationSnapshot};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{exit, pipe, signal_name};
@@ -33,7 +33,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Ends the simulation that `watch` belongs to when an interrupt comes or when the time is over: its ranks hear of it, and what is known
     /// until then is reported. If they do not end, the process does.
-    pub(crate) fn new(watch: Arc<Watch>, limit: Option<Duration>) -> std::io::Result<Self> {
+    pub(crate) fn new(watch: Arc<SimulationControl>, limit: Option<Duration>) -> std::io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
@@ -81,7 +81,7 @@ struct Attended {
     bell: UnixStream,
     /// The last that has.
     signal: Arc<AtomicUsize>,
-    watch: Arc<Watch>,
+    watch: Arc<SimulationControl>,
     cause: Arc<OnceLock<Cause>>,
 }
 
@@ -96,10 +96,10 @@ impl Attended {
         }
         let _ = self.cause.set(cause);
         self.watch.stop();
-        let mut before = self.watch.glance();
+        let mut before = self.watch.snapshot();
         loop {
             let again = self.wait(Some(Instant::now() + GRACE));
-            let now = self.watch.glance();
+            let now = self.watch.snapshot();
             if let Some(signal) = again {
                 give_up(Cause::Signal(signal), &at_work(now));
             }
@@ -135,8 +135,8 @@ impl Attended {
 }
 
 /// What is at work in a simulation that does not end, and when that is in virtual time.
-fn at_work(glance: Option<Glance>) -> String {
-    let Some(Glance { running, now, .. }) = glance else { return "before its simulation began".into() };
+fn at_work(glance: Option<SimulationSnapshot>) -> String {
+    let Some(SimulationSnapshot { running, now, .. }) = glance else { return "before its simulation began".into() };
     let who = running.map_or_else(|| "its ranks did not end".into(), |rank| format!("{rank} was running, and did not end"));
     format!("at {} of virtual time: {who}", milliseconds(now))
 }

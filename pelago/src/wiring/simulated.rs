@@ -2,8 +2,8 @@
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
-use pelago_simulator::{Outcome, Request, Settings, Waiting};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
+use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, WaitReason};
 
 use crate::simulation::files;
 use crate::simulation::watch::{Keeper, milliseconds};
@@ -15,7 +15,7 @@ const STACKS_BYTES: u64 = 64 << 30;
 /// A job that is to be simulated.
 pub(crate) struct Simulation {
     settings: Settings,
-    request: Request,
+    request: SimulationRequest,
     keeper: Keeper,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct Simulation {
 const STUCK_MAX: usize = 16;
 
 /// What the environment asks for, if it asks for a simulation.
-pub(crate) fn request() -> Result<Option<Request>, Error> {
-    Request::from_environment().map_err(|error| BootstrapError::Start(error.to_string()).into())
+pub(crate) fn request() -> Result<Option<SimulationRequest>, Error> {
+    SimulationRequest::from_environment().map_err(|error| BootstrapError::Start(error.to_string()).into())
 }
 
 /// The simulation that the environment asks for, if it does.
@@ -41,7 +41,7 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
 pub(crate) fn simulate<R, E: From<Error>>(
     simulation: &Simulation,
     body: impl Fn(Box<World>) -> Result<R, E>,
-) -> Result<Outcome<Result<R, E>>, Error> {
+) -> Result<SimulationOutcome<Result<R, E>>, Error> {
     let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Start)?;
@@ -49,7 +49,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
 }
 
 /// Runs processes as the ranks of a simulated job.
-pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<Outcome<()>, Error> {
+pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<SimulationOutcome<()>, Error> {
     let outcome = pelago_simulator::simulate_processes(&simulation.settings, processes);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Start)?;
@@ -89,7 +89,7 @@ impl Simulation {
     }
 
     /// Says and writes what the user wants to know.
-    fn tell<R>(&self, outcome: &Outcome<R>) -> Result<(), String> {
+    fn tell<R>(&self, outcome: &SimulationOutcome<R>) -> Result<(), String> {
         if self.request.summary {
             eprintln!("pelago: {}", self.summarize(outcome));
         }
@@ -105,7 +105,7 @@ impl Simulation {
     }
 
     /// One line on what was simulated.
-    fn summarize<R>(&self, outcome: &Outcome<R>) -> String {
+    fn summarize<R>(&self, outcome: &SimulationOutcome<R>) -> String {
         let Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
         let statistics = &outcome.statistics;
@@ -124,7 +124,7 @@ impl Simulation {
 }
 
 /// What was wrong with a job as a whole, which is told in one line: the errors of its ranks say no more. Returns the exit code.
-pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &Outcome<R>) -> Option<i32> {
+pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<R>) -> Option<i32> {
     let lost = outcome.lost.first().map(|&rank| Fault::PeerLost(rank));
     let fault = match (outcome.fault, outcome.failed) {
         // A rank that failed by itself tells why, unless another was lost before: then that is why.
@@ -146,14 +146,14 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &Outcome<R>) -> Opt
 }
 
 /// A rank that was lost before another ended badly, which is told in one line; returns the exit code.
-pub(crate) fn loss<R>(outcome: &Outcome<R>) -> Option<i32> {
+pub(crate) fn loss<R>(outcome: &SimulationOutcome<R>) -> Option<i32> {
     let fault = Fault::PeerLost(*outcome.lost.first()?);
     eprintln!("pelago: {fault}, after {}", milliseconds(outcome.end));
     Some(run::exit_code(fault))
 }
 
 /// Who was stuck, those together who wait for the same.
-fn told(stuck: &[(Rank, Waiting)]) -> String {
+fn told(stuck: &[(Rank, WaitReason)]) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (rank, waiting) in stuck.iter().take(STUCK_MAX) {
         let what = waiting.to_string();

@@ -2,43 +2,38 @@
 //! when.
 //!
 //! A [`Machine`] is read from its description; a [`Netsim`] is a machine of so many nodes in virtual time. Its user posts
-//! [`Operation`]s and is told [`Notice`]s. Only sizes travel: the user moves bytes when it is told that they are read and that
+//! [`NetworkOperation`]s and gets [`Notice`]s. Only sizes travel: the user moves the bytes at the notices that they are read and that
 //! they have arrived.
 //!
 //! | part | for |
 //! |---|---|
 //! | [`Netsim`] | posting operations, and moving on to what happens next |
 //! | [`Machine`] | descriptions in TOML, and those that come with the simulator |
-//! | `nic`, `reliable`, `node` | DMA, packets, atomic units, receive slots; repetition; copies within a node |
+//! | `netsim` | its NICs: DMA, packets, atomic units, receive slots; repetition; copies within a node |
+//! | `nics` | NICs, nodes and transfers as records |
 //! | `network` | virtual cut-through with credits, packet by packet |
 //! | `topology` | how routers are connected, routes, and why they do not deadlock |
-//! | `queue`, `lists`, `rate`, `random` | events in order; records; times of bytes; chance from a seed |
+//! | `events` | events in order; records that are used again; the time of bytes; random numbers from a seed |
 //! | [`Statistics`] | what was counted |
 //!
 //! Absent on purpose: ranks, the library, threads, clocks, files, floating-point numbers after a machine was made, unsafe code.
 
 #![forbid(unsafe_code)]
 
-mod fit;
-mod keys;
-mod lists;
+mod events;
 mod machine;
-mod message;
 mod netsim;
 mod network;
-mod nic;
-mod node;
-mod queue;
-mod random;
-mod rate;
-mod reliable;
+mod nics;
+mod operation;
 mod statistics;
 #[cfg(test)]
 mod tests;
 mod topology;
 
-pub use keys::{KEYS, Quantity};
-pub use machine::{Atomics, Descriptors, Machine, MachineError, RailInfo, Serving, Software, Threads, Way};
-pub use message::{Notice, Operation, Reason};
+pub use machine::keys::{KEYS, Quantity};
+pub use machine::software::{Atomics, Descriptors, Serving, Software, Submission, Threads};
+pub use machine::{Machine, MachineError, RailInfo};
 pub use netsim::Netsim;
-pub use statistics::{AtomicStatistics, End, LinkStatistics, Statistics};
+pub use operation::{FailureReason, NetworkOperation, Notice};
+pub use statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};

@@ -2,7 +2,7 @@
 
 use pelago_base::Duration;
 
-/// What has been counted since the start.
+/// Counters since the start of the simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Events that have happened.
@@ -40,9 +40,9 @@ pub struct LinkStatistics {
     /// Which rail it belongs to.
     pub rail: u8,
     /// Where it begins.
-    pub from: End,
+    pub from: LinkEnd,
     /// Where it ends.
-    pub to: End,
+    pub to: LinkEnd,
     /// Bytes that were sent over it, headers included.
     pub bytes: u64,
     /// How long it was sending.
@@ -53,7 +53,7 @@ pub struct LinkStatistics {
 
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum LinkEnd {
     /// A NIC of a node, counted from zero on each rail.
     Nic {
         /// The node.

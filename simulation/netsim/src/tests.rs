@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use crate::machine::Machine;
-use crate::message::{Notice, Operation};
 use crate::netsim::Netsim;
+use crate::operation::{NetworkOperation, Notice};
 
 const TOPOLOGIES: [&str; 11] = [
     r#"type = "star""#,
@@ -44,23 +44,23 @@ topology = {{ {topology} }}
     .unwrap()
 }
 
-fn operation(nodes: u32) -> impl Strategy<Value = (u32, Operation)> {
+fn operation(nodes: u32) -> impl Strategy<Value = (u32, NetworkOperation)> {
     let node = 0..nodes;
     let bytes = prop_oneof![Just(0u64), 1u64..300, 1u64..4_000];
     (0u8..8, node.clone(), node.clone(), node, bytes).prop_map(|(kind, a, b, c, bytes)| {
         let operation = match kind {
-            0..3 => Operation::Put { from: a, to: b, bytes },
-            3 | 4 => Operation::Get { by: a, at: b, bytes },
-            5 => Operation::Atomic { by: a, at: b },
-            6 => Operation::Copy { by: a, from: b, to: c, bytes },
-            _ => Operation::Datagram { from: a, to: b, bytes },
+            0..3 => NetworkOperation::Put { from: a, to: b, bytes },
+            3 | 4 => NetworkOperation::Get { by: a, at: b, bytes },
+            5 => NetworkOperation::Atomic { by: a, at: b },
+            6 => NetworkOperation::Copy { by: a, from: b, to: c, bytes },
+            _ => NetworkOperation::Datagram { from: a, to: b, bytes },
         };
         (a, operation)
     })
 }
 
 /// Posts everything at once and waits for the end.
-fn run(machine: &Machine, nodes: u32, operations: &[(u32, Operation)], answered: bool) {
+fn run(machine: &Machine, nodes: u32, operations: &[(u32, NetworkOperation)], answered: bool) {
     let mut netsim = Netsim::new(machine, nodes, 5).unwrap();
     for (token, &(entity, operation)) in operations.iter().enumerate() {
         netsim.post(entity, operation, token as u64);
@@ -76,12 +76,12 @@ fn run(machine: &Machine, nodes: u32, operations: &[(u32, Operation)], answered:
         }
     }
     for (number, (_, operation)) in operations.iter().enumerate() {
-        let may_be_lost = !answered && matches!(operation, Operation::Datagram { .. });
+        let may_be_lost = !answered && matches!(operation, NetworkOperation::Datagram { .. });
         assert_eq!((ends[number], effects[number] + lost[number]), (1, 1), "{operation:?} of {}", machine.about);
         assert!(may_be_lost || lost[number] == 0, "{operation:?}");
     }
     netsim.network.assert_empty();
-    assert_eq!(netsim.messages.used(), 0);
+    assert_eq!(netsim.transfers.used(), 0);
     assert!(netsim.nodes.iter().all(|node| node.slots == 0));
 }
 
@@ -112,8 +112,9 @@ fn networks_drain() {
     for (number, topology) in TOPOLOGIES.iter().enumerate() {
         let vcs = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3][number];
         let machine = machine(topology, "infiniband-rc", vcs, 0.0, 2.1, 1, 2.0);
-        let operations: Vec<_> =
-            (0..24 * 24).map(|pair| (pair / 24, Operation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 })).collect();
+        let operations: Vec<_> = (0..24 * 24)
+            .map(|pair| (pair / 24, NetworkOperation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 }))
+            .collect();
         run(&machine, 24, &operations, true);
     }
 }
@@ -123,8 +124,8 @@ fn networks_drain() {
 fn packets_are_taken_in_order_and_once() {
     let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0);
     let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
-    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 700 }, 0);
-    netsim.messages[0].phase = crate::message::Phase::Sending;
+    netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 700 }, 0);
+    netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;
     let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.in_order(0, sequence));
     assert_eq!(taken, [false, true, false, false, true, false, true]);
 }

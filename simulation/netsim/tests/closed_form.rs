@@ -1,7 +1,7 @@
 //! Operations that nothing hinders take the time that the model says, to the picosecond.
 
 use pelago_base::Instant;
-use pelago_netsim::{Machine, Netsim, Notice, Operation, Reason};
+use pelago_netsim::{FailureReason, Machine, Netsim, NetworkOperation, Notice};
 
 fn rx200() -> Netsim {
     Netsim::new(&Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(), 16, 1).unwrap()
@@ -22,7 +22,7 @@ const CONTROL: u64 = 7_500 + 1_200 + 140_000;
 #[test]
 fn a_put_alone() {
     let mut netsim = rx200();
-    netsim.post(3, Operation::Put { from: 3, to: 9, bytes: 8 }, 7);
+    netsim.post(3, NetworkOperation::Put { from: 3, to: 9, bytes: 8 }, 7);
     let effect = OVERHEAD + 156_414;
     assert_eq!(effect, OVERHEAD + READ + DATA + READ);
     let expected = [
@@ -36,7 +36,7 @@ fn a_put_alone() {
 #[test]
 fn a_get_an_atomic_and_a_copy_alone() {
     let mut netsim = rx200();
-    netsim.post(0, Operation::Get { by: 0, at: 1, bytes: 8 }, 1);
+    netsim.post(0, NetworkOperation::Get { by: 0, at: 1, bytes: 8 }, 1);
     let read = OVERHEAD + CONTROL + READ;
     let effect = read + DATA + READ;
     let expected =
@@ -44,12 +44,12 @@ fn a_get_an_atomic_and_a_copy_alone() {
     assert_eq!(run(&mut netsim), expected);
 
     let mut netsim = rx200();
-    netsim.post(0, Operation::Atomic { by: 0, at: 1 }, 2);
+    netsim.post(0, NetworkOperation::Atomic { by: 0, at: 1 }, 2);
     let effect = OVERHEAD + CONTROL;
     assert_eq!(run(&mut netsim), [(effect, Notice::Effect { token: 2 }), (effect + CONTROL, Notice::Done { token: 2 })]);
 
     let mut netsim = rx200();
-    netsim.post(0, Operation::Copy { by: 0, from: 1, to: 2, bytes: 8 }, 3);
+    netsim.post(0, NetworkOperation::Copy { by: 0, from: 1, to: 2, bytes: 8 }, 3);
     let read = OVERHEAD + CONTROL + READ;
     let effect = read + DATA + READ;
     let expected = [
@@ -63,7 +63,7 @@ fn a_get_an_atomic_and_a_copy_alone() {
 #[test]
 fn within_a_node_nothing_takes_time() {
     let mut netsim = rx200();
-    netsim.post(0, Operation::Put { from: 4, to: 4, bytes: 1 << 20 }, 5);
+    netsim.post(0, NetworkOperation::Put { from: 4, to: 4, bytes: 1 << 20 }, 5);
     let expected = [(0, Notice::Read { token: 5 }), (0, Notice::Effect { token: 5 }), (0, Notice::Done { token: 5 })];
     assert_eq!(run(&mut netsim), expected);
 }
@@ -71,8 +71,8 @@ fn within_a_node_nothing_takes_time() {
 #[test]
 fn what_cannot_be_done_fails() {
     let mut netsim = rx200();
-    netsim.post(0, Operation::Put { from: 0, to: 16, bytes: 8 }, 5);
-    assert_eq!(run(&mut netsim), [(0, Notice::Failed { token: 5, reason: Reason::NoSuchNode })]);
+    netsim.post(0, NetworkOperation::Put { from: 0, to: 16, bytes: 8 }, 5);
+    assert_eq!(run(&mut netsim), [(0, Notice::Failed { token: 5, reason: FailureReason::NoSuchNode })]);
 }
 
 #[test]

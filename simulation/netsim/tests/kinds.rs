@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pelago_netsim::{Machine, Netsim, Notice, Operation, Reason};
+use pelago_netsim::{FailureReason, Machine, Netsim, NetworkOperation, Notice};
 
 /// Sixteen nodes on a switch; `extra` goes before the topology.
 fn machine(kind: &str, nic: &str, loss: f64, extra: &str) -> Machine {
@@ -44,7 +44,7 @@ struct Fate {
     effects: Vec<u64>,
     done: Vec<u64>,
     lost: u32,
-    failed: Vec<Reason>,
+    failed: Vec<FailureReason>,
 }
 
 fn fates(netsim: &mut Netsim) -> BTreeMap<u64, Fate> {
@@ -68,7 +68,7 @@ fn incast(machine: &Machine) -> (BTreeMap<u64, Fate>, Netsim) {
     let mut netsim = Netsim::new(machine, 16, 1).unwrap();
     for from in 1..16 {
         for number in 0..4 {
-            netsim.post(from, Operation::Datagram { from, to: 0, bytes: 1000 }, u64::from(from * 4 + number));
+            netsim.post(from, NetworkOperation::Datagram { from, to: 0, bytes: 1000 }, u64::from(from * 4 + number));
         }
     }
     (fates(&mut netsim), netsim)
@@ -105,7 +105,7 @@ fn datagrams_without_a_slot_wait_in_the_network_of_tofu() {
 #[test]
 fn back_pressure_lasts_until_the_user_consumes() {
     let mut netsim = Netsim::new(&machine("tofu", "receive_bytes = 4000", 0.0, "[rail.receive]\nslots = 2\n"), 4, 1).unwrap();
-    (0..5).for_each(|token| netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 10 }, token));
+    (0..5).for_each(|token| netsim.post(1, NetworkOperation::Datagram { from: 1, to: 0, bytes: 10 }, token));
     let count = |fates: BTreeMap<u64, Fate>| fates.values().map(|fate| fate.effects.len()).sum::<usize>();
     assert_eq!(count(fates(&mut netsim)), 2);
     netsim.consume(0);
@@ -128,11 +128,11 @@ fn datagrams_without_a_slot_are_tried_again_on_rc() {
 fn a_receiver_that_is_never_ready_is_an_error_on_rc() {
     let extra = "[rail.receive]\nslots = 1\n[rail.reliability]\nnot_ready_ns = 1000\nnot_ready_retries = 3\n";
     let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.0, extra), 4, 1).unwrap();
-    netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 10 }, 0);
-    netsim.post(1, Operation::Datagram { from: 1, to: 0, bytes: 5_000 }, 1);
+    netsim.post(1, NetworkOperation::Datagram { from: 1, to: 0, bytes: 10 }, 0);
+    netsim.post(1, NetworkOperation::Datagram { from: 1, to: 0, bytes: 5_000 }, 1);
     let fates = fates(&mut netsim);
     assert_eq!((fates[&0].effects.len(), fates[&0].done.len()), (1, 1));
-    assert_eq!((fates[&1].effects.len(), &fates[&1].failed[..]), (0, &[Reason::ReceiverNotReady][..]));
+    assert_eq!((fates[&1].effects.len(), &fates[&1].failed[..]), (0, &[FailureReason::ReceiverNotReady][..]));
     assert_eq!(netsim.statistics().retries, 3);
 }
 
@@ -151,7 +151,7 @@ fn ethernet_drops_at_full_buffers() {
 fn what_ethernet_drops_is_repeated_where_it_is_answered() {
     let machine = machine("ethernet", "", 0.0, "[rail.reliability]\ntimeout_ns = 200000\nretries = 50\n");
     let mut netsim = Netsim::new(&machine, 16, 1).unwrap();
-    (1..16).for_each(|from| netsim.post(from, Operation::Put { from, to: 0, bytes: 10_000 }, u64::from(from)));
+    (1..16).for_each(|from| netsim.post(from, NetworkOperation::Put { from, to: 0, bytes: 10_000 }, u64::from(from)));
     let fates = fates(&mut netsim);
     assert!(netsim.statistics().drops > 0 && netsim.statistics().retries > 0);
     assert!(fates.values().all(|fate| fate.effects.len() == 1 && fate.done.len() == 1 && fate.failed.is_empty()), "{fates:?}");
@@ -166,11 +166,11 @@ fn operations_take_effect_once_whatever_is_lost() {
             let (a, b, c) = (number % 8, (number + 1 + number / 8 % 7) % 8, (number + 3) % 8);
             let bytes = u64::from(number * number * 10);
             let operation = match number % 5 {
-                0 => Operation::Put { from: a, to: b, bytes },
-                1 => Operation::Get { by: a, at: b, bytes },
-                2 => Operation::Atomic { by: a, at: b },
-                3 => Operation::Copy { by: a, from: b, to: c, bytes },
-                _ => Operation::Datagram { from: a, to: b, bytes },
+                0 => NetworkOperation::Put { from: a, to: b, bytes },
+                1 => NetworkOperation::Get { by: a, at: b, bytes },
+                2 => NetworkOperation::Atomic { by: a, at: b },
+                3 => NetworkOperation::Copy { by: a, from: b, to: c, bytes },
+                _ => NetworkOperation::Datagram { from: a, to: b, bytes },
             };
             netsim.post(a, operation, u64::from(number));
         }
@@ -193,9 +193,9 @@ fn operations_take_effect_once_whatever_is_lost() {
 fn a_link_that_loses_nearly_everything_fails() {
     let machine = machine("infiniband-rc", "", 0.999, "[rail.reliability]\ntimeout_ns = 1000\nretries = 3\n");
     let mut netsim = Netsim::new(&machine, 4, 1).unwrap();
-    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 10 }, 7);
+    netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 10 }, 7);
     let fates = fates(&mut netsim);
-    assert_eq!((fates[&7].effects.len(), &fates[&7].failed[..]), (0, &[Reason::RetriesExhausted][..]));
+    assert_eq!((fates[&7].effects.len(), &fates[&7].failed[..]), (0, &[FailureReason::RetriesExhausted][..]));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_same_seed_gives_the_same_run() {
         let mut netsim = Netsim::new(&machine("infiniband-rc", "", 0.02, ""), 16, seed).unwrap();
         (0..64u32).for_each(|number| {
             let (from, to) = (number % 16, number * 7 % 16);
-            netsim.post(from, Operation::Put { from, to, bytes: 4_000 }, number.into());
+            netsim.post(from, NetworkOperation::Put { from, to, bytes: 4_000 }, number.into());
         });
         (fates(&mut netsim), netsim.statistics())
     };
@@ -221,7 +221,7 @@ fn the_order_of_calls_does_not_matter_between_entities() {
             numbers.reverse();
         }
         for from in numbers {
-            netsim.post(from, Operation::Put { from, to: (from + 5) % 3, bytes: 3_000 }, from.into());
+            netsim.post(from, NetworkOperation::Put { from, to: (from + 5) % 3, bytes: 3_000 }, from.into());
         }
         (fates(&mut netsim), netsim.statistics())
     };
@@ -233,7 +233,7 @@ fn the_busiest_atomic_unit_is_the_one_that_most_atomics_were_sent_to() {
     let mut netsim = Netsim::new(&machine("infiniband-rc", "atomic_ns = 50", 0.0, ""), 16, 1).unwrap();
     assert_eq!(netsim.statistics().busiest_atomics, None);
     for by in 0..15 {
-        netsim.post(by, Operation::Atomic { by, at: if by < 5 { 15 } else { (by + 1) % 5 } }, u64::from(by));
+        netsim.post(by, NetworkOperation::Atomic { by, at: if by < 5 { 15 } else { (by + 1) % 5 } }, u64::from(by));
     }
     fates(&mut netsim);
     let busiest = netsim.statistics().busiest_atomics.unwrap();
@@ -247,7 +247,7 @@ fn stages_take_time_before_the_first_packet() {
     let time_of = |nic: &str, sizes: &[u64]| -> Vec<u64> {
         let mut netsim = Netsim::new(&machine("infiniband-rc", nic, 0.0, ""), 16, 1).unwrap();
         for (token, &bytes) in (0..).zip(sizes) {
-            netsim.post(0, Operation::Put { from: 0, to: 1 + token as u32, bytes }, token);
+            netsim.post(0, NetworkOperation::Put { from: 0, to: 1 + token as u32, bytes }, token);
         }
         fates(&mut netsim).values().map(|fate| fate.effects[0]).collect()
     };
@@ -282,7 +282,7 @@ topology = {{ type = "star" }}
     assert_eq!(machine.rails().map(|rail| rail.name).collect::<Vec<_>>(), ["near", "far"]);
     let time = |rail: Option<u8>, to: u32| {
         let mut netsim = Netsim::new(&machine, 4, 1).unwrap();
-        netsim.post_by(rail, 0, Operation::Put { from: 0, to, bytes: 8 }, 0);
+        netsim.post_by(rail, 0, NetworkOperation::Put { from: 0, to, bytes: 8 }, 0);
         fates(&mut netsim)[&0].effects[0]
     };
     let (near, far) = (time(None, 1), time(None, 2));
@@ -290,7 +290,7 @@ topology = {{ type = "star" }}
     assert_eq!([Some(0), Some(1), Some(2)].map(|rail| time(rail, 1)), [near, far, near]);
     assert_eq!([Some(0), Some(1)].map(|rail| time(rail, 2)), [far, far], "one that does not lead there is not taken");
     let netsim = Netsim::new(&machine, 4, 1).unwrap();
-    assert_eq!([(0, 1), (0, 2), (1, 2), (2, 3)].map(|(from, to)| netsim.leads(0, from, to)), [true, false, false, true]);
+    assert_eq!([(0, 1), (0, 2), (1, 2), (2, 3)].map(|(from, to)| netsim.rail_connects(0, from, to)), [true, false, false, true]);
     let refused = Machine::parse(&text("group = 2", "group = 4")).unwrap_err().to_string();
     assert_eq!(refused, "rail.group: one rail at least must lead to all nodes, so have no group");
     assert_eq!(

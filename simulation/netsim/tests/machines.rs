@@ -1,7 +1,7 @@
 //! The descriptions that come with the simulator do what their comments say, and wrong ones are explained.
 
 use pelago_base::Instant;
-use pelago_netsim::{Machine, Netsim, Notice, Operation};
+use pelago_netsim::{Machine, Netsim, NetworkOperation, Notice};
 
 fn bundled(name: &str) -> Machine {
     Machine::parse(Machine::bundled(name).unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -21,7 +21,7 @@ fn finish(netsim: &mut Netsim) -> Instant {
 /// An 8-byte put from node 0 to its neighbour, in microseconds.
 fn latency_us(name: &str) -> f64 {
     let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
-    netsim.post(0, Operation::Put { from: 0, to: 1, bytes: 8 }, 0);
+    netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 8 }, 0);
     finish(&mut netsim).as_picoseconds() as f64 / 1e6
 }
 
@@ -30,7 +30,7 @@ fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
     let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
     let bytes = 8 << 20;
     for (entity, &to) in neighbours.iter().enumerate() {
-        netsim.post(entity as u32, Operation::Put { from: 0, to, bytes }, 0);
+        netsim.post(entity as u32, NetworkOperation::Put { from: 0, to, bytes }, 0);
     }
     let seconds = finish(&mut netsim).since(Instant::ZERO).as_seconds();
     (bytes * neighbours.len() as u64) as f64 / seconds / 1e9
@@ -46,7 +46,8 @@ fn all_can_be_read_and_run() {
         let nodes = if name == "laptop" { &[1][..] } else { &[1, 2, 16, 300] };
         for &nodes in nodes {
             let mut netsim = Netsim::new(&machine, nodes, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
-            (0..nodes).for_each(|from| netsim.post(from, Operation::Put { from, to: (from + 1) % nodes, bytes: 5_000 }, 0));
+            (0..nodes)
+                .for_each(|from| netsim.post(from, NetworkOperation::Put { from, to: (from + 1) % nodes, bytes: 5_000 }, 0));
             finish(&mut netsim);
             assert_eq!(netsim.statistics().bytes, u64::from(nodes) * 5_000, "{name}");
         }
@@ -73,7 +74,7 @@ fn tca_and_infiniband_cost_what_they_were_fitted_to() {
     let machine = bundled("ha-pacs-tca");
     let time = |rail: u8, to: u32, bytes: u64| {
         let mut netsim = Netsim::new(&machine, 16, 1).unwrap();
-        netsim.post_by(Some(rail), 0, Operation::Put { from: 0, to, bytes }, 0);
+        netsim.post_by(Some(rail), 0, NetworkOperation::Put { from: 0, to, bytes }, 0);
         let mut effect = Instant::ZERO;
         while let Some(notice) = netsim.next() {
             if matches!(notice, Notice::Effect { .. }) {
@@ -184,10 +185,10 @@ fn a_core_that_shares_memory_is_busy_with_what_it_does() {
         }
         (busy, notices)
     };
-    let put = |bytes| Operation::Put { from: 0, to: 0, bytes };
+    let put = |bytes| NetworkOperation::Put { from: 0, to: 0, bytes };
     assert_eq!(times(put(12)), (3, vec![("read", 3), ("done", 3), ("effect", 53)]));
     assert_eq!(times(put(32)), (8, vec![("read", 8), ("done", 8), ("effect", 58)]));
-    assert_eq!(times(Operation::Get { by: 0, at: 0, bytes: 8 }), (9, vec![("read", 9), ("effect", 9), ("done", 9)]));
-    assert_eq!(times(Operation::Atomic { by: 0, at: 0 }), (7, vec![("effect", 7), ("done", 7)]));
+    assert_eq!(times(NetworkOperation::Get { by: 0, at: 0, bytes: 8 }), (9, vec![("read", 9), ("effect", 9), ("done", 9)]));
+    assert_eq!(times(NetworkOperation::Atomic { by: 0, at: 0 }), (7, vec![("effect", 7), ("done", 7)]));
     assert_eq!(netsim.statistics().bytes, 12 + 32 + 8 + 8);
 }

@@ -2,11 +2,11 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Recorder`] | hears of each thing as it happens: ranks that stop and go on, operations on their way |
-//! | [`Facts`], [`LinkUse`] | what others know of the job when it is over: the machine, the end, the links |
-//! | [`Report`] | all of it, in order: totals, ranks, latencies, links, time line |
+//! | [`Recorder`] | is called for each event: ranks that stop and go on, operations in transit |
+//! | [`Facts`], [`LinkUse`] | what the simulator knows of the job when it is over: the machine, the end, the links |
+//! | [`Report`], `sections` | all of it, in order: totals, ranks, latencies, links, time line |
 //! | [`Distribution`] | how often which latency occurred, in bounded memory |
-//! | [`Report::to_json`], [`Report::trace`], [`Report::to_html`] | the three forms |
+//! | [`Report::to_json`], [`Report::trace`], [`Report::to_html`], `forms` | the three forms |
 //! | [`limits`] | every bound, with its unit and its reason |
 //!
 //! The same calls give the same bytes, in all three forms. What exceeds a bound is counted, and all three forms say so.
@@ -15,24 +15,19 @@
 
 #![forbid(unsafe_code)]
 
-mod distribution;
 mod facts;
-mod latencies;
+mod forms;
 pub mod limits;
-mod links;
-mod page;
-mod ranks;
 mod recorder;
 mod report;
-mod timeline;
-mod trace;
+mod sections;
 
-pub use distribution::{Bucket, Distribution};
 pub use facts::{Facts, LinkUse};
-pub use latencies::{Kind, KindReport};
 pub use limits::Limits;
-pub use links::{LinkRow, Links, Share};
-pub use ranks::{RankRow, Ranks, Spread};
-pub use recorder::{Recorder, Why};
-pub use report::{FORMAT, Job, ReadError, Report, Totals};
-pub use timeline::{Message, Span, State, Timeline};
+pub use recorder::{Recorder, StopReason};
+pub use report::{FORMAT, JobFacts, ReadError, Report, Totals};
+pub use sections::distribution::{Bucket, Distribution};
+pub use sections::latencies::{OperationKind, OperationReport};
+pub use sections::links::{LinkRow, Links, Share};
+pub use sections::ranks::{RankRow, Ranks, Spread};
+pub use sections::timeline::{MessageSpan, RankActivity, RankSpan, Timeline};

@@ -1,15 +1,15 @@
-//! Hears of each thing as it happens, and counts.
+//! Records each event of a job, and counts.
 
 use pelago_base::{Instant, Rank};
 
 use crate::facts::Facts;
-use crate::latencies::{Kind, Tally};
 use crate::limits::Limits;
-use crate::ranks::RankRow;
 use crate::report::Report;
-use crate::timeline::{Message, Span, State, Timeline};
+use crate::sections::latencies::{OperationKind, Tally};
+use crate::sections::ranks::RankRow;
+use crate::sections::timeline::{MessageSpan, RankActivity, RankSpan, Timeline};
 
-/// What happens in a job, in the order of time.
+/// Records what happens in a job, in the order of time.
 ///
 /// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, and what
 /// [`Limits`] lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
@@ -21,14 +21,14 @@ pub struct Recorder {
     under_way: Vec<Option<UnderWay>>,
     under_way_now: u64,
     under_way_max: u64,
-    /// In the order of [`Kind::ALL`].
+    /// In the order of [`OperationKind::ALL`].
     tallies: [Tally; 4],
     timeline: Timeline,
 }
 
 /// Why a rank stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum StopReason {
     /// It waits for something to happen.
     Waiting,
     /// It computes.
@@ -39,8 +39,8 @@ pub enum Why {
 
 #[derive(Clone, Debug, Default)]
 struct RankState {
-    /// What it does since when; `None` before it is first heard of, and after it has ended.
-    doing: Option<(State, Instant)>,
+    /// What it does since when; `None` before its first event and after its end.
+    doing: Option<(RankActivity, Instant)>,
     computing_ps: u64,
     waiting_ps: u64,
     ended: Option<Instant>,
@@ -51,7 +51,7 @@ struct RankState {
 
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
-    kind: Kind,
+    kind: OperationKind,
     effective: bool,
     from: Rank,
     posted: Instant,
@@ -60,7 +60,7 @@ struct UnderWay {
 }
 
 impl Recorder {
-    /// Has heard of nothing.
+    /// A recorder without events.
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { records_max: limits.records_max.min(u32::MAX as usize), ..limits };
         Self {
@@ -74,17 +74,17 @@ impl Recorder {
         }
     }
 
-    /// A rank goes on. Should time pass before it stops, it has computed.
+    /// A rank continues. Time that passes before it stops is time of computing.
     pub fn resumed(&mut self, rank: Rank, now: Instant) {
-        self.change(rank, now, Some(State::Computing));
+        self.change(rank, now, Some(RankActivity::Computing));
     }
 
-    /// A rank stops: until it goes on it waits, or computes, or is no more.
-    pub fn stopped(&mut self, rank: Rank, now: Instant, why: Why) {
+    /// A rank stops: until it continues it waits or computes, or it has ended.
+    pub fn stopped(&mut self, rank: Rank, now: Instant, why: StopReason) {
         let next = match why {
-            Why::Waiting => Some(State::Waiting),
-            Why::Computing => Some(State::Computing),
-            Why::Ended => None,
+            StopReason::Waiting => Some(RankActivity::Waiting),
+            StopReason::Computing => Some(RankActivity::Computing),
+            StopReason::Ended => None,
         };
         self.change(rank, now, next);
         self.rank(rank).ended = next.is_none().then_some(now);
@@ -97,14 +97,14 @@ impl Recorder {
     /// An operation of this number is under way.
     // The six facts of a message; a struct for them would have this one use.
     #[allow(clippy::too_many_arguments)]
-    pub fn posted(&mut self, message: u32, kind: Kind, from: Rank, to: Rank, bytes: u64, now: Instant) {
+    pub fn posted(&mut self, message: u32, kind: OperationKind, from: Rank, to: Rank, bytes: u64, now: Instant) {
         let state = self.rank(from);
         state.operations += 1;
         state.bytes = state.bytes.saturating_add(bytes);
         self.tallies[kind as usize].post(bytes);
         self.under_way_now += 1;
         self.under_way_max = self.under_way_max.max(self.under_way_now);
-        let record = Message {
+        let record = MessageSpan {
             kind,
             from: from.number(),
             to: to.number(),
@@ -168,23 +168,23 @@ impl Recorder {
         }
         self.timeline.finish(self.ranks.len() as u32);
         let rows = (0..).zip(&self.ranks).map(|(rank, state)| state.row(rank)).collect();
-        let latencies = Kind::ALL.into_iter().filter_map(|kind| self.tallies[kind as usize].report(kind)).collect();
+        let latencies = OperationKind::ALL.into_iter().filter_map(|kind| self.tallies[kind as usize].report(kind)).collect();
         Report::new(facts, rows, latencies, self.under_way_max, self.timeline)
     }
 
     /// What the rank did until now is over.
-    fn change(&mut self, rank: Rank, now: Instant, next: Option<State>) {
+    fn change(&mut self, rank: Rank, now: Instant, next: Option<RankActivity>) {
         let state = self.rank(rank);
         if let Some((done, since)) = std::mem::replace(&mut state.doing, next.map(|next| (next, now)))
             && since < now
         {
             let time = match done {
-                State::Waiting => &mut state.waiting_ps,
-                State::Computing => &mut state.computing_ps,
+                RankActivity::Waiting => &mut state.waiting_ps,
+                RankActivity::Computing => &mut state.computing_ps,
             };
             *time += (now - since).as_picoseconds();
             let (from_ps, to_ps) = (since.as_picoseconds(), now.as_picoseconds());
-            self.timeline.add_span(Span { rank: rank.number(), state: done, from_ps, to_ps }, self.limits);
+            self.timeline.add_span(RankSpan { rank: rank.number(), state: done, from_ps, to_ps }, self.limits);
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn tables_are_as_large_as_they_say() {
         assert_eq!(size_of::<RankState>(), 72);
         assert_eq!(size_of::<Option<UnderWay>>(), 24);
-        assert_eq!((size_of::<Span>(), size_of::<Message>()), (24, 64));
+        assert_eq!((size_of::<RankSpan>(), size_of::<MessageSpan>()), (24, 64));
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
     fn a_number_is_used_once_at_a_time() {
         let mut recorder = Recorder::new(Limits::default());
         let (rank, now) = (Rank::new(0), Instant::ZERO);
-        recorder.posted(3, Kind::Put, rank, rank, 8, now);
-        recorder.posted(3, Kind::Get, rank, rank, 8, now);
+        recorder.posted(3, OperationKind::Put, rank, rank, 8, now);
+        recorder.posted(3, OperationKind::Get, rank, rank, 8, now);
     }
 
     #[test]

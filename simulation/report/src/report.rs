@@ -4,10 +4,10 @@ use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
-use crate::latencies::KindReport;
-use crate::links::Links;
-use crate::ranks::{RankRow, Ranks};
-use crate::timeline::Timeline;
+use crate::sections::latencies::OperationReport;
+use crate::sections::links::Links;
+use crate::sections::ranks::{RankRow, Ranks};
+use crate::sections::timeline::Timeline;
 
 /// The layout of reports in JSON that this version writes and reads.
 pub const FORMAT: u32 = 1;
@@ -18,13 +18,13 @@ pub struct Report {
     /// The layout of this report: [`FORMAT`].
     pub format: u32,
     /// What was run, and where.
-    pub job: Job,
+    pub job: JobFacts,
     /// How much happened.
     pub totals: Totals,
     /// What each rank did with its time.
     pub ranks: Ranks,
     /// How long operations took: an entry for each kind that occurred.
-    pub latencies: Vec<KindReport>,
+    pub latencies: Vec<OperationReport>,
     /// How much of the time links were sending.
     pub links: Links,
     /// What happened when.
@@ -33,7 +33,7 @@ pub struct Report {
 
 /// What was run, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
+pub struct JobFacts {
     /// The program, with its arguments.
     pub program: String,
     /// The name of the machine.
@@ -122,13 +122,13 @@ impl Report {
     pub(crate) fn new(
         facts: Facts,
         rows: Vec<RankRow>,
-        latencies: Vec<KindReport>,
+        latencies: Vec<OperationReport>,
         operations_under_way_max: u64,
         timeline: Timeline,
     ) -> Self {
         let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end, fault, .. } = facts;
         let end_ps = end.as_picoseconds();
-        let sum = |of: fn(&KindReport) -> u64| latencies.iter().fold(0, |sum: u64, kind| sum.saturating_add(of(kind)));
+        let sum = |of: fn(&OperationReport) -> u64| latencies.iter().fold(0, |sum: u64, kind| sum.saturating_add(of(kind)));
         let totals = Totals {
             events: facts.events,
             packets: facts.packets,
@@ -139,7 +139,7 @@ impl Report {
             operations_under_way_max,
             operations_bytes: sum(|kind| kind.bytes),
         };
-        let job = Job { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault };
+        let job = JobFacts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault };
         let links = Links::new(facts.links, Instant::from_picoseconds(end_ps));
         Self { format: FORMAT, job, totals, ranks: Ranks::new(rows), latencies, links, timeline }
     }

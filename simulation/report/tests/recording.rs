@@ -5,7 +5,10 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_report::{Distribution, Facts, Kind, Limits, LinkUse, Message, ReadError, Recorder, Report, Span, State, Why};
+use pelago_report::{
+    Distribution, Facts, Limits, LinkUse, MessageSpan, OperationKind, RankActivity, RankSpan, ReadError, Recorder, Report,
+    StopReason,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::{Happening, job};
@@ -23,19 +26,19 @@ fn small() -> Report {
     let (zero, one) = (Rank::new(0), Rank::new(1));
     let mut recorder = Recorder::new(Limits::default());
     recorder.resumed(zero, at(0));
-    recorder.stopped(zero, at(0), Why::Computing);
+    recorder.stopped(zero, at(0), StopReason::Computing);
     recorder.resumed(one, at(0));
-    recorder.stopped(one, at(0), Why::Waiting);
+    recorder.stopped(one, at(0), StopReason::Waiting);
     recorder.resumed(zero, at(100));
-    recorder.posted(0, Kind::Put, zero, one, 8, at(100));
-    recorder.stopped(zero, at(100), Why::Waiting);
+    recorder.posted(0, OperationKind::Put, zero, one, 8, at(100));
+    recorder.stopped(zero, at(100), StopReason::Waiting);
     recorder.effective(0, at(1_500_300));
     recorder.resumed(one, at(1_500_300));
-    recorder.stopped(one, at(1_500_300), Why::Ended);
+    recorder.stopped(one, at(1_500_300), StopReason::Ended);
     recorder.completed(0, false, at(2_000_100));
     recorder.resumed(zero, at(2_000_100));
-    recorder.posted(0, Kind::Atomic, zero, one, 4, at(2_000_100));
-    recorder.stopped(zero, at(2_000_100), Why::Waiting);
+    recorder.posted(0, OperationKind::Atomic, zero, one, 4, at(2_000_100));
+    recorder.stopped(zero, at(2_000_100), StopReason::Waiting);
     let busy = Duration::from_picoseconds(1_000_000);
     let links = vec![LinkUse { from: "a".into(), to: "b".into(), bytes: 38, busy, longest_queue: 1 }];
     recorder.finish(Facts { links, ..facts(2, 2_500_000) })
@@ -52,15 +55,15 @@ fn a_small_job_has_the_sums_that_are_counted_by_hand() {
     assert_eq!((totals.operations, totals.operations_bytes, totals.operations_under_way_max), (2, 12, 1));
     assert_eq!((totals.operations_failed, totals.operations_unfinished), (0, 1));
     let [put, atomic] = report.latencies.as_slice() else { panic!("two kinds occurred") };
-    assert_eq!((put.kind, put.to_effect.max_ps, put.to_completion.max_ps), (Kind::Put, 1_500_200, 2_000_000));
-    assert_eq!((atomic.kind, atomic.unfinished, &atomic.to_effect), (Kind::Atomic, 1, &Distribution::default()));
+    assert_eq!((put.kind, put.to_effect.max_ps, put.to_completion.max_ps), (OperationKind::Put, 1_500_200, 2_000_000));
+    assert_eq!((atomic.kind, atomic.unfinished, &atomic.to_effect), (OperationKind::Atomic, 1, &Distribution::default()));
     assert_eq!(report.links.busiest[0].utilization_ppm, 400_000);
-    let span = |rank, state, from_ps, to_ps| Span { rank, state, from_ps, to_ps };
+    let span = |rank, state, from_ps, to_ps| RankSpan { rank, state, from_ps, to_ps };
     let spans = [
-        span(0, State::Computing, 0, 100),
-        span(1, State::Waiting, 0, 1_500_300),
-        span(0, State::Waiting, 100, 2_000_100),
-        span(0, State::Waiting, 2_000_100, 2_500_000),
+        span(0, RankActivity::Computing, 0, 100),
+        span(1, RankActivity::Waiting, 0, 1_500_300),
+        span(0, RankActivity::Waiting, 100, 2_000_100),
+        span(0, RankActivity::Waiting, 2_000_100, 2_500_000),
     ];
     assert_eq!(report.timeline.spans, spans);
 }
@@ -76,8 +79,8 @@ fn a_job_of_which_nothing_was_heard_has_its_ranks() {
 #[derive(Clone, Debug)]
 enum Wish {
     Resume(u32),
-    Stop(u32, Why),
-    Post(u32, u32, Kind, u64),
+    Stop(u32, StopReason),
+    Post(u32, u32, OperationKind, u64),
     Effect(usize),
     Complete(usize, bool),
 }
@@ -85,8 +88,8 @@ enum Wish {
 const RANKS: u32 = 5;
 
 fn wish() -> impl Strategy<Value = (u64, Wish)> {
-    let why = prop_oneof![Just(Why::Waiting), Just(Why::Computing)];
-    let kind = prop::sample::select(Kind::ALL.to_vec());
+    let why = prop_oneof![Just(StopReason::Waiting), Just(StopReason::Computing)];
+    let kind = prop::sample::select(OperationKind::ALL.to_vec());
     let wish = prop_oneof![
         (0..RANKS).prop_map(Wish::Resume),
         (0..RANKS, why).prop_map(|(rank, why)| Wish::Stop(rank, why)),
@@ -131,22 +134,22 @@ fn record(happenings: &[(u64, Happening)], limits: Limits, end: u64) -> Report {
 /// What a rank did at each moment, found by looking through everything again for each rank.
 fn times(happenings: &[(u64, Happening)], rank: u32, end: u64) -> (u64, u64) {
     let rank = Rank::new(rank);
-    let changes: Vec<(u64, Why)> = happenings
+    let changes: Vec<(u64, StopReason)> = happenings
         .iter()
         .filter_map(|(now, happening)| match happening {
-            Happening::Resume(who) if *who == rank => Some((*now, Why::Computing)),
+            Happening::Resume(who) if *who == rank => Some((*now, StopReason::Computing)),
             Happening::Stop(who, why) if *who == rank => Some((*now, *why)),
             _ => None,
         })
         .collect();
     let next = changes.iter().skip(1).map(|(now, _)| *now).chain([end]);
     let lengths = changes.iter().zip(next).map(|((from, why), to)| (*why, to - from));
-    let sum = |wanted: Why| lengths.clone().filter(|(why, _)| *why == wanted).map(|(_, length)| length).sum();
-    (sum(Why::Computing), sum(Why::Waiting))
+    let sum = |wanted: StopReason| lengths.clone().filter(|(why, _)| *why == wanted).map(|(_, length)| length).sum();
+    (sum(StopReason::Computing), sum(StopReason::Waiting))
 }
 
 /// Every message with what became of it, in the order of posting.
-fn messages(happenings: &[(u64, Happening)]) -> Vec<Message> {
+fn messages(happenings: &[(u64, Happening)]) -> Vec<MessageSpan> {
     let posts = happenings.iter().enumerate().filter_map(|(index, (now, happening))| match *happening {
         Happening::Post(number, kind, from, to, bytes) => {
             let later = happenings[index + 1..].iter();
@@ -156,7 +159,7 @@ fn messages(happenings: &[(u64, Happening)]) -> Vec<Message> {
                 Happening::Complete(who, failed) if *who == number => Some((*then, *failed)),
                 _ => None,
             });
-            Some(Message {
+            Some(MessageSpan {
                 kind,
                 from: from.number(),
                 to: to.number(),
@@ -190,7 +193,7 @@ proptest! {
         prop_assert!(report.timeline.spans.is_sorted_by_key(|span| (span.from_ps, span.rank)));
         for row in &report.ranks.rows {
             prop_assert_eq!((row.computing_ps, row.waiting_ps), times(&happenings, row.rank, end), "rank {}", row.rank);
-            let own: Vec<&Message> = messages.iter().filter(|message| message.from == row.rank).collect();
+            let own: Vec<&MessageSpan> = messages.iter().filter(|message| message.from == row.rank).collect();
             prop_assert_eq!(row.operations, own.len() as u64);
             prop_assert_eq!(row.bytes, own.iter().map(|message| message.bytes).sum::<u64>());
             prop_assert_eq!(row.failed, own.iter().filter(|message| message.failed).count() as u64);
@@ -199,13 +202,13 @@ proptest! {
                 let own = spans.clone().filter(|span| span.state == state);
                 own.map(|span| span.to_ps - span.from_ps).sum::<u64>()
             };
-            prop_assert_eq!((length(State::Computing), length(State::Waiting)), (row.computing_ps, row.waiting_ps));
+            prop_assert_eq!((length(RankActivity::Computing), length(RankActivity::Waiting)), (row.computing_ps, row.waiting_ps));
             let ends = spans.clone().map(|span| span.to_ps);
             prop_assert!(spans.clone().skip(1).zip(ends).all(|(next, end)| next.from_ps >= end), "spans do not overlap");
         }
         prop_assert_eq!(report.ranks.computing.max_ps, (0..RANKS).map(|rank| times(&happenings, rank, end).0).max().unwrap());
-        for kind in Kind::ALL {
-            let own: Vec<&Message> = messages.iter().filter(|message| message.kind == kind).collect();
+        for kind in OperationKind::ALL {
+            let own: Vec<&MessageSpan> = messages.iter().filter(|message| message.kind == kind).collect();
             let Some(entry) = report.latencies.iter().find(|entry| entry.kind == kind) else {
                 prop_assert!(own.is_empty());
                 continue;
@@ -243,11 +246,11 @@ proptest! {
         prop_assert_eq!(few.spans.len() as u64 + few.spans_left_out, all.spans.len() as u64);
         prop_assert_eq!(few.messages.len() as u64 + few.messages_left_out, all.messages.len() as u64);
         prop_assert_eq!(few.ranks, ranks_max.min(RANKS));
-        let shown = |message: &&Message| message.from < ranks_max && message.to < ranks_max;
+        let shown = |message: &&MessageSpan| message.from < ranks_max && message.to < ranks_max;
         let before = |ps| few.complete_until_ps.is_none_or(|until| ps < until);
-        let expected: Vec<&Span> = all.spans.iter().filter(|span| span.rank < ranks_max && before(span.from_ps)).collect();
+        let expected: Vec<&RankSpan> = all.spans.iter().filter(|span| span.rank < ranks_max && before(span.from_ps)).collect();
         prop_assert_eq!(few.spans.iter().filter(|span| before(span.from_ps)).collect::<Vec<_>>(), expected);
-        let expected: Vec<&Message> = all.messages.iter().filter(shown).take(records_max).collect();
+        let expected: Vec<&MessageSpan> = all.messages.iter().filter(shown).take(records_max).collect();
         prop_assert_eq!(few.messages.iter().collect::<Vec<_>>(), expected);
         let missing = all.messages.iter().filter(shown).nth(records_max);
         prop_assert!(missing.is_none_or(|message| !before(message.posted_ps)));
@@ -347,7 +350,7 @@ fn flows_pair_up_and_rows_are_ranks_of_nodes() {
     let events = events(&report);
     let ends = |phase| -> BTreeMap<u64, &Value> { of(&events, phase).map(|flow| (flow["id"].as_u64().unwrap(), flow)).collect() };
     let (starts, finishes) = (ends("s"), ends("f"));
-    let effective: Vec<&Message> = report.timeline.messages.iter().filter(|message| message.effective_ps.is_some()).collect();
+    let effective: Vec<&MessageSpan> = report.timeline.messages.iter().filter(|message| message.effective_ps.is_some()).collect();
     assert_eq!(
         (starts.len(), of(&events, "s").count(), of(&events, "f").count()),
         (effective.len(), effective.len(), effective.len())
@@ -375,7 +378,7 @@ fn the_counter_follows_the_messages() {
     assert!(counters.is_sorted_by(|before, after| before.0 < after.0));
     for (now, count) in counters.iter().copied() {
         let passed = |ps: u64| ps as f64 / 1e6 <= now;
-        let under_way = |message: &&Message| passed(message.posted_ps) && !message.completed_ps.is_some_and(passed);
+        let under_way = |message: &&MessageSpan| passed(message.posted_ps) && !message.completed_ps.is_some_and(passed);
         assert_eq!(count, report.timeline.messages.iter().filter(under_way).count() as u64);
     }
     assert_eq!(counters.last().unwrap().1, report.totals.operations_unfinished);
@@ -423,7 +426,7 @@ fn the_page_needs_nothing_else_and_nothing_breaks_out_of_it() {
 #[test]
 fn a_page_has_the_first_records_only() {
     let mut report = job(2, 1, Limits::default());
-    let span = |from_ps| Span { rank: 0, state: State::Waiting, from_ps, to_ps: from_ps + 1 };
+    let span = |from_ps| RankSpan { rank: 0, state: RankActivity::Waiting, from_ps, to_ps: from_ps + 1 };
     report.timeline.spans = (0..60_000).map(span).collect();
     let page = report.to_html();
     let data = page.split("id=\"report\">").nth(1).unwrap().split("</script>").next().unwrap();

@@ -1,11 +1,11 @@
-//! The memory of all ranks: one mapping, of which only pages that are touched exist.
+//! The memory of all ranks: one mapping, of which only pages that were used exist.
 //!
 //! ```text
-//! | a bell | stack of rank 0 | its symmetric heap | stack of rank 1 | its symmetric heap | … | individual heap of rank 0 | of 1 | …
+//! | doorbell | stack of rank 0 | its symmetric heap | stack of rank 1 | its symmetric heap | … | individual heap of rank 0 | of 1 | …
 //! ```
 //!
-//! A stack grows down from where its rank's heap begins. They meet in a page, so that a rank that needs little of either touches one; unless
-//! the machine says what a page costs that is used for the first time.
+//! A stack grows down from the beginning of its rank's heap. Both share a page, so that a rank that needs little of either uses one page;
+//! unless the machine's description has a cost for the first use of a page.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -17,9 +17,9 @@ use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Region, Regions};
 use pelago_platform::{Failure, RegisterError};
 
-use crate::SimulationError;
+use crate::error::SimulationError;
 
-/// Bytes of the one control block: a doorbell to which nobody listens.
+/// Bytes of the one control block: a doorbell that the simulator does not use.
 const CONTROL_BYTES: usize = 64;
 
 const PAGE_BYTES: usize = 4096;
@@ -30,8 +30,8 @@ const SHARED_BYTES: usize = PAGE_BYTES / 4;
 /// Bytes of `/proc/self/pagemap` for each page; its two highest bits say whether the page exists.
 const PAGEMAP_WORD_BYTES: usize = 8;
 
-/// What all ranks can reach, and their stacks.
-pub(crate) struct Memory {
+/// The heaps and stacks of all ranks.
+pub(crate) struct RankMemory {
     mapping: Arc<Mapping>,
     addresses: AddressLayout,
     /// Bytes of each stack; a multiple of a page.
@@ -40,14 +40,14 @@ pub(crate) struct Memory {
     shared_bytes: usize,
     /// Which heaps each rank has registered: bit 0 the symmetric one, bit 1 the individual one.
     heaps: Vec<u8>,
-    /// What was registered besides, of all ranks.
+    /// Other registered memory of all ranks.
     registered: Regions,
-    /// What the kernel tells of pages, if somebody has asked and it does.
+    /// `/proc/self/pagemap` once it was needed; `None` if the kernel does not provide it.
     pagemap: OnceCell<Option<File>>,
 }
 
-impl Memory {
-    /// Room for so many ranks. Stacks and heaps share pages if `close`; `stack_bytes` may be 0.
+impl RankMemory {
+    /// Memory for so many ranks. Stacks and heaps share pages if `close`; `stack_bytes` may be 0.
     pub(crate) fn new(ranks: u32, heap_bytes: u64, stack_bytes: usize, close: bool) -> Result<Self, SimulationError> {
         let no_room = |error: &dyn std::fmt::Display| SimulationError::Memory(error.to_string());
         let addresses = AddressLayout::new(ranks, heap_bytes).map_err(|error| no_room(&error))?;
@@ -116,7 +116,7 @@ impl Memory {
         }
     }
 
-    /// How many pages of a heap, of those that hold `bytes` bytes from `address` on, do not exist yet, as far as the kernel tells.
+    /// How many pages of a heap, of those that hold `bytes` bytes from `address` on, do not exist yet; 0 if the kernel does not say.
     pub(crate) fn unused_pages(&self, address: GlobalAddress, bytes: u64) -> u64 {
         let Some(cells) = self.heap_cells(address, bytes).filter(|_| bytes > 0) else { return 0 };
         let page = rustix::param::page_size();

@@ -7,7 +7,7 @@ use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_netsim::Machine;
 use pelago_platform::{Parts, Transport};
-use pelago_simulator::{Faults, Protocol, Settings, ends};
+use pelago_simulator::{FaultInjection, Protocol, Settings, ends};
 
 const HEAP_BYTES: u64 = 128 * 1024;
 const PART_BYTES: usize = 72_008;
@@ -106,7 +106,7 @@ fn shared_memory(ranks: u32) -> Ranks {
 /// The library's own protocol, over a network on which much goes wrong.
 fn by_protocol(ranks: u32) -> Ranks {
     let delay_max = Duration::from_microseconds(50);
-    let faults = Faults { loss: 50, duplication: 30, delay: 100, delay_max, ..Faults::default() };
+    let faults = FaultInjection { loss: 50, duplication: 30, delay: 100, delay_max, ..FaultInjection::default() };
     job("rx200-qdr", ranks, 1, Some(Protocol { faults, ..Protocol::default() }))
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use pelago_base::{Duration, Rank, Shape};
 use pelago_rma::{Error, Result, World};
-use pelago_simulator::{Data, Faults, Outcome, Protocol, Settings, SimulationError, simulate};
+use pelago_simulator::{Data, FaultInjection, Protocol, Settings, SimulationError, SimulationOutcome, simulate};
 use support::run;
 
 fn settings(machine: &str, ranks: u32, per_node: u32, data: Data) -> Settings {
@@ -115,8 +115,9 @@ fn as_much_is_under_way_as_with_bytes() {
         Ok(times)
     };
     let [real, sizes] = [Data::Real, Data::Sizes].map(|data| run(&settings("rx200-qdr", 2, 1, data), program));
-    let times =
-        |outcome: Outcome<Result<_>>| outcome.results.into_iter().map(|times| times.unwrap().unwrap()).collect::<Vec<Vec<_>>>();
+    let times = |outcome: SimulationOutcome<Result<_>>| {
+        outcome.results.into_iter().map(|times| times.unwrap().unwrap()).collect::<Vec<Vec<_>>>()
+    };
     assert_eq!(real.end, sizes.end);
     let (real, sizes) = (times(real), times(sizes));
     assert_eq!(real, sizes);
@@ -169,7 +170,7 @@ fn a_program_that_has_not_asked_is_refused() {
 
 #[test]
 fn bytes_are_needed_by_the_protocol_and_by_machines_that_count_pages() {
-    let protocol = Some(Protocol { faults: Faults::default(), ..Protocol::default() });
+    let protocol = Some(Protocol { faults: FaultInjection::default(), ..Protocol::default() });
     let refused = |settings: &Settings| simulate(settings, |_| Ok::<_, Error>(())).err();
     assert!(matches!(
         refused(&Settings { protocol, ..settings("rx200-qdr", 2, 1, Data::Sizes) }),

@@ -12,7 +12,7 @@ use pelago_netsim::Machine;
 use pelago_platform::{BootstrapError, Failure, Fault, Transport};
 use pelago_rma::Parts;
 use pelago_rma::{Error, World};
-use pelago_simulator::{Computing, Data, Outcome, Settings, simulate};
+use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 
 use crate::crew::Stage;
 use crate::limit::Limit;
@@ -145,7 +145,7 @@ type Around<'a> = dyn Fn(Box<dyn Transport>) -> Box<dyn Transport> + 'a;
 /// A simulation that has ended.
 struct Run<'s> {
     stage: Stage<'s>,
-    outcome: Outcome<Ended>,
+    outcome: SimulationOutcome<Ended>,
     late: bool,
 }
 
@@ -294,7 +294,7 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
 
 /// Everything has ended, and in time.
 fn check_end(run: &Run<'_>) -> Result<(), String> {
-    let Outcome { stuck, fault, .. } = &run.outcome;
+    let SimulationOutcome { stuck, fault, .. } = &run.outcome;
     if !stuck.is_empty() || *fault == Some(Fault::Deadlock) {
         let stuck: Vec<String> = stuck.iter().map(|(rank, _)| rank.to_string()).collect();
         return Err(format!("deadlock: {} wait and nothing is under way", stuck.join(", ")));
@@ -347,7 +347,7 @@ fn since(at: &Instant) -> Brief {
 
 impl Tally {
     fn count(&mut self, run: &Run<'_>) {
-        let Outcome { counters, statistics, end, results, .. } = &run.outcome;
+        let SimulationOutcome { counters, statistics, end, results, .. } = &run.outcome;
         let sum = |event| counters.iter().map(|counters| counters.of(event)).sum::<u64>();
         let virtual_ns = end.since(Instant::ZERO).as_nanoseconds();
         self.runs += 1;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use pelago_netsim::Machine;
-use pelago_simulator::{Computing, Data, Request, VARIABLE};
+use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
 
 use crate::examine::MACHINE;
 use crate::programs::Program;
@@ -32,7 +32,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
     static PROGRAM: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
     let Some(path) = PROGRAM.get_or_init(build).as_ref().map_err(Clone::clone)? else { return Ok(false) };
     let Scenario { seed, ranks, per_node, .. } = *scenario;
-    let request = Request {
+    let request = SimulationRequest {
         machine: Machine::bundled(MACHINE).unwrap_or_default().to_owned(),
         ranks,
         per_node,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_kit::Manner;
-use pelago_simulator::{Faults, Partition, Protocol};
+use pelago_simulator::{FaultInjection, Partition, Protocol};
 
 use crate::networks::Networks;
 use crate::programs::Program;
@@ -62,7 +62,7 @@ pub struct Scenario {
     /// What the ranks do, one after another.
     pub programs: Vec<Program>,
     /// What happens to datagrams; no deaths yet.
-    pub faults: Faults,
+    pub faults: FaultInjection,
     /// Two networks that the ranks use instead of sending datagrams.
     pub networks: Option<Networks>,
     /// Whether datagrams are encrypted.
@@ -117,13 +117,13 @@ impl FaultKind {
         }
     }
 
-    fn faults(self, random: &mut Random) -> Faults {
+    fn faults(self, random: &mut Random) -> FaultInjection {
         let mut chance = |kind, most| if self == kind || self == Self::All { random.within(SOME, most) as u32 } else { 0 };
         let loss = chance(Self::Loss, TURNS_LOSS_MAX);
         let (duplication, delay) = (chance(Self::Duplication, DUPLICATION_MAX), chance(Self::Delay, DELAY_CHANCE_MAX));
         let most = if random.one_in(8) { LATE_MAX_NS } else { DELAY_MAX_NS };
         let delay_max = Duration::from_nanoseconds(random.spread(most).max(LATE_MIN_NS));
-        Faults { loss, duplication, delay, delay_max, ..Faults::default() }
+        FaultInjection { loss, duplication, delay, delay_max, ..FaultInjection::default() }
     }
 }
 
@@ -169,7 +169,7 @@ impl Scenario {
         let per_node = random.within(1, 3) as u32;
         let count = if random.one_in(4) { 2_u64 } else { 1 };
         let programs = programs(&mut random, &mut Random::of(seed, 1 << 33), count);
-        let faults = if random.one_in(16) { Faults::default() } else { faults(&mut random, ranks) };
+        let faults = if random.one_in(16) { FaultInjection::default() } else { faults(&mut random, ranks) };
         let is_clear = faults.loss <= LOSS_SHORT_MAX && random.one_in(2);
         let failure_limit = if is_clear { FAILURE_LIMIT_SHORT } else { FAILURE_LIMIT };
         let pause_max = Duration::from_nanoseconds(if random.one_in(3) { 0 } else { random.spread(100_000) });
@@ -229,7 +229,7 @@ impl Scenario {
         let mut random = Random::of(scenario.seed, 3 << 33);
         let networks = Some(Networks::new(&mut random));
         let pause_max = Duration::from_nanoseconds(if random.one_in(4) { 0 } else { random.spread(SLOW_MAX_NS) });
-        Self { faults: Faults::default(), networks, encrypt: false, pause_max, ..scenario }
+        Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, ..scenario }
     }
 
     /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
@@ -237,7 +237,7 @@ impl Scenario {
         let mut faults = self.faults.clone();
         if let (Some(Death { rank, told_after, .. }), Some(at)) = (self.death, death) {
             faults.deaths = vec![(rank, at)];
-            faults.told_after = Some(told_after);
+            faults.announced_after = Some(told_after);
         }
         Protocol { faults, encrypt: self.encrypt, failure_limit: self.failure_limit }
     }
@@ -254,7 +254,7 @@ fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Progr
     (0..count).map(&mut program).collect()
 }
 
-fn faults(random: &mut Random, ranks: u32) -> Faults {
+fn faults(random: &mut Random, ranks: u32) -> FaultInjection {
     // Little goes wrong as often as much.
     let mut chance = |most: u64| match random.below(4) {
         0 => 0,
@@ -265,14 +265,14 @@ fn faults(random: &mut Random, ranks: u32) -> Faults {
     let delay_max = Duration::from_nanoseconds(random.spread(DELAY_MAX_NS));
     let partitions = if random.one_in(4) { random.within(1, 3) } else { 0 };
     let slow = if random.one_in(4) { random.within(1, 2) } else { 0 };
-    Faults {
+    FaultInjection {
         loss,
         duplication,
         delay,
         delay_max,
         partitions: (0..partitions).map(|_| partition(random, ranks)).collect(),
         slow: (0..slow).map(|_| (rank(random, ranks), Duration::from_nanoseconds(random.spread(SLOW_MAX_NS)))).collect(),
-        ..Faults::default()
+        ..FaultInjection::default()
     }
 }
 
@@ -306,7 +306,7 @@ impl fmt::Display for Scenario {
             let late: Vec<_> = manners.iter().map(late).collect();
             write!(f, " by two networks ({}), {} % refused", late.join("; "), f64::from(*refused) / 10.0)?;
         }
-        let Faults { loss, duplication, delay, delay_max, partitions, slow, .. } = &self.faults;
+        let FaultInjection { loss, duplication, delay, delay_max, partitions, slow, .. } = &self.faults;
         let percent = |chance: u32| f64::from(chance) / 10.0;
         if *loss > 0 {
             write!(f, ", {} % lost", percent(*loss))?;
@@ -371,7 +371,7 @@ mod tests {
             for program in Program::REPEATING {
                 let is_of = |wanted, chance: u32| (chance > 0) == (kind == wanted || kind == FaultKind::All);
                 let is_kind = |scenario: &&Scenario| {
-                    let Faults { loss, duplication, delay, .. } = scenario.faults;
+                    let FaultInjection { loss, duplication, delay, .. } = scenario.faults;
                     let is_alone = scenario.programs == [program] && scenario.death.is_none();
                     is_alone
                         && is_of(FaultKind::Loss, loss)
@@ -383,7 +383,7 @@ mod tests {
                 assert!(TURNS_RANKS.into_iter().all(ranks), "{program:?}, {kind:?}");
             }
         }
-        assert!(some(&|scenario| scenario.faults == Faults::default()));
+        assert!(some(&|scenario| scenario.faults == FaultInjection::default()));
         assert!(some(&|scenario| scenario.faults.loss > 350) && some(&|scenario| scenario.faults.duplication > 250));
         assert!(some(&|scenario| scenario.faults.delay > 0 && scenario.faults.delay_max > Duration::from_microseconds(200)));
         assert!(some(&|scenario| scenario.faults.partitions.len() > 1) && some(&|scenario| !scenario.faults.slow.is_empty()));

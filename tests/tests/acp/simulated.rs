@@ -166,10 +166,10 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
         let number = |line: &str| line.split([':', ',', '}']).nth(1).unwrap().parse().unwrap();
         lines.lines().map(number).collect()
     };
-    let (progress_thread, bypass, software) = ("way=progress-thread", "way=bypass", "atomics=progress-thread");
+    let (progress_thread, bypass, software) = ("submission=progress-thread", "submission=bypass", "atomics=progress-thread");
     let (built_each, many) = ("descriptors=built", "threads=many");
     for (paper_us, steps) in [
-        (2.26, &["way=direct"][..]),
+        (2.26, &["submission=direct"][..]),
         (8.57, &[progress_thread, software, built_each]),
         (8.61, &[progress_thread, software, built_each, many]),
         (3.91, &[progress_thread, built_each]),

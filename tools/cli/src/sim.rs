@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use pelago_base::Duration;
 use pelago_launch::names;
 use pelago_netsim::Machine;
-use pelago_simulator::{Computing, Data, Protocol, Request, VARIABLE};
+use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, VARIABLE};
 
 use crate::executable::{self, Kind};
 use crate::{Refused, bundled, object, outputs, overrides, this};
@@ -138,10 +138,10 @@ impl Sim {
         Err(Refused(format!("cannot run {}: {error}; pelago run --list shows the bundled programs", program.display())))
     }
 
-    fn request(&self) -> Result<Request, Refused> {
+    fn request(&self) -> Result<SimulationRequest, Refused> {
         let ranks = self.ranks.expect("clap requires it");
         let name = self.machine.as_ref().expect("clap requires it");
-        let request = Request {
+        let request = SimulationRequest {
             machine: overrides::apply(&description(name)?, &self.overrides)?,
             ranks,
             per_node: self.per_node,

@@ -10,12 +10,12 @@ use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::{Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
 use pelago_rma::{Result, World};
-use pelago_simulator::{Computing, Data, Faults, Protocol, Settings, simulate};
+use pelago_simulator::{Computing, Data, FaultInjection, Protocol, Settings, simulate};
 
 /// How long after a death all are told.
 const TOLD_AFTER: Duration = Duration::from_microseconds(200);
 
-pub(crate) fn settings(ranks: u32, per_node: u32, faults: Faults) -> Settings {
+pub(crate) fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
     Settings {
         machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
         ranks,
@@ -59,7 +59,7 @@ pub(crate) fn run<T>(
 /// all had called what the program gets as its second argument.
 pub(crate) fn run_with_death<T>(
     ranks: u32,
-    faults: Faults,
+    faults: FaultInjection,
     (victim, dies): (Rank, Option<Instant>),
     program: impl Fn(&World, &dyn Fn()) -> Result<T>,
 ) -> (Vec<Instant>, Vec<Option<T>>) {
@@ -70,11 +70,11 @@ pub(crate) fn run_with_death<T>(
 pub(crate) fn run_with_death_noting<T>(
     watched: Rank,
     ranks: u32,
-    mut faults: Faults,
+    mut faults: FaultInjection,
     (victim, dies): (Rank, Option<Instant>),
     program: impl Fn(&World, &dyn Fn()) -> Result<T>,
 ) -> (Vec<Instant>, Vec<Option<T>>) {
-    faults.told_after = Some(TOLD_AFTER);
+    faults.announced_after = Some(TOLD_AFTER);
     faults.deaths.extend(dies.map(|at| (victim, at)));
     let (of_watched, begun) = (RefCell::new(Noted::default()), Cell::new(Instant::ZERO));
     let found = run(
@@ -148,7 +148,7 @@ const LATE: Duration = Duration::from_microseconds(400);
 /// Runs a program on all ranks, one on each node, whose writes and atomics leave late where `is_late`, unless a fence comes behind them: no
 /// transport owes any other order. All end well.
 pub(crate) fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
-    let outcome = simulate(&settings(ranks, 1, Faults::default()), |parts| -> Result<()> {
+    let outcome = simulate(&settings(ranks, 1, FaultInjection::default()), |parts| -> Result<()> {
         let mut parts = *parts;
         parts.transport = Box::new(Late { inner: parts.transport, is_late, held: VecDeque::new(), fenced: BTreeSet::new() });
         let world = World::new(parts)?;

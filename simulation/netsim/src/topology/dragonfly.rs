@@ -7,25 +7,10 @@
 //! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
 //! number.
 
-use serde::Deserialize;
-
-use super::{Hop, Link, Way, bounded, routers_for};
-use crate::machine::{MachineError, RailSpec};
-
-/// What a description says of a dragonfly.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DragonflySpec {
-    nodes_per_router: u32,
-    routers_per_group: u32,
-    /// Links of each router to other groups.
-    global_links_per_router: u32,
-    /// How many groups; as many as the nodes need if absent.
-    #[serde(default)]
-    groups: Option<u32>,
-    #[serde(default)]
-    routes: Routes,
-}
+use super::{Hop, Link, RoutingHeader, bounded, routers_for};
+use crate::machine::MachineError;
+use crate::machine::spec::RailSpec;
+use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
 
 impl DragonflySpec {
     /// So many groups, or, where links between groups are too few for that, so many of these, that there is room for `nodes` nodes.
@@ -41,15 +26,6 @@ impl DragonflySpec {
     }
 }
 
-/// Which way a packet takes to another group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Routes {
-    #[default]
-    Minimal,
-    Valiant,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Dragonfly {
     terminals_per_router: u32,
@@ -60,7 +36,7 @@ pub(crate) struct Dragonfly {
     groups: u32,
     /// Links between each two groups.
     copies: u32,
-    routes: Routes,
+    routes: DragonflyRoutes,
 }
 
 impl Dragonfly {
@@ -87,9 +63,9 @@ impl Dragonfly {
     pub(crate) fn vcs_min(&self) -> u8 {
         match self.routes {
             _ if self.groups == 1 => 1,
-            Routes::Minimal => 2,
-            Routes::Valiant if self.groups == 2 => 2,
-            Routes::Valiant => 3,
+            DragonflyRoutes::Minimal => 2,
+            DragonflyRoutes::Valiant if self.groups == 2 => 2,
+            DragonflyRoutes::Valiant => 3,
         }
     }
 
@@ -122,28 +98,28 @@ impl Dragonfly {
     }
 
     #[inline]
-    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
-        let to = way.to / self.terminals_per_router;
+    pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
+        let to = header.to / self.terminals_per_router;
         if at == to {
             return Hop::out(vcs);
         }
         let (group, place) = (at / self.routers, at % self.routers);
         let first_link = at * (self.routers - 1 + self.globals);
         let each = vcs / self.vcs_min();
-        let vc = way.stage * each;
+        let vc = header.stage * each;
         let local = |other: u32| Hop::over(first_link + other - u32::from(other > place), vc, each);
         let home = to / self.routers;
         if group == home {
             return local(to % self.routers);
         }
-        let detour = way.via % self.groups;
-        let goal = if self.routes == Routes::Valiant && way.stage == 0 && detour != group { detour } else { home };
-        let global = self.global(group, goal, way.salt % self.copies);
+        let detour = header.via % self.groups;
+        let goal = if self.routes == DragonflyRoutes::Valiant && header.stage == 0 && detour != group { detour } else { home };
+        let global = self.global(group, goal, header.salt % self.copies);
         let exit = global / self.globals;
         if exit != place {
             return local(exit);
         }
-        way.stage += 1;
+        header.stage += 1;
         Hop::over(first_link + self.routers - 1 + global % self.globals, vc, each)
     }
 }

@@ -7,26 +7,13 @@
 //! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet
 //! never goes up after it went down.
 
-use serde::Deserialize;
-
-use super::{Hop, Link, Way, bounded};
+use super::{Hop, Link, RoutingHeader, bounded};
+use crate::events::random::mix;
 use crate::machine::MachineError;
-use crate::random::mix;
+use crate::machine::topologies::{FatTreeRoutes, FatTreeSpec};
 
 /// Levels at most.
 const LEVELS_MAX: usize = 8;
-
-/// What a description says of a fat tree.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FatTreeSpec {
-    /// Links down of a router of each level, the lowest first; at the top at most so many.
-    down: Vec<u32>,
-    /// Links up of a router of each level but the top.
-    up: Vec<u32>,
-    #[serde(default)]
-    routes: Routes,
-}
 
 impl FatTreeSpec {
     /// As many links down of each level as there are, and so many at the top that the tree reaches `terminals`.
@@ -36,15 +23,6 @@ impl FatTreeSpec {
         let needed = terminals.div_ceil(below_reach).max(*top);
         Some(format!("{:?}", below.iter().copied().chain([needed]).collect::<Vec<_>>()))
     }
-}
-
-/// Which link a packet takes up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Routes {
-    #[default]
-    Destination,
-    Random,
 }
 
 /// One level. A router is the `copy`-th of those that reach the same block of terminals: its number is `block * copies + copy`.
@@ -65,7 +43,7 @@ struct Level {
 pub(crate) struct FatTree {
     levels: Vec<Level>,
     terminals: u32,
-    routes: Routes,
+    routes: FatTreeRoutes,
 }
 
 impl FatTree {
@@ -148,23 +126,23 @@ impl FatTree {
     }
 
     #[inline]
-    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+    pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);
         let level = &self.levels[number];
         let router = at - level.first;
         let block = router / level.copies;
         let ports = level.up + if number > 0 { level.down } else { 0 };
         let link = level.link + router * ports;
-        if way.to / level.reach == block {
+        if header.to / level.reach == block {
             if number == 0 {
                 return Hop::out(vcs);
             }
-            let port = way.to / self.levels[number - 1].reach - block * level.down;
+            let port = header.to / self.levels[number - 1].reach - block * level.down;
             return Hop::over(link + port, 0, vcs);
         }
         let port = match self.routes {
-            Routes::Destination => way.to / level.copies % level.up,
-            Routes::Random => (mix(u64::from(way.salt) << 8 | number as u64) >> 32) as u32 % level.up,
+            FatTreeRoutes::Destination => header.to / level.copies % level.up,
+            FatTreeRoutes::Random => (mix(u64::from(header.salt) << 8 | number as u64) >> 32) as u32 % level.up,
         };
         Hop::over(link + if number > 0 { level.down } else { 0 } + port, 0, vcs)
     }

@@ -7,26 +7,13 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
-
-use super::{Hop, Link, Way, routers_for};
-use crate::machine::{MachineError, RailSpec};
+use super::{Hop, Link, RoutingHeader, routers_for};
+use crate::machine::MachineError;
+use crate::machine::spec::RailSpec;
+use crate::machine::topologies::GraphSpec;
 
 /// Routers at most; the table of routes has an entry for each two.
 const ROUTERS_MAX: u32 = 4096;
-
-/// What a description says of a network of any form.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct GraphSpec {
-    /// Pairs of routers, each linked both ways.
-    links: Vec<(u32, u32)>,
-    /// The router of each node, or else `nodes_per_router` in order.
-    #[serde(default)]
-    attach: Option<Vec<u32>>,
-    #[serde(default = "one")]
-    nodes_per_router: u32,
-}
 
 impl GraphSpec {
     /// So many nodes of each router that is linked that there is room for `nodes`; `None` where the description says which router each has.
@@ -36,11 +23,7 @@ impl GraphSpec {
     }
 }
 
-fn one() -> u32 {
-    1
-}
-
-/// Where a way leads that is not there.
+/// Stands for a route that does not exist.
 const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -131,7 +114,7 @@ impl Graph {
                     let link = self.next[at as usize * routers + to as usize];
                     if link == NOWHERE {
                         return Err(MachineError::new(format!(
-                            "rail.topology.links: no way leads from router {from} to router {to}"
+                            "rail.topology.links: no route leads from router {from} to router {to}"
                         )));
                     }
                     stage = self.turned(stage, self.links[link as usize]);
@@ -165,13 +148,13 @@ impl Graph {
     }
 
     #[inline]
-    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
-        let to = self.attach[way.to as usize];
+    pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
+        let to = self.attach[header.to as usize];
         if at == to {
             return Hop::out(vcs);
         }
         let link = self.next[at as usize * self.order.len() + to as usize];
-        way.stage = self.turned(way.stage, self.links[link as usize]);
-        Hop::over(link, way.stage >> 1, 1)
+        header.stage = self.turned(header.stage, self.links[link as usize]);
+        Hop::over(link, header.stage >> 1, 1)
     }
 }

@@ -6,67 +6,20 @@
 //! No deadlock: along a line, lanes are ordered in either direction, and no packet returns to an earlier dimension. A ring needs
 //! more:
 //!
-//! - *dateline*: the virtual channels are two halves. A packet whose way leads past the end of the ring takes the second half
-//!   from where it enters, any other the first. The first half is a line. So is the second: a way is at most half a ring long and
+//! - *dateline*: the virtual channels are two halves. A packet whose route leads past the end of the ring takes the second half
+//!   from where it enters, any other the first. The first half is a line. So is the second: a route is at most half a ring long and
 //!   crosses the end, so that no two links about the middle follow each other on it.
 //! - *bubble*: a packet enters a ring only where it leaves room for another in the buffer, and keeps its virtual channel there.
 //!   Each ring therefore keeps room for one packet, wherever it moves. Buffers are claimed in whole packets, lest the room be
 //!   split.
 
-use serde::Deserialize;
-
-use super::{Hop, Link, Ring, Way, bounded, routers_for};
-use crate::machine::{MachineError, RailSpec};
+use super::{Hop, Link, Ring, RoutingHeader, bounded, routers_for};
+use crate::machine::MachineError;
+use crate::machine::spec::RailSpec;
+use crate::machine::topologies::{DeadlockAvoidance, MeshSpec, RingSpec, TorusSpec};
 
 /// Dimensions at most; a packet notes in 8 bits along which it goes.
 const DIMENSIONS_MAX: usize = 8;
-
-/// What a description says of a torus.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TorusSpec {
-    /// Routers along each dimension, the one in which neighbours have consecutive numbers first; 0 for as many as the nodes need.
-    pub(super) dimensions: Vec<u32>,
-    /// Which dimensions are rings; all if absent.
-    #[serde(default)]
-    rings: Option<Vec<bool>>,
-    #[serde(default = "one")]
-    nodes_per_router: u32,
-    #[serde(default)]
-    deadlock: Deadlock,
-}
-
-/// What a description says of a mesh.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MeshSpec {
-    pub(super) dimensions: Vec<u32>,
-    #[serde(default = "one")]
-    nodes_per_router: u32,
-}
-
-/// What a description says of a ring, or of two with links between them.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RingSpec {
-    #[serde(default = "one")]
-    nodes_per_router: u32,
-    #[serde(default)]
-    deadlock: Deadlock,
-}
-
-/// What keeps the packets of a ring from waiting for each other in a circle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Deadlock {
-    #[default]
-    Dateline,
-    Bubble,
-}
-
-fn one() -> u32 {
-    1
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
@@ -81,7 +34,7 @@ pub(crate) struct Grid {
     dimensions: Vec<Dimension>,
     routers: u32,
     terminals_per_router: u32,
-    deadlock: Deadlock,
+    deadlock: DeadlockAvoidance,
 }
 
 impl Grid {
@@ -92,7 +45,7 @@ impl Grid {
 
     pub(crate) fn mesh(spec: &MeshSpec, rail: &RailSpec, nodes: u32) -> Result<Self, MachineError> {
         let rings = vec![false; spec.dimensions.len()];
-        Self::new(&spec.dimensions, &rings, spec.nodes_per_router, Deadlock::Dateline, rail, nodes)
+        Self::new(&spec.dimensions, &rings, spec.nodes_per_router, DeadlockAvoidance::Dateline, rail, nodes)
     }
 
     pub(crate) fn ring(spec: &RingSpec, rail: &RailSpec, nodes: u32, rings: u32) -> Result<Self, MachineError> {
@@ -105,7 +58,7 @@ impl Grid {
         lengths: &[u32],
         rings: &[bool],
         nodes_per_router: u32,
-        deadlock: Deadlock,
+        deadlock: DeadlockAvoidance,
         rail: &RailSpec,
         nodes: u32,
     ) -> Result<Self, MachineError> {
@@ -141,11 +94,11 @@ impl Grid {
     }
 
     pub(crate) fn has_bubbles(&self) -> bool {
-        self.deadlock == Deadlock::Bubble && self.dimensions.iter().any(|dimension| dimension.ring)
+        self.deadlock == DeadlockAvoidance::Bubble && self.dimensions.iter().any(|dimension| dimension.ring)
     }
 
     pub(crate) fn vcs_min(&self) -> u8 {
-        let datelines = self.deadlock == Deadlock::Dateline && self.dimensions.iter().any(|dimension| dimension.ring);
+        let datelines = self.deadlock == DeadlockAvoidance::Dateline && self.dimensions.iter().any(|dimension| dimension.ring);
         1 + u8::from(datelines)
     }
 
@@ -171,34 +124,34 @@ impl Grid {
     }
 
     #[inline]
-    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
-        let (mut from, mut to) = (at, way.to / self.terminals_per_router);
+    pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
+        let (mut from, mut to) = (at, header.to / self.terminals_per_router);
         for (number, &Dimension { length, ring, .. }) in self.dimensions.iter().enumerate() {
             let (here, there) = (from % length, to % length);
             if here == there {
                 (from, to) = (from / length, to / length);
                 continue;
             }
-            // Along this dimension already: the stage says which half of the channels, and which way.
-            let begun = way.stage >> 2 == number as u8 + 1;
+            // Along this dimension already: the stage says which half of the channels, and which direction.
+            let begun = header.stage >> 2 == number as u8 + 1;
             if !begun {
                 let ahead = if there > here { there - here } else { there + length - here };
                 let forward = match (ring, 2 * ahead) {
                     (false, _) => there > here,
-                    (true, twice) if twice == length => way.salt >> number & 1 == 0,
+                    (true, twice) if twice == length => header.salt >> number & 1 == 0,
                     (true, twice) => twice < length,
                 };
                 let wraps = ring && forward != (there > here);
-                way.stage = (number as u8 + 1) << 2 | u8::from(wraps) << 1 | u8::from(forward);
+                header.stage = (number as u8 + 1) << 2 | u8::from(wraps) << 1 | u8::from(forward);
             }
-            let (wraps, forward) = (way.stage & 2 != 0, way.stage & 1 != 0);
+            let (wraps, forward) = (header.stage & 2 != 0, header.stage & 1 != 0);
             let link = (at * self.dimensions.len() as u32 + number as u32) * 2 + u32::from(!forward);
             return match self.deadlock {
                 _ if !ring => Hop::over(link, 0, vcs),
-                Deadlock::Dateline if wraps => Hop::over(link, vcs - vcs / 2, vcs / 2),
-                Deadlock::Dateline => Hop::over(link, 0, vcs - vcs / 2),
-                Deadlock::Bubble => {
-                    let vc = (way.salt >> 8) % u32::from(vcs);
+                DeadlockAvoidance::Dateline if wraps => Hop::over(link, vcs - vcs / 2, vcs / 2),
+                DeadlockAvoidance::Dateline => Hop::over(link, 0, vcs - vcs / 2),
+                DeadlockAvoidance::Bubble => {
+                    let vc = (header.salt >> 8) % u32::from(vcs);
                     Hop { link: Some(link), vc: vc as u8, vcs: 1, ring: if begun { Ring::Stays } else { Ring::Enters } }
                 }
             };

@@ -1,4 +1,4 @@
-//! How routers are connected, and which way packets go.
+//! How routers are connected, and which routes packets take.
 //!
 //! Routes are static: they follow from the source, the destination and a number that is the same for all packets of an operation.
 //! None deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever
@@ -7,26 +7,24 @@
 
 mod dragonfly;
 mod fat_tree;
+mod fit;
 mod graph;
 mod grid;
 #[cfg(test)]
 mod tests;
 
-use crate::machine::{MachineError, RailSpec, TopologySpec};
-
-pub(crate) use dragonfly::DragonflySpec;
-pub(crate) use fat_tree::FatTreeSpec;
-pub(crate) use graph::GraphSpec;
-pub(crate) use grid::{MeshSpec, RingSpec, TorusSpec};
+use crate::machine::MachineError;
+use crate::machine::spec::RailSpec;
+use crate::machine::topologies::{MeshSpec, TopologySpec, TorusSpec};
 
 use dragonfly::Dragonfly;
 use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
 
-/// What a packet carries for those who route it.
+/// What routers know of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct RoutingHeader {
     /// The terminal it goes to.
     pub(crate) to: u32,
     /// A random number that is the same for all packets of an operation.
@@ -166,13 +164,13 @@ impl Topology {
 
     /// The next hop of a packet that is at a router of `vcs` virtual channels.
     #[inline]
-    pub(crate) fn route(&self, at: u32, way: &mut Way, vcs: u8) -> Hop {
+    pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         match self {
             Self::Star => Hop::out(vcs),
-            Self::FatTree(tree) => tree.route(at, way, vcs),
-            Self::Grid(grid) => grid.route(at, way, vcs),
-            Self::Dragonfly(dragonfly) => dragonfly.route(at, way, vcs),
-            Self::Graph(graph) => graph.route(at, way, vcs),
+            Self::FatTree(tree) => tree.route(at, header, vcs),
+            Self::Grid(grid) => grid.route(at, header, vcs),
+            Self::Dragonfly(dragonfly) => dragonfly.route(at, header, vcs),
+            Self::Graph(graph) => graph.route(at, header, vcs),
         }
     }
 }

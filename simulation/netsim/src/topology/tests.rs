@@ -35,9 +35,9 @@ fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSe
     for from in 0..terminals {
         for to in 0..terminals {
             for random in 0..16u32 {
-                let mut way = Way { to, salt: random.wrapping_mul(0x9e37_79b9), via: random, stage: 0 };
+                let mut header = RoutingHeader { to, salt: random.wrapping_mul(0x9e37_79b9), via: random, stage: 0 };
                 let (mut at, mut held, mut steps) = (topology.router(from), Vec::<Lane>::new(), 0);
-                while let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut way, vcs) {
+                while let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut header, vcs) {
                     assert!(count > 0 && vc + count <= vcs, "lanes {vc}+{count} of {vcs}");
                     assert_eq!(links[link as usize].from, at);
                     assert_ne!(links[link as usize].to, at, "a link that is not there");
@@ -93,9 +93,9 @@ fn a_full_tree_has_a_way_of_its_own_for_every_shift() {
     for shift in 1..64 {
         let mut used = BTreeSet::new();
         for from in 0..64 {
-            let mut way = Way { to: (from + shift) % 64, salt: 0, via: 0, stage: 0 };
+            let mut header = RoutingHeader { to: (from + shift) % 64, salt: 0, via: 0, stage: 0 };
             let mut at = topology.router(from);
-            while let Some(link) = topology.route(at, &mut way, 1).link {
+            while let Some(link) = topology.route(at, &mut header, 1).link {
                 assert!(used.insert(link), "shift by {shift}: two packets on link {link}");
                 at = links[link as usize].to;
             }
@@ -146,5 +146,5 @@ fn graphs() {
     let error = topology(5, 1, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#).unwrap_err().to_string();
     assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock");
     let error = topology(3, 1, r#"type = "graph", links = [[0, 1]]"#).unwrap_err().to_string();
-    assert_eq!(error, "rail.topology.links: no way leads from router 0 to router 2");
+    assert_eq!(error, "rail.topology.links: no route leads from router 0 to router 2");
 }

@@ -1,7 +1,7 @@
 //! Open-loop traffic: every node sends packets at random times, whatever has become of earlier ones.
 
 use pelago_base::Instant;
-use pelago_netsim::{Machine, Netsim, Notice, Operation};
+use pelago_netsim::{Machine, Netsim, Notice, NetworkOperation};
 
 /// One flit is a byte, one cycle a nanosecond.
 pub(crate) const CYCLE: u64 = 1_000;
@@ -100,7 +100,7 @@ impl Traffic {
                     let from = token as u32;
                     let to = target(from, &mut self.random);
                     let token = (now / CYCLE) << 16 | u64::from(from);
-                    netsim.post(from, Operation::Datagram { from, to, bytes: u64::from(self.packet) }, token);
+                    netsim.post(from, NetworkOperation::Datagram { from, to, bytes: u64::from(self.packet) }, token);
                     self.wake(netsim, from);
                 }
                 Notice::Effect { token } => seen(token as u32 & 0xffff, (token >> 16) * CYCLE, now),

@@ -1,7 +1,7 @@
 //! A job that could have been, of any size.
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_report::{Facts, Kind, Limits, LinkUse, Recorder, Report, Why};
+use pelago_report::{Facts, Limits, LinkUse, OperationKind, Recorder, Report, StopReason};
 
 const PER_NODE: u32 = 2;
 
@@ -14,31 +14,32 @@ pub(crate) fn job(ranks: u32, rounds: u32, limits: Limits) -> Report {
         let mut now = 0;
         for round in 0..rounds {
             let computing = 2_000_000 + chance.below(1_500_000) + u64::from(number) * 3_000_000 / u64::from(ranks);
-            happenings.push((now, Happening::Stop(rank, Why::Computing)));
+            happenings.push((now, Happening::Stop(rank, StopReason::Computing)));
             now += computing;
             happenings.push((now, Happening::Resume(rank)));
             let partner = Rank::new((number ^ 1 << (round % 31)) % ranks);
-            let kind = [Kind::Put, Kind::Put, Kind::Put, Kind::Get, Kind::Atomic][chance.below(5) as usize];
-            let bytes = if kind == Kind::Atomic { 8 } else { 8 << chance.below(14) };
+            let kind = [OperationKind::Put, OperationKind::Put, OperationKind::Put, OperationKind::Get, OperationKind::Atomic]
+                [chance.below(5) as usize];
+            let bytes = if kind == OperationKind::Atomic { 8 } else { 8 << chance.below(14) };
             let latency = 900_000 + bytes * 300 + chance.below(400_000) * chance.below(8);
             let message = number * rounds + round;
             happenings.push((now, Happening::Post(message, kind, rank, partner, bytes)));
             happenings.push((now + latency, Happening::Effect(message)));
-            happenings.push((now, Happening::Stop(rank, Why::Waiting)));
+            happenings.push((now, Happening::Stop(rank, StopReason::Waiting)));
             now += latency + 300_000;
             happenings.push((now, Happening::Complete(message, false)));
             happenings.push((now, Happening::Resume(rank)));
         }
         if number > 0 {
-            happenings.push((now, Happening::Stop(rank, Why::Ended)));
+            happenings.push((now, Happening::Stop(rank, StopReason::Ended)));
             continue;
         }
         // The first rank posts two more: one fails, and one is under way for ever.
         let message = ranks * rounds;
-        happenings.push((now, Happening::Post(message, Kind::Copy, rank, Rank::new(ranks - 1), 4096)));
-        happenings.push((now, Happening::Post(message + 1, Kind::Put, rank, Rank::new(ranks / 2), 64)));
+        happenings.push((now, Happening::Post(message, OperationKind::Copy, rank, Rank::new(ranks - 1), 4096)));
+        happenings.push((now, Happening::Post(message + 1, OperationKind::Put, rank, Rank::new(ranks / 2), 64)));
         happenings.push((now + 5_000_000, Happening::Complete(message, true)));
-        happenings.push((now, Happening::Stop(rank, Why::Waiting)));
+        happenings.push((now, Happening::Stop(rank, StopReason::Waiting)));
     }
     happenings.sort_by_key(|(at, _)| *at);
     let end = Instant::from_picoseconds(happenings.last().map_or(0, |(at, _)| *at) + 1_234_567);
@@ -82,8 +83,8 @@ fn facts(ranks: u32, end: Instant, chance: &mut Chance) -> Facts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Happening {
     Resume(Rank),
-    Stop(Rank, Why),
-    Post(u32, Kind, Rank, Rank, u64),
+    Stop(Rank, StopReason),
+    Post(u32, OperationKind, Rank, Rank, u64),
     Effect(u32),
     Complete(u32, bool),
 }

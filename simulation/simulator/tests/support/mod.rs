@@ -2,7 +2,7 @@
 
 use pelago_netsim::Machine;
 use pelago_rma::{Result, World};
-use pelago_simulator::{Outcome, Settings, simulate};
+use pelago_simulator::{Settings, SimulationOutcome, simulate};
 
 /// So many ranks on a bundled machine, with 4 MiB each; nothing is reported.
 pub(crate) fn settings(machine: &str, ranks: u32, per_node: u32) -> Settings {
@@ -76,7 +76,7 @@ pub(crate) const PROFILES: [(&str, [&str; 2]); 7] = [
 ];
 
 /// Runs `body` as every rank of a job.
-pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> Outcome<Result<R>> {
+pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> SimulationOutcome<Result<R>> {
     simulate(settings, |parts| {
         let world = World::new(*parts)?;
         let value = body(&world)?;

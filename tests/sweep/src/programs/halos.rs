@@ -131,7 +131,7 @@ impl Act for Halos {
         let world = crew.world();
         let mut fields = self.arrays().iter().map(|array| Field::new(world, array)).collect::<Result<Vec<_>, _>>()?;
         let mut plan = Plan::build(world, &mut fields, &self.settings)?;
-        let forwarded = plan.explain().routes.iter().any(|route| route.name == "forwarded" && route.verdict.is_taken());
+        let forwarded = plan.explain().routes.iter().any(|route| route.name == "forwarded" && route.verdict.is_chosen());
         let mut random = Random::of(self.seed, world.rank().number().into());
         for exchange in 1..=self.exchanges {
             for (number, field) in fields.iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pelago_launch::names;
-use pelago_simulator::{Computing, Data, Request, VARIABLE};
+use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
 
 use super::figures::median;
 use crate::{Refused, bundled};
@@ -76,7 +76,7 @@ impl Case {
     }
 
     fn simulation(&self, this: &Path, machine: &str) -> Command {
-        let request = Request {
+        let request = SimulationRequest {
             machine: machine.into(),
             ranks: RANKS,
             per_node: RANKS,

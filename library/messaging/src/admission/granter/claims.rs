@@ -2,7 +2,7 @@
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{GlobalPtr, World};
-use pelago_simulator::{Faults, Protocol};
+use pelago_simulator::{FaultInjection, Protocol};
 
 use super::*;
 use crate::admission::{Receivers, Requester};
@@ -69,7 +69,7 @@ fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
         }
         world.barrier()
     };
-    run(&settings(3, 1, Faults::default()), |_| false, program);
+    run(&settings(3, 1, FaultInjection::default()), |_| false, program);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_ticket_is_claimed_before_its_sender_knows_which_it_is() {
 fn who_gets_no_ticket_claims_none() {
     // The counters lie at a rank that dies.
     let holder = Rank::new(2);
-    let (_, ended) = run_with_death(3, Faults::default(), (holder, Some(DEATH)), |world, _| {
+    let (_, ended) = run_with_death(3, FaultInjection::default(), (holder, Some(DEATH)), |world, _| {
         world.on_peer_lost(|_| {});
         let settings = Settings::permits(2).placed(Placement::Proxy(holder));
         let admission = Admission::new(world, Receivers::One(RECEIVER), settings)?;
@@ -127,7 +127,7 @@ fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
     // One that shares the memory of the receiver's host, and one that does not.
     for victim in [1, 2].map(Rank::new) {
         let other = Rank::new(3 - victim.number());
-        let (_, ended) = run_with_death(4, Faults::default(), (victim, Some(DEATH)), |world, _| {
+        let (_, ended) = run_with_death(4, FaultInjection::default(), (victim, Some(DEATH)), |world, _| {
             world.on_peer_lost(|_| {});
             let admission = Admission::new(world, Receivers::Each, Settings::permits(8))?;
             // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.

@@ -5,7 +5,7 @@ use crate::admission::Requester;
 use crate::settings::{Placement, Settings};
 use crate::simulated::run_with_death;
 use crate::support::{Platform, run};
-use pelago_simulator::Faults;
+use pelago_simulator::FaultInjection;
 
 const RECEIVER: Rank = Rank::new(0);
 
@@ -45,7 +45,7 @@ fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_t
     let (victim, other) = (Rank::new(2), Rank::new(1));
     let milliseconds = Duration::from_milliseconds;
     let death = Instant::ZERO + milliseconds(5);
-    let (_, came) = run_with_death(3, Faults::default(), (victim, Some(death)), |world, _| {
+    let (_, came) = run_with_death(3, FaultInjection::default(), (victim, Some(death)), |world, _| {
         world.on_peer_lost(|_| {});
         let mailbox = Mailbox::new(world, RECEIVER, Settings::new(8, 8))?;
         let compute_until = |until: Duration| world.compute((Instant::ZERO + until).since(world.now()));

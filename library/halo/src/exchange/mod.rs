@@ -1,0 +1,228 @@
+//! The links of a block by one route, and the state of an exchange over them.
+
+pub(crate) mod link;
+
+use pelago_rma::{Pod, Result, World};
+
+use self::link::{Cut, ExchangeMemory, FLAG_WORDS, Link, LinkBuffers, LinkPosition, pieces};
+use crate::field::Field;
+use crate::grid::array::Array;
+use crate::grid::direction::{
+    BORDERS, Direction, DirectionSet, Side, across, count, distance, in_order, leading, number, of_number, opposite,
+};
+use crate::grid::layout::Layout;
+use crate::grid::nodes::Nodes;
+use crate::settings::{Halo, Route};
+
+/// ExchangeMemory begin at multiples of a cache line.
+const ALIGN_BYTES: usize = 64;
+
+/// The links of one route.
+pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
+    pub(crate) links: Vec<Link<'w, D>>,
+    pub(crate) memory: ExchangeMemory<'w, T>,
+    rounds: usize,
+    /// The round of the exchange that is under way.
+    round: usize,
+}
+
+impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
+    /// The links of this rank. Collective.
+    pub(crate) fn new(world: &'w World, arrays: &[Array<D>], halo: Halo, route: Route) -> Result<Self> {
+        let nodes = *arrays[0].template().nodes();
+        let router = Router { nodes, halo, route };
+        let (buffers, cells) = router.buffers::<T>(arrays);
+        let memory = ExchangeMemory { world, cells: world.alloc(cells)?, flags: world.alloc(count::<D>() * FLAG_WORDS)? };
+        let place = nodes.place(world.rank());
+        let links: Vec<_> = in_order(place, router.distance_max())
+            .into_iter()
+            .filter_map(|direction| {
+                let there = nodes.neighbour(place, direction)?;
+                let cut = |direction: Direction<D>| move |layout: &Layout<D>| router.cut(layout, place, direction);
+                let back = move |layout: &Layout<D>| router.cut(layout, there, opposite(direction));
+                let pieces = pieces(arrays, [place, there], cut(direction), back);
+                let neighbour = nodes.rank(there);
+                let position = LinkPosition { direction, written: router.written(direction), round: router.round(direction) };
+                let link = Link::new(world, neighbour, position, pieces, buffers[number(direction)]);
+                (!link.pieces.is_empty()).then_some(link)
+            })
+            .collect();
+        let rounds = links.iter().map(|link| link.position.round + 1).max().unwrap_or(0);
+        Ok(Self { links, memory, rounds, round: rounds })
+    }
+
+    /// Begins an exchange over the links for which `takes_part` is true, and sends what may be sent.
+    pub(crate) fn start(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
+        self.round = 0;
+        for link in &mut self.links {
+            link.is_active = takes_part(link);
+            if link.is_active {
+                // Before any neighbour gets credit to write there.
+                fields.iter_mut().for_each(|field| field.mark(link.position.written | BORDERS));
+            }
+        }
+        for link in self.links.iter_mut().filter(|link| link.is_active) {
+            link.begin(&self.memory)?;
+        }
+        for link in self.links.iter_mut().filter(|link| link.is_active && link.position.round == 0) {
+            if link.may_send(&self.memory) {
+                link.send(&self.memory, fields)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until `is_enough`, or until the exchange is over.
+    pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], is_enough: impl Fn(&Self) -> bool) -> Result<()> {
+        loop {
+            let moved = self.advance(fields)?;
+            if self.round == self.rounds || is_enough(self) {
+                return Ok(());
+            }
+            if !moved {
+                let may_move = |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory);
+                let ready = |_: u64| self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory));
+                self.memory.world.wait_until(self.memory.flags.local(), 0, ready)?;
+            }
+        }
+    }
+
+    /// Waits until no transport reads a field any more. After that nothing of the exchange is left.
+    pub(crate) fn end(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
+        for link in self.links.iter_mut().filter(|link| link.is_active) {
+            link.end()?;
+        }
+        for link in self.links.iter_mut().filter(|link| link.is_active) {
+            link.is_active = false;
+            fields.iter_mut().for_each(|field| field.unmark(link.position.written | BORDERS));
+        }
+        Ok(())
+    }
+
+    /// A whole exchange over those links.
+    pub(crate) fn exchange(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
+        self.start(fields, takes_part)?;
+        self.wait(fields, |_| false)?;
+        self.end(fields)
+    }
+
+    /// Whether the halo of a direction has arrived, or none is to arrive from there.
+    pub(crate) fn has_arrived(&self, direction: Direction<D>) -> bool {
+        self.links.iter().all(|link| link.position.direction != direction || !link.is_active || link.is_received)
+    }
+
+    /// Advances the links as far as possible, round by round; returns whether anything was sent or received.
+    fn advance(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<bool> {
+        let mut moved = false;
+        while self.round < self.rounds {
+            let mut is_over = true;
+            for link in self.links.iter_mut().filter(|link| link.is_active && link.position.round == self.round) {
+                if link.may_send(&self.memory) {
+                    link.send(&self.memory, fields)?;
+                    moved = true;
+                }
+                if link.may_receive(&self.memory) {
+                    link.receive(&self.memory, fields)?;
+                    moved = true;
+                }
+                is_over &= link.is_over(&self.memory);
+            }
+            if !is_over {
+                break;
+            }
+            self.round += 1;
+        }
+        Ok(moved)
+    }
+
+    /// The links of the present round.
+    fn current(&self) -> impl Iterator<Item = &Link<'w, D>> {
+        self.links.iter().filter(|link| link.is_active && link.position.round == self.round)
+    }
+}
+
+/// The links of a route, and the cells that they move.
+#[derive(Clone, Copy)]
+struct Router<const D: usize> {
+    nodes: Nodes<D>,
+    halo: Halo,
+    route: Route,
+}
+
+impl<const D: usize> Router<D> {
+    fn distance_max(&self) -> usize {
+        if self.route == Route::Forwarded { 1 } else { self.halo.distance_max() }
+    }
+
+    /// The round of a link: by dimensions, if the halo of one is forwarded in the next.
+    fn round(&self, direction: Direction<D>) -> usize {
+        if self.route == Route::Forwarded { leading(direction) } else { 0 }
+    }
+
+    /// The directions of the halo cells that the link at `direction` writes: its own, and those of edges and corners that are forwarded.
+    fn written(&self, direction: Direction<D>) -> DirectionSet {
+        let forwarded = |d: usize| self.route == Route::Forwarded && d < self.round(direction);
+        let written = |other: &Direction<D>| (0..D).all(|d| direction[d] == other[d] || forwarded(d));
+        let all = (0..count::<D>()).map(of_number::<D>);
+        all.filter(written).fold(0, |directions, direction| directions | 1 << number(direction))
+    }
+
+    /// The cells that the block at `place` sends and receives at `direction`.
+    fn cut(&self, layout: &Layout<D>, place: [usize; D], direction: Direction<D>) -> Cut<D> {
+        let (mut border, mut halo) = (layout.border(direction), layout.halo(direction));
+        if self.route == Route::Forwarded {
+            for d in 0..self.round(direction) {
+                // Halos of earlier rounds are forwarded; cells outside the grid belong to the program.
+                let beyond = |side| self.nodes.neighbour(place, across(d, side)).is_some();
+                let owned = layout.owned()[d].clone();
+                let from = if beyond(Side::Low) { 0 } else { owned.start };
+                let to = if beyond(Side::High) { layout.halo(across(d, Side::High))[d].end } else { owned.end };
+                (border[d], halo[d]) = (from..to, from..to);
+            }
+        }
+        Cut { border, halo }
+    }
+
+    /// Where the buffers and flags of every direction lie, the same on every rank, and how many cells all buffers have.
+    fn buffers<T: Pod>(&self, arrays: &[Array<D>]) -> (Vec<LinkBuffers>, usize) {
+        let align = (ALIGN_BYTES / size_of::<T>()).max(1);
+        let mut end = 0;
+        let mut halves = |cells: usize| {
+            [0, 1].map(|_| {
+                end += cells.next_multiple_of(align);
+                end - cells.next_multiple_of(align)
+            })
+        };
+        let directions = || (0..count::<D>()).map(of_number::<D>);
+        let cells: Vec<usize> = directions().map(|direction| self.cells_max(arrays, direction)).collect();
+        let inboxes: Vec<_> = cells.iter().map(|&cells| halves(cells)).collect();
+        let back = |number: usize| count::<D>() - 1 - number;
+        let outboxes: Vec<_> = (0..count::<D>()).map(|number| halves(cells[back(number)])).collect();
+        let of_link = |number: usize| LinkBuffers {
+            inbox_here: inboxes[number],
+            inbox_there: inboxes[back(number)],
+            outbox: outboxes[number],
+            flags_here: number * FLAG_WORDS,
+            flags_there: back(number) * FLAG_WORDS,
+        };
+        // A buffer of no cells has a place too.
+        ((0..count::<D>()).map(of_link).collect(), end + 1)
+    }
+
+    /// Cells that any block receives at `direction` at most.
+    fn cells_max(&self, arrays: &[Array<D>], direction: Direction<D>) -> usize {
+        let is_neighbour = (1..=self.distance_max()).contains(&distance(direction));
+        if !is_neighbour || (0..D).any(|d| direction[d] != 0 && !self.nodes.is_joined(d)) {
+            return 0;
+        }
+        let length = |array: &Array<D>, d: usize| match direction[d] {
+            ..0 => array.widths()[d][0],
+            0 if self.route == Route::Forwarded && d < self.round(direction) => {
+                array.part_cells_max(d) + array.widths()[d].iter().sum::<usize>()
+            }
+            0 => array.part_cells_max(d),
+            _ => array.widths()[d][1],
+        };
+        arrays.iter().map(|array| (0..D).map(|d| length(array, d)).product::<usize>()).sum()
+    }
+}

@@ -1,0 +1,519 @@
+//! Trials: the cost of each method here and now.
+//!
+//! A trial is a whole exchange: borders that this rank has just used are brought to the neighbour, and every halo cell is read, because
+//! otherwise a method that leaves the reading to its receiver measures as cheap. Nothing is random; in a simulation costs are those of virtual time,
+//! and equal ones leave the proposal in place.
+
+mod candidate;
+
+use std::hint::black_box;
+
+use pelago_base::{Duration, Instant};
+use pelago_rma::{Pod, Rail, Result, World};
+
+use self::candidate::{STRIPED_BYTES_MIN, is_possible, proposal};
+use crate::exchange::Exchange;
+use crate::exchange::link::{Link, LinkMethod};
+use crate::explanation::{Candidate, LinkExplanation, Verdict};
+use crate::field::Field;
+use crate::grid::direction::{Direction, count, leading, number, of_number, opposite};
+use crate::settings::{Method, Settings};
+
+/// Rounds of a trial at most. In each of them every way has its turn, and another is the first: what changes meanwhile, changes for all.
+const ROUNDS_MAX: usize = 5;
+
+/// Exchanges of a turn. The first finds cells where the way before has left them, and does not count.
+const TURN: usize = 4;
+
+/// A figure stands when a round moves it by no more than a part of it, one in so many.
+const SAME: u64 = 200;
+
+/// What is proposed stays unless another costs less than so many hundredths of it: figures of one day differ from those of the next.
+pub(crate) const CHEAPER_PERCENT: u64 = 95;
+
+/// The same of sets, whose figures are those of whole exchanges.
+const CHEAPER_TOGETHER_PERCENT: u64 = 99;
+
+/// Sets that are tried at most, of a way for each dimension; where there would be more, of a rail for each, or of one for all.
+const SETS_MAX: usize = 16;
+
+/// The name of all rails at once.
+const ALL_RAILS: &str = "all";
+
+/// Stands for the cost of a method that was not tried.
+const NOT_TRIED: u64 = u64::MAX;
+
+/// Whether `cost` is less than so many hundredths of what is proposed.
+fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
+    u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(percent)
+}
+
+/// The time that is left for trials, as all ranks know it: it is over for all as soon as one of them has none, and they say so after a round.
+pub(crate) struct TrialBudget<'w> {
+    world: &'w World,
+    until: Instant,
+    is_over: bool,
+}
+
+/// The outcome of a round. The greatest of all ranks holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RoundOutcome {
+    Settled,
+    Moving,
+    OutOfTime,
+}
+
+impl<'w> TrialBudget<'w> {
+    pub(crate) fn new(world: &'w World, limit: Duration) -> Self {
+        Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
+    }
+
+    /// Ends a round; returns whether another is to follow. Collective.
+    fn goes_on(&mut self, moves: bool) -> Result<bool> {
+        let here = match moves {
+            _ if self.world.now() >= self.until => RoundOutcome::OutOfTime,
+            true => RoundOutcome::Moving,
+            false => RoundOutcome::Settled,
+        };
+        let mut all = [here as u64];
+        self.world.allreduce(&mut all, u64::max)?;
+        self.is_over = all == [RoundOutcome::OutOfTime as u64];
+        Ok(all == [RoundOutcome::Moving as u64])
+    }
+}
+
+/// Chooses the method and rail of every link, as its neighbour does; returns the choices and the sets of rails that were tried. Collective.
+pub(crate) fn choose<'w, T: Pod, const D: usize>(
+    exchange: &mut Exchange<'w, T, D>,
+    fields: &mut [Field<'w, T, D>],
+    settings: &Settings,
+    budget: &mut TrialBudget<'w>,
+) -> Result<(Vec<LinkExplanation>, Vec<Candidate>)> {
+    let context = TrialContext::new(exchange.memory.world, settings, size_of::<T>());
+    let mut is_open = [u64::from(exchange.links.iter().any(|link| context.is_open(link)))];
+    exchange.memory.world.allreduce(&mut is_open, u64::max)?;
+    let figures = match is_open {
+        [0] => vec![vec![[None; 2]; context.methods.len()]; exchange.links.len()],
+        _ => measure_links(exchange, fields, &context, budget)?,
+    };
+    let own: Vec<LinkMethod> =
+        exchange.links.iter().zip(&figures).map(|(link, figures)| context.best(link, figures, None)).collect();
+    exchange.links.iter_mut().zip(&own).for_each(|(link, &link_method)| link.set_method(link_method));
+    let sets = choose_set(exchange, fields, &context, &figures, budget)?;
+    let explained = exchange.links.iter().zip(&figures).map(|(link, figures)| context.explain(link, figures));
+    Ok((explained.collect(), sets))
+}
+
+/// One exchange over those links that `takes_part` names, halos read.
+pub(crate) fn once<'w, T: Pod, const D: usize>(
+    exchange: &mut Exchange<'w, T, D>,
+    fields: &mut [Field<'w, T, D>],
+    takes_part: impl Fn(&Link<'w, D>) -> bool,
+) -> Result<Duration> {
+    let world = exchange.memory.world;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        use_borders(link, fields);
+    }
+    // Without the barrier the delay of a late rank would count as cost of the others.
+    world.barrier()?;
+    let start = world.now();
+    exchange.exchange(fields, &takes_part)?;
+    for link in exchange.links.iter().filter(|link| takes_part(link)) {
+        read_halos(link, fields);
+    }
+    Ok(world.now() - start)
+}
+
+/// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
+/// part. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, nothing is
+/// known. Collective.
+fn take_turns(
+    budget: &mut TrialBudget<'_>,
+    ways: usize,
+    mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
+) -> Result<Vec<Option<Duration>>> {
+    let mut figures: Vec<Option<Duration>> = vec![None; ways];
+    if budget.is_over {
+        return Ok(figures);
+    }
+    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
+    for round in 0..ROUNDS_MAX {
+        for which in (0..ways).map(|turn| (round + turn) % ways) {
+            for number in 0..TURN {
+                let taken = exchange(which)?;
+                samples[which].extend(taken.filter(|_| number > 0));
+            }
+        }
+        let before = figures.clone();
+        for (figure, samples) in figures.iter_mut().zip(&mut samples) {
+            samples.sort_unstable();
+            *figure = samples.get(samples.len() / 2).copied();
+        }
+        if !budget.goes_on(before.iter().zip(&figures).any(|(&before, &now)| has_moved(before, now)))? {
+            break;
+        }
+    }
+    Ok(figures)
+}
+
+/// Whether a figure has become another.
+fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
+    let [before, now] = [before, now].map(|figure| figure.map_or(0, Duration::as_picoseconds));
+    before.abs_diff(now) > now / SAME
+}
+
+/// The cost of a method here and at the neighbour.
+type Cost = [Option<Duration>; 2];
+
+/// The methods and rails that may be chosen.
+struct TrialContext<'w> {
+    world: &'w World,
+    settings: &'w Settings,
+    cell_bytes: usize,
+    /// The names of the rails; the last of all of them at once, if there are several.
+    names: Vec<&'static str>,
+    all: Option<Rail>,
+    /// Every method by every rail, rail by rail.
+    methods: Vec<LinkMethod>,
+}
+
+impl<'w> TrialContext<'w> {
+    fn new(world: &'w World, settings: &'w Settings, cell_bytes: usize) -> Self {
+        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.all_rails());
+        names.extend(all.map(|_| ALL_RAILS));
+        let rails = (0..names.len()).filter_map(Rail::new);
+        let methods = rails.flat_map(|rail| Method::ALL.map(|method| LinkMethod { method, rail })).collect();
+        Self { world, settings, cell_bytes, names, all, methods }
+    }
+
+    /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
+    fn allows<const D: usize>(&self, link: &Link<'_, D>, rail: Rail) -> bool {
+        let reaches = |rail: &Rail| self.world.reaches(*rail, link.neighbour);
+        match self.settings.rails[leading(link.position.direction)].filter(reaches) {
+            Some(asked) => rail == asked,
+            None => reaches(&rail),
+        }
+    }
+
+    /// Whether a way is to be considered.
+    fn considers<const D: usize>(&self, link: &Link<'_, D>, link_method: LinkMethod) -> bool {
+        self.allows(link, link_method.rail)
+            && match self.asked(link) {
+                Some(method) => method == link_method.method,
+                None => is_possible(link, link_method),
+            }
+            && (Some(link_method.rail) != self.all || self.goes_in_parts(link))
+    }
+
+    /// Whether a link is to go by all rails at once, or may well.
+    fn goes_in_parts<const D: usize>(&self, link: &Link<'_, D>) -> bool {
+        let bytes = link.cells().into_iter().max().unwrap_or(0) * self.cell_bytes;
+        self.settings.rails[leading(link.position.direction)] == self.all || bytes as u64 >= STRIPED_BYTES_MIN
+    }
+
+    /// The method that was asked for.
+    fn asked<const D: usize>(&self, link: &Link<'_, D>) -> Option<Method> {
+        self.settings.methods[leading(link.position.direction)]
+    }
+
+    /// Whether there is a choice.
+    fn is_open<const D: usize>(&self, link: &Link<'_, D>) -> bool {
+        self.asked(link).is_none() || self.methods.iter().filter(|&&link_method| self.considers(link, link_method)).count() > 1
+    }
+
+    /// What is taken, by one rail or by any, unless another way is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
+    /// what each takes by itself to the other may be two.
+    fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> LinkMethod {
+        let allowed = || self.methods.iter().map(|link_method| link_method.rail).filter(|&rail| self.allows(link, rail));
+        let is_mapped = |rail: &Rail| link.is_mapped && *rail == link.best;
+        let rail = rail.or_else(|| allowed().find(is_mapped)).or_else(|| allowed().next()).unwrap_or(link.best);
+        LinkMethod { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
+    }
+
+    /// The cost of a method that both ends know.
+    fn cost(&self, figures: &[Cost], link_method: LinkMethod) -> Option<Duration> {
+        let which = self.methods.iter().position(|&known| known == link_method)?;
+        let [here, there] = figures[which];
+        here.zip(there).map(|(here, there)| here.max(there))
+    }
+
+    /// The proposal, or what is clearly cheaper, by one rail or by any. Both ends know the same figures.
+    fn best<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost], rail: Option<Rail>) -> LinkMethod {
+        let proposed = self.proposal(link, rail);
+        let others = self
+            .methods
+            .iter()
+            .filter(|&&link_method| link_method != proposed && rail.is_none_or(|rail| rail == link_method.rail));
+        let costs = others.filter_map(|&link_method| self.cost(figures, link_method).map(|cost| (cost, link_method)));
+        match (costs.min_by_key(|(cost, _)| *cost), self.cost(figures, proposed)) {
+            (Some((cost, link_method)), Some(proposed)) if is_cheaper(cost, proposed, CHEAPER_PERCENT) => link_method,
+            (Some((_, link_method)), None) => link_method,
+            _ => proposed,
+        }
+    }
+
+    /// Has every link go the way that a set has for it, where it may, or else by its rail and the best method there; else as is best for it alone.
+    fn apply<T: Pod, const D: usize>(
+        &self,
+        exchange: &mut Exchange<'_, T, D>,
+        figures: &[Vec<Cost>],
+        set: Option<&MethodSet<D>>,
+    ) {
+        for (link, figures) in exchange.links.iter_mut().zip(figures) {
+            let choice = set.and_then(|set| set[leading(link.position.direction)]);
+            let way = choice.and_then(|choice| choice.method.map(|method| LinkMethod { method, rail: choice.rail }));
+            let rail = choice.map(|choice| choice.rail).filter(|&rail| self.allows(link, rail));
+            let way = way.filter(|&link_method| self.considers(link, link_method));
+            link.set_method(way.unwrap_or_else(|| self.best(link, figures, rail)));
+        }
+    }
+
+    /// Why each method of a link was chosen or rejected.
+    fn explain<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost]) -> LinkExplanation {
+        let (taken, own) = (LinkMethod { method: link.method, rail: link.rail() }, self.best(link, figures, None));
+        let is_open = self.is_open(link);
+        let verdict = |link_method: LinkMethod| match self.cost(figures, link_method) {
+            _ if link_method == taken && !is_open => Verdict::Forced,
+            _ if link_method == taken && link_method != own => Verdict::Together,
+            _ if link_method == taken && link_method == self.proposal(link, None) => Verdict::Proposed,
+            _ if link_method == taken => Verdict::Cheaper,
+            _ if !self.world.reaches(link_method.rail, link.neighbour) => Verdict::NoRail,
+            _ if !self.allows(link, link_method.rail) => Verdict::Excluded,
+            _ if self.asked(link).is_some_and(|method| method != link_method.method) => Verdict::Excluded,
+            None if !self.considers(link, link_method) => Verdict::NotTried,
+            None => Verdict::NoTime,
+            cost if cost < self.cost(figures, taken) && taken == own => Verdict::NotClearlyCheaper,
+            cost if cost < self.cost(figures, taken) => Verdict::CheaperAlone,
+            _ => Verdict::MoreExpensive,
+        };
+        let candidate = |(&link_method, &[here, there]): (&LinkMethod, &Cost)| {
+            let name = match self.names[..] {
+                [_] => link_method.method.to_string(),
+                _ => format!("{} by {}", link_method.method, self.names[link_method.rail.number()]),
+            };
+            Candidate { name, here, there, verdict: verdict(link_method) }
+        };
+        LinkExplanation {
+            neighbour: link.neighbour,
+            direction: link.position.direction.to_vec(),
+            fields: link.pieces.len(),
+            bytes: (link.cells()[0] * self.cell_bytes) as u64,
+            blocks: link.blocks()[0],
+            is_mapped: link.is_mapped,
+            candidates: self.methods.iter().zip(figures).map(candidate).collect(),
+        }
+    }
+
+    /// The sets that are tried: a way by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
+    /// there would be too many, a rail for each, or one rail for all. Besides, by each method, what may go by all rails at once.
+    fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<MethodSet<D>>> {
+        let mut open = [0_u64; D];
+        for link in &exchange.links {
+            let considered = self.methods.iter().map(|&link_method| u64::from(self.considers(link, link_method)));
+            open[leading(link.position.direction)] |= considered.rev().fold(0, |set, bit| set << 1 | bit);
+        }
+        self.world.allreduce(&mut open, |one, other| one | other)?;
+        if self.names.len() == 1 || open.iter().all(|open| open.count_ones() <= 1) {
+            return Ok(Vec::new());
+        }
+        let choices_of: [Vec<DimensionMethod>; D] = open.map(|open| {
+            let ways = self.methods.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
+            ways.map(|(_, &LinkMethod { method, rail })| DimensionMethod { rail, method: Some(method) }).collect()
+        });
+        let by_all = |method| {
+            let choice = DimensionMethod { rail: self.all?, method: Some(method) };
+            let set = choices_of.each_ref().map(|choices_of| choices_of.contains(&choice).then_some(choice));
+            (set != [None; D]).then_some(set)
+        };
+        let by_all: Vec<MethodSet<D>> = Method::ALL.into_iter().filter_map(by_all).collect();
+        let ways = choices_of
+            .map(|choices_of| choices_of.into_iter().filter(|choice| Some(choice.rail) != self.all).collect::<Vec<_>>());
+        let rails = ways.clone().map(|mut ways| {
+            ways.iter_mut().for_each(|choice| choice.method = None);
+            ways.dedup();
+            ways
+        });
+        let count = |choices: &[Vec<DimensionMethod>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
+        if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
+            let sets = choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
+                let with = |set: MethodSet<D>| {
+                    let open =
+                        choices.iter().map(move |&choice| std::array::from_fn(|at| if at == d { Some(choice) } else { set[at] }));
+                    open.chain(choices.is_empty().then_some(set))
+                };
+                sets.into_iter().flat_map(with).collect::<Vec<_>>()
+            });
+            return Ok([sets, by_all].concat());
+        }
+        let each = (0..self.names.len()).filter_map(Rail::new).filter(|&rail| Some(rail) != self.all);
+        let sets = each.map(|rail| rails.each_ref().map(|choices| choices.iter().copied().find(|choice| choice.rail == rail)));
+        Ok(sets.chain(by_all).collect())
+    }
+
+    /// The name of a set.
+    fn name<const D: usize>(&self, set: &MethodSet<D>) -> String {
+        let of = |choice: DimensionMethod| match choice.method {
+            Some(method) => format!("{method} by {}", self.names[choice.rail.number()]),
+            None => self.names[choice.rail.number()].into(),
+        };
+        set.map(|choice| choice.map_or("-".into(), of)).join(", ")
+    }
+}
+
+/// What is tried for the faces of a dimension: a way, or the best by a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DimensionMethod {
+    rail: Rail,
+    method: Option<Method>,
+}
+
+/// One for each dimension in which there are neighbours.
+type MethodSet<const D: usize> = [Option<DimensionMethod>; D];
+
+/// Measures each method on the links of each pair of opposite directions, while all other links rest, and sends the figures to the neighbours.
+fn measure_links<'w, T: Pod, const D: usize>(
+    exchange: &mut Exchange<'w, T, D>,
+    fields: &mut [Field<'w, T, D>],
+    context: &TrialContext<'_>,
+    budget: &mut TrialBudget<'w>,
+) -> Result<Vec<Vec<Cost>>> {
+    let (world, ways) = (exchange.memory.world, &context.methods);
+    let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
+    let directions = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
+    let is_tried = |link: &Link<'_, D>, direction, link_method| is_of(link, direction) && context.considers(link, link_method);
+    // All take part in the turns of all ways that anybody tries.
+    let every = directions().flat_map(|direction| ways.iter().map(move |&link_method| (direction, link_method)));
+    let mut tried: Vec<u64> = every
+        .map(|(direction, link_method)| u64::from(exchange.links.iter().any(|link| is_tried(link, direction, link_method))))
+        .collect();
+    world.allreduce(&mut tried, u64::max)?;
+    let mut here = vec![vec![NOT_TRIED; ways.len()]; exchange.links.len()];
+    for (direction, tried) in directions().zip(tried.chunks(ways.len())) {
+        let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
+        let costs = take_turns(budget, tried.len(), |turn| {
+            let link_method = ways[tried[turn]];
+            let takes_part = |link: &Link<'_, D>| is_tried(link, direction, link_method);
+            let any = exchange.links.iter().any(takes_part);
+            exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.set_method(link_method));
+            let taken = once(exchange, fields, takes_part)?;
+            Ok(any.then_some(taken))
+        })?;
+        for (&which, cost) in tried.iter().zip(costs) {
+            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, direction, ways[which])) {
+                here[which] = cost.map_or(NOT_TRIED, Duration::as_picoseconds);
+            }
+        }
+    }
+    for (link, here) in exchange.links.iter().zip(&here) {
+        world.put(figures.at(link.neighbour, number(opposite(link.position.direction)) * ways.len()), here)?;
+    }
+    world.barrier()?;
+    let of_neighbours = figures.local();
+    let known = |cost: u64| (cost != NOT_TRIED).then(|| Duration::from_picoseconds(cost));
+    let of_link = |(link, here): (&Link<'_, D>, &Vec<u64>)| {
+        let there = |which: usize| of_neighbours.load(number(link.position.direction) * ways.len() + which);
+        here.iter().enumerate().map(|(which, &here)| [known(here), known(there(which))]).collect()
+    };
+    Ok(exchange.links.iter().zip(&here).map(of_link).collect())
+}
+
+/// Whether a link is at a direction or at its opposite.
+fn is_of<const D: usize>(link: &Link<'_, D>, direction: Direction<D>) -> bool {
+    link.position.direction == direction || link.position.direction == opposite(direction)
+}
+
+/// Tries whole exchanges by each set, beside each link as is best for it alone: links that are at work together share rails. Takes the best.
+/// Collective.
+fn choose_set<'w, T: Pod, const D: usize>(
+    exchange: &mut Exchange<'w, T, D>,
+    fields: &mut [Field<'w, T, D>],
+    context: &TrialContext<'_>,
+    figures: &[Vec<Cost>],
+    budget: &mut TrialBudget<'w>,
+) -> Result<Vec<Candidate>> {
+    let sets = context.sets(exchange)?;
+    if sets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let comparison = MethodComparison::run(budget, 1 + sets.len(), CHEAPER_TOGETHER_PERCENT, |which| {
+        context.apply(exchange, figures, which.checked_sub(1).map(|which| &sets[which]));
+        once(exchange, fields, |_| true)
+    })?;
+    context.apply(exchange, figures, comparison.winner().checked_sub(1).map(|which| &sets[which]));
+    Ok(comparison.candidates(|which| match which.checked_sub(1) {
+        None => "each its own".into(),
+        Some(which) => context.name(&sets[which]),
+    }))
+}
+
+/// Ways of which each was tried for whole exchanges, if there was time, the proposed one first: the cost here and on the slowest rank.
+pub(crate) struct MethodComparison {
+    costs: Vec<Option<[Duration; 2]>>,
+    percent: u64,
+}
+
+impl MethodComparison {
+    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
+    /// hundredths of it. Collective.
+    pub(crate) fn run(
+        budget: &mut TrialBudget<'_>,
+        ways: usize,
+        percent: u64,
+        mut exchange: impl FnMut(usize) -> Result<Duration>,
+    ) -> Result<Self> {
+        let here = take_turns(budget, ways, |which| exchange(which).map(Some))?;
+        let mut slowest: Vec<u64> = here.iter().map(|here| here.map_or(0, Duration::as_picoseconds)).collect();
+        budget.world.allreduce(&mut slowest, u64::max)?;
+        let both = |(here, slowest): (Option<Duration>, u64)| here.map(|here| [here, Duration::from_picoseconds(slowest)]);
+        Ok(Self { costs: here.into_iter().zip(slowest).map(both).collect(), percent })
+    }
+
+    /// The first, unless another is clearly cheaper.
+    pub(crate) fn winner(&self) -> usize {
+        let costs = self.costs.iter().enumerate().filter_map(|(which, cost)| cost.map(|[_, slowest]| (slowest, which)));
+        match (costs.min(), self.costs[0]) {
+            (Some((cost, cheapest)), Some([_, proposed])) if is_cheaper(cost, proposed, self.percent) => cheapest,
+            _ => 0,
+        }
+    }
+
+    /// The candidates with their verdicts.
+    pub(crate) fn candidates(&self, name: impl Fn(usize) -> String) -> Vec<Candidate> {
+        let winner = self.winner();
+        let slowest = |which: usize| self.costs[which].map(|[_, slowest]| slowest);
+        let verdict = |which: usize| match which == winner {
+            true if which == 0 => Verdict::Proposed,
+            true => Verdict::Cheaper,
+            false if self.costs[which].is_none() => Verdict::NoTime,
+            false if slowest(which) < slowest(winner) => Verdict::NotClearlyCheaper,
+            false => Verdict::MoreExpensive,
+        };
+        let candidate = |(which, costs): (usize, &Option<[Duration; 2]>)| Candidate {
+            name: name(which),
+            here: costs.map(|[here, _]| here),
+            there: costs.map(|[_, slowest]| slowest),
+            verdict: verdict(which),
+        };
+        self.costs.iter().enumerate().map(candidate).collect()
+    }
+}
+
+/// Writes the cells of the borders again, so that they are where a program that has computed them has them.
+fn use_borders<T: Pod, const D: usize>(link: &Link<'_, D>, fields: &[Field<'_, T, D>]) {
+    for (field, first, shape) in link.borders() {
+        let cells = fields[field].slice();
+        for cell in shape.offsets().flat_map(|offset| offset..offset + shape.block) {
+            let index = first + cell as usize;
+            cells.store(index, cells.load(index));
+        }
+    }
+}
+
+fn read_halos<T: Pod, const D: usize>(link: &Link<'_, D>, fields: &[Field<'_, T, D>]) {
+    for (field, first, shape) in link.halos() {
+        let cells = fields[field].slice();
+        for cell in shape.offsets().flat_map(|offset| offset..offset + shape.block) {
+            black_box(cells.load(first + cell as usize));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What happens in virtual time, and what all parts of the simulation build on.
+//!
+//! | part | for |
+//! |---|---|
+//! | this file | the order of events at one time |
+//! | `queue` | events in order of time |
+//! | `pool` | records that are used again, and lists that run through them |
+//! | `rate` | the time of bytes |
+//! | `random` | random numbers from a seed |
+
+pub(crate) mod pool;
+pub(crate) mod queue;
+pub(crate) mod random;
+pub(crate) mod rate;
+
+/// The classes of events, which order those of one time: users first, then links that become free, then packets that ask, then NICs.
+pub(crate) mod class {
+    pub(crate) const WAKE: u64 = 0 << 61;
+    pub(crate) const START: u64 = 1 << 61;
+    pub(crate) const LINK: u64 = 2 << 61;
+    pub(crate) const READY: u64 = 3 << 61;
+    pub(crate) const NIC: u64 = 4 << 61;
+    pub(crate) const MASK: u64 = 7 << 61;
+}
+
+/// Entities of one class at most: what the key of an event has room for.
+pub(crate) const ENTITIES_MAX: u32 = 1 << 29;

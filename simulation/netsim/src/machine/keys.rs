@@ -1,0 +1,186 @@
+//! The values of a description by their paths, with the kind of each: for tools that change single values.
+
+/// What a value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A time, in nanoseconds.
+    Nanoseconds,
+    /// A rate, in 10⁹ bytes per second; `inf` where nothing limits.
+    GigabytesPerSecond,
+    /// A size in bytes, up to this.
+    Bytes(u64),
+    /// A whole number up to this.
+    Count(u64),
+    /// A number from 0 to less than 1.
+    Probability,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A list in TOML, of this.
+    List(&'static str),
+}
+
+use Quantity::{Bytes, Count, GigabytesPerSecond, List, Nanoseconds, Probability, Text, Word};
+
+const U8: u64 = u8::MAX as u64;
+const U32: u64 = u32::MAX as u64;
+
+/// Pairs as in `node.shared.put`.
+const TIMES: &str = "[bytes, nanoseconds] pairs";
+
+/// All values. `rail` stands for each rail, of which a description may have several.
+pub const KEYS: &[(&str, Quantity)] = &[
+    ("name", Text),
+    ("about", Text),
+    ("choice", Word(&["entity", "size", "first"])),
+    ("node.copy_ns", Nanoseconds),
+    ("node.copy_gb_per_s", GigabytesPerSecond),
+    ("node.gather_ns", Nanoseconds),
+    ("node.gather_gb_per_s", GigabytesPerSecond),
+    ("node.shared.visible_ns", Nanoseconds),
+    ("node.shared.atomic_ns", Nanoseconds),
+    ("node.shared.put", List(TIMES)),
+    ("node.shared.get", List(TIMES)),
+    ("node.shared.page_ns", Nanoseconds),
+    ("node.software.submission", Word(&["free", "direct", "progress-thread", "bypass"])),
+    ("node.software.threads", Word(&["one", "many"])),
+    ("node.software.descriptors", Word(&["prepared", "built"])),
+    ("node.software.atomics", Word(&["nic", "progress-thread"])),
+    ("node.software.serving", Word(&["together", "apart"])),
+    ("node.software.call_ns", Nanoseconds),
+    ("node.software.lock_ns", Nanoseconds),
+    ("node.software.queue_ns", Nanoseconds),
+    ("node.software.notify_ns", Nanoseconds),
+    ("node.software.descriptor_ns", Nanoseconds),
+    ("node.software.serve_ns", Nanoseconds),
+    ("rail.name", Text),
+    ("rail.group", Count(U32)),
+    ("rail.count", Count(U32)),
+    ("rail.kind", Word(&["infiniband-rc", "infiniband-ud", "tofu", "ethernet"])),
+    ("rail.operation_bytes_max", Bytes(i64::MAX as u64)),
+    ("rail.nic.overhead_ns", Nanoseconds),
+    ("rail.nic.gap_ns", Nanoseconds),
+    ("rail.nic.read_gb_per_s", GigabytesPerSecond),
+    ("rail.nic.write_gb_per_s", GigabytesPerSecond),
+    ("rail.nic.atomic_ns", Nanoseconds),
+    ("rail.nic.packet_bytes", Bytes(U32)),
+    ("rail.nic.header_bytes", Bytes(U32)),
+    ("rail.nic.control_bytes", Bytes(U32)),
+    ("rail.nic.transmit_packets", Count(U32)),
+    ("rail.nic.receive_bytes", Bytes(U32)),
+    ("rail.nic.order", Word(&["fifo", "round-robin"])),
+    ("rail.nic.stages", List("[bytes, nanoseconds, gigabytes per second] triples")),
+    ("rail.nic.bank_ns", Nanoseconds),
+    ("rail.nic.bank_packets", Count(U32)),
+    ("rail.receive.slots", Count(U32)),
+    ("rail.receive.service_ns", Nanoseconds),
+    ("rail.reliability.timeout_ns", Nanoseconds),
+    ("rail.reliability.retries", Count(U8)),
+    ("rail.reliability.not_ready_ns", Nanoseconds),
+    ("rail.reliability.not_ready_retries", Count(U8)),
+    ("rail.link.gb_per_s", GigabytesPerSecond),
+    ("rail.link.cable_ns", Nanoseconds),
+    ("rail.link.loss", Probability),
+    ("rail.host_link.gb_per_s", GigabytesPerSecond),
+    ("rail.host_link.cable_ns", Nanoseconds),
+    ("rail.host_link.loss", Probability),
+    ("rail.router.routing_ns", Nanoseconds),
+    ("rail.router.vc_allocation_ns", Nanoseconds),
+    ("rail.router.switch_allocation_ns", Nanoseconds),
+    ("rail.router.switch_ns", Nanoseconds),
+    ("rail.router.credit_ns", Nanoseconds),
+    ("rail.router.vcs", Count(U8)),
+    ("rail.router.buffer_bytes", Bytes(U32)),
+    ("rail.router.switching", Word(&["cut-through", "store-and-forward"])),
+    ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"])),
+    ("rail.topology.down", List("numbers")),
+    ("rail.topology.up", List("numbers")),
+    ("rail.topology.routes", Word(&["destination", "random", "minimal", "valiant"])),
+    ("rail.topology.dimensions", List("numbers")),
+    ("rail.topology.rings", List("true or false")),
+    ("rail.topology.nodes_per_router", Count(U32)),
+    ("rail.topology.deadlock", Word(&["dateline", "bubble"])),
+    ("rail.topology.routers_per_group", Count(U32)),
+    ("rail.topology.global_links_per_router", Count(U32)),
+    ("rail.topology.groups", Count(U32)),
+    ("rail.topology.links", List("[router, router] pairs")),
+    ("rail.topology.attach", List("numbers")),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Machine;
+
+    const STAR: &str = "type = \"star\"";
+
+    /// What a description may have instead of something unknown that is written into a bundled one, as its refusal tells.
+    fn accepted(machine: &str, from: &str, to: &str) -> BTreeSet<String> {
+        let text = Machine::bundled(machine).unwrap();
+        assert!(text.contains(from), "{from}");
+        let refusal = Machine::parse(&text.replacen(from, to, 1)).unwrap_err().to_string();
+        let (_, list) = refusal.split_once("expected ").unwrap_or_else(|| panic!("{to}: {refusal}"));
+        list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    fn known(table: &str) -> BTreeSet<String> {
+        let prefix = if table.is_empty() { String::new() } else { format!("{table}.") };
+        let rest = KEYS.iter().filter_map(|(path, _)| path.strip_prefix(&prefix));
+        rest.map(|rest| rest.split('.').next().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn these_are_the_keys_of_descriptions() {
+        for (table, header) in [
+            ("", "name"),
+            ("node.shared", "[node.shared]"),
+            ("node", "[node]"),
+            ("rail", "[[rail]]"),
+            ("rail.nic", "[rail.nic]"),
+            ("rail.link", "[rail.link]"),
+            ("rail.router", "[rail.router]"),
+        ] {
+            let (machine, with) = match table {
+                "" => ("rx200-qdr", "no_such = 1\nname".into()),
+                "node.shared" => ("laptop", format!("{header}\nno_such = 1")),
+                _ => ("rx200-qdr", format!("{header}\nno_such = 1")),
+            };
+            assert_eq!(accepted(machine, header, &with), known(table), "{table}");
+        }
+        for table in ["node.software", "rail.receive", "rail.reliability", "rail.host_link"] {
+            let after = if table == "node.software" { "[[rail]]" } else { "[rail.link]" };
+            let with = format!("[{table}]\nno_such = 1\n{after}");
+            assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
+        }
+        let mut of_topologies = BTreeSet::from(["type".to_owned()]);
+        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"] {
+            of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
+        }
+        assert_eq!(of_topologies, known("rail.topology"));
+    }
+
+    #[test]
+    fn these_are_the_words_of_descriptions() {
+        for (path, quantity) in KEYS {
+            let Word(words) = quantity else { continue };
+            let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+            let unknown = format!("{key} = \"no-such\"");
+            let places: Vec<(&str, String)> = match *path {
+                "choice" => vec![("name", format!("{unknown}\nname"))],
+                "rail.kind" => vec![("kind = \"infiniband-rc\"", unknown)],
+                "rail.topology.type" => vec![(STAR, unknown)],
+                "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
+                "rail.topology.routes" => {
+                    vec![(STAR, format!("type = \"fat-tree\"\n{unknown}")), (STAR, format!("type = \"dragonfly\"\n{unknown}"))]
+                }
+                _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
+                _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],
+            };
+            let accepted: BTreeSet<String> = places.iter().flat_map(|(from, to)| accepted("rx200-qdr", from, to)).collect();
+            assert_eq!(accepted, words.iter().map(|&word| word.to_owned()).collect(), "{path}");
+        }
+    }
+}

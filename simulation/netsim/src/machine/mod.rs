@@ -1,0 +1,169 @@
+//! What a machine is made of, as its description says.
+//!
+//! | part | for |
+//! |---|---|
+//! | this file | a description that was read and checked |
+//! | `spec`, `software`, `topologies` | its tables: hardware, the library's use of cores, networks |
+//! | `check` | which values it may have |
+//! | `keys` | all values by their paths |
+
+mod check;
+pub(crate) mod keys;
+pub(crate) mod software;
+pub(crate) mod spec;
+pub(crate) mod topologies;
+
+use pelago_base::Duration;
+use serde::Deserialize;
+
+use self::software::Software;
+use self::spec::{NicChoice, NodeSpec, RailSpec};
+use crate::events::ENTITIES_MAX;
+use crate::events::rate::Rate;
+
+/// The descriptions that come with the simulator, by name.
+const BUNDLED: [(&str, &str); 11] = [
+    ("dimmnet1", include_str!("../../machines/dimmnet1.toml")),
+    ("dragonfly-slingshot", include_str!("../../machines/dragonfly-slingshot.toml")),
+    ("fast-ethernet", include_str!("../../machines/fast-ethernet.toml")),
+    ("fat-tree-ndr", include_str!("../../machines/fat-tree-ndr.toml")),
+    ("gigabit-ethernet", include_str!("../../machines/gigabit-ethernet.toml")),
+    ("ha-pacs-host", include_str!("../../machines/ha-pacs-host.toml")),
+    ("ha-pacs-tca", include_str!("../../machines/ha-pacs-tca.toml")),
+    ("laptop", include_str!("../../machines/laptop.toml")),
+    ("rx200-qdr", include_str!("../../machines/rx200-qdr.toml")),
+    ("tofu2", include_str!("../../machines/tofu2.toml")),
+    ("torus-tofud", include_str!("../../machines/torus-tofud.toml")),
+];
+
+/// Why a description makes no machine, or not one of that size. One line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MachineError(String);
+
+impl MachineError {
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
+    }
+
+    pub(crate) fn too_many(nodes: u32) -> Self {
+        Self(format!("nodes = {nodes}: too many NICs or links, at most {ENTITIES_MAX}"))
+    }
+
+    fn value(key: &str, value: impl std::fmt::Display, allowed: &str) -> Self {
+        Self(format!("{key} = {value}: must be {allowed}"))
+    }
+}
+
+/// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs
+/// of every node on it. A single node whose ranks share memory needs none.
+///
+/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per
+/// second, times to whole picoseconds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) about: String,
+    #[serde(default)]
+    pub(crate) node: NodeSpec,
+    #[serde(default)]
+    pub(crate) choice: NicChoice,
+    #[serde(rename = "rail", default)]
+    pub(crate) rails: Vec<RailSpec>,
+}
+
+/// A rail as a user knows it without measuring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RailInfo {
+    /// Its name in the description; else `rail` and its number.
+    pub name: String,
+    /// From posting a put of one packet until its bytes are at a neighbour in an idle network, without the time of its bytes.
+    pub latency: Duration,
+    /// The rate of the slowest of NIC and links.
+    pub bytes_per_second: f64,
+}
+
+impl Machine {
+    /// Reads a description.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the key, the value, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let machine: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            MachineError(format!("line {line}: {}", error.message().replace('\n', " ")))
+        })?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// The text of a description that comes with the simulator.
+    pub fn bundled(name: &str) -> Option<&'static str> {
+        BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
+    }
+
+    /// The names that [`bundled`](Self::bundled) knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUNDLED.iter().map(|(name, _)| *name)
+    }
+
+    /// The name of the machine.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line on what it describes; may be empty.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// How long after its end a put to memory that the ranks of a node share is seen; `None` if they share none.
+    pub fn visible(&self) -> Option<Duration> {
+        self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
+    }
+
+    /// How long the core of a rank takes to gather so many bytes into one piece, or to scatter them.
+    pub fn gather(&self, bytes: u64) -> Duration {
+        let time = bytes_per_second(self.node.gather_gb_per_s).time(bytes);
+        Duration::from_picoseconds(picoseconds(self.node.gather_ns).saturating_add(time))
+    }
+
+    /// Its rails, by their numbers.
+    pub fn rails(&self) -> impl Iterator<Item = RailInfo> {
+        self.rails.iter().enumerate().map(|(number, rail)| {
+            let (nic, router, host) = (&rail.nic, &rail.router, rail.host_link());
+            let pipeline = router.routing_ns + router.vc_allocation_ns + router.switch_allocation_ns + router.switch_ns;
+            RailInfo {
+                name: rail.name.clone().unwrap_or_else(|| format!("rail{number}")),
+                latency: Duration::from_picoseconds(picoseconds(nic.overhead_ns + 2.0 * host.cable_ns + pipeline)),
+                bytes_per_second: nic.read_gb_per_s.min(nic.write_gb_per_s).min(host.gb_per_s).min(rail.link.gb_per_s) * 1e9,
+            }
+        })
+    }
+
+    /// The library's use of the cores of a node.
+    pub fn software(&self) -> &Software {
+        &self.node.software
+    }
+
+    /// How much longer a put to memory that the ranks of a node share takes for each page on its first use.
+    pub fn page(&self) -> Duration {
+        Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))
+    }
+}
+
+/// A checked delay in picoseconds.
+pub(crate) fn picoseconds(nanoseconds: f64) -> u64 {
+    (nanoseconds * 1e3).round() as u64
+}
+
+/// A checked rate.
+pub(crate) fn bytes_per_second(gigabytes_per_second: f64) -> Rate {
+    if gigabytes_per_second == f64::INFINITY {
+        return Rate::INFINITE;
+    }
+    Rate::bytes_per_second((gigabytes_per_second * 1e9).round() as u64)
+}

@@ -1,0 +1,91 @@
+//! The library's use of the cores of a node.
+
+use serde::Deserialize;
+
+/// The use that a communication library makes of the cores of a node, before an operation reaches the NIC and after its end. Times are in
+/// nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Software {
+    /// How operations reach the NIC.
+    pub submission: Submission,
+    /// Whether several threads of a rank may post operations, so that each call takes a lock.
+    pub threads: Threads,
+    /// Whether the descriptor of each operation has to be built.
+    pub descriptors: Descriptors,
+    /// What performs an atomic.
+    pub atomics: Atomics,
+    /// Whether the progress thread that serves other ranks is the one that posts operations.
+    pub serving: Serving,
+    /// A call that posts an operation and the call that waits for it, besides the times below.
+    pub call_ns: f64,
+    /// The locks of both calls.
+    pub lock_ns: f64,
+    /// From posting into the queue until the progress thread has it.
+    pub queue_ns: f64,
+    /// From the end of an operation until the progress thread has reported it to its rank.
+    pub notify_ns: f64,
+    /// To build a descriptor.
+    pub descriptor_ns: f64,
+    /// A progress thread's work for an operation of another rank.
+    pub serve_ns: f64,
+}
+
+/// How operations reach the NIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Submission {
+    /// Without any time of the library: the NIC knows of an operation when it is posted, and the rank of its end at once.
+    #[default]
+    Free,
+    /// The rank posts them itself.
+    Direct,
+    /// Through a queue to the progress thread, which posts them.
+    ProgressThread,
+    /// The rank posts an operation itself if it has no other under way, else through the progress thread; the progress thread reports the end.
+    Bypass,
+}
+
+/// How many threads of a rank may post operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threads {
+    /// One, without a lock.
+    #[default]
+    One,
+    /// Several.
+    Many,
+}
+
+/// The descriptors of operations, which the NIC reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Descriptors {
+    /// Prepared beforehand.
+    #[default]
+    Prepared,
+    /// Built for each operation.
+    Built,
+}
+
+/// What performs an atomic on a word of another rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Atomics {
+    /// The NIC of that rank.
+    #[default]
+    Nic,
+    /// The progress thread of that rank; request and reply are puts.
+    ProgressThread,
+}
+
+/// Which progress thread serves other ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Serving {
+    /// The one that posts operations, one task after another.
+    #[default]
+    Together,
+    /// A second one.
+    Apart,
+}

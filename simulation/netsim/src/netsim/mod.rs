@@ -1,0 +1,459 @@
+//! A machine of so many nodes, in virtual time.
+//!
+//! | part | for |
+//! |---|---|
+//! | this file | posting operations, the dispatch of events, operations within a node |
+//! | `nics` | what NICs read, send, receive and write |
+//! | `reliability` | lost packets, and receivers that are not ready |
+
+mod nics;
+mod reliability;
+
+use std::collections::VecDeque;
+
+use pelago_base::{Duration, Instant};
+
+use crate::events::pool::{NONE, Pool};
+use crate::events::queue::{Event, Queue};
+use crate::events::{ENTITIES_MAX, class, random};
+use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Switching};
+use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
+use crate::network::{Fabric, Medium, Network, PacketOutcome};
+use crate::nics::nic::{Nic, RailNics, task};
+use crate::nics::node::{Node, SharedMemory};
+use crate::nics::transfer::{OperationKind, Phase, Transfer};
+use crate::operation::{FailureReason, NetworkOperation, Notice};
+use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
+use crate::topology::Topology;
+
+/// How many events ahead what they need is fetched: long enough for a cache that cores share, and then not evicted yet.
+const AHEAD: usize = 4;
+
+/// A simulated machine.
+///
+/// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) requests a wake-up, and [`next`](Self::next) advances to the
+/// next notice. The same calls give the same notices at the same times, always.
+///
+/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each),
+/// with packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
+///
+/// ```
+/// use pelago_base::Instant;
+/// use pelago_netsim::{Machine, Netsim, Notice, NetworkOperation};
+///
+/// let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap())?;
+/// let mut netsim = Netsim::new(&machine, 16, 1)?;
+/// netsim.post(0, NetworkOperation::Put { from: 0, to: 5, bytes: 8 }, 42);
+/// assert_eq!(netsim.next(), Some(Notice::Read { token: 42 }));
+/// assert_eq!(netsim.next(), Some(Notice::Effect { token: 42 }));
+/// assert_eq!(netsim.now(), Instant::from_picoseconds(1_156_414));
+/// # Ok::<(), pelago_netsim::MachineError>(())
+/// ```
+pub struct Netsim {
+    pub(crate) queue: Queue,
+    pub(crate) network: Network,
+    pub(crate) rails: Vec<RailNics>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) transfers: Pool<Transfer>,
+    pub(crate) notices: VecDeque<Notice>,
+    /// How many keys each entity has used.
+    sequences: Vec<u32>,
+    choice: NicChoice,
+    copy: Medium,
+    shared: Option<SharedMemory>,
+    pub(crate) seed: u64,
+    pub(crate) statistics: Statistics,
+}
+
+impl Netsim {
+    /// A machine of `nodes` nodes. `seed` decides what is left to chance: which packets are lost, and routes that are spread at
+    /// random.
+    ///
+    /// # Errors
+    ///
+    /// The description does not go with so many nodes.
+    pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
+        machine.check_nodes(nodes)?;
+        let mut netsim = Self {
+            queue: Queue::new(),
+            network: Network::new(seed),
+            rails: Vec::new(),
+            nics: Vec::new(),
+            nodes: (0..nodes).map(|_| Node::default()).collect(),
+            transfers: Pool::new(),
+            notices: VecDeque::new(),
+            sequences: Vec::new(),
+            choice: machine.choice,
+            copy: Medium {
+                rate: bytes_per_second(machine.node.copy_gb_per_s),
+                cable: picoseconds(machine.node.copy_ns),
+                loss: 0,
+            },
+            shared: machine.node.shared.as_ref().map(SharedMemory::new),
+            seed,
+            statistics: Statistics::default(),
+        };
+        machine.rails.iter().try_for_each(|spec| netsim.add(spec, nodes))?;
+        Ok(netsim)
+    }
+
+    fn add(&mut self, spec: &RailSpec, nodes: u32) -> Result<(), MachineError> {
+        let terminals = nodes * spec.count;
+        let topology = Topology::new(spec, nodes)?;
+        let router = &spec.router;
+        let medium = |link: &LinkSpec| Medium {
+            rate: bytes_per_second(link.gb_per_s),
+            cable: picoseconds(link.cable_ns),
+            loss: random::probability(link.loss),
+        };
+        let fabric = Fabric {
+            whole: topology.claims_whole_buffers(),
+            topology,
+            terminals,
+            vcs: router.vcs,
+            pipeline: picoseconds(router.routing_ns)
+                + picoseconds(router.vc_allocation_ns)
+                + picoseconds(router.switch_allocation_ns),
+            traversal: picoseconds(router.switch_ns),
+            bubble: picoseconds(router.vc_allocation_ns),
+            credit: picoseconds(router.credit_ns),
+            buffer: router.buffer_bytes,
+            receive: spec.nic.receive_bytes,
+            packet_max: spec.packet_bytes_max(),
+            drops: spec.kind == RailKind::Ethernet,
+            steady: spec.lossy(),
+            store_and_forward: router.switching == Switching::StoreAndForward,
+            host: medium(spec.host_link()),
+            link: medium(&spec.link),
+            first_channel: 0,
+            first_lane: 0,
+        };
+        let first = self.nics.len() as u32;
+        let number = self.rails.len() as u8;
+        self.rails.push(RailNics::new(spec, first));
+        self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
+        if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
+            return Err(MachineError::too_many(nodes));
+        }
+        Ok(())
+    }
+
+    /// How many nodes the machine has.
+    pub fn nodes(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The time of the last notice; once there are none left, of the last event.
+    pub fn now(&self) -> Instant {
+        Instant::from_picoseconds(self.queue.now())
+    }
+
+    /// Requests [`Notice::Wake`] at `at`, or now if that has passed. At one time, entities of lower numbers are woken first, and
+    /// each in the order of its calls.
+    ///
+    /// # Panics
+    ///
+    /// If `entity` is 2²⁹ or more.
+    pub fn wake_at(&mut self, at: Instant, entity: u32, token: u64) {
+        let key = class::WAKE | self.key(entity);
+        self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
+    }
+
+    /// Starts an operation now, on behalf of `entity`: its number orders operations that reach NICs at the same time, and
+    /// chooses the NIC. Notices of the operation carry `token`.
+    ///
+    /// # Panics
+    ///
+    /// If `entity` is 2²⁹ or more.
+    pub fn post(&mut self, entity: u32, operation: NetworkOperation, token: u64) {
+        self.post_by(None, entity, operation, token);
+    }
+
+    /// As [`post`](Self::post), by a NIC of the rail of that number; operations within a node need none. If the rail does not connect all nodes
+    /// that take part, or there is none of that number, the machine chooses.
+    ///
+    /// # Panics
+    ///
+    /// As `post`.
+    pub fn post_by(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) {
+        let now = self.queue.now();
+        let (kind, by, from, to, bytes) = parts(operation);
+        let nodes = self.nodes();
+        if [by, from, to].iter().any(|&node| node >= nodes) {
+            self.notices.push_back(Notice::Failed { token, reason: FailureReason::NoSuchNode });
+            return;
+        }
+        let local = by == from && from == to;
+        let shared = self.within(operation);
+        let (ends, packets, delay) = match shared {
+            Some((busy, _)) => ([NONE; 3], 1, busy),
+            None => {
+                let (rail, nic) = self.chosen(rail, entity, [by, from, to], bytes);
+                let RailNics { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
+                let packets = match kind {
+                    OperationKind::Atomic => 0,
+                    _ => bytes.div_ceil(u64::from(packet_bytes)).max(1),
+                };
+                let Some(packets) = u32::try_from(packets).ok().or(local.then_some(1)) else {
+                    self.notices.push_back(Notice::Failed { token, reason: FailureReason::TooLong });
+                    return;
+                };
+                let place = |node: u32| first + node * count + nic;
+                ([by, from, to].map(place), packets, if local { 0 } else { overhead })
+            }
+        };
+        let key = self.key(entity);
+        let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
+        let transfer = self.transfers.insert(Transfer {
+            token,
+            bytes,
+            deadline: u64::MAX,
+            by: ends[0],
+            from: ends[1],
+            to: ends[2],
+            packets,
+            sent: 0,
+            received: 0,
+            admitted: 0,
+            under_way: 0,
+            salt: choice as u32,
+            via: (choice >> 32) as u32,
+            next: NONE,
+            pending: 0,
+            watched: false,
+            acknowledged: false,
+            kind,
+            phase: Phase::Requesting,
+            retries: 0,
+            not_ready: 0,
+            listed: false,
+            read: false,
+            sender_notified: false,
+            slot: false,
+            lost: false,
+        });
+        let time = now.saturating_add(delay);
+        self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) });
+        if let Some((_, Some(visible))) = shared {
+            // Whoever asked is done with it, and others see it later.
+            let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
+            self.queue.push(Event { time, key, payload: u64::from(transfer) });
+        }
+    }
+
+    /// How long an operation keeps the core of its initiator busy: some time only where the ranks of a node share memory.
+    pub fn busy(&self, operation: NetworkOperation) -> Duration {
+        Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
+    }
+
+    /// How long an operation on shared memory keeps the core of its initiator busy, and how long after that other ranks see it.
+    fn within(&self, operation: NetworkOperation) -> Option<(u64, Option<u64>)> {
+        let (kind, by, from, to, bytes) = parts(operation);
+        self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
+    }
+
+    /// Advances to the next notice; `None` if no event is left.
+    #[expect(clippy::should_implement_trait, reason = "a user posts between notices, which an iterator would forbid")]
+    pub fn next(&mut self) -> Option<Notice> {
+        while self.notices.is_empty() {
+            let event = self.queue.pop()?;
+            self.statistics.events += 1;
+            if let Some(ahead) = self.queue.ahead(AHEAD).filter(|ahead| ahead.key & class::MASK == class::READY) {
+                self.network.fetch(ahead);
+            }
+            self.happen(event);
+        }
+        self.notices.pop_front()
+    }
+
+    /// The counters since the start. Cost: time and memory for each link.
+    pub fn statistics(&self) -> Statistics {
+        let end = |rail: u8, terminal: u32| {
+            let count = self.rails[usize::from(rail)].count;
+            LinkEnd::Nic { node: terminal / count, nic: terminal % count }
+        };
+        let froms: Vec<Vec<u32>> =
+            self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
+        let mut statistics = self.statistics.clone();
+        statistics.drops += self.network.drops;
+        statistics.busiest_atomics = self.busiest_atomics();
+        for count in self.network.counts() {
+            let fabric = &self.network.fabrics[usize::from(count.rail)];
+            let terminals = fabric.terminals;
+            let (from, to) = if count.number < terminals {
+                statistics.packets += count.packets;
+                (end(count.rail, count.number), LinkEnd::Router(count.to))
+            } else if count.number < 2 * terminals {
+                (LinkEnd::Router(fabric.topology.router(count.to)), end(count.rail, count.to))
+            } else {
+                let link = (count.number - 2 * terminals) as usize;
+                (LinkEnd::Router(froms[usize::from(count.rail)][link]), LinkEnd::Router(count.to))
+            };
+            statistics.packet_hops += count.packets;
+            statistics.links.push(LinkStatistics {
+                rail: count.rail,
+                from,
+                to,
+                bytes: count.bytes,
+                busy: Duration::from_picoseconds(count.busy),
+                queue_max: count.waiting_max,
+            });
+        }
+        statistics
+    }
+
+    fn busiest_atomics(&self) -> Option<AtomicStatistics> {
+        let of = |nic: u32| {
+            let (node, count) = (self.node_of(nic), self.nics[nic as usize].atomics);
+            let busy = Duration::from_picoseconds(self.rail(nic).atomic().as_picoseconds() * count);
+            AtomicStatistics { node, count, busy }
+        };
+        let working = (0..self.nics.len() as u32).map(of).filter(|unit| unit.count > 0);
+        working.reduce(|most, unit| if (unit.busy, unit.count) > (most.busy, most.count) { unit } else { most })
+    }
+
+    /// The next key of an entity.
+    fn key(&mut self, entity: u32) -> u64 {
+        assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
+        let index = entity as usize;
+        if index >= self.sequences.len() {
+            self.sequences.resize(index + 1, 0);
+        }
+        let sequence = self.sequences[index];
+        self.sequences[index] = sequence.wrapping_add(1);
+        u64::from(entity) << 32 | u64::from(sequence)
+    }
+
+    /// Whether a rail connects two nodes.
+    pub fn rail_connects(&self, rail: u8, from: u32, to: u32) -> bool {
+        self.rails.get(usize::from(rail)).is_some_and(|rail| rail.joins([from, from, to]))
+    }
+
+    /// The rail that the machine chooses for an operation of `entity` of so many bytes between two nodes.
+    pub fn chosen_rail(&self, entity: u32, from: u32, to: u32, bytes: u64) -> u8 {
+        self.chosen(None, entity, [from, from, to], bytes).0
+    }
+
+    /// The rail that performs an operation, and which NIC of its nodes.
+    fn chosen(&self, wanted: Option<u8>, entity: u32, ends: [u32; 3], bytes: u64) -> (u8, u32) {
+        let leading = || (0..).zip(&self.rails).filter(|(_, rail)| rail.joins(ends));
+        let of = |(number, rail): (u8, &RailNics)| (number, entity % rail.count);
+        if let Some(found) = leading().find(|(number, _)| wanted == Some(*number)) {
+            return of(found);
+        }
+        match self.choice {
+            NicChoice::First => leading().next().map_or((0, 0), of),
+            NicChoice::Size => {
+                let fits = |rail: &RailNics| rail.operation_bytes_max.is_none_or(|most| bytes <= most);
+                leading().find(|(_, rail)| fits(rail)).or_else(|| leading().last()).map_or((0, 0), of)
+            }
+            NicChoice::Entity => {
+                let all: u32 = leading().map(|(_, rail)| rail.count).sum();
+                let mut nic = entity % all.max(1);
+                for (number, rail) in leading() {
+                    if nic < rail.count {
+                        return (number, nic);
+                    }
+                    nic -= rail.count;
+                }
+                (0, 0)
+            }
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        let index = event.payload as u32;
+        match event.key & class::MASK {
+            class::WAKE => self.notices.push_back(Notice::Wake { token: event.payload }),
+            class::START => self.start(index),
+            class::LINK => self.network.wake(&mut self.queue, index),
+            class::READY => self.network.ready(&mut self.queue, event),
+            _ => self.perform(event.payload),
+        }
+        while let Some(outcome) = self.network.outcomes.pop_front() {
+            match outcome {
+                PacketOutcome::Left(packet) => self.left(packet),
+                PacketOutcome::Arrives { packet, tail } => self.arrives(packet, tail),
+                PacketOutcome::Lost(packet) => self.lost(packet),
+            }
+        }
+    }
+
+    /// An operation reaches the NIC; one that needs no NIC is over.
+    fn start(&mut self, index: u32) {
+        let transfer = &self.transfers[index];
+        if transfer.by == NONE {
+            return self.done_within(index);
+        }
+        if transfer.by == transfer.from && transfer.from == transfer.to {
+            let by = transfer.by;
+            let done = self.copy_within(by, index);
+            return self.at(by, done, task::COPIED, index);
+        }
+        match transfer.kind {
+            OperationKind::Put | OperationKind::Datagram => self.send(index),
+            OperationKind::Get | OperationKind::Atomic | OperationKind::Copy => self.request(index),
+        }
+    }
+
+    /// The core of the initiator has performed an operation on memory of its node, or other ranks see it now.
+    fn done_within(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        let Transfer { token, bytes, kind, phase, .. } = *transfer;
+        if phase == Phase::Requesting && !matches!(kind, OperationKind::Atomic | OperationKind::Get) {
+            transfer.phase = Phase::Returning;
+            self.notices.extend([Notice::Read { token }, Notice::Done { token }]);
+        } else if phase == Phase::Returning {
+            self.statistics.bytes += bytes;
+            self.notices.push_back(Notice::Effect { token });
+            self.transfers.remove(index);
+        } else {
+            self.copied(index);
+        }
+    }
+
+    /// Copies the bytes of an operation within the node of a NIC; says until when.
+    pub(crate) fn copy_within(&mut self, nic: u32, index: u32) -> u64 {
+        let node = self.node_of(nic);
+        self.nodes[node as usize].copy(self.queue.now(), self.copy, self.transfers[index].bytes)
+    }
+
+    /// Bytes were copied within a node.
+    pub(crate) fn copied(&mut self, index: u32) {
+        let transfer = &self.transfers[index];
+        let (token, bytes, kind) = (transfer.token, transfer.bytes, transfer.kind);
+        if kind != OperationKind::Atomic {
+            self.notices.push_back(Notice::Read { token });
+        }
+        self.statistics.bytes += bytes;
+        self.notices.extend([Notice::Effect { token }, Notice::Done { token }]);
+        self.transfers.remove(index);
+    }
+
+    pub(crate) fn node_of(&self, nic: u32) -> u32 {
+        let Nic { rail, terminal, .. } = self.nics[nic as usize];
+        terminal / self.rails[usize::from(rail)].count
+    }
+
+    /// Schedules a task of a NIC.
+    pub(crate) fn at(&mut self, nic: u32, time: u64, task: u64, index: u32) {
+        let state = &mut self.nics[nic as usize];
+        let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);
+        state.sequence = state.sequence.wrapping_add(1);
+        self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
+    }
+}
+
+/// What an operation is, for whom, from where to where, and how many bytes it moves.
+fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
+    match operation {
+        NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
+        NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),
+        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, 8),
+        NetworkOperation::Copy { by, from, to, bytes } if by == from => (OperationKind::Put, by, from, to, bytes),
+        NetworkOperation::Copy { by, from, to, bytes } if by == to => (OperationKind::Get, by, from, to, bytes),
+        NetworkOperation::Copy { by, from, to, bytes } => (OperationKind::Copy, by, from, to, bytes),
+        NetworkOperation::Datagram { from, to, bytes } => (OperationKind::Datagram, from, from, to, bytes),
+    }
+}

@@ -1,0 +1,369 @@
+//! NICs: what they read, send, receive and write.
+//!
+//! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them.
+//! Packets that come are written to memory one after another, and give their room back when they are written. Control packets go
+//! past both.
+
+use super::Netsim;
+use crate::machine::spec::{RailKind, TransmitOrder};
+use crate::network::Part;
+use crate::nics::nic::{RailNics, task};
+use crate::nics::transfer::{OperationKind, Phase, Transfer, role};
+use crate::operation::Notice;
+use crate::topology::RoutingHeader;
+
+impl Netsim {
+    /// A NIC performs a scheduled task.
+    pub(crate) fn perform(&mut self, payload: u64) {
+        let index = payload as u32;
+        match payload >> 56 {
+            task::COPIED => self.copied(index),
+            task::READ => self.read(index),
+            task::ARRIVED => self.arrived(index),
+            task::WRITTEN => self.written(index),
+            task::ASK => self.ask(index),
+            task::WORKED => self.worked(index),
+            task::CONSUMED => self.free_slot(index),
+            task::TIMEOUT => self.timeout(index),
+            task::STAGED => self.staged(index),
+            _ => self.resume(index),
+        }
+    }
+
+    pub(crate) fn rail(&self, nic: u32) -> &RailNics {
+        &self.rails[usize::from(self.nics[nic as usize].rail)]
+    }
+
+    /// Sends a request to the owner, once the NIC may begin.
+    pub(crate) fn request(&mut self, index: u32) {
+        let (by, now) = (self.transfers[index].by, self.queue.now());
+        let gap = self.rail(by).gap;
+        let begin = self.nics[by as usize].begin(now, gap);
+        if begin > now { self.at(by, begin, task::ASK, index) } else { self.ask(index) }
+    }
+
+    /// Sends a request to the owner now.
+    pub(crate) fn ask(&mut self, index: u32) {
+        let Transfer { by, from, .. } = self.transfers[index];
+        self.control(by, from, index, role::REQUEST);
+        self.watch(index);
+    }
+
+    /// Sends the bytes of an operation.
+    pub(crate) fn send(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Sending;
+        let (nic, bytes) = (transfer.from, transfer.bytes);
+        let stage = self.rail(nic).stage(bytes);
+        if stage == 0 {
+            return self.list(index);
+        }
+        self.transfers[index].pending += 1;
+        let free = &mut self.nics[nic as usize].stage_free;
+        *free = (*free).max(self.queue.now()).saturating_add(stage);
+        let done = *free;
+        self.at(nic, done, task::STAGED, index);
+    }
+
+    /// The preparation of a transfer is over, so that its first packet may be read.
+    fn staged(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
+    }
+
+    /// An operation has packets to send.
+    pub(crate) fn list(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        let from = transfer.from;
+        if !transfer.listed {
+            transfer.listed = true;
+            self.nics[from as usize].sending.push(&mut self.transfers, index);
+        }
+        self.transmit(from);
+    }
+
+    /// Reads packets as long as there are some, and room for them.
+    pub(crate) fn transmit(&mut self, nic: u32) {
+        let now = self.queue.now();
+        loop {
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            let state = &mut self.nics[nic as usize];
+            if state.reading || state.buffered >= rail.transmit_packets {
+                return;
+            }
+            let Some(index) = state.sending.first(&self.transfers) else { return };
+            let transfer = &mut self.transfers[index];
+            if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
+                state.sending.pop(&mut self.transfers);
+                self.transfers[index].listed = false;
+                self.forget(index);
+                continue;
+            }
+            let sequence = transfer.sent;
+            transfer.sent += 1;
+            transfer.under_way += 1;
+            let payload = rail.payload(transfer, sequence);
+            let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
+            let done = begin + rail.read.time(payload);
+            let header =
+                RoutingHeader { to: self.nics[transfer.to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
+            let bytes = payload as u32 + rail.header_bytes;
+            let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
+            let state = &mut self.nics[nic as usize];
+            if all || turns {
+                state.sending.pop(&mut self.transfers);
+                self.transfers[index].listed = !all;
+                if !all {
+                    state.sending.push(&mut self.transfers, index);
+                }
+            }
+            state.buffered += 1;
+            let part = Part { transfer: index, sequence, role: role::DATA };
+            let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
+            if done > now {
+                self.nics[nic as usize].reading = true;
+                return self.at(nic, done, task::READ, packet);
+            }
+            self.put_on(packet);
+        }
+    }
+
+    /// A packet was read.
+    fn read(&mut self, packet: u32) {
+        let nic = self.transfers[self.network.packets[packet].part.transfer].from;
+        self.nics[nic as usize].reading = false;
+        self.put_on(packet);
+        self.transmit(nic);
+    }
+
+    /// Hands a packet that was read to the link.
+    fn put_on(&mut self, packet: u32) {
+        let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
+        let transfer = &mut self.transfers[index];
+        if sequence + 1 == transfer.packets && !transfer.read {
+            transfer.read = true;
+            let (token, kind, from) = (transfer.token, transfer.kind, transfer.from);
+            self.notices.push_back(Notice::Read { token });
+            if kind == OperationKind::Datagram && !self.rail(from).acknowledges_datagrams() {
+                self.notices.push_back(Notice::Done { token });
+            }
+        }
+        self.watch(index);
+        self.network.inject(&mut self.queue, packet);
+    }
+
+    /// The link has taken a packet.
+    pub(crate) fn left(&mut self, packet: u32) {
+        let part = self.network.packets[packet].part;
+        if part.role == role::DATA {
+            let nic = self.transfers[part.transfer].from;
+            self.nics[nic as usize].buffered -= 1;
+            self.transmit(nic);
+        }
+    }
+
+    /// Sends a control packet from a NIC to another.
+    pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
+        let bytes = self.rail(from).control_bytes;
+        let transfer = &mut self.transfers[index];
+        transfer.under_way += 1;
+        let header = RoutingHeader { to: self.nics[to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
+        let nic = &self.nics[from as usize];
+        let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role });
+        self.network.inject(&mut self.queue, packet);
+    }
+
+    /// The tail of a packet is going to reach its last NIC.
+    pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
+        let nic = self.destination(packet);
+        let rail = self.rail(nic);
+        if role != role::DATA {
+            self.network.free(&mut self.queue, packet, tail);
+            self.at(nic, tail, task::ARRIVED, packet);
+        } else if rail.slots.is_some() && self.transfers[index].kind == OperationKind::Datagram {
+            self.at(nic, tail, task::ARRIVED, packet);
+        } else {
+            self.write(nic, packet, tail);
+        }
+    }
+
+    /// Writes a packet to memory, from a time that may lie ahead.
+    pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
+        let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+        let Part { transfer, sequence, .. } = self.network.packets[packet].part;
+        let payload = rail.payload(&self.transfers[transfer], sequence);
+        let bank = rail.bank(&self.transfers[transfer], sequence);
+        let nic_state = &mut self.nics[nic as usize];
+        let behind = nic_state.write_free.saturating_sub(from);
+        if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
+            self.network.drops += 1;
+            return self.lost(packet);
+        }
+        let done = nic_state.write_free.max(from) + rail.write.time(payload) + bank;
+        nic_state.write_free = done;
+        self.network.free(&mut self.queue, packet, done);
+        self.at(nic, done, task::WRITTEN, packet);
+    }
+
+    /// A packet that is not written to memory, or that may need a receive slot, has arrived.
+    fn arrived(&mut self, packet: u32) {
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
+        if role == role::DATA {
+            return self.admit(packet);
+        }
+        self.discard(packet);
+        if self.transfers[index].phase != Phase::Ended {
+            match role {
+                role::REQUEST => self.requested(index),
+                role::ACKNOWLEDGE => self.acknowledged(index),
+                role::REPLY => self.done(index),
+                role::MISSING => self.rewind(index),
+                _ => self.not_ready(index),
+            }
+        }
+        self.forget(index);
+    }
+
+    /// The request of an operation reaches the owner.
+    fn requested(&mut self, index: u32) {
+        let Transfer { kind, phase, from, to, .. } = self.transfers[index];
+        match (kind, phase) {
+            (OperationKind::Atomic, Phase::Requesting) => {
+                self.transfers[index].phase = Phase::Sending;
+                let (atomic, now) = (self.rail(from).atomic, self.queue.now());
+                let state = &mut self.nics[from as usize];
+                state.atomic_free = state.atomic_free.max(now) + atomic;
+                state.atomics += 1;
+                let done = state.atomic_free;
+                if done > now { self.at(from, done, task::WORKED, index) } else { self.worked(index) }
+            }
+            (OperationKind::Copy, Phase::Requesting) if self.node_of(from) == self.node_of(to) => {
+                self.transfers[index].phase = Phase::Sending;
+                let done = self.copy_within(from, index);
+                self.at(from, done, task::WORKED, index);
+            }
+            (_, Phase::Requesting) => self.send(index),
+            (OperationKind::Get, Phase::Sending) => self.rewind(index),
+            (OperationKind::Atomic | OperationKind::Copy, Phase::Returning) => self.reply(index),
+            _ => {}
+        }
+    }
+
+    /// The operation has taken effect at the owner.
+    fn worked(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Returning;
+        let (token, kind, bytes) = (transfer.token, transfer.kind, transfer.bytes);
+        if kind == OperationKind::Copy {
+            self.notices.push_back(Notice::Read { token });
+        }
+        self.statistics.bytes += bytes;
+        self.notices.push_back(Notice::Effect { token });
+        self.transfers[index].acknowledged = true;
+        self.reply(index);
+    }
+
+    /// Sends the reply to the initiator, if the owner knows that the bytes are written.
+    fn reply(&mut self, index: u32) {
+        let Transfer { by, from, acknowledged, .. } = self.transfers[index];
+        if acknowledged {
+            self.control(from, by, index, role::REPLY);
+            self.watch(index);
+        }
+    }
+
+    /// A packet is in memory.
+    fn written(&mut self, packet: u32) {
+        let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
+        let lossy = self.rail(self.transfers[index].to).lossy;
+        self.discard(packet);
+        if !lossy {
+            self.transfers[index].received += 1;
+            self.completed(index);
+        } else if self.in_order(index, sequence) {
+            self.completed(index);
+        }
+        self.forget(index);
+    }
+
+    /// Completes an operation all of whose packets have arrived.
+    fn completed(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        if transfer.received < transfer.packets || transfer.phase != Phase::Sending {
+            return;
+        }
+        let Transfer { token, kind, from, to, bytes, .. } = *transfer;
+        transfer.phase = Phase::Returning;
+        self.statistics.bytes += bytes;
+        self.notices.push_back(Notice::Effect { token });
+        match kind {
+            OperationKind::Get => self.done(index),
+            OperationKind::Datagram => {
+                self.serve_datagram(index);
+                if self.rail(to).acknowledges_datagrams() {
+                    self.control(to, from, index, role::ACKNOWLEDGE);
+                    self.watch(index);
+                } else {
+                    self.transfers[index].phase = Phase::Ended;
+                }
+            }
+            _ => {
+                self.control(to, from, index, role::ACKNOWLEDGE);
+                self.watch(index);
+            }
+        }
+    }
+
+    /// The acknowledgement reaches the owner of the bytes.
+    fn acknowledged(&mut self, index: u32) {
+        match self.transfers[index].kind {
+            OperationKind::Copy => {
+                self.transfers[index].acknowledged = true;
+                self.reply(index);
+            }
+            _ => self.done(index),
+        }
+    }
+
+    /// The initiator learns that the operation is complete.
+    fn done(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Ended;
+        self.notices.push_back(Notice::Done { token: transfer.token });
+    }
+
+    /// Frees a packet that has come to its end.
+    pub(crate) fn discard(&mut self, packet: u32) {
+        let index = self.network.packets[packet].part.transfer;
+        self.transfers[index].under_way -= 1;
+        self.network.packets.remove(packet);
+    }
+
+    /// Frees an operation of which nothing is left.
+    pub(crate) fn forget(&mut self, index: u32) {
+        let transfer = &self.transfers[index];
+        if transfer.under_way > 0 || transfer.listed || transfer.pending > 0 {
+            return;
+        }
+        if transfer.phase == Phase::Sending && transfer.sent == transfer.packets && self.is_unanswered(index) {
+            self.notices.push_back(Notice::Lost { token: self.transfers[index].token });
+            self.give_up(index);
+        }
+        if self.transfers[index].phase == Phase::Ended {
+            self.transfers.remove(index);
+        }
+    }
+
+    /// The NIC to which a packet goes.
+    pub(crate) fn destination(&self, packet: u32) -> u32 {
+        let part = self.network.packets[packet].part;
+        let transfer = &self.transfers[part.transfer];
+        match part.role {
+            role::DATA => transfer.to,
+            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => transfer.from,
+            _ => transfer.by,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What NICs do about what is lost, and about receivers that are not ready.
+//!
+//! Where packets can be lost, those of an operation keep to one path, so that a packet out of order means a loss: the receiver
+//! reports it, and the sender goes back to the first missing packet. Requests without an answer are repeated after a timeout, a
+//! limited number of times. A repeated operation does not take effect again; only its answer is sent again.
+//!
+//! The sender goes back to the first packet that the receiver does not have. A real NIC knows it from acknowledgements in transit, which
+//! are not simulated.
+
+use super::Netsim;
+use crate::events::pool::List;
+use crate::machine::spec::RailKind;
+use crate::network::Part;
+use crate::nics::nic::{RailNics, task};
+use crate::nics::transfer::{OperationKind, Phase, role};
+use crate::operation::{FailureReason, Notice};
+
+impl Netsim {
+    /// Gives back the receive slot of a datagram that `node` has consumed, where the machine limits the slots and names no time
+    /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, and if none is in use.
+    pub fn consume(&mut self, node: u32) {
+        if self.rails.iter().any(|rail| rail.service.is_none()) {
+            self.free_slot(node);
+        }
+    }
+
+    /// Gives back a receive slot, if one is in use.
+    pub(crate) fn free_slot(&mut self, node: u32) {
+        let Some(state) = self.nodes.get_mut(node as usize).filter(|state| state.slots > 0) else { return };
+        state.slots -= 1;
+        for rail in 0..self.rails.len() {
+            let RailNics { first, count, .. } = self.rails[rail];
+            for nic in first + node * count..first + (node + 1) * count {
+                self.offer_again(nic);
+            }
+        }
+    }
+
+    /// A packet of a datagram arrives where receive slots are limited.
+    pub(crate) fn admit(&mut self, packet: u32) {
+        let (index, now) = (self.network.packets[packet].part.transfer, self.queue.now());
+        let nic = self.transfers[index].to;
+        if self.transfers[index].phase != Phase::Sending {
+            // It ended, or has come before: no slot is needed for what is thrown away.
+            return self.write(nic, packet, now);
+        }
+        let kind = self.rail(nic).kind;
+        let transfer = &mut self.transfers[index];
+        if kind == RailKind::Tofu && transfer.admitted + 1 < transfer.packets {
+            // Only the packet that completes a datagram takes the slot: one that waits for packets behind it must not hold any.
+            transfer.admitted += 1;
+            return self.write(nic, packet, now);
+        }
+        if self.take_slot(nic, index) {
+            return self.write(nic, packet, now);
+        }
+        match kind {
+            RailKind::Tofu => self.nics[nic as usize].held.push(&mut self.network.packets, packet),
+            RailKind::InfinibandRc => {
+                self.network.free(&mut self.queue, packet, now);
+                self.discard(packet);
+                if !std::mem::replace(&mut self.transfers[index].sender_notified, true) {
+                    let from = self.transfers[index].from;
+                    self.control(nic, from, index, role::NOT_READY);
+                    self.watch(index);
+                }
+            }
+            RailKind::InfinibandUd | RailKind::Ethernet => {
+                self.network.free(&mut self.queue, packet, now);
+                self.statistics.drops += 1;
+                self.lost(packet);
+            }
+        }
+    }
+
+    /// Whether a datagram has a receive slot, or gets one.
+    fn take_slot(&mut self, nic: u32, index: u32) -> bool {
+        let (slots, node) = (self.rail(nic).slots, self.node_of(nic));
+        let state = &mut self.nodes[node as usize];
+        let transfer = &mut self.transfers[index];
+        if !transfer.slot && !transfer.sender_notified && !transfer.lost && slots.is_some_and(|slots| state.slots < slots) {
+            state.slots += 1;
+            transfer.slot = true;
+        }
+        transfer.slot
+    }
+
+    /// Packets that wait for a slot try again, in the order in which they came.
+    fn offer_again(&mut self, nic: u32) {
+        let mut held = std::mem::replace(&mut self.nics[nic as usize].held, List::EMPTY);
+        while let Some(packet) = held.pop(&mut self.network.packets) {
+            self.admit(packet);
+        }
+    }
+
+    /// The host takes care of a datagram that is complete.
+    pub(crate) fn serve_datagram(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        let nic = transfer.to;
+        if !std::mem::take(&mut transfer.slot) {
+            return;
+        }
+        if let Some(service) = self.rail(nic).service {
+            let (node, now) = (self.node_of(nic), self.queue.now());
+            let state = &mut self.nodes[node as usize];
+            state.service_free = state.service_free.max(now) + service;
+            let done = state.service_free;
+            self.at(nic, done, task::CONSUMED, node);
+        }
+    }
+
+    /// A packet is lost.
+    pub(crate) fn lost(&mut self, packet: u32) {
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
+        self.discard(packet);
+        let transfer = &self.transfers[index];
+        if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {
+            self.transfers[index].lost = true;
+        }
+        self.forget(index);
+    }
+
+    /// Whether a packet is the next one, where packets can be lost. Other packets are only answered.
+    pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
+        let transfer = &mut self.transfers[index];
+        let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);
+        match transfer.phase {
+            Phase::Sending if sequence == transfer.received => {
+                transfer.received += 1;
+                transfer.sender_notified = false;
+                transfer.retries = 0;
+                self.watch(index);
+                return true;
+            }
+            Phase::Sending if sequence > transfer.received && !transfer.sender_notified => {
+                transfer.sender_notified = true;
+                if kind != OperationKind::Datagram || self.rail(to).acknowledges_datagrams() {
+                    self.control(to, from, index, role::MISSING);
+                }
+            }
+            Phase::Returning if kind != OperationKind::Get => self.control(to, from, index, role::ACKNOWLEDGE),
+            _ => {}
+        }
+        false
+    }
+
+    /// The sender goes back to what is missing.
+    pub(crate) fn rewind(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        if transfer.phase == Phase::Sending && transfer.sent > transfer.received {
+            // The receiver does not tell again until that packet has come, or the time is up: others of the first try are on
+            // their way.
+            transfer.sent = transfer.received;
+            self.statistics.retries += 1;
+            self.list(index);
+        }
+    }
+
+    /// The receiver had no slot.
+    pub(crate) fn not_ready(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        let from = transfer.from;
+        transfer.not_ready = transfer.not_ready.saturating_add(1);
+        let tries = transfer.not_ready;
+        let (most, delay) = (self.rail(from).not_ready_retries, self.rail(from).not_ready);
+        if tries > most {
+            return self.fail(index, FailureReason::ReceiverNotReady);
+        }
+        let at = self.queue.now() + delay;
+        self.transfers[index].pending += 1;
+        self.transfers[index].deadline = at + self.rail(from).timeout;
+        self.at(from, at, task::RESUME, index);
+    }
+
+    /// A datagram is sent again from its beginning.
+    pub(crate) fn resume(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        transfer.sender_notified = false;
+        if transfer.phase == Phase::Sending {
+            (transfer.sent, transfer.received) = (0, 0);
+            self.statistics.retries += 1;
+            self.list(index);
+        }
+        self.forget(index);
+    }
+
+    /// Part of an operation was put on the network: sets the timeout after which it is repeated.
+    pub(crate) fn watch(&mut self, index: u32) {
+        let by = self.transfers[index].by;
+        let RailNics { lossy, timeout, .. } = *self.rail(by);
+        let transfer = &mut self.transfers[index];
+        if !lossy || transfer.phase == Phase::Ended || self.is_unanswered(index) {
+            return;
+        }
+        let deadline = self.queue.now() + timeout;
+        let transfer = &mut self.transfers[index];
+        transfer.deadline = deadline;
+        if !std::mem::replace(&mut transfer.watched, true) {
+            transfer.pending += 1;
+            self.at(by, deadline, task::TIMEOUT, index);
+        }
+    }
+
+    /// Whether the sender of an operation gets no acknowledgement.
+    pub(crate) fn is_unanswered(&self, index: u32) -> bool {
+        let transfer = &self.transfers[index];
+        transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams()
+    }
+
+    /// A timeout of an operation: repeats what is overdue.
+    pub(crate) fn timeout(&mut self, index: u32) {
+        let now = self.queue.now();
+        let transfer = &mut self.transfers[index];
+        transfer.pending -= 1;
+        transfer.watched = false;
+        if transfer.phase != Phase::Ended {
+            let (by, deadline) = (transfer.by, transfer.deadline);
+            if now < deadline {
+                transfer.pending += 1;
+                transfer.watched = true;
+                self.at(by, deadline, task::TIMEOUT, index);
+            } else if transfer.listed {
+                self.watch(index);
+            } else {
+                self.repeat(index);
+            }
+        }
+        self.forget(index);
+    }
+
+    /// Repeats what was not answered.
+    fn repeat(&mut self, index: u32) {
+        let most = self.rail(self.transfers[index].by).retries;
+        let transfer = &mut self.transfers[index];
+        if transfer.retries >= most {
+            return self.fail(index, FailureReason::RetriesExhausted);
+        }
+        transfer.retries += 1;
+        transfer.sender_notified = false;
+        let again = match (transfer.kind, transfer.phase) {
+            (OperationKind::Put | OperationKind::Datagram, _) => true,
+            (OperationKind::Copy, Phase::Sending) => true,
+            (OperationKind::Copy, Phase::Returning) => !transfer.acknowledged,
+            _ => false,
+        };
+        self.statistics.retries += 1;
+        if !again {
+            return self.ask(index);
+        }
+        // What was received is kept; where all was, the last packet draws the answer.
+        transfer.sent = transfer.received.min(transfer.packets - 1);
+        self.list(index);
+    }
+
+    /// An operation is given up.
+    fn fail(&mut self, index: u32, reason: FailureReason) {
+        self.notices.push_back(Notice::Failed { token: self.transfers[index].token, reason });
+        self.give_up(index);
+    }
+
+    /// Ends an operation without a notice.
+    pub(crate) fn give_up(&mut self, index: u32) {
+        let transfer = &mut self.transfers[index];
+        transfer.phase = Phase::Ended;
+        if std::mem::take(&mut transfer.slot) {
+            let node = self.node_of(self.transfers[index].to);
+            self.free_slot(node);
+        }
+    }
+}

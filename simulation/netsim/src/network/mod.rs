@@ -1,0 +1,515 @@
+//! Links and routers: which packet crosses which link when.
+//!
+//! Virtual cut-through with credits, packet by packet. A packet is timed at its head; what its tail needs follows from its
+//! length. Each direction of a link is a *channel*, each virtual channel of it a *lane*. One event per packet and router,
+//! [`Network::ready`], says that a head has passed the stages before the switch; the packet then asks for a lane. The link is
+//! granted to it, or to the first in line if others stand there, once all of these hold:
+//!
+//! - the link is free,
+//! - the input port that holds the packet is free (one packet at a time leaves it),
+//! - the lane has been free for the time that allocating it takes,
+//! - the buffer at the far end has room for the whole packet.
+//!
+//! Being the first in line is holding the lane: others wait although the holder may wait for its port or for room. A grant fixes
+//! when the head reaches the next router, so nothing further happens on the link. Room in a buffer comes back at a time known when
+//! the packet leaves it; it is noted beside the lane, and is an event only if a packet waits for it. So it is with links: an
+//! event at the time that a link becomes free exists only while packets stand in line.
+//!
+//! Where the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. Where it is slower, room
+//! comes back later by the difference.
+
+mod records;
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+
+use self::records::{Channel, Count, Lane, Packet, Release, Request};
+pub(crate) use self::records::{Fabric, Medium, PacketOutcome, Part};
+use crate::events::pool::{List, NONE, Pool};
+use crate::events::queue::{Event, Queue};
+use crate::events::random::happens;
+use crate::events::{ENTITIES_MAX, class};
+use crate::topology::{Ring, RoutingHeader};
+
+/// All links and routers of all rails.
+pub(crate) struct Network {
+    pub(crate) fabrics: Vec<Fabric>,
+    channels: Vec<Channel>,
+    /// When the input port at the far end of each channel can send the next packet: apart, as it is read without the rest.
+    ports: Vec<u64>,
+    lanes: Vec<Lane>,
+    media: Vec<Medium>,
+    pub(crate) packets: Pool<Packet>,
+    releases: Pool<Release>,
+    pub(crate) outcomes: VecDeque<PacketOutcome>,
+    seed: u64,
+    pub(crate) drops: u64,
+}
+
+impl Network {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            fabrics: Vec::new(),
+            channels: Vec::new(),
+            ports: Vec::new(),
+            lanes: Vec::new(),
+            media: Vec::new(),
+            packets: Pool::new(),
+            releases: Pool::new(),
+            outcomes: VecDeque::new(),
+            seed,
+            drops: 0,
+        }
+    }
+
+    /// Adds a rail; returns whether there is room for its channels.
+    pub(crate) fn add(&mut self, mut fabric: Fabric) -> bool {
+        let rail = self.fabrics.len() as u8;
+        let links = fabric.topology.links();
+        let channels = self.channels.len() + 2 * fabric.terminals as usize + links.len();
+        let lanes = self.lanes.len() + (channels - self.channels.len()) * usize::from(fabric.vcs);
+        if lanes >= ENTITIES_MAX as usize {
+            return false;
+        }
+        fabric.first_channel = self.channels.len() as u32;
+        fabric.first_lane = self.lanes.len() as u32;
+        let medium = self.media.len() as u8;
+        self.media.extend([fabric.host, fabric.link]);
+        self.channels.reserve_exact(channels - self.channels.len());
+        self.lanes.reserve_exact(lanes - self.lanes.len());
+        let room = if fabric.drops { fabric.buffer } else { fabric.receive };
+        for terminal in 0..fabric.terminals {
+            self.push(&fabric, rail, medium, fabric.topology.router(terminal), false, fabric.buffer);
+        }
+        for terminal in 0..fabric.terminals {
+            self.push(&fabric, rail, medium, terminal, true, room);
+        }
+        for link in links {
+            self.push(&fabric, rail, medium + 1, link.to, false, fabric.buffer);
+        }
+        self.fabrics.push(fabric);
+        true
+    }
+
+    fn push(&mut self, fabric: &Fabric, rail: u8, medium: u8, to: u32, ejects: bool, room: u32) {
+        self.channels.push(Channel {
+            free: 0,
+            wake: u64::MAX,
+            bytes: 0,
+            packets: 0,
+            waiting: 0,
+            waiting_max: 0,
+            to,
+            lane: self.lanes.len() as u32,
+            lines: 0,
+            medium,
+            rail,
+            ejects,
+        });
+        self.ports.push(0);
+        for _ in 0..fabric.vcs {
+            self.lanes.push(Lane {
+                free: 0,
+                drained: 0,
+                back_at: 0,
+                back: 0,
+                releases: List::EMPTY,
+                room,
+                line: List::EMPTY,
+                buffer: List::EMPTY,
+                waiting: 0,
+                asked: false,
+                starved: false,
+            });
+        }
+    }
+
+    /// Puts a packet in line at its NIC.
+    pub(crate) fn inject(&mut self, queue: &mut Queue, packet: u32) {
+        let Packet { input, channel, lane, .. } = self.packets[packet];
+        self.ask(queue, Request { packet, input, channel, lane });
+    }
+
+    /// A packet of `bytes` that is to leave from a terminal.
+    pub(crate) fn packet(&mut self, rail: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
+        let fabric = &self.fabrics[usize::from(rail)];
+        let channel = fabric.first_channel + terminal;
+        self.packets.insert(Packet {
+            ready: 0,
+            part,
+            header,
+            next: NONE,
+            bytes,
+            input: NONE,
+            port: NONE,
+            channel,
+            lane: fabric.lane(channel, 0),
+            lanes: fabric.vcs,
+            ring: Ring::None,
+            rail,
+        })
+    }
+
+    /// The head of a packet has passed the stages before the switch.
+    #[inline]
+    pub(crate) fn ready(&mut self, queue: &mut Queue, event: Event) {
+        self.ask(queue, Request::of(event));
+    }
+
+    /// Looks at what an event will need, so that it is in the cache when the event happens.
+    #[inline]
+    pub(crate) fn fetch(&self, event: Event) {
+        let Request { packet, input, channel, lane } = Request::of(event);
+        black_box(self.packets[packet].bytes);
+        black_box(self.channels[channel as usize].free);
+        black_box(self.lanes[lane as usize].free);
+        black_box(self.lanes[input as usize].drained);
+    }
+
+    /// A channel is to be looked at.
+    #[inline]
+    pub(crate) fn wake(&mut self, queue: &mut Queue, channel: u32) {
+        let state = &mut self.channels[channel as usize];
+        if state.wake == queue.now() {
+            state.wake = u64::MAX;
+            self.serve(queue, channel);
+        }
+    }
+
+    /// A packet leaves the NIC it has come to at that time, and gives its room back.
+    pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
+        let Packet { input, port, bytes, rail, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        if !fabric.drops {
+            let (back, claim) = (at + fabric.credit + fabric.host.cable, fabric.claim(bytes));
+            self.release(queue, port, input, back, claim);
+        }
+    }
+
+    /// Gives room of a lane back, at a time that may lie ahead.
+    fn release(&mut self, queue: &mut Queue, channel: u32, lane: u32, at: u64, bytes: u32) {
+        let now = queue.now();
+        let state = &mut self.lanes[lane as usize];
+        let spare = state.back_at <= now;
+        if spare {
+            state.room += std::mem::take(&mut state.back);
+            if let Some(first) = state.releases.pop(&mut self.releases) {
+                (state.back, state.back_at) = (self.releases[first].bytes, self.releases[first].at);
+                self.releases.remove(first);
+            }
+        }
+        if spare && state.back == 0 {
+            (state.back, state.back_at) = (bytes, at);
+        } else {
+            let last = state.releases.last().map_or(state.back_at, |last| self.releases[last].at);
+            let release = self.releases.insert(Release { at: at.max(last), bytes, next: NONE });
+            state.releases.push(&mut self.releases, release);
+        }
+        if state.starved {
+            state.starved = false;
+            let free = self.channels[channel as usize].free;
+            self.wake_at(queue, channel, at.max(free));
+        }
+    }
+
+    /// Sends a packet over one of the lanes it may take, or puts it in line for one.
+    fn ask(&mut self, queue: &mut Queue, Request { packet, input, channel, lane: first }: Request) {
+        let now = queue.now();
+        let Packet { lanes, bytes, ring, rail, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        let lane = match u32::from(lanes) {
+            1 => first,
+            lanes if fabric.steady => first + self.packets[packet].header.salt % lanes,
+            lanes => (first..first + lanes).min_by_key(|&lane| self.eagerness(lane)).unwrap_or(first),
+        };
+        if fabric.drops && input != NONE {
+            self.collect(lane, now);
+            let state = &mut self.lanes[lane as usize];
+            if state.room < bytes {
+                self.drops += 1;
+                self.outcomes.push_back(PacketOutcome::Lost(packet));
+                return;
+            }
+            state.room -= bytes;
+        }
+        let state = &mut self.channels[channel as usize];
+        state.waiting += 1;
+        state.waiting_max = state.waiting_max.max(state.waiting);
+        let request = Request { packet, input, channel, lane };
+        if state.lines == 0 {
+            let at = self.possible(request, now);
+            if at <= now {
+                return self.grant(queue, request);
+            }
+            self.line_up(request, ring);
+            self.wake_at(queue, channel, at);
+        } else if self.line_up(request, ring) {
+            self.serve(queue, channel);
+        }
+    }
+
+    /// Lanes with the shortest lines come first, those that were used longest ago before others.
+    fn eagerness(&self, lane: u32) -> (u16, u64) {
+        let state = &self.lanes[lane as usize];
+        (state.waiting, state.free)
+    }
+
+    /// Puts a packet in line; returns whether it is the first, so that it may be served.
+    fn line_up(&mut self, Request { packet, channel, lane, .. }: Request, ring: Ring) -> bool {
+        let state = &mut self.channels[channel as usize];
+        state.lines |= 1 << (lane - state.lane);
+        let state = &mut self.lanes[lane as usize];
+        state.waiting = state.waiting.saturating_add(1);
+        let first = state.line.is_empty() || ring == Ring::Stays;
+        if ring == Ring::Stays {
+            // Who goes round a ring may take room that those who enter must leave, so it must not stand behind them.
+            // There is one at most: only one lane leads on to this one.
+            state.line.push_first(&mut self.packets, packet);
+        } else {
+            state.line.push(&mut self.packets, packet);
+        }
+        first
+    }
+
+    /// Takes the first packet out of a line.
+    fn step_out(&mut self, Request { channel, lane, .. }: Request) {
+        let state = &mut self.lanes[lane as usize];
+        state.line.pop(&mut self.packets);
+        if state.line.is_empty() {
+            state.waiting = 0;
+            let state = &mut self.channels[channel as usize];
+            state.lines &= !(1 << (lane - state.lane));
+        } else {
+            state.waiting = state.waiting.saturating_sub(1).max(1);
+        }
+    }
+
+    /// Grants a channel to the packets that may have it now, and schedules the next time at which one may.
+    fn serve(&mut self, queue: &mut Queue, channel: u32) {
+        let now = queue.now();
+        while let Some((request, at)) = self.choose(channel, now) {
+            if at > now {
+                return self.wake_at(queue, channel, at);
+            }
+            self.step_out(request);
+            self.grant(queue, request);
+        }
+    }
+
+    /// Has a channel looked at; never, if `at` is `u64::MAX`.
+    fn wake_at(&mut self, queue: &mut Queue, channel: u32, at: u64) {
+        let state = &mut self.channels[channel as usize];
+        if at < state.wake {
+            state.wake = at;
+            queue.push(Event { time: at, key: class::LINK | u64::from(channel) << 32, payload: u64::from(channel) });
+        }
+    }
+
+    /// The packet that may go first of those that are first in line for a channel, the oldest of several, and when.
+    fn choose(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
+        let Channel { lane: first, mut lines, .. } = self.channels[channel as usize];
+        let (mut chosen, mut oldest) = (None, u64::MAX);
+        while lines != 0 {
+            let lane = first + lines.trailing_zeros();
+            lines &= lines - 1;
+            let Some(packet) = self.lanes[lane as usize].line.first(&self.packets) else { continue };
+            let Packet { input, ready, .. } = self.packets[packet];
+            let request = Request { packet, input, channel, lane };
+            let at = self.possible(request, now);
+            if chosen.is_none_or(|(_, earliest)| at < earliest || (at == earliest && ready < oldest)) {
+                (chosen, oldest) = (Some((request, at)), ready);
+            }
+        }
+        chosen
+    }
+
+    /// When a packet may go that is first in line.
+    #[inline]
+    fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
+        let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        let state = &self.lanes[lane as usize];
+        let mut at = now.max(self.channels[channel as usize].free).max(state.free);
+        if !fabric.drops {
+            if port != NONE {
+                at = at.max(self.ports[port as usize]);
+            }
+            let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
+            if state.room < need {
+                at = at.max(self.room_at(lane, need, now));
+            }
+        }
+        at
+    }
+
+    /// When a lane has room for `bytes`. `u64::MAX` if that is not known yet; a release of room then serves the channel.
+    fn room_at(&mut self, lane: u32, bytes: u32, now: u64) -> u64 {
+        self.collect(lane, now);
+        let state = &mut self.lanes[lane as usize];
+        if state.room >= bytes {
+            return now;
+        }
+        let mut room = state.room + state.back;
+        let mut release = state.releases.first(&self.releases);
+        let mut at = state.back_at;
+        while room < bytes {
+            let Some(index) = release else {
+                state.starved = true;
+                return u64::MAX;
+            };
+            room += self.releases[index].bytes;
+            at = self.releases[index].at;
+            release = state.releases.after(&self.releases, index);
+        }
+        at
+    }
+
+    /// Adds the room that has come back to a lane.
+    fn collect(&mut self, lane: u32, now: u64) {
+        let state = &mut self.lanes[lane as usize];
+        if state.back_at > now {
+            return;
+        }
+        state.room += std::mem::take(&mut state.back);
+        while let Some(first) = state.releases.first(&self.releases).filter(|&first| self.releases[first].at <= now) {
+            state.releases.pop(&mut self.releases);
+            state.room += self.releases[first].bytes;
+            self.releases.remove(first);
+        }
+    }
+
+    /// Sends a packet now.
+    fn grant(&mut self, queue: &mut Queue, request: Request) {
+        let Request { packet, input, channel: number, lane } = request;
+        let now = queue.now();
+        let bytes = self.packets[packet].bytes;
+        let state = &mut self.lanes[lane as usize];
+        let channel = &mut self.channels[number as usize];
+        let fabric = &self.fabrics[usize::from(channel.rail)];
+        let medium = &self.media[usize::from(channel.medium)];
+        let time = medium.rate.time(u64::from(bytes));
+        let mut head = now + medium.cable;
+        channel.free = now + time;
+        state.free = now + time;
+        if input != NONE {
+            head += fabric.traversal;
+            state.free += fabric.bubble;
+        }
+        channel.waiting -= 1;
+        let lost = medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss);
+        channel.bytes += u64::from(bytes);
+        channel.packets += 1;
+        let Channel { to, ejects, .. } = *channel;
+        let (drops, credit, claim) = (fabric.drops, fabric.credit + medium.cable, fabric.claim(bytes));
+        if !drops {
+            state.room -= claim;
+        }
+        match (input, drops) {
+            (NONE, _) => self.outcomes.push_back(PacketOutcome::Left(packet)),
+            (_, true) => self.release(queue, number, lane, now + time, bytes),
+            (_, false) => self.leave(queue, request, time),
+        }
+        (self.packets[packet].input, self.packets[packet].port) = (lane, number);
+        if lost {
+            self.drops += 1;
+            if !drops {
+                self.release(queue, number, lane, head + time + credit, claim);
+            }
+            self.outcomes.push_back(PacketOutcome::Lost(packet));
+        } else if ejects {
+            self.outcomes.push_back(PacketOutcome::Arrives { packet, tail: head + time });
+        } else {
+            self.arrive(queue, packet, to, head, time);
+        }
+    }
+
+    /// A packet leaves the buffer in which it lies from now on, for `time`.
+    fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
+        let now = queue.now();
+        let Packet { port, bytes, rail, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        self.ports[port as usize] = now + time;
+        let medium = if port - fabric.first_channel < fabric.terminals { &fabric.host } else { &fabric.link };
+        let slower = time.saturating_sub(medium.rate.time(u64::from(bytes)));
+        let back = now + fabric.credit + medium.cable + slower;
+        let drained = now + time + fabric.bubble;
+        let claim = fabric.claim(bytes);
+        let state = &mut self.lanes[input as usize];
+        state.drained = drained;
+        match state.buffer.pop(&mut self.packets) {
+            Some(next) => self.schedule(queue, next, drained),
+            None => state.asked = false,
+        }
+        self.release(queue, port, input, back, claim);
+    }
+
+    /// A packet comes to a router: its head at `head`, its tail `time` later.
+    fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
+        let state = &mut self.packets[packet];
+        let fabric = &self.fabrics[usize::from(state.rail)];
+        let hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
+        let (next, medium) = match hop.link {
+            Some(link) => (2 * fabric.terminals + link, &fabric.link),
+            None => (fabric.terminals + state.header.to, &fabric.host),
+        };
+        let slower = if fabric.store_and_forward { time } else { time.saturating_sub(medium.rate.time(u64::from(state.bytes))) };
+        state.ready = head + fabric.pipeline + slower;
+        state.channel = fabric.first_channel + next;
+        state.lane = fabric.lane(state.channel, hop.vc);
+        (state.lanes, state.ring) = (hop.vcs, hop.ring);
+        let lane = &mut self.lanes[state.input as usize];
+        if fabric.drops {
+            self.schedule(queue, packet, 0);
+        } else if lane.asked {
+            lane.buffer.push(&mut self.packets, packet);
+        } else {
+            lane.asked = true;
+            let drained = lane.drained;
+            self.schedule(queue, packet, drained);
+        }
+    }
+
+    fn schedule(&mut self, queue: &mut Queue, packet: u32, drained: u64) {
+        let state = &mut self.packets[packet];
+        state.ready = state.ready.max(drained);
+        let &mut Packet { ready, input, channel, lane, .. } = state;
+        queue.push(Request { packet, input, channel, lane }.event(ready));
+    }
+
+    /// For every channel: its rail, its number on the rail, and what it has counted.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
+        self.channels.iter().enumerate().map(|(number, channel)| Count {
+            rail: channel.rail,
+            number: number as u32 - self.fabrics[usize::from(channel.rail)].first_channel,
+            to: channel.to,
+            bytes: channel.bytes,
+            packets: channel.packets,
+            busy: self.media[usize::from(channel.medium)].rate.time(channel.bytes),
+            waiting_max: channel.waiting_max,
+        })
+    }
+}
+
+#[cfg(test)]
+impl Network {
+    /// Checks that no packet is left and all room has come back.
+    pub(crate) fn assert_empty(&mut self) {
+        assert_eq!(self.packets.used(), 0, "packets are left");
+        let mut lane = 0;
+        for channel in 0..self.channels.len() {
+            let state = &self.channels[channel];
+            assert_eq!((state.waiting, state.lines), (0, 0));
+            let fabric = &self.fabrics[usize::from(state.rail)];
+            let number = channel as u32 - fabric.first_channel;
+            let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);
+            let (vcs, room) = (u32::from(fabric.vcs), if to_terminal && !fabric.drops { fabric.receive } else { fabric.buffer });
+            for lane in lane..lane + vcs {
+                self.collect(lane, u64::MAX);
+                let state = &self.lanes[lane as usize];
+                assert_eq!((state.room, state.waiting, state.asked), (room, 0, false), "lane {lane}");
+            }
+            lane += vcs;
+        }
+        assert_eq!(self.releases.used(), 0, "room is left");
+    }
+}

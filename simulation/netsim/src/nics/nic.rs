@@ -1,0 +1,191 @@
+//! NICs: what all of a rail have in common, and the state of each.
+
+use pelago_base::Duration;
+
+use crate::events::pool::List;
+use crate::events::rate::Rate;
+use crate::machine::spec::{RailKind, RailSpec, TransmitOrder};
+use crate::machine::{bytes_per_second, picoseconds};
+use crate::nics::transfer::Transfer;
+
+/// What a NIC does at a time that was fixed before.
+pub(crate) mod task {
+    /// Bytes were copied within the node (transfer).
+    pub(crate) const COPIED: u64 = 0;
+    /// A packet was read from memory.
+    pub(crate) const READ: u64 = 1;
+    /// The tail of a packet has come, which is not written to memory or needs a receive slot.
+    pub(crate) const ARRIVED: u64 = 2;
+    /// A packet was written to memory.
+    pub(crate) const WRITTEN: u64 = 3;
+    /// A request is sent (transfer).
+    pub(crate) const ASK: u64 = 4;
+    /// The atomic unit has done its work (transfer).
+    pub(crate) const WORKED: u64 = 5;
+    /// The host has consumed a datagram (node).
+    pub(crate) const CONSUMED: u64 = 6;
+    /// It is time to see whether something was lost (transfer).
+    pub(crate) const TIMEOUT: u64 = 7;
+    /// A datagram is tried again (transfer).
+    pub(crate) const RESUME: u64 = 8;
+    /// What comes before the first packet of a transfer is done (transfer).
+    pub(crate) const STAGED: u64 = 9;
+}
+
+/// What all NICs of a rail have in common. Times in picoseconds.
+#[derive(Clone)]
+pub(crate) struct RailNics {
+    /// The first of its NICs, and how many each node has.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// How many nodes form a group that it does not lead out of.
+    pub(crate) group: Option<u32>,
+    pub(crate) kind: RailKind,
+    pub(crate) operation_bytes_max: Option<u64>,
+    pub(crate) packet_bytes: u32,
+    pub(crate) header_bytes: u32,
+    pub(crate) control_bytes: u32,
+    pub(crate) overhead: u64,
+    pub(crate) gap: u64,
+    pub(crate) read: Rate,
+    pub(crate) write: Rate,
+    pub(crate) receive_bytes: u32,
+    pub(crate) atomic: u64,
+    pub(crate) transmit_packets: u32,
+    pub(crate) order: TransmitOrder,
+    /// What comes before the first packet of a transfer: up to so many bytes, this long and at this rate.
+    pub(crate) stages: Vec<(u64, u64, Rate)>,
+    pub(crate) bank: u64,
+    pub(crate) bank_packets: u32,
+    /// Whether packets can be lost, so that what is not answered is repeated.
+    pub(crate) lossy: bool,
+    pub(crate) slots: Option<u32>,
+    pub(crate) service: Option<u64>,
+    pub(crate) timeout: u64,
+    pub(crate) retries: u8,
+    pub(crate) not_ready: u64,
+    pub(crate) not_ready_retries: u8,
+}
+
+impl RailNics {
+    pub(crate) fn new(spec: &RailSpec, first: u32) -> Self {
+        let nic = &spec.nic;
+        Self {
+            first,
+            count: spec.count,
+            group: spec.group,
+            kind: spec.kind,
+            operation_bytes_max: spec.operation_bytes_max,
+            packet_bytes: nic.packet_bytes,
+            header_bytes: nic.header_bytes,
+            control_bytes: nic.control_bytes,
+            overhead: picoseconds(nic.overhead_ns),
+            gap: picoseconds(nic.gap_ns),
+            read: bytes_per_second(nic.read_gb_per_s),
+            write: bytes_per_second(nic.write_gb_per_s),
+            receive_bytes: nic.receive_bytes,
+            atomic: picoseconds(nic.atomic_ns),
+            transmit_packets: nic.transmit_packets,
+            order: nic.order,
+            stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
+            bank: picoseconds(nic.bank_ns),
+            bank_packets: nic.bank_packets,
+            lossy: spec.lossy(),
+            slots: spec.receive.slots,
+            service: spec.receive.service_ns.map(picoseconds),
+            timeout: picoseconds(spec.reliability.timeout_ns),
+            retries: spec.reliability.retries,
+            not_ready: picoseconds(spec.reliability.not_ready_ns),
+            not_ready_retries: spec.reliability.not_ready_retries,
+        }
+    }
+
+    /// Whether it joins these nodes.
+    #[inline]
+    pub(crate) fn joins(&self, nodes: [u32; 3]) -> bool {
+        self.group.is_none_or(|group| nodes.map(|node| node / group) == [nodes[0] / group; 3])
+    }
+
+    /// Whether the receiver of a datagram says that it has come.
+    #[inline]
+    pub(crate) fn acknowledges_datagrams(&self) -> bool {
+        matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
+    }
+
+    /// How long the atomic unit works on one.
+    pub(crate) fn atomic(&self) -> Duration {
+        Duration::from_picoseconds(self.atomic)
+    }
+
+    /// How long it takes before the first packet of a transfer of so many bytes is read.
+    #[inline]
+    pub(crate) fn stage(&self, bytes: u64) -> u64 {
+        let stage = self.stages.iter().find(|(most, ..)| bytes <= *most).or(self.stages.last());
+        stage.map_or(0, |(_, time, rate)| time.saturating_add(rate.time(bytes)))
+    }
+
+    /// How long memory is switched over after a packet: after the last of a transfer, and after each so many before it.
+    #[inline]
+    pub(crate) fn bank(&self, transfer: &Transfer, sequence: u32) -> u64 {
+        let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= transfer.bytes;
+        if is_last || (sequence + 1).is_multiple_of(self.bank_packets) { self.bank } else { 0 }
+    }
+
+    #[inline]
+    pub(crate) fn payload(&self, transfer: &Transfer, sequence: u32) -> u64 {
+        let before = u64::from(sequence) * u64::from(self.packet_bytes);
+        (transfer.bytes - before).min(u64::from(self.packet_bytes))
+    }
+}
+
+/// A NIC of a node.
+pub(crate) struct Nic {
+    pub(crate) rail: u8,
+    /// Whether a packet is being read.
+    pub(crate) reading: bool,
+    /// Packets that were or are being read, and that the link has not taken.
+    pub(crate) buffered: u32,
+    /// Its number on the rail.
+    pub(crate) terminal: u32,
+    /// How many keys it has used.
+    pub(crate) sequence: u32,
+    /// When the next operation may begin, the next packet be written, the next atomic be worked on.
+    pub(crate) begin_free: u64,
+    pub(crate) write_free: u64,
+    pub(crate) atomic_free: u64,
+    /// When what comes before the first packet of the next transfer may begin.
+    pub(crate) stage_free: u64,
+    /// How many atomics have been worked on.
+    pub(crate) atomics: u64,
+    /// Operations with packets to send.
+    pub(crate) sending: List,
+    /// Packets that wait for a receive slot.
+    pub(crate) held: List,
+}
+
+impl Nic {
+    pub(crate) fn new(rail: u8, terminal: u32) -> Self {
+        Self {
+            rail,
+            reading: false,
+            buffered: 0,
+            terminal,
+            sequence: 0,
+            begin_free: 0,
+            write_free: 0,
+            atomic_free: 0,
+            stage_free: 0,
+            atomics: 0,
+            sending: List::EMPTY,
+            held: List::EMPTY,
+        }
+    }
+
+    /// The time at which an operation begins that may begin at `now`.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: u64, gap: u64) -> u64 {
+        let begin = self.begin_free.max(now);
+        self.begin_free = begin + gap;
+        begin
+    }
+}

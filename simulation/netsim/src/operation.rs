@@ -1,0 +1,101 @@
+//! Operations that a user of the simulation posts, and the notices that it gets.
+
+/// An operation on the network. Nodes are numbered from zero; bytes are payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkOperation {
+    /// Bytes of the initiator are written to another node.
+    Put {
+        /// The initiator, whose bytes they are.
+        from: u32,
+        /// The node that is written to.
+        to: u32,
+        /// The number of bytes.
+        bytes: u64,
+    },
+    /// Bytes of another node are fetched.
+    Get {
+        /// The initiator.
+        by: u32,
+        /// The node whose bytes are fetched.
+        at: u32,
+        /// The number of bytes.
+        bytes: u64,
+    },
+    /// The NIC of another node performs an atomic on a word there.
+    Atomic {
+        /// The initiator.
+        by: u32,
+        /// The node that has the word.
+        at: u32,
+    },
+    /// Bytes of one node are written to another, at the request of a third.
+    Copy {
+        /// The initiator.
+        by: u32,
+        /// The node whose bytes are copied.
+        from: u32,
+        /// The node that is written to.
+        to: u32,
+        /// The number of bytes.
+        bytes: u64,
+    },
+    /// A two-sided message: the receiver needs a receive slot for it.
+    Datagram {
+        /// The sender.
+        from: u32,
+        /// The receiver.
+        to: u32,
+        /// The number of bytes.
+        bytes: u64,
+    },
+}
+
+/// What the user of a simulation has to know. It happens at [`Netsim::now`](crate::Netsim::now).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The time of a [`Netsim::wake_at`](crate::Netsim::wake_at) has come.
+    Wake {
+        /// The token of that call.
+        token: u64,
+    },
+    /// The last source byte is read now: at the sender of a put or datagram, at the owner otherwise. Atomics have no such notice.
+    Read {
+        /// The token of the operation.
+        token: u64,
+    },
+    /// The operation takes effect: the bytes are in the memory of their destination, the atomic is performed, or the datagram arrives.
+    Effect {
+        /// The token of the operation.
+        token: u64,
+    },
+    /// The initiator knows that the operation is complete. A datagram without acknowledgement is complete when it has been read.
+    Done {
+        /// The token of the operation.
+        token: u64,
+    },
+    /// A datagram without acknowledgement was lost. On a real machine its sender would not know; the user may forget it.
+    Lost {
+        /// The token of the operation.
+        token: u64,
+    },
+    /// The initiator knows that the operation failed. It may have taken effect.
+    Failed {
+        /// The token of the operation.
+        token: u64,
+        /// Why.
+        reason: FailureReason,
+    },
+}
+
+/// Why an operation failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureReason {
+    /// It names a node that the machine does not have.
+    NoSuchNode,
+    /// It needs more packets than can be numbered.
+    TooLong,
+    /// Its packets were lost in each of the NIC's tries.
+    RetriesExhausted,
+    /// The receiver had no slot in each of the NIC's tries.
+    ReceiverNotReady,
+}

@@ -1,0 +1,53 @@
+//! Whether a machine has room for so many nodes, and what of its description would have.
+
+use super::Topology;
+use crate::events::ENTITIES_MAX;
+use crate::machine::{Machine, MachineError};
+
+/// Nodes of a machine at most; each needs some hundred bytes.
+const NODES_MAX: u32 = 1 << 24;
+
+impl Machine {
+    /// Whether the description goes with so many nodes. Cost: no memory for each; a graph finds its routes.
+    ///
+    /// # Errors
+    ///
+    /// It does not: one line that says why.
+    pub fn check_nodes(&self, nodes: u32) -> Result<(), MachineError> {
+        if nodes == 0 || nodes > NODES_MAX {
+            return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
+        }
+        if nodes > 1 && self.rails.is_empty() {
+            let name = &self.name;
+            return Err(MachineError::new(format!("nodes = {nodes}: must be 1, as {name} has no network ([[rail]])")));
+        }
+        self.rails.iter().try_for_each(|rail| {
+            if nodes.checked_mul(rail.count).is_none_or(|nics| nics >= ENTITIES_MAX) {
+                return Err(MachineError::too_many(nodes));
+            }
+            Topology::new(rail, nodes).map(drop)
+        })
+    }
+
+    /// The most nodes that the description goes with; 0 if it goes with none.
+    pub fn nodes_max(&self) -> u32 {
+        let (mut fits, mut too_many) = (0, NODES_MAX + 1);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            *(if self.check_nodes(middle).is_ok() { &mut fits } else { &mut too_many }) = middle;
+        }
+        fits
+    }
+
+    /// Values of the description, each by its path, with which the networks would be large enough for so many nodes; none if they are, or if no
+    /// single value is enough.
+    pub fn larger(&self, nodes: u32) -> Vec<(String, String)> {
+        let changes = self.rails.iter().enumerate().filter_map(|(number, rail)| {
+            Topology::new(rail, nodes).err()?;
+            let (key, value) = Topology::larger(rail, nodes)?;
+            let rail = if self.rails.len() == 1 { "rail".into() } else { format!("rail.{number}") };
+            Some((format!("{rail}.topology.{key}"), value))
+        });
+        changes.collect()
+    }
+}

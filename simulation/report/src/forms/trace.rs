@@ -1,0 +1,120 @@
+//! The time line as a trace that Perfetto and chrome://tracing open: the trace event format of Chrome, in JSON.
+//!
+//! A node is a process and a rank a thread of it. Viewers attach the ends of an arrow to events, so an event without length marks
+//! where a message is posted and where it takes effect. Identifiers of processes and threads begin at 1, since viewers take 0 for
+//! the idle thread; the process of a node has the identifier of its first rank, as the process of a machine has that of its first
+//! thread.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::report::Report;
+use crate::sections::timeline::{MessageSpan, RankSpan};
+
+impl Report {
+    /// Writes the time line as a trace: all that was kept, in one JSON object.
+    ///
+    /// Times are in microseconds with six decimals. Cost: some 90 bytes for each span and 650 for each message, in small writes,
+    /// so that `to` is to have a buffer; no memory but a word for each message.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn trace(&self, to: &mut dyn Write) -> io::Result<()> {
+        let timeline = &self.timeline;
+        let mut events = Events { to, per_node: self.job.per_node.max(1), any: false };
+        write!(events.to, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
+        write!(events.to, r#""program":{},"machine":{},"#, text(&self.job.program), text(&self.job.machine))?;
+        write!(events.to, r#""spans_left_out":{},"#, timeline.spans_left_out)?;
+        write!(events.to, r#""messages_left_out":{}}},"traceEvents":["#, timeline.messages_left_out)?;
+        (0..timeline.ranks).try_for_each(|rank| events.name(rank))?;
+        timeline.spans.iter().try_for_each(|span| events.span(span))?;
+        (1..).zip(&timeline.messages).try_for_each(|(number, message)| events.message(number, message))?;
+        self.count_under_way(&mut events)?;
+        writeln!(events.to, "\n]}}")
+    }
+
+    /// How many messages are under way, whenever that changes.
+    fn count_under_way(&self, events: &mut Events<'_>) -> io::Result<()> {
+        let messages = &self.timeline.messages;
+        let process = u64::from(self.timeline.ranks) + 1;
+        events.event(format_args!(r#""ph":"M","name":"process_name","pid":{process},"args":{{"name":"job"}}"#))?;
+        let name = if self.timeline.messages_left_out == 0 { "messages under way" } else { "messages under way, of those kept" };
+        let mut ends: Vec<u64> = messages.iter().filter_map(|message| message.completed_ps).collect();
+        ends.sort_unstable();
+        let (mut begun, mut ended) = (0, 0);
+        loop {
+            let begin = messages.get(begun).map(|message| message.posted_ps);
+            let end = ends.get(ended).copied();
+            let Some(now) = begin.into_iter().chain(end).min() else { return Ok(()) };
+            begun += messages[begun..].iter().take_while(|message| message.posted_ps <= now).count();
+            ended += ends[ended..].iter().take_while(|&&end| end <= now).count();
+            let (now, count) = (Microseconds(now), begun.saturating_sub(ended));
+            events.event(format_args!(r#""ph":"C","name":"{name}","pid":{process},"ts":{now},"args":{{"messages":{count}}}"#))?;
+        }
+    }
+}
+
+/// The list of events.
+struct Events<'a> {
+    to: &'a mut dyn Write,
+    per_node: u32,
+    any: bool,
+}
+
+impl Events<'_> {
+    /// Names the row of a rank, and before its first rank the node.
+    fn name(&mut self, rank: u32) -> io::Result<()> {
+        let at = self.at(rank);
+        if rank.is_multiple_of(self.per_node) {
+            let node = rank / self.per_node;
+            self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":"node {node}"}}"#))?;
+            self.event(format_args!(r#""ph":"M","name":"process_sort_index",{at},"args":{{"sort_index":{node}}}"#))?;
+        }
+        self.event(format_args!(r#""ph":"M","name":"thread_name",{at},"args":{{"name":"rank {rank}"}}"#))?;
+        self.event(format_args!(r#""ph":"M","name":"thread_sort_index",{at},"args":{{"sort_index":{rank}}}"#))
+    }
+
+    fn span(&mut self, span: &RankSpan) -> io::Result<()> {
+        let (name, at) = (span.state.name(), self.at(span.rank));
+        let (from, duration) = (Microseconds(span.from_ps), Microseconds(span.to_ps.saturating_sub(span.from_ps)));
+        self.event(format_args!(r#""ph":"X","cat":"rank","name":"{name}",{at},"ts":{from},"dur":{duration}"#))
+    }
+
+    fn message(&mut self, number: u64, message: &MessageSpan) -> io::Result<()> {
+        let MessageSpan { kind, from, to, bytes, posted_ps, effective_ps, failed, .. } = *message;
+        let (kind, now, at) = (kind.name(), Microseconds(posted_ps), self.at(from));
+        let flow = format!(r#""cat":"message","name":"{kind}","id":{number}"#);
+        let ends = format!(r#""args":{{"bytes":{bytes},"from":{from},"to":{to},"failed":{failed}}}"#);
+        self.event(format_args!(r#""ph":"X","cat":"post","name":"{kind}",{at},"ts":{now},"dur":0,{ends}"#))?;
+        let Some(effective_ps) = effective_ps else { return Ok(()) };
+        let load = format_args!(r#""args":{{"kind":"{kind}","bytes":{bytes}}}"#);
+        self.event(format_args!(r#""ph":"s",{flow},{at},"ts":{now},{load}"#))?;
+        let (now, at) = (Microseconds(effective_ps), self.at(to));
+        self.event(format_args!(r#""ph":"X","cat":"effect","name":"{kind} effect",{at},"ts":{now},"dur":0,{ends}"#))?;
+        self.event(format_args!(r#""ph":"f","bp":"e",{flow},{at},"ts":{now}"#))
+    }
+
+    fn event(&mut self, members: fmt::Arguments<'_>) -> io::Result<()> {
+        let separator = if std::mem::replace(&mut self.any, true) { ",\n" } else { "\n" };
+        write!(self.to, "{separator}{{{members}}}")
+    }
+
+    /// The row of a rank.
+    fn at(&self, rank: u32) -> String {
+        let (process, thread) = (u64::from(rank - rank % self.per_node) + 1, u64::from(rank) + 1);
+        format!(r#""pid":{process},"tid":{thread}"#)
+    }
+}
+
+/// A time in picoseconds, written in microseconds.
+struct Microseconds(u64);
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+fn text(value: &str) -> serde_json::Value {
+    value.into()
+}

@@ -1,0 +1,7 @@
+//! The sections of a report: what was counted and recorded, by subject.
+
+pub(crate) mod distribution;
+pub(crate) mod latencies;
+pub(crate) mod links;
+pub(crate) mod ranks;
+pub(crate) mod timeline;

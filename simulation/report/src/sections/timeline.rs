@@ -1,0 +1,166 @@
+//! What happened when: how ranks spent their time, and messages between them.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::limits::Limits;
+use crate::sections::latencies::OperationKind;
+
+/// Spans and messages, as many as the limits let it keep.
+///
+/// In JSON, a span is a list of `rank`, `state`, `from_ps`, `to_ps`, and a message one of `kind`, `from`, `to`, `bytes`,
+/// `posted_ps`, `effective_ps`, `completed_ps`, `failed`: a tenth of the size that names in each of a million would have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Ranks from this one on are not in the time line.
+    pub ranks: u32,
+    /// Before this time nothing of those ranks is left out; `None` if nothing is.
+    pub complete_until_ps: Option<u64>,
+    /// Spans that are left out, whatever their rank.
+    pub spans_left_out: u64,
+    /// Messages that are left out, whatever their ranks.
+    pub messages_left_out: u64,
+    /// By their beginning, then by rank.
+    pub spans: Vec<RankSpan>,
+    /// In the order in which they were posted.
+    pub messages: Vec<MessageSpan>,
+}
+
+/// What a rank does for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RankActivity {
+    /// It waits for something.
+    Waiting,
+    /// It computes.
+    Computing,
+}
+
+impl RankActivity {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Computing => "computing",
+        }
+    }
+}
+
+/// A time in which a rank does one thing; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankSpan {
+    /// Which rank.
+    pub rank: u32,
+    /// What it does.
+    pub state: RankActivity,
+    /// When it begins.
+    pub from_ps: u64,
+    /// When it ends.
+    pub to_ps: u64,
+}
+
+/// An operation on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageSpan {
+    /// What it does.
+    pub kind: OperationKind,
+    /// The rank that posted it.
+    pub from: u32,
+    /// The rank at its other end.
+    pub to: u32,
+    /// Bytes that it is to move.
+    pub bytes: u64,
+    /// When it was posted.
+    pub posted_ps: u64,
+    /// When it took effect; `None` if it never did.
+    pub effective_ps: Option<u64>,
+    /// When its initiator learned of its completion; `None` if the job ended before.
+    pub completed_ps: Option<u64>,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+impl Timeline {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { ranks: limits.ranks_max, ..Self::default() }
+    }
+
+    /// Keeps a span if there is room.
+    pub(crate) fn add_span(&mut self, span: RankSpan, limits: Limits) {
+        if span.rank >= limits.ranks_max {
+            self.spans_left_out += 1;
+        } else if self.spans.len() < limits.records_max {
+            self.spans.push(span);
+        } else {
+            self.spans_left_out += 1;
+            self.leave_out_from(span.from_ps);
+        }
+    }
+
+    /// Keeps a message if there is room; returns where.
+    pub(crate) fn add_message(&mut self, message: MessageSpan, limits: Limits) -> Option<usize> {
+        if message.from.max(message.to) >= limits.ranks_max {
+            self.messages_left_out += 1;
+            return None;
+        }
+        if self.messages.len() >= limits.records_max {
+            self.messages_left_out += 1;
+            self.leave_out_from(message.posted_ps);
+            return None;
+        }
+        self.messages.push(message);
+        Some(self.messages.len() - 1)
+    }
+
+    /// Puts the spans into their order. Cost: sorts them.
+    pub(crate) fn finish(&mut self, ranks: u32) {
+        self.ranks = self.ranks.min(ranks);
+        self.spans.sort_by_key(|span| (span.from_ps, span.rank, span.to_ps));
+    }
+
+    /// The same time line with no more than the first `records` spans and messages.
+    pub(crate) fn first(&self, records: usize) -> Self {
+        let (spans, more_spans) = self.spans.split_at(records.min(self.spans.len()));
+        let (messages, more_messages) = self.messages.split_at(records.min(self.messages.len()));
+        let mut first = Self {
+            spans_left_out: self.spans_left_out.saturating_add(more_spans.len() as u64),
+            messages_left_out: self.messages_left_out.saturating_add(more_messages.len() as u64),
+            spans: spans.into(),
+            messages: messages.into(),
+            ..*self
+        };
+        more_spans.first().into_iter().for_each(|span| first.leave_out_from(span.from_ps));
+        more_messages.first().into_iter().for_each(|message| first.leave_out_from(message.posted_ps));
+        first
+    }
+
+    fn leave_out_from(&mut self, from_ps: u64) {
+        self.complete_until_ps = Some(self.complete_until_ps.map_or(from_ps, |until| until.min(from_ps)));
+    }
+}
+
+impl Serialize for RankSpan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.rank, self.state, self.from_ps, self.to_ps).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RankSpan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (rank, state, from_ps, to_ps) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { rank, state, from_ps, to_ps })
+    }
+}
+
+impl Serialize for MessageSpan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { kind, from, to, bytes, posted_ps, effective_ps, completed_ps, failed } = *self;
+        (kind, from, to, bytes, posted_ps, effective_ps, completed_ps, failed).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for MessageSpan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (kind, from, to, bytes, posted_ps, effective_ps, completed_ps, failed) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { kind, from, to, bytes, posted_ps, effective_ps, completed_ps, failed })
+    }
+}

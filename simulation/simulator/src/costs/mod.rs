@@ -1,0 +1,11 @@
+//! Times that the simulated program and library take besides the network.
+//!
+//! | part | for |
+//! |---|---|
+//! | `computing` | computing between two calls: declared by the program, or measured on this machine |
+//! | `progress_threads` | calls and progress threads of the library |
+//! | `intra_node` | memory that the ranks of a node share |
+
+pub(crate) mod computing;
+pub(crate) mod intra_node;
+pub(crate) mod progress_threads;

@@ -1,0 +1,148 @@
+//! The time that calls and progress threads of the library take, as the description of the machine has it. A progress thread hands operations
+//! to the NIC, reports their end to its rank, and serves other ranks.
+//!
+//! A progress thread does one thing after another: requests of its rank and of other ranks queue up behind each other, unless the machine has a
+//! second progress thread for the latter.
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_netsim::{Atomics, Descriptors, Machine, Serving, Software, Submission, Threads};
+
+/// Bytes of the put that requests an atomic from a progress thread, and of its reply.
+pub(crate) const REQUEST_BYTES: u64 = 32;
+pub(crate) const REPLY_BYTES: u64 = 8;
+
+/// The progress threads of all ranks, and the times of calls and progress threads.
+pub(crate) struct ProgressThreads {
+    software: Software,
+    /// Until when the progress threads of each rank are busy: the one of its own operations, and the one that serves others if that is another.
+    busy: Vec<[Instant; 2]>,
+}
+
+/// When an operation reaches the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Submitted {
+    /// How long the call keeps the core of the initiator busy.
+    pub(crate) busy: Duration,
+    /// When the NIC learns of the operation.
+    pub(crate) at: Instant,
+}
+
+fn duration(nanoseconds: f64) -> Duration {
+    Duration::from_picoseconds((nanoseconds * 1e3).round() as u64)
+}
+
+impl ProgressThreads {
+    pub(crate) fn of(machine: &Machine, ranks: u32) -> Self {
+        let software = machine.software().clone();
+        let count = if software.submission == Submission::Free && software.atomics == Atomics::Nic { 0 } else { ranks as usize };
+        Self { software, busy: vec![[Instant::ZERO; 2]; count] }
+    }
+
+    /// Submits an operation of `rank`; `idle` if the rank has no other under way. `None` if that takes no time.
+    pub(crate) fn submit(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
+        let Software { submission, threads, descriptors, .. } = self.software;
+        let descriptor = match descriptors {
+            Descriptors::Prepared => Duration::ZERO,
+            Descriptors::Built => duration(self.software.descriptor_ns),
+        };
+        let lock = match threads {
+            Threads::One => Duration::ZERO,
+            Threads::Many => duration(self.software.lock_ns),
+        };
+        let mut busy = duration(self.software.call_ns) + lock;
+        match submission {
+            Submission::Free => None,
+            Submission::ProgressThread | Submission::Bypass if submission == Submission::ProgressThread || !idle => {
+                let at = self.work(rank, false, now + busy, duration(self.software.queue_ns) + descriptor);
+                Some(Submitted { busy, at })
+            }
+            Submission::Direct | Submission::ProgressThread | Submission::Bypass => {
+                busy = busy + descriptor;
+                Some(Submitted { busy, at: now + busy })
+            }
+        }
+    }
+
+    /// When `rank` learns that an operation has ended; `None` if at once.
+    pub(crate) fn notify(&mut self, now: Instant, rank: Rank) -> Option<Instant> {
+        let by_progress_thread =
+            matches!(self.software.submission, Submission::ProgressThread | Submission::Bypass) && self.software.notify_ns > 0.0;
+        by_progress_thread.then(|| self.work(rank, false, now, duration(self.software.notify_ns)))
+    }
+
+    /// Whether the progress thread of the target performs atomics, not its NIC.
+    #[inline]
+    pub(crate) fn perform_atomics(&self) -> bool {
+        self.software.atomics == Atomics::ProgressThread
+    }
+
+    /// When the progress thread of `rank` has served a request that arrives now.
+    pub(crate) fn serve(&mut self, now: Instant, rank: Rank) -> Instant {
+        self.work(rank, true, now, duration(self.software.serve_ns))
+    }
+
+    /// When a progress thread has done some work that was requested at `asked` and `takes` so long.
+    fn work(&mut self, rank: Rank, serving: bool, asked: Instant, takes: Duration) -> Instant {
+        let apart = self.software.serving == Serving::Apart;
+        let busy = &mut self.busy[rank.index()][usize::from(serving && apart)];
+        *busy = asked.max(*busy) + takes;
+        *busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress_threads(software: Software) -> ProgressThreads {
+        ProgressThreads { software, busy: vec![[Instant::ZERO; 2]; 2] }
+    }
+
+    fn at(nanoseconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_nanoseconds(nanoseconds)
+    }
+
+    const COSTS: Software = Software {
+        submission: Submission::ProgressThread,
+        threads: Threads::Many,
+        descriptors: Descriptors::Built,
+        atomics: Atomics::ProgressThread,
+        serving: Serving::Together,
+        call_ns: 1.0,
+        lock_ns: 10.0,
+        queue_ns: 100.0,
+        notify_ns: 1000.0,
+        descriptor_ns: 10_000.0,
+        serve_ns: 100_000.0,
+    };
+
+    #[test]
+    fn each_step_takes_its_time() {
+        let submitted = |software: Software, idle| {
+            let submitted = progress_threads(software).submit(at(0), Rank::new(1), idle);
+            submitted
+                .map(|submitted| [submitted.busy, submitted.at.since(Instant::ZERO)].map(|time| time.as_picoseconds() / 1000))
+        };
+        assert_eq!(submitted(COSTS, true), Some([11, 10_111]));
+        assert_eq!(submitted(Software { threads: Threads::One, ..COSTS }, true), Some([1, 10_101]));
+        assert_eq!(submitted(Software { descriptors: Descriptors::Prepared, ..COSTS }, true), Some([11, 111]));
+        assert_eq!(submitted(Software { submission: Submission::Bypass, ..COSTS }, true), Some([10_011, 10_011]));
+        assert_eq!(submitted(Software { submission: Submission::Bypass, ..COSTS }, false), Some([11, 10_111]));
+        assert_eq!(submitted(Software { submission: Submission::Direct, ..COSTS }, false), Some([10_011, 10_011]));
+        assert_eq!(submitted(Software { submission: Submission::Free, ..COSTS }, false), None);
+        assert_eq!(progress_threads(COSTS).notify(at(5), Rank::new(0)), Some(at(1005)));
+        assert_eq!(progress_threads(Software { submission: Submission::Direct, ..COSTS }).notify(at(5), Rank::new(0)), None);
+    }
+
+    #[test]
+    fn a_progress_thread_does_one_thing_after_another() {
+        let mut together = progress_threads(COSTS);
+        assert_eq!(together.serve(at(0), Rank::new(0)), at(100_000));
+        assert_eq!(together.submit(at(0), Rank::new(0), true).map(|submitted| submitted.at), Some(at(110_100)));
+        assert_eq!(together.notify(at(0), Rank::new(1)), Some(at(1000)), "another rank's progress thread has nothing to do");
+        let mut apart = progress_threads(Software { serving: Serving::Apart, ..COSTS });
+        assert_eq!(apart.serve(at(0), Rank::new(0)), at(100_000));
+        assert_eq!(apart.serve(at(0), Rank::new(0)), at(200_000));
+        assert_eq!(apart.submit(at(0), Rank::new(0), true).map(|submitted| submitted.at), Some(at(10_111)));
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a simulation cannot begin.
+
+use pelago_netsim::MachineError;
+
+/// A simulation cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulationError {
+    /// The machine does not fit.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// There is no room for the stacks.
+    #[error("no room for {count} stacks of {bytes} bytes: {source}")]
+    Stacks {
+        /// How many.
+        count: u32,
+        /// How large each.
+        bytes: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is no room for the memory of the ranks.
+    #[error("no room for the memory of the ranks: {0}")]
+    Memory(String),
+    /// The library's own protocol was to carry only sizes.
+    #[error("the library's own protocol carries bytes: sizes alone are simulated without it, and without faults")]
+    SizesByProtocol,
+    /// The description of the machine has a cost for the first use of a page.
+    #[error("on this machine the first use of a page takes time, which sizes alone do not tell (node.shared.page_ns)")]
+    SizesOfPages,
+    /// There are no ranks, or none on a node.
+    #[error("a simulation needs at least one rank, and one rank on a node")]
+    Empty,
+}

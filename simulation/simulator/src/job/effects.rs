@@ -1,0 +1,221 @@
+//! What becomes of an operation: it arrives where it reads and where it writes, takes effect when fences allow, is seen, and completes.
+
+use pelago_base::Rank;
+use pelago_netsim::NetworkOperation;
+use pelago_platform::{Completion, Failure, For, Transfer};
+
+use super::SimulatedJob;
+use super::rank_state::RunState;
+use super::tokens::WakeUp;
+use crate::costs::progress_threads::REQUEST_BYTES;
+use crate::operations::owned::OwnedOperation;
+use crate::operations::pending::{OperationStage, PendingOperation};
+
+impl SimulatedJob {
+    /// An operation of `me` as the network simulates it.
+    pub(super) fn on_network(&self, me: u32, operation: &OwnedOperation) -> NetworkOperation {
+        let node = |address| self.memory.addresses().rank(address).number().min(self.size() - 1) / self.per_node;
+        // A copy longer than a segment fails where it arrives.
+        let most = self.memory.addresses().segment_bytes();
+        let by = me / self.per_node;
+        match operation {
+            OwnedOperation::Write { to, bytes } => {
+                NetworkOperation::Put { from: by, to: node(*to), bytes: bytes.as_slice().len() as u64 }
+            }
+            OwnedOperation::Put { from, to } => NetworkOperation::Put { from: by, to: node(*to), bytes: from.bytes() as u64 },
+            OwnedOperation::Get { from, to, .. } => NetworkOperation::Get { by, at: node(*from), bytes: to.bytes() as u64 },
+            OwnedOperation::Copy { from, to, bytes, .. } => {
+                NetworkOperation::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            }
+            OwnedOperation::Atomic { at, .. } if self.is_by_progress_thread(operation) => {
+                NetworkOperation::Put { from: by, to: node(*at), bytes: REQUEST_BYTES }
+            }
+            OwnedOperation::Atomic { at, .. } => NetworkOperation::Atomic { by, at: node(*at) },
+            OwnedOperation::Sized(Transfer::Put { to, bytes }) => {
+                NetworkOperation::Put { from: by, to: node(*to), bytes: *bytes }
+            }
+            OwnedOperation::Sized(Transfer::Get { from, bytes }) => NetworkOperation::Get { by, at: node(*from), bytes: *bytes },
+            OwnedOperation::Sized(Transfer::Copy { from, to, bytes }) => {
+                NetworkOperation::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            }
+        }
+    }
+
+    /// An operation arrives where it reads.
+    pub(super) fn arrive_at_source(&mut self, number: u32) {
+        let pending = self.operations.get_mut(number);
+        if pending.stage == OperationStage::InTransit {
+            pending.stage = OperationStage::AtSource;
+            self.proceed_all(number);
+        }
+    }
+
+    /// An operation arrives where it takes effect.
+    pub(super) fn arrive_at_target(&mut self, number: u32) {
+        let before = std::mem::replace(&mut self.operations.get_mut(number).stage, OperationStage::AtTarget);
+        if before == OperationStage::Early && self.operations.get(number).effective {
+            self.show(number);
+            return self.complete(number);
+        }
+        self.hasten_earlier(number);
+        self.proceed_all(number);
+    }
+
+    /// Advances an operation as far as its stage and fences allow, and then those that it releases.
+    pub(super) fn proceed_all(&mut self, number: u32) {
+        let mut due = vec![number];
+        while let Some(number) = due.pop() {
+            let pending = self.operations.get(number);
+            let (epoch, pair) = (pending.epoch, self.pair(pending));
+            if self.proceed(number, epoch, pair) {
+                due.extend(self.release(pair, epoch));
+            }
+        }
+    }
+
+    /// Advances an operation as far as its stage and fences allow; returns whether it has taken effect.
+    fn proceed(&mut self, number: u32, epoch: u32, pair: (u32, u32)) -> bool {
+        if let Some(fences) = self.fences.get_mut(&pair)
+            && !fences.may(epoch)
+        {
+            if !std::mem::replace(&mut self.operations.get_mut(number).postponed, true) {
+                fences.postpone(epoch, number);
+            }
+            return false;
+        }
+        let pending = self.operations.get_mut(number);
+        pending.postponed = false;
+        if pending.operation.needs_read() && pending.result.is_ok() {
+            pending.result = pending.operation.read(&self.memory).map(|()| 0);
+        }
+        let arrived = matches!(pending.stage, OperationStage::Early | OperationStage::AtTarget);
+        if arrived {
+            self.take_effect(number);
+        }
+        arrived
+    }
+
+    /// An operation of `epoch` of a pair of ranks has taken effect; returns the operations that it releases.
+    fn release(&mut self, pair: (u32, u32), epoch: u32) -> Vec<u32> {
+        let Some(fences) = self.fences.get_mut(&pair) else { return Vec::new() };
+        let released = fences.ended(epoch);
+        if fences.is_at_rest() {
+            self.fences.remove(&pair);
+        }
+        released
+    }
+
+    fn take_effect(&mut self, number: u32) {
+        let pending = self.operations.get_mut(number);
+        if pending.result.is_ok() {
+            pending.result = pending.operation.perform(&self.memory);
+        }
+        pending.effective = true;
+        let needs_reply = self.progress_threads.perform_atomics() && pending.operation.is_atomic();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.effective(number, self.network.now());
+        }
+        let (finished, stage) = (pending.finished, pending.stage);
+        if needs_reply {
+            self.reply(number);
+        }
+        if stage == OperationStage::AtTarget {
+            self.show(number);
+            if finished {
+                self.complete(number);
+            }
+        }
+    }
+
+    /// Wakes the rank whose memory an operation has changed.
+    fn show(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        // A get changes the memory of its initiator.
+        let touched = pending.operation.written(&self.memory).unwrap_or(pending.rank);
+        if let Some(after) = self.visible_after(pending) {
+            return self.network.wake_at(
+                self.network.now() + after,
+                touched.number(),
+                WakeUp::Seen { rank: touched.number() }.token(),
+            );
+        }
+        self.see(touched);
+    }
+
+    /// A rank sees a change of its memory, unless it waits for completions alone.
+    pub(super) fn see(&mut self, rank: Rank) {
+        if self.ranks.get(rank.index()).is_some_and(|state| !matches!(state.state, RunState::Parked(For::AtMost(_)))) {
+            self.make_ready(rank.number(), false);
+        }
+    }
+
+    /// The network gives an operation up.
+    pub(super) fn fail_operation(&mut self, number: u32) {
+        let failed = self.operations.get(number).operation.target(&self.memory);
+        self.end(number, Some(Failure::PeerLost(failed)));
+    }
+
+    /// The network has finished an operation: its initiator gets the completion once it has taken effect.
+    pub(super) fn end(&mut self, number: u32, failure: Option<Failure>) {
+        let pending = self.operations.get_mut(number);
+        pending.finished = true;
+        let mut over = None;
+        if let Some(failure) = failure {
+            pending.result = Err(failure);
+            if !std::mem::replace(&mut pending.effective, true) {
+                over = Some(pending.epoch);
+            }
+        }
+        // One that takes effect early is kept until others see it.
+        let effective = pending.effective && pending.stage != OperationStage::Early;
+        let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
+        if effective {
+            self.complete(number);
+        } else {
+            self.complete_early(number);
+        }
+        if let Some((pair, epoch)) = over {
+            for number in self.release(pair, epoch) {
+                self.proceed_all(number);
+            }
+        }
+    }
+
+    /// Removes an operation that has ended and taken effect.
+    fn complete(&mut self, number: u32) {
+        let PendingOperation { rank, token, result, earlier, later, completion_delivered, .. } = self.operations.remove(number);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(number, result.is_err(), self.network.now());
+        }
+        if let Some(earlier) = earlier {
+            self.operations.get_mut(earlier.get() - 1).later = later;
+        }
+        match later {
+            Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
+            None => self.ranks[rank.index()].latest = earlier,
+        }
+        if !completion_delivered {
+            self.add_completion(rank, Completion { token, result });
+        }
+    }
+
+    /// Adds a completion to those of `rank`, and wakes it if it waits for that.
+    pub(super) fn add_completion(&mut self, rank: Rank, completion: Completion) {
+        let state = &mut self.ranks[rank.index()];
+        state.in_flight -= 1;
+        self.completions.add(&mut state.completed, completion);
+        let concerns = match state.state {
+            RunState::Parked(For::Memory) => false,
+            RunState::Parked(For::AtMost(left)) => state.in_flight <= left,
+            _ => true,
+        };
+        if concerns {
+            self.make_ready(u32::from(rank), false);
+        }
+    }
+
+    /// The initiator and the target of an operation.
+    pub(super) fn pair(&self, pending: &PendingOperation) -> (u32, u32) {
+        (u32::from(pending.rank), pending.operation.target(&self.memory).number())
+    }
+}

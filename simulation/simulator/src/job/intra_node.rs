@@ -1,0 +1,77 @@
+//! Operations between ranks that share the memory of their node, where the machine says so: the core of the initiator performs them, one
+//! after another.
+//!
+//! A put takes effect and completes when other ranks can see it, some time after the core has performed it. It takes effect earlier if a later
+//! operation of its rank arrives first that is not such a put (an atomic, a get, an operation that leaves the node): for all ranks that
+//! operation is ordered behind the put.
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::{Completion, Operation};
+
+use super::SimulatedJob;
+use crate::operations::pending::{OperationStage, PendingOperation};
+
+impl SimulatedJob {
+    /// How long the system takes to provide the pages that an operation of `rank` is the first to use, within the node.
+    pub(crate) fn first_use_time(&self, rank: Rank, operation: &Operation<'_>) -> Duration {
+        let (to, bytes) = match *operation {
+            Operation::Write { to, bytes } => (to, bytes.len() as u64),
+            Operation::Put { from, to } => (to, from.bytes() as u64),
+            _ => return Duration::ZERO,
+        };
+        let (page, target) = (self.shared_memory.page, self.memory.addresses().rank(to).number());
+        if page == Duration::ZERO || self.stations.is_some() || target / self.per_node != rank.number() / self.per_node {
+            return Duration::ZERO;
+        }
+        Duration::from_picoseconds(page.as_picoseconds().saturating_mul(self.memory.unused_pages(to, bytes)))
+    }
+
+    /// How long after its effect an operation is seen: an atomic, whose result arrives before.
+    pub(super) fn visible_after(&self, pending: &PendingOperation) -> Option<Duration> {
+        self.shared_memory.visible.filter(|_| pending.operation.is_atomic() && self.is_intra_node(pending))
+    }
+
+    /// Earlier puts of the same rank within the node take effect, unless `number` is one more such put.
+    pub(super) fn hasten_earlier(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        if self.shared_memory.visible.is_none() || self.is_intra_node_put(pending) {
+            return;
+        }
+        let (mut next, mut earlier) = (pending.earlier, Vec::new());
+        while let Some(link) = next {
+            let number = link.get() - 1;
+            let pending = self.operations.get(number);
+            if matches!(pending.stage, OperationStage::InTransit | OperationStage::AtSource) && self.is_intra_node_put(pending) {
+                earlier.push(number);
+            }
+            next = pending.earlier;
+        }
+        for number in earlier.into_iter().rev() {
+            self.operations.get_mut(number).stage = OperationStage::Early;
+            self.proceed_all(number);
+            self.complete_early(number);
+        }
+    }
+
+    /// Delivers the completion of an operation that has taken effect early, if the network has finished it.
+    pub(super) fn complete_early(&mut self, number: u32) {
+        let pending = self.operations.get_mut(number);
+        if pending.stage == OperationStage::Early
+            && pending.effective
+            && pending.finished
+            && !std::mem::replace(&mut pending.completion_delivered, true)
+        {
+            let (rank, completion) = (pending.rank, Completion { token: pending.token, result: pending.result });
+            self.add_completion(rank, completion);
+        }
+    }
+
+    fn is_intra_node_put(&self, pending: &PendingOperation) -> bool {
+        pending.operation.is_put() && self.is_intra_node(pending)
+    }
+
+    fn is_intra_node(&self, pending: &PendingOperation) -> bool {
+        let (rank, target) = self.pair(pending);
+        self.shared_memory.visible.is_some() && self.stations.is_none() && target / self.per_node == rank / self.per_node
+    }
+}

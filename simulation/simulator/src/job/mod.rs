@@ -1,0 +1,180 @@
+//! The simulated job: its ranks, operations and network, which one event after another changes.
+//!
+//! | part | for |
+//! |---|---|
+//! | this file | the state, and the dispatch of events |
+//! | `tokens` | events as data: the tokens that the network returns |
+//! | `rank_state`, `scheduling` | ranks that run, wait and end |
+//! | `posting` | operations from the call until the NIC has them; fences; failed peers |
+//! | `effects` | operations from their arrival until their completion |
+//! | `intra_node`, `progress_threads` | operations within a node; operations by progress threads |
+//! | `two_sided` | two-sided messages |
+//! | `stations` | operations by the library's own protocol |
+//!
+//! The parts extend [`SimulatedJob`]; none is known to the records in `operations`, `costs` and `protocol` that they work on.
+
+mod effects;
+mod intra_node;
+mod posting;
+mod progress_threads;
+mod rank_state;
+mod scheduling;
+mod stations;
+mod tokens;
+mod two_sided;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use pelago_base::{Instant, Rank};
+use pelago_netsim::{Netsim, Notice};
+use pelago_platform::Fault;
+use pelago_report::Recorder;
+
+use self::rank_state::RankState;
+pub use self::rank_state::WaitReason;
+pub(crate) use self::scheduling::{CLOCK_READING, POLL};
+use self::tokens::{Subject, WakeUp};
+use crate::costs::intra_node::SharedMemoryCosts;
+use crate::costs::progress_threads::ProgressThreads;
+use crate::memory::RankMemory;
+use crate::operations::completions::CompletionTable;
+use crate::operations::fences::FenceOrder;
+use crate::operations::pending::PendingOperations;
+use crate::operations::two_sided::TwoSidedMessages;
+use crate::protocol::stations::Stations;
+use crate::settings::Settings;
+
+/// Operations of one rank that have not completed, at most.
+const IN_FLIGHT_MAX: u32 = 4096;
+
+pub(crate) struct SimulatedJob {
+    pub(crate) network: Netsim,
+    pub(crate) memory: RankMemory,
+    /// The ends of the library's own protocol, if that carries the operations.
+    pub(crate) stations: Option<Stations>,
+    /// Records events for a report, if one is wanted.
+    pub(crate) recorder: Option<Recorder>,
+    /// How many consecutive ranks share a node.
+    per_node: u32,
+    shared_memory: SharedMemoryCosts,
+    progress_threads: ProgressThreads,
+    pub(crate) ranks: Vec<RankState>,
+    /// Ranks that run before time passes, in their order.
+    pub(crate) ready: VecDeque<u32>,
+    operations: PendingOperations,
+    completions: CompletionTable,
+    messages: TwoSidedMessages,
+    /// The fences of each pair of ranks that has used one and still has operations in transit.
+    fences: BTreeMap<(u32, u32), FenceOrder>,
+    /// Ranks in the present barrier of the bootstrap, and the number of barriers that are over.
+    arrived: u32,
+    pub(crate) meetings: u64,
+    pub(crate) published: BTreeMap<(Rank, String), Vec<u8>>,
+    /// Peers that some rank takes for failed, where the network does without the library's own protocol.
+    failed_peers: BTreeSet<Rank>,
+    pub(crate) running: Option<Rank>,
+    pub(crate) ended: u32,
+    pub(crate) fault: Option<Fault>,
+    /// Whether the job goes on when ranks fail, and the ranks that have.
+    pub(crate) survives: bool,
+    pub(crate) survived_failures: Vec<Rank>,
+    /// Ranks that have died, or that others have taken for failed, before the job was at fault, unless it goes on without them.
+    failed_ranks: BTreeSet<Rank>,
+}
+
+impl SimulatedJob {
+    pub(crate) fn new(mut network: Netsim, memory: RankMemory, stations: Option<Stations>, settings: &Settings) -> Self {
+        let Settings { ranks, per_node, .. } = *settings;
+        for faults in stations.iter().map(Stations::faults) {
+            for &(rank, at) in &faults.deaths {
+                let announced = faults.announced_after.map(|announced_after| at + announced_after);
+                for at in [Some(at), announced].into_iter().flatten() {
+                    network.wake_at(at, rank.number(), WakeUp::Death { rank: rank.number() }.token());
+                }
+            }
+        }
+        Self {
+            network,
+            memory,
+            stations,
+            recorder: None,
+            per_node,
+            shared_memory: SharedMemoryCosts::of(&settings.machine),
+            progress_threads: ProgressThreads::of(&settings.machine, ranks),
+            ranks: (0..ranks).map(|_| RankState::default()).collect(),
+            ready: (0..ranks).collect(),
+            operations: PendingOperations::default(),
+            completions: CompletionTable::default(),
+            messages: TwoSidedMessages::default(),
+            fences: BTreeMap::new(),
+            arrived: 0,
+            meetings: 0,
+            published: BTreeMap::new(),
+            failed_peers: BTreeSet::new(),
+            running: None,
+            ended: 0,
+            fault: None,
+            survives: false,
+            survived_failures: Vec::new(),
+            failed_ranks: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.network.now()
+    }
+
+    /// Advances time to the next event and executes it; `false` if there is none.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(notice) = self.network.next() else { return false };
+        let by_protocol = self.stations.is_some();
+        match notice {
+            Notice::Wake { token } => self.wake(WakeUp::of(token)),
+            Notice::Read { token } => match Subject::of(token) {
+                Subject::Operation(number) if !by_protocol => self.arrive_at_source(number),
+                _ => {}
+            },
+            Notice::Effect { token } => match Subject::of(token) {
+                Subject::Operation(number) if by_protocol => self.receive_datagram(number),
+                Subject::Operation(number) if self.is_served_by_progress_thread(number) => self.serve_by_progress_thread(number),
+                Subject::Operation(number) => self.arrive_at_target(number),
+                Subject::Message(number) => self.deliver_message(number),
+                Subject::Reply(number) => self.answer_by_progress_thread(number),
+            },
+            Notice::Done { token } => match Subject::of(token) {
+                Subject::Operation(_) if by_protocol => {}
+                Subject::Operation(number) if self.is_served_by_progress_thread(number) => self.answer_by_progress_thread(number),
+                Subject::Operation(number) => self.report_end(number),
+                Subject::Message(number) => self.end_message(number, None),
+                Subject::Reply(_) => {}
+            },
+            Notice::Failed { token, reason } => match Subject::of(token) {
+                Subject::Operation(_) if by_protocol => {}
+                Subject::Operation(number) | Subject::Reply(number) => self.fail_operation(number),
+                Subject::Message(number) => self.end_message(number, Some(reason)),
+            },
+            Notice::Lost { token } => match Subject::of(token) {
+                Subject::Operation(number) | Subject::Reply(number) => self.lose_datagram(number),
+                Subject::Message(number) => self.messages.forget(number),
+            },
+        }
+        true
+    }
+
+    fn wake(&mut self, wake_up: WakeUp) {
+        match wake_up {
+            WakeUp::Rank { rank, count } => self.end_wait(rank, count),
+            WakeUp::Posted { operation } => self.post_to_nic(operation),
+            WakeUp::Served { operation } => self.arrive_at_target(operation),
+            WakeUp::Reported { operation } => self.end(operation, None),
+            WakeUp::Seen { rank } => self.see(Rank::new(rank)),
+            WakeUp::Datagram { number } => self.send_delayed_datagram(number),
+            WakeUp::Station { rank, count } => self.handle_station_timer(Rank::new(rank), count),
+            WakeUp::Death { rank } => self.handle_death(Rank::new(rank)),
+        }
+    }
+}

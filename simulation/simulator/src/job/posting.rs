@@ -1,0 +1,155 @@
+//! Operations from the call until the NIC has them; fences; operations on peers that have failed.
+
+use std::collections::VecDeque;
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token};
+
+use super::tokens::{Subject, WakeUp};
+use super::{IN_FLIGHT_MAX, SimulatedJob};
+use crate::costs::progress_threads::Submitted;
+use crate::operations::fences::FenceOrder;
+use crate::operations::owned::OwnedOperation;
+use crate::operations::pending::{OperationStage, PendingOperation, link};
+
+impl SimulatedJob {
+    /// Posts an operation of `rank`; returns how long that keeps the core of the rank busy.
+    pub(crate) fn post(
+        &mut self,
+        rank: Rank,
+        (to, rail): (Rank, Option<u8>),
+        operation: Operation<'_>,
+        token: Token,
+    ) -> Result<Duration, PostError> {
+        if let Some(stations) = self.stations.as_mut().filter(|_| !matches!(operation, Operation::Sized(_))) {
+            stations.post(self.network.now(), rank, to, operation, token)?;
+            self.settle(rank);
+            return Ok(Duration::ZERO);
+        }
+        self.start(rank, rail, OwnedOperation::new(operation), token)
+    }
+
+    /// Starts an operation of `rank` on the network, by a rail or by the one that the machine chooses; returns as `post`.
+    fn start(&mut self, rank: Rank, rail: Option<u8>, operation: OwnedOperation, token: Token) -> Result<Duration, PostError> {
+        let state = &mut self.ranks[rank.index()];
+        if state.in_flight == IN_FLIGHT_MAX {
+            return Err(PostError::Full);
+        }
+        state.in_flight += 1;
+        let (target, me) = (operation.target(&self.memory), rank.number());
+        let on_network = self.on_network(me, &operation);
+        let epoch = self.fences.get_mut(&(me, target.number())).map_or(0, FenceOrder::admit);
+        let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(operation.address())) };
+        let result = self.failed_end(&operation).map_or(result, |failed| Err(Failure::PeerLost(failed)));
+        let earlier = self.ranks[me as usize].latest;
+        let pending = PendingOperation {
+            earlier,
+            later: None,
+            rank,
+            rail,
+            token,
+            operation,
+            epoch,
+            result,
+            stage: OperationStage::InTransit,
+            postponed: false,
+            effective: false,
+            finished: false,
+            completion_delivered: false,
+            half_answered: false,
+        };
+        let number = self.operations.insert(pending);
+        self.ranks[me as usize].latest = link(number);
+        if let Some(recorder) = &mut self.recorder {
+            let (kind, bytes) = self.operations.get(number).operation.kind();
+            recorder.posted(number, kind, rank, target, bytes, self.network.now());
+        }
+        if let Some(earlier) = earlier {
+            self.operations.get_mut(earlier.get() - 1).later = link(number);
+        }
+        let idle = self.ranks[me as usize].in_flight == 1;
+        match self.progress_threads.submit(self.network.now(), rank, idle) {
+            None => self.network.post_by(rail, me, on_network, Subject::Operation(number).token()),
+            Some(Submitted { busy, at }) => {
+                self.network.wake_at(at, me, WakeUp::Posted { operation: number }.token());
+                return Ok(busy + self.network.busy(on_network));
+            }
+        }
+        Ok(self.network.busy(on_network))
+    }
+
+    /// The rail that the machine chooses for short operations of `rank` on `peer`. Within a node, where no rail is needed, it is the same in both
+    /// directions.
+    pub(crate) fn rail_to(&self, rank: Rank, peer: Rank) -> Rail {
+        let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
+        let entity = if from == to { rank.min(peer) } else { rank };
+        let chosen = if self.stations.is_some() { 0 } else { self.network.chosen_rail(entity.number(), from, to, 0) };
+        Rail::new(usize::from(chosen)).unwrap_or(Rail::FIRST)
+    }
+
+    /// Whether a rail connects `rank` with `peer`. Within a node, where no rail is needed, the one that the machine chooses does.
+    pub(crate) fn rail_connects(&self, rail: Rail, rank: Rank, peer: Rank) -> bool {
+        let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
+        let is_chosen = rail == self.rail_to(rank, peer);
+        is_chosen || from != to && self.network.rail_connects(rail.number() as u8, from, to)
+    }
+
+    /// `me` takes `rank` for failed: operations that need `rank` and have not taken effect fail. A rank that takes itself for failed falls silent.
+    pub(crate) fn peer_failed(&mut self, me: Rank, rank: Rank) {
+        if let Some(stations) = &mut self.stations {
+            if me == rank {
+                return stations.kill(rank);
+            }
+            stations.peer_failed(self.network.now(), me, rank);
+            return self.settle(me);
+        }
+        if !self.failed_peers.insert(rank) {
+            return;
+        }
+        for number in 0..self.operations.records.len() as u32 {
+            let Some(pending) = &self.operations.records[number as usize] else { continue };
+            if !pending.effective && self.failed_end(&pending.operation) == Some(rank) {
+                self.operations.get_mut(number).result = Err(Failure::PeerLost(rank));
+            }
+        }
+    }
+
+    /// A failed rank that an operation needs.
+    fn failed_end(&self, operation: &OwnedOperation) -> Option<Rank> {
+        if self.failed_peers.is_empty() {
+            return None;
+        }
+        let needed = [Some(operation.target(&self.memory)), operation.written(&self.memory)];
+        needed.into_iter().flatten().find(|rank| self.failed_peers.contains(rank))
+    }
+
+    /// Operations of `rank` on `target` from now on take effect after the earlier ones.
+    pub(crate) fn fence(&mut self, rank: Rank, target: Rank) {
+        if let Some(stations) = &mut self.stations {
+            return stations.fence(rank, target);
+        }
+        let pair = (rank.number(), target.number());
+        if let Some(fences) = self.fences.get_mut(&pair) {
+            fences.epoch += 1;
+            return;
+        }
+        let (mut next, mut left) = (self.ranks[rank.index()].latest, 0);
+        while let Some(number) = next {
+            let pending = self.operations.get(number.get() - 1);
+            left += u32::from(!pending.effective && pending.operation.target(&self.memory) == target);
+            next = pending.earlier;
+        }
+        if left > 0 {
+            self.fences.insert(pair, FenceOrder { epoch: 1, first: 0, epochs: VecDeque::from([(left, Vec::new())]) });
+        }
+    }
+
+    /// Moves the completions of `rank` to `into`; returns whether there were any.
+    pub(crate) fn take_completed(&mut self, rank: Rank, into: &mut Vec<Completion>) -> bool {
+        if let Some(stations) = &mut self.stations {
+            return stations.take_completed(rank, into);
+        }
+        let state = &mut self.ranks[rank.index()];
+        self.completions.fetch(&mut state.completed, into)
+    }
+}

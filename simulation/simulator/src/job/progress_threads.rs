@@ -1,0 +1,59 @@
+//! Operations that progress threads submit, perform and report.
+
+use pelago_netsim::NetworkOperation;
+
+use super::SimulatedJob;
+use super::tokens::{Subject, WakeUp};
+use crate::costs::progress_threads::REPLY_BYTES;
+use crate::operations::owned::OwnedOperation;
+
+impl SimulatedJob {
+    /// The NIC learns of an operation that a call or a progress thread has prepared.
+    pub(super) fn post_to_nic(&mut self, number: u32) {
+        let pending = self.operations.get(number);
+        let (rank, rail) = (pending.rank.number(), pending.rail);
+        let on_network = self.on_network(rank, &pending.operation);
+        self.network.post_by(rail, rank, on_network, Subject::Operation(number).token());
+    }
+
+    /// Whether the progress thread of the target performs an operation, not its NIC.
+    pub(super) fn is_by_progress_thread(&self, operation: &OwnedOperation) -> bool {
+        self.progress_threads.perform_atomics() && operation.is_atomic()
+    }
+
+    /// The same of an operation under way.
+    pub(super) fn is_served_by_progress_thread(&self, number: u32) -> bool {
+        self.progress_threads.perform_atomics() && self.operations.get(number).operation.is_atomic()
+    }
+
+    /// A request arrives at a progress thread.
+    pub(super) fn serve_by_progress_thread(&mut self, operation: u32) {
+        let target = self.operations.get(operation).operation.target(&self.memory);
+        let at = self.progress_threads.serve(self.network.now(), target);
+        self.network.wake_at(at, target.number(), WakeUp::Served { operation }.token());
+    }
+
+    /// A progress thread replies to the initiator of an operation.
+    pub(super) fn reply(&mut self, number: u32) {
+        let (rank, target) = self.pair(self.operations.get(number));
+        let [from, to] = [target, rank].map(|rank| rank / self.per_node);
+        let reply = NetworkOperation::Put { from, to, bytes: REPLY_BYTES };
+        self.network.post(target, reply, Subject::Reply(number).token());
+    }
+
+    /// Either the reply of a progress thread has arrived, or the acknowledgement of the request to it; with both, the operation has ended.
+    pub(super) fn answer_by_progress_thread(&mut self, number: u32) {
+        if std::mem::replace(&mut self.operations.get_mut(number).half_answered, true) {
+            self.report_end(number);
+        }
+    }
+
+    /// An operation has ended: its rank learns of it at once, or when its progress thread has reported it.
+    pub(super) fn report_end(&mut self, operation: u32) {
+        let rank = self.operations.get(operation).rank;
+        match self.progress_threads.notify(self.network.now(), rank) {
+            Some(at) => self.network.wake_at(at, rank.number(), WakeUp::Reported { operation }.token()),
+            None => self.end(operation, None),
+        }
+    }
+}

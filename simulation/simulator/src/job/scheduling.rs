@@ -1,0 +1,195 @@
+//! Ranks that run, wait and end.
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_platform::{Fault, For};
+use pelago_report::StopReason;
+
+use super::rank_state::{RankState, RunState};
+use super::tokens::WakeUp;
+use super::{SimulatedJob, WaitReason};
+use crate::ranks::fiber;
+
+/// The weights of a poll without result and of a clock reading, in the measure of how long a rank has polled without waiting.
+pub(crate) const POLL: u32 = 1000;
+pub(crate) const CLOCK_READING: u32 = 1;
+
+/// Polling up to this weight takes no time; each further poll or clock reading takes [`POLL_TIME`].
+const FREE_POLLING_MAX: u32 = 64 * POLL;
+const POLL_TIME: Duration = Duration::from_nanoseconds(100);
+
+/// Waits in a row during which no time passes, as where operations take no time, until the rank counts as one that never waits.
+const INSTANT_WAITS_MAX: u32 = 4096;
+
+/// Polls of a thread without time, after another thread of its rank has waited.
+const THREAD_POLLS: u32 = 4;
+
+/// The threads of a rank check at least this often whether they can go on.
+const THREAD_SLICE: Duration = Duration::from_microseconds(1);
+
+impl SimulatedJob {
+    /// Counts a poll without result or a clock reading, by its weight; returns the time that it takes, if any.
+    pub(crate) fn count_poll(&mut self, rank: Rank, weight: u32) -> Option<Duration> {
+        let state = &mut self.ranks[rank.index()];
+        state.polling = state.polling.saturating_add(weight);
+        (state.polling > FREE_POLLING_MAX).then_some(POLL_TIME)
+    }
+
+    /// The running rank begins to check whether it has to wait. The check may take time.
+    pub(crate) fn begin_check(&mut self) {
+        if let Some(rank) = self.running {
+            self.ranks[rank.index()].missed_event = false;
+        }
+    }
+
+    /// Whether an event for `rank` has occurred during its check, so that it has to check again.
+    pub(crate) fn has_missed_event(&self, rank: Rank) -> bool {
+        self.ranks[rank.index()].missed_event
+    }
+
+    /// `rank` is about to stop until something happens, or until its deadline.
+    pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, what: For) {
+        self.stop(rank, RunState::Parked(what), until);
+    }
+
+    /// `rank` is about to stop until its deadline.
+    pub(crate) fn sleep(&mut self, rank: Rank, until: Instant) {
+        self.stop(rank, RunState::Asleep, Some(until));
+    }
+
+    /// A rank enters a barrier of the bootstrap; returns whether it was the last, which wakes the others.
+    pub(crate) fn enter_meeting(&mut self) -> bool {
+        self.arrived += 1;
+        self.end_meeting_if_complete()
+    }
+
+    /// Wakes the ranks in a barrier of the bootstrap if all that still run have entered it.
+    pub(super) fn end_meeting_if_complete(&mut self) -> bool {
+        if self.arrived == 0 || self.arrived < self.size() - self.ended {
+            return false;
+        }
+        self.arrived = 0;
+        self.meetings += 1;
+        self.make_all_ready();
+        true
+    }
+
+    /// A rank is about to run.
+    pub(crate) fn resume(&mut self, rank: Rank) {
+        self.running = Some(rank);
+        let (now, state) = (self.network.now(), &mut self.ranks[rank.index()]);
+        if let Some(since) = state.parked_since.take() {
+            state.instant_waits = if now > since { 0 } else { state.instant_waits.saturating_add(1) };
+            if state.instant_waits <= INSTANT_WAITS_MAX {
+                state.polling = 0;
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.resumed(rank, self.network.now());
+        }
+    }
+
+    /// Ranks that wait without a deadline, and for what.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, WaitReason)> {
+        (0..).map(Rank::new).zip(&self.ranks).filter_map(|(rank, state)| {
+            let waiting = match state.state {
+                RunState::Parked(_) if state.is_meeting => WaitReason::Meeting,
+                RunState::Parked(For::Memory) => WaitReason::Memory,
+                RunState::Parked(For::AtMost(left)) => WaitReason::Operations(state.in_flight.saturating_sub(left)),
+                RunState::Parked(For::Anything) => WaitReason::Anything(state.in_flight),
+                _ => return None,
+            };
+            Some((rank, waiting))
+        })
+    }
+
+    /// The job is at fault: all waiting ranks wake and learn of it.
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        match fault {
+            Fault::PeerLost(rank) if self.survives => {
+                if !self.survived_failures.contains(&rank) {
+                    self.survived_failures.push(rank);
+                }
+            }
+            _ => drop(self.fault.get_or_insert(fault)),
+        }
+        self.make_all_ready();
+    }
+
+    /// A rank has died, or others take it for failed. Not recorded: failures after the fault of the job, and those that the job survives.
+    pub(super) fn note_failed_rank(&mut self, rank: Rank) {
+        if self.fault.is_none() && !self.survives {
+            self.failed_ranks.insert(rank);
+        }
+    }
+
+    /// Ranks that have died, or that others have taken for failed, before the job was at fault, unless it goes on without them.
+    pub(crate) fn failed_ranks(&self) -> impl Iterator<Item = Rank> {
+        self.failed_ranks.iter().copied()
+    }
+
+    /// The body of a rank has ended, or never runs again.
+    pub(crate) fn end_rank(&mut self, rank: Rank) {
+        let state = &mut self.ranks[rank.index()].state;
+        if *state != RunState::Ended {
+            *state = RunState::Ended;
+            self.ended += 1;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.stopped(rank, self.network.now(), StopReason::Ended);
+            }
+        }
+    }
+
+    /// Whether a rank has ended or died.
+    pub(crate) fn is_ended(&self, rank: Rank) -> bool {
+        self.ranks[rank.index()].state == RunState::Ended
+    }
+
+    fn stop(&mut self, rank: Rank, mut state: RunState, mut until: Option<Instant>) {
+        if fiber::has_threads() {
+            // One thread may wait for a change by another, which is no event: each checks again after a slice at the latest.
+            let slice = self.now() + THREAD_SLICE;
+            until = Some(until.map_or(slice, |until| until.min(slice)));
+            state = RunState::Parked(For::Anything);
+        }
+        let known = &mut self.ranks[rank.index()];
+        known.state = state;
+        known.wait_count = known.wait_count.wrapping_add(1);
+        if let Some(recorder) = &mut self.recorder {
+            let why = if state == RunState::Asleep { StopReason::Computing } else { StopReason::Waiting };
+            recorder.stopped(rank, self.network.now(), why);
+        }
+        if fiber::has_threads() {
+            // That one thread waits does not mean that none polls.
+            known.polling = known.polling.min(FREE_POLLING_MAX - THREAD_POLLS * POLL);
+        } else if state != RunState::Asleep {
+            known.parked_since = Some(self.network.now());
+        }
+        if let Some(until) = until {
+            let (now, rank) = (self.network.now(), rank.number());
+            let deadline = WakeUp::Rank { rank, count: known.wait_count };
+            self.network.wake_at(until.max(now), rank, deadline.token());
+        }
+    }
+
+    /// Wakes a rank that has stopped; one that sleeps only at its deadline.
+    pub(crate) fn make_ready(&mut self, number: u32, at_deadline: bool) {
+        let RankState { state, missed_event, .. } = &mut self.ranks[number as usize];
+        if matches!(state, RunState::Parked(_)) || (at_deadline && *state == RunState::Asleep) {
+            *state = RunState::Ready;
+            self.ready.push_back(number);
+        } else {
+            *missed_event |= *state == RunState::Asleep;
+        }
+    }
+
+    /// The deadline of a wait has come, unless the rank waits for something else by now.
+    pub(super) fn end_wait(&mut self, number: u32, count: u32) {
+        if WakeUp::count(self.ranks[number as usize].wait_count) == count {
+            self.make_ready(number, true);
+        }
+    }
+
+    fn make_all_ready(&mut self) {
+        (0..self.size()).for_each(|number| self.make_ready(number, false));
+    }
+}

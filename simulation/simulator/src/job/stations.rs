@@ -1,0 +1,91 @@
+//! Operations by the library's own protocol: its datagrams on the simulated network, and ranks that die.
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::Fault;
+
+use super::SimulatedJob;
+use super::tokens::{Subject, WakeUp};
+use crate::protocol::stations::StationRequest;
+
+impl SimulatedJob {
+    /// A datagram reaches its rank.
+    pub(super) fn receive_datagram(&mut self, number: u32) {
+        let Some(stations) = &mut self.stations else { return };
+        let rank = stations.receive(self.network.now(), number);
+        self.network.consume(rank.number() / self.per_node);
+        self.settle(rank);
+    }
+
+    /// The network has lost a datagram.
+    pub(super) fn lose_datagram(&mut self, number: u32) {
+        if let Some(stations) = &mut self.stations {
+            stations.forget(number);
+        }
+    }
+
+    /// Sends a datagram that the fault injection has held back.
+    pub(super) fn send_delayed_datagram(&mut self, number: u32) {
+        let Some(stations) = &self.stations else { return };
+        let (datagram, from) = stations.delayed(number, self.per_node);
+        self.network.post(from.number(), datagram, Subject::Operation(number).token());
+    }
+
+    /// A timer of a rank's station expires.
+    pub(super) fn handle_station_timer(&mut self, rank: Rank, count: u32) {
+        let now = self.network.now();
+        let Some(stations) = &mut self.stations else { return };
+        // A timer that was set again stays in the queue of events.
+        if WakeUp::count(stations.timer_count(rank)) == count && stations.handle_timeout(now, rank) {
+            self.settle(rank);
+        }
+    }
+
+    /// The first time a rank dies; the second time the launcher announces its death.
+    pub(super) fn handle_death(&mut self, rank: Rank) {
+        match self.stations.as_ref().is_some_and(|stations| stations.is_dead(rank)) {
+            false => self.kill(rank),
+            true => self.fail(Fault::PeerLost(rank)),
+        }
+    }
+
+    /// A rank dies where it stands.
+    fn kill(&mut self, rank: Rank) {
+        if self.is_ended(rank) {
+            return;
+        }
+        self.end_rank(rank);
+        self.note_failed_rank(rank);
+        if let Some(stations) = &mut self.stations {
+            stations.kill(rank);
+        }
+        self.end_meeting_if_complete();
+    }
+
+    /// Executes the requests of a rank's station, and wakes the rank if the station has news for it.
+    pub(super) fn settle(&mut self, rank: Rank) {
+        let Some(stations) = &mut self.stations else { return };
+        let (mut requests, now) = (Vec::new(), self.network.now());
+        let changes = stations.settle(now, rank, self.per_node, &mut requests);
+        for request in requests {
+            match request {
+                StationRequest::Send { number, datagram, from, delay } if delay == Duration::ZERO => {
+                    self.network.post(from.number(), datagram, Subject::Operation(number).token());
+                }
+                StationRequest::Send { number, from, delay, .. } => {
+                    self.network.wake_at(now + delay, from.number(), WakeUp::Datagram { number }.token());
+                }
+                StationRequest::Timer { rank, at, count } => {
+                    let rank = rank.number();
+                    self.network.wake_at(at, rank, WakeUp::Station { rank, count }.token());
+                }
+            }
+        }
+        if changes.has_news {
+            self.make_ready(rank.number(), false);
+        }
+        for failed in changes.failed_peers {
+            self.note_failed_rank(failed);
+            self.fail(Fault::PeerLost(failed));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Two-sided messages over the simulated network.
+
+use pelago_base::Rank;
+use pelago_netsim::{FailureReason, NetworkOperation};
+use pelago_platform::{Completion, Failure, PostError, Token};
+
+use super::tokens::Subject;
+use super::{IN_FLIGHT_MAX, SimulatedJob};
+use crate::operations::two_sided::{Received, TwoSidedMessage};
+
+impl SimulatedJob {
+    /// Sends a two-sided message of `rank`.
+    pub(crate) fn send_message(&mut self, from: Rank, to: Rank, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let state = &mut self.ranks[from.index()];
+        if state.in_flight == IN_FLIGHT_MAX {
+            return Err(PostError::Full);
+        }
+        state.in_flight += 1;
+        let number = self.messages.send(TwoSidedMessage { from, to, token, sender_told: false, bytes: Some(bytes.into()) });
+        let [by, at] = [from, to].map(|rank| rank.number() / self.per_node);
+        let datagram = NetworkOperation::Datagram { from: by, to: at, bytes: bytes.len() as u64 };
+        self.network.post(from.number(), datagram, Subject::Message(number).token());
+        Ok(())
+    }
+
+    /// Takes the oldest two-sided message of `rank`, which frees a receive slot of its NIC.
+    pub(crate) fn take_message(&mut self, rank: Rank) -> Option<Received> {
+        let received = self.messages.take(rank)?;
+        let [from, here] = [received.0, rank].map(|rank| rank.number() / self.per_node);
+        if from != here {
+            self.network.consume(here);
+        }
+        Some(received)
+    }
+
+    /// A two-sided message arrives.
+    pub(super) fn deliver_message(&mut self, number: u32) {
+        if let Some(to) = self.messages.arrive(number) {
+            self.make_ready(to.number(), false);
+        }
+    }
+
+    /// The network has finished a two-sided message: its sender gets the completion.
+    pub(super) fn end_message(&mut self, number: u32, failed: Option<FailureReason>) {
+        let result = match (failed, self.messages.receiver(number)) {
+            (Some(FailureReason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
+            (Some(_), Some(to)) => Err(Failure::PeerLost(to)),
+            _ => Ok(0),
+        };
+        if let Some((from, token)) = self.messages.complete(number, failed.is_some()) {
+            self.add_completion(from, Completion { token, result });
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Operations of a pair of ranks that a fence holds back.
+
+use std::collections::VecDeque;
+
+/// The fences between an initiator and a target.
+#[derive(Default)]
+pub(crate) struct FenceOrder {
+    /// The present epoch: the fences so far.
+    pub(crate) epoch: u32,
+    /// For each epoch from `first` on: how many of its operations have not taken effect, and those that are held back.
+    pub(crate) first: u32,
+    pub(crate) epochs: VecDeque<(u32, Vec<u32>)>,
+}
+
+impl FenceOrder {
+    /// Counts an operation of the present epoch; returns that epoch.
+    pub(crate) fn admit(&mut self) -> u32 {
+        let index = (self.epoch - self.first) as usize;
+        if self.epochs.len() <= index {
+            self.epochs.resize_with(index + 1, Default::default);
+        }
+        self.epochs[index].0 += 1;
+        self.epoch
+    }
+
+    /// Whether everything before `epoch` has taken effect.
+    pub(crate) fn may(&self, epoch: u32) -> bool {
+        epoch == self.first || self.epochs.iter().take((epoch - self.first) as usize).all(|(left, _)| *left == 0)
+    }
+
+    /// Holds an operation of `epoch` back.
+    pub(crate) fn postpone(&mut self, epoch: u32, number: u32) {
+        self.epochs[(epoch - self.first) as usize].1.push(number);
+    }
+
+    /// An operation of `epoch` has taken effect; returns the operations that it releases.
+    pub(crate) fn ended(&mut self, epoch: u32) -> Vec<u32> {
+        self.epochs[(epoch - self.first) as usize].0 -= 1;
+        let mut released = Vec::new();
+        while self.epochs.len() > 1 && self.epochs[0].0 == 0 {
+            self.epochs.pop_front();
+            self.first += 1;
+            released.append(&mut self.epochs[0].1);
+        }
+        released
+    }
+
+    /// Whether all operations have taken effect.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.epochs.iter().all(|(left, _)| *left == 0)
+    }
+}

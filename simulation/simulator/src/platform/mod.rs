@@ -1,0 +1,35 @@
+//! The platform as a simulated rank sees it.
+//!
+//! | part | for |
+//! |---|---|
+//! | `shared_job` | the job behind a lock; `Clock`, `Wait`, `VirtualTime` |
+//! | `transport` | `Transport`, and two-sided messages |
+//! | `bootstrap` | `Bootstrap` |
+
+mod bootstrap;
+mod shared_job;
+mod transport;
+
+use std::sync::Arc;
+
+use pelago_base::Rank;
+use pelago_platform::{Address, Parts};
+
+use self::bootstrap::SimulatedBootstrap;
+pub(crate) use self::shared_job::SharedJob;
+use self::transport::SimulatedTransport;
+
+/// The name of the simulated transport.
+const NAME: &str = "simulated";
+
+/// The parts of a rank's platform.
+pub(crate) fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Parts {
+    let reach = shared.job().memory.reach_of(rank);
+    let bootstrap = Box::new(SimulatedBootstrap { rank, shared: shared.clone() });
+    let transport = Box::new(SimulatedTransport { rank, shared: shared.clone() });
+    Parts { reach, clock: shared.clone(), wait: shared.clone(), virtual_time: Some(shared.clone()), bootstrap, transport }
+}
+
+fn address_of(rank: Rank) -> Address {
+    Address(rank.number().to_le_bytes().into())
+}

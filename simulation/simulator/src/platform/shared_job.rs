@@ -1,0 +1,210 @@
+//! The job as its ranks share it, with its clock, waiting and virtual time.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::limits::INJECT_SIZE;
+use pelago_base::{Duration, Instant, Rank};
+use pelago_netsim::{Machine, RailInfo};
+use pelago_platform::{Activity, Capabilities, Clock, Fault, For, Rail, VirtualTime, Wait, WaitPolicy, Woken};
+
+use super::NAME;
+use crate::costs::computing::{ComputeMeter, Computing, wall_time};
+use crate::job::{CLOCK_READING, POLL, SimulatedJob};
+use crate::ranks::fiber;
+use crate::settings::{Data, Settings};
+
+const BY_NIC: Capabilities = Capabilities {
+    name: NAME,
+    inject_size: INJECT_SIZE,
+    latency: Duration::from_microseconds(1),
+    bytes_per_second: 4e9,
+    atomics_by_progress_thread: false,
+    data_bytes_max: u64::MAX,
+};
+
+const BY_PROTOCOL: Capabilities =
+    Capabilities { inject_size: pelago_protocol::INJECT_SIZE, atomics_by_progress_thread: true, ..BY_NIC };
+
+/// The longest transfer whose bytes are moved where only sizes are simulated, so that counters, flags and descriptors stay real.
+const SIZED_BYTES_MAX: u64 = 64;
+
+/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
+pub(crate) struct SharedJob {
+    job: Mutex<SimulatedJob>,
+    /// Those of all rails, where the machine chooses one.
+    pub(super) capabilities: Capabilities,
+    machine: Machine,
+    /// The machine's rails, unless the library's own protocol is simulated, which has one.
+    pub(super) rails: Vec<Capabilities>,
+    /// Whether computing takes the time that the program says.
+    declared: bool,
+    /// Measures computing time, if [`Computing::Measured`] asks for that.
+    meter: Option<Mutex<ComputeMeter>>,
+}
+
+impl SharedJob {
+    pub(crate) fn new(job: SimulatedJob, settings: &Settings) -> Arc<Self> {
+        let meter = match settings.computing {
+            Computing::Measured { scale } => Some(Mutex::new(ComputeMeter::new(settings.ranks, scale))),
+            _ => None,
+        };
+        let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
+        let declared = settings.computing == Computing::Declared;
+        let (capabilities, mut rails) = match job.stations {
+            Some(_) => (BY_PROTOCOL, vec![BY_PROTOCOL]),
+            None => (BY_NIC, rails_of(&settings.machine)),
+        };
+        rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
+        let capabilities = Capabilities { data_bytes_max, ..capabilities };
+        let machine = settings.machine.clone();
+        Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter })
+    }
+
+    pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time pass for the running rank.
+    pub(super) fn pass(&self, duration: Duration) {
+        let job = self.job();
+        let Some(rank) = job.running else { return };
+        let until = job.now() + duration;
+        drop(job);
+        loop {
+            let mut job = self.job();
+            // A rank with several threads wakes earlier.
+            job.sleep(rank, until);
+            drop(job);
+            fiber::suspend();
+            if self.job().now() >= until || self.fault().is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Lets the time pass for which an operation keeps the core of the rank busy.
+    pub(super) fn stay_busy(&self, duration: Duration) {
+        if duration > Duration::ZERO {
+            self.pass(duration);
+        }
+    }
+
+    /// Counts a poll or a clock reading: a rank that only polls and never waits would stop time.
+    pub(super) fn count_poll(&self, weight: u32) {
+        let mut job = self.job();
+        let lasts = job.running.and_then(|rank| job.count_poll(rank, weight));
+        drop(job);
+        if let Some(duration) = lasts {
+            self.pass(duration);
+        }
+    }
+}
+
+impl Clock for SharedJob {
+    fn now(&self) -> Instant {
+        self.entered();
+        self.count_poll(CLOCK_READING);
+        let now = self.job().now();
+        self.left();
+        now
+    }
+}
+
+impl Wait for SharedJob {
+    /// Ranks are coroutines of one thread, so that spinning is useless and no other thread may use the library. All lines of a rank in
+    /// collectives, each of a word and a value, take a quarter of a page.
+    fn policy(&self) -> WaitPolicy {
+        WaitPolicy { line_bytes: 16, takes_threads: false, ..WaitPolicy::default() }
+    }
+
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        self.job().begin_check();
+        if ready() {
+            return Woken::Look;
+        }
+        let mut job = self.job();
+        let Some(rank) = job.running.filter(|&rank| !job.has_missed_event(rank)) else { return Woken::Look };
+        job.park(rank, until, what);
+        drop(job);
+        fiber::suspend();
+        self.fault().map_or(Woken::Look, Woken::Fault)
+    }
+
+    fn yield_now(&self) {
+        self.count_poll(POLL);
+    }
+
+    fn note(&self, _: Activity) {}
+
+    fn fault(&self) -> Option<Fault> {
+        self.job().fault
+    }
+
+    fn survive(&self) {
+        self.job().survives = true;
+    }
+
+    fn lost(&self, known: usize) -> Option<Rank> {
+        self.job().survived_failures.get(known).copied()
+    }
+}
+
+impl VirtualTime for SharedJob {
+    fn compute(&self, duration: Duration) {
+        if self.declared {
+            self.pass(duration);
+        }
+    }
+
+    fn gather(&self, bytes: u64) {
+        let duration = self.machine.gather(bytes);
+        if self.declared && duration > Duration::ZERO {
+            self.pass(duration);
+        }
+    }
+
+    fn entered(&self) {
+        let Some(meter) = &self.meter else { return };
+        // Read first: the time from here on is not the program's.
+        let now = wall_time();
+        let Some(rank) = self.job().running else { return };
+        let computed = meter.lock().unwrap_or_else(PoisonError::into_inner).entered(rank, now);
+        if computed > Duration::ZERO {
+            self.pass(computed);
+        }
+    }
+
+    fn left(&self) {
+        let Some(meter) = &self.meter else { return };
+        let Some(rank) = self.job().running else { return };
+        meter.lock().unwrap_or_else(PoisonError::into_inner).left(rank);
+    }
+}
+
+/// The rails of a machine as programs see them. A machine without a network has one, that of its memory.
+fn rails_of(machine: &Machine) -> Vec<Capabilities> {
+    let of = |rail: RailInfo| Capabilities {
+        name: interned(rail.name),
+        latency: rail.latency,
+        bytes_per_second: rail.bytes_per_second,
+        ..BY_NIC
+    };
+    let rails: Vec<_> = machine.rails().take(Rail::MAX).map(of).collect();
+    if rails.is_empty() { vec![BY_NIC] } else { rails }
+}
+
+/// A name that lives as long as the process; equal names share their memory.
+fn interned(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return known;
+    }
+    let name: &'static str = name.leak();
+    names.insert(name);
+    name
+}

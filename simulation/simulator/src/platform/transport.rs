@@ -1,0 +1,182 @@
+//! The transport of a simulated rank.
+
+use std::sync::Arc;
+
+use pelago_base::{Duration, GlobalAddress, Instant, Rank};
+use pelago_memory::Region;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
+    Registry, Token, Transport, TwoSided,
+};
+
+use super::address_of;
+use super::shared_job::SharedJob;
+use crate::job::POLL;
+use crate::ranks::fiber;
+
+/// The transport of one rank.
+pub(super) struct SimulatedTransport {
+    pub(super) rank: Rank,
+    pub(super) shared: Arc<SharedJob>,
+}
+
+impl SimulatedTransport {
+    /// The endpoint of a peer by one rail, or by the rail that the machine chooses for each operation.
+    fn endpoint(&self, peer: Rank, rail: Option<Rail>) -> Endpoint {
+        let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
+        Endpoint(row * self.shared.job().size() + peer.number())
+    }
+
+    /// The peer and the rail of an endpoint.
+    fn target_of(&self, Endpoint(number): Endpoint) -> Result<(Rank, Option<u8>), PostError> {
+        let size = self.shared.job().size();
+        let (row, peer) = (number / size, Rank::new(number % size));
+        match row {
+            0 => Ok((peer, None)),
+            _ if row as usize <= self.shared.rails.len() => Ok((peer, Some(row as u8 - 1))),
+            _ => Err(PostError::Unknown(Endpoint(number))),
+        }
+    }
+}
+
+impl Transport for SimulatedTransport {
+    fn network(&mut self) -> &mut dyn Network {
+        self
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
+    }
+
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > self.shared.capabilities.inject_size => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) if self.shared.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            _ => {}
+        }
+        let target = self.target_of(to)?;
+        let mut job = self.shared.job();
+        if flags.fence {
+            fiber::outside(|| job.fence(self.rank, target.0));
+        }
+        let first_use = job.first_use_time(self.rank, &operation);
+        if first_use > Duration::ZERO {
+            drop(job);
+            self.shared.pass(first_use);
+            job = self.shared.job();
+        }
+        let busy = fiber::outside(|| job.post(self.rank, target, operation, token))?;
+        drop(job);
+        self.shared.stay_busy(busy);
+        Ok(())
+    }
+
+    /// Outside of a rank the caller advances the network by one event.
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut job = self.shared.job();
+        if fiber::outside(|| job.take_completed(self.rank, completed)) {
+            return true;
+        }
+        if job.running.is_none() {
+            return job.step() | job.take_completed(self.rank, completed);
+        }
+        drop(job);
+        self.shared.count_poll(POLL);
+        self.shared.job().take_completed(self.rank, completed)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        // The library's own protocol has no two-sided messages.
+        if self.shared.job().stations.is_some() { None } else { Some(self) }
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn before_sleep(&mut self) {}
+}
+
+impl Network for SimulatedTransport {
+    fn capabilities(&self) -> &Capabilities {
+        &self.shared.capabilities
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        &self.shared.rails
+    }
+
+    fn address(&self) -> Address {
+        address_of(self.rank)
+    }
+
+    fn rail_to(&mut self, peer: Rank) -> Rail {
+        self.shared.job().rail_to(self.rank, peer)
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        rail.number() < self.shared.rails.len() && self.shared.job().rail_connects(rail, self.rank, peer)
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if peer.number() >= self.shared.job().size() {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        if *address != address_of(peer) {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        match rail {
+            Some(rail) if !self.is_reachable(rail, peer) => Err(ConnectError::Unreachable(peer)),
+            // The choice of the machine may depend on the size.
+            Some(rail) if self.shared.rails.len() > 1 => Ok(self.endpoint(peer, Some(rail))),
+            _ => Ok(self.endpoint(peer, None)),
+        }
+    }
+
+    fn peer_failed(&mut self, _now: Instant, peer: Rank) {
+        self.shared.job().peer_failed(self.rank, peer);
+    }
+}
+
+impl Registry for SimulatedTransport {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        let mut job = self.shared.job();
+        if let Some(stations) = &mut job.stations {
+            return stations.register(self.rank, start, memory);
+        }
+        job.memory.register(self.rank, start, memory)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let mut job = self.shared.job();
+        if let Some(stations) = &mut job.stations {
+            return stations.deregister(self.rank, start);
+        }
+        job.memory.deregister(self.rank, start);
+        true
+    }
+}
+
+impl TwoSided for SimulatedTransport {
+    fn send(&mut self, _now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
+        let (peer, _) = self.target_of(to)?;
+        let mut job = self.shared.job();
+        fiber::outside(|| job.send_message(self.rank, peer, bytes, token))
+    }
+
+    fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
+        let mut job = self.shared.job();
+        fiber::outside(|| job.take_message(self.rank))
+    }
+}

@@ -1,0 +1,249 @@
+//! A rank as a coroutine: code that can be suspended and resumed, on a stack of its own.
+//!
+//! Invariants of the unsafe code:
+//!
+//! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
+//! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
+//! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
+//!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use corosensei::stack::Stack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::ranks::stacks::{RankStack, Stacks, ThreadStack};
+use crate::ranks::status::SimulationStatus;
+
+thread_local! {
+    /// How the fiber that runs on this thread stops.
+    static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
+
+    /// Whether the rank of the fiber that has just been suspended is never resumed, and whether that fiber, a thread, is not.
+    static ABANDONED: Cell<bool> = const { Cell::new(false) };
+    static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
+
+    /// Threads that the running rank has begun and [`Fibers::resume`] has not collected.
+    static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
+
+    /// Whether what fibers have left on their stacks is being dropped.
+    static UNWINDING: Cell<bool> = const { Cell::new(false) };
+
+    /// What signals know of the simulation that this thread runs.
+    static STATUS: Cell<Option<&'static SimulationStatus>> = const { Cell::new(None) };
+
+    /// How many threads the running rank has beside its first, and which runs: 0 is the first.
+    static THREADS: Cell<usize> = const { Cell::new(0) };
+    static THREAD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A thread of a rank beside its first.
+struct Thread {
+    number: usize,
+    fiber: Coroutine<(), (), (), ThreadStack>,
+}
+
+/// What is done with fibers that have not ended at the end of the simulation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// What it has on its stack is dropped.
+    Dropped,
+    /// Nothing of it is touched.
+    Abandoned,
+}
+
+/// The bodies of all ranks, each as far as it has run; `None` for those that have ended.
+pub(crate) struct Fibers<'s> {
+    fibers: Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>,
+    /// Of ranks that have some.
+    threads: BTreeMap<u32, Vec<Thread>>,
+    unfinished: Unfinished,
+}
+
+/// The fibers of a simulation.
+#[derive(Clone, Copy)]
+pub(crate) struct FiberSettings<'s> {
+    pub(crate) count: u32,
+    pub(crate) stacks: &'s Stacks,
+    /// What is done with those that have not ended.
+    pub(crate) unfinished: Unfinished,
+    /// What signals know of them.
+    pub(crate) status: &'static SimulationStatus,
+}
+
+/// Calls `drive` with fibers none of which has begun: `body`, called with the number of each.
+pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
+    let (FiberSettings { count, stacks, unfinished, status }, body) = (bodies, &body);
+    let fiber = |number| {
+        let begin = move |yielder: &Yielder<(), ()>, ()| {
+            CURRENT.set(Some(NonNull::from(yielder)));
+            body(number);
+        };
+        // SAFETY: F1.
+        Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
+    };
+    STATUS.set(Some(status));
+    let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), threads: BTreeMap::new(), unfinished };
+    let result = drive(&mut fibers);
+    drop(fibers);
+    STATUS.set(None);
+    result
+}
+
+impl Fibers<'_> {
+    /// Resumes a rank until its body and each of its threads are suspended or have ended; returns whether the body has ended.
+    pub(crate) fn resume(&mut self, number: u32) -> bool {
+        let mut threads = self.threads.remove(&number).unwrap_or_default();
+        THREADS.set(threads.len());
+        let Some(fiber) = &mut self.fibers[number as usize] else { return true };
+        let mut ended = resume(fiber, 0) || ABANDONED.get();
+        let mut next = 0;
+        while !ended {
+            BEGUN.with_borrow_mut(|begun| threads.append(begun));
+            let Some(Thread { number, fiber }) = threads.get_mut(next) else { break };
+            let returned = resume(fiber, *number);
+            ended = ABANDONED.get();
+            if returned || THREAD_ENDED.take() {
+                abandon_fiber(&mut threads.swap_remove(next).fiber);
+                THREADS.set(threads.len());
+            } else {
+                next += 1;
+            }
+        }
+        if ended {
+            ABANDONED.set(false);
+            THREAD_ENDED.set(false);
+            BEGUN.with_borrow_mut(|begun| threads.append(begun));
+            threads.iter_mut().for_each(|thread| abandon_fiber(&mut thread.fiber));
+            if let Some(mut fiber) = self.fibers[number as usize].take() {
+                abandon_fiber(&mut fiber);
+            }
+        } else if !threads.is_empty() {
+            self.threads.insert(number, threads);
+        }
+        THREADS.set(0);
+        ended
+    }
+}
+
+/// Resumes a fiber until it is suspended or ends; returns whether it has ended.
+fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool {
+    let (before, thread) = (CURRENT.take(), THREAD.replace(thread));
+    let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
+    CURRENT.set(before);
+    THREAD.set(thread);
+    returned
+}
+
+/// Abandons a fiber. One that has ended has nothing on its stack.
+fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
+    if !fiber.done() {
+        // SAFETY: F3.
+        unsafe { fiber.force_reset() };
+    }
+}
+
+impl Drop for Fibers<'_> {
+    fn drop(&mut self) {
+        if self.unfinished == Unfinished::Abandoned {
+            self.fibers.iter_mut().flatten().for_each(abandon_fiber);
+            self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
+        }
+        UNWINDING.set(true);
+        self.fibers.clear();
+        UNWINDING.set(false);
+    }
+}
+
+/// Whether what is left on the stacks of fibers is being dropped.
+pub(crate) fn is_unwinding() -> bool {
+    UNWINDING.get()
+}
+
+/// What a closure borrows, on its way to the other stack of the same thread.
+struct SameThread<T>(T);
+
+// SAFETY: F2: it is used on the thread that made it.
+unsafe impl<T> Send for SameThread<T> {}
+
+/// Runs `f` on the stack that resumed the fiber, so that fibers need small stacks; outside of fibers, at once. A fault in `f` is attributed to
+/// the simulator.
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let Some(current) = CURRENT.get() else { return f() };
+    let f = SameThread(f);
+    // SAFETY: F2: the yielder of the fiber that runs now.
+    unsafe { current.as_ref() }.on_parent_stack(move || {
+        let SameThread(f) = { f };
+        let _inside = Inside::begin();
+        f()
+    })
+}
+
+/// The simulator works for the running rank.
+struct Inside(bool);
+
+impl Inside {
+    fn begin() -> Self {
+        Self(STATUS.get().is_some_and(|status| status.set_inside(true)))
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if let Some(status) = STATUS.get() {
+            status.set_inside(self.0);
+        }
+    }
+}
+
+/// Stops the running fiber until it is resumed.
+///
+/// # Panics
+/// The caller is in no fiber.
+pub(crate) fn suspend() {
+    let current = CURRENT.get().expect("ranks of a simulation wait in their own thread");
+    // SAFETY: F2: the yielder of the fiber that runs now.
+    unsafe { current.as_ref() }.suspend(());
+    CURRENT.set(Some(current));
+}
+
+/// Begins a thread of the running rank, with a number other than 0 that no other has; it runs for the first time when the rank stops.
+pub(crate) fn begin_thread(number: usize, stack: ThreadStack, body: impl FnOnce() + 'static) {
+    let begin = move |yielder: &Yielder<(), ()>, ()| {
+        CURRENT.set(Some(NonNull::from(yielder)));
+        body();
+    };
+    let fiber = Coroutine::with_stack(stack, begin);
+    BEGUN.with_borrow_mut(|begun| begun.push(Thread { number, fiber }));
+    THREADS.set(THREADS.get() + 1);
+}
+
+/// Whether the running rank has threads beside its first.
+pub(crate) fn has_threads() -> bool {
+    THREADS.get() > 0
+}
+
+/// The thread that runs, of the running rank: 0 is its first.
+pub(crate) fn thread() -> usize {
+    THREAD.get()
+}
+
+/// Stops the running thread, which is not its rank's first, for ever.
+pub(crate) fn abandon_thread() -> ! {
+    THREAD_ENDED.set(true);
+    suspend();
+    unreachable!("an abandoned thread is never resumed")
+}
+
+/// Stops the running fiber, and all of its rank, for ever.
+///
+/// # Panics
+/// The caller is in no fiber.
+pub(crate) fn abandon() -> ! {
+    ABANDONED.set(true);
+    suspend();
+    unreachable!("an abandoned fiber is never resumed")
+}

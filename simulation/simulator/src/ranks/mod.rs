@@ -1,0 +1,12 @@
+//! Ranks as coroutines of one thread.
+//!
+//! | part | for |
+//! |---|---|
+//! | `fiber`, `stacks` | a rank as a coroutine on a stack of its own, and the threads of a rank |
+//! | `status` | the state of a simulation for other threads and signal handlers |
+//! | `crash` | faults of a rank: one line that names it, and the end of the process |
+
+pub(crate) mod crash;
+pub(crate) mod fiber;
+pub(crate) mod stacks;
+pub(crate) mod status;

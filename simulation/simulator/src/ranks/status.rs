@@ -1,0 +1,229 @@
+//! The state of a running simulation as other threads and signal handlers see it, and how they end it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use pelago_base::{Instant, Rank};
+
+/// Simulations that run at the same time in one process and that handlers of signals know. Of more, faults are not attributed to a rank.
+const KNOWN_MAX: usize = 64;
+
+/// The thread of an entry that is free; the kernel numbers threads from 1.
+const NO_THREAD: i32 = 0;
+
+/// What runs where no rank does; rank r is r + 1.
+const NOBODY: u32 = 0;
+
+static KNOWN: [SimulationStatus; KNOWN_MAX] = [const { SimulationStatus::new() }; KNOWN_MAX];
+
+/// Of simulations for which no entry is left: written, and never read.
+static UNKNOWN: SimulationStatus = SimulationStatus::new();
+
+/// The state of a simulation, which its own thread writes.
+#[derive(Debug)]
+pub(crate) struct SimulationStatus {
+    thread: AtomicI32,
+    running: AtomicU32,
+    /// Whether the simulator works for the rank that runs.
+    is_inside: AtomicBool,
+    now: AtomicU64,
+    ended: AtomicU32,
+    /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
+    stacks: [AtomicUsize; 5],
+}
+
+/// What ran when a signal arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtWork {
+    /// The program or the library, on the stack of this rank.
+    Rank(u32),
+    /// The simulator; if a rank has called it, for that rank.
+    Simulator(Option<u32>),
+}
+
+impl SimulationStatus {
+    const fn new() -> Self {
+        Self {
+            thread: AtomicI32::new(NO_THREAD),
+            running: AtomicU32::new(NOBODY),
+            is_inside: AtomicBool::new(false),
+            now: AtomicU64::new(0),
+            ended: AtomicU32::new(0),
+            stacks: [const { AtomicUsize::new(0) }; 5],
+        }
+    }
+
+    /// The simulation that the calling thread runs. May be called in a signal.
+    pub(crate) fn of_this_thread() -> Option<&'static Self> {
+        let this = this_thread();
+        KNOWN.iter().find(|status| status.thread.load(Ordering::Relaxed) == this)
+    }
+
+    /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
+    pub(crate) fn has_stacks(&self, stacks: [usize; 5]) {
+        self.stacks.iter().zip(stacks).for_each(|(place, value)| place.store(value, Ordering::Relaxed));
+    }
+
+    /// The bytes of this rank's stack, if an address lies in the guard of it.
+    pub(crate) fn overflown(&self, rank: u32, address: usize) -> Option<usize> {
+        let [first, step, bytes, guard, count] = [0, 1, 2, 3, 4].map(|index: usize| self.stacks[index].load(Ordering::Relaxed));
+        let start = first.wrapping_add(rank as usize * step);
+        ((rank as usize) < count && (start..start + guard).contains(&address)).then_some(bytes)
+    }
+
+    /// A rank continues.
+    pub(crate) fn enter(&self, rank: Rank, now: Instant) {
+        self.now.store(now.as_picoseconds(), Ordering::Relaxed);
+        self.running.store(rank.number() + 1, Ordering::Release);
+    }
+
+    /// The rank has stopped; `ended` ranks have ended.
+    pub(crate) fn leave(&self, ended: u32) {
+        self.ended.store(ended, Ordering::Relaxed);
+        self.running.store(NOBODY, Ordering::Release);
+    }
+
+    /// Whether the simulator works for the running rank, from now on; returns whether it did before.
+    pub(crate) fn set_inside(&self, is_inside: bool) -> bool {
+        // Only this thread writes it.
+        let before = self.is_inside.load(Ordering::Relaxed);
+        self.is_inside.store(is_inside, Ordering::Relaxed);
+        before
+    }
+
+    pub(crate) fn at_work(&self) -> AtWork {
+        match (self.running(), self.is_inside.load(Ordering::Relaxed)) {
+            (Some(rank), false) => AtWork::Rank(rank.number()),
+            (rank, _) => AtWork::Simulator(rank.map(Rank::number)),
+        }
+    }
+
+    fn running(&self) -> Option<Rank> {
+        self.running.load(Ordering::Acquire).checked_sub(1).map(Rank::new)
+    }
+}
+
+fn this_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// A simulation of the calling thread, as long as it runs.
+pub(crate) struct StatusEntry(&'static SimulationStatus);
+
+impl StatusEntry {
+    /// Registers the simulation that the calling thread begins, for signal handlers and for `watch`.
+    pub(crate) fn new(watch: &SimulationControl) -> Self {
+        let this = this_thread();
+        let claim = |status: &&SimulationStatus| {
+            status.thread.compare_exchange(NO_THREAD, this, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        let status = KNOWN.iter().find(claim).unwrap_or(&UNKNOWN);
+        status.leave(0);
+        status.set_inside(false);
+        status.now.store(0, Ordering::Relaxed);
+        let _ = watch.status.set(status);
+        Self(status)
+    }
+
+    pub(crate) fn status(&self) -> &'static SimulationStatus {
+        self.0
+    }
+}
+
+impl Drop for StatusEntry {
+    fn drop(&mut self) {
+        self.0.has_stacks([0; 5]);
+        self.0.running.store(NOBODY, Ordering::Relaxed);
+        self.0.thread.store(NO_THREAD, Ordering::Relaxed);
+    }
+}
+
+/// By which another thread observes one simulation and ends it.
+#[derive(Debug, Default)]
+pub struct SimulationControl {
+    is_asked: AtomicBool,
+    is_over: AtomicBool,
+    status: OnceLock<&'static SimulationStatus>,
+}
+
+/// The state of a simulation at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulationSnapshot {
+    /// The rank that runs.
+    pub running: Option<Rank>,
+    /// The virtual time.
+    pub now: Instant,
+    /// How many ranks have ended.
+    pub ended: u32,
+}
+
+impl SimulationControl {
+    /// Ends the job, as one that was aborted, as soon as the running rank calls the library or ends.
+    pub fn stop(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all ranks have ended, or those that have not never continue.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// The state now; `None` before the simulation has begun. After its end, the last state.
+    pub fn snapshot(&self) -> Option<SimulationSnapshot> {
+        let status = self.status.get()?;
+        let now = Instant::from_picoseconds(status.now.load(Ordering::Relaxed));
+        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed) })
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn finish(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_that_of_whoever_is_at_work() {
+        let watch = SimulationControl::default();
+        assert_eq!(watch.snapshot(), None);
+        let entry = StatusEntry::new(&watch);
+        let status = SimulationStatus::of_this_thread().expect("this thread's");
+        assert!(std::ptr::eq(status, entry.status()));
+        assert_eq!(status.at_work(), AtWork::Simulator(None));
+        status.enter(Rank::new(3), Instant::from_picoseconds(7));
+        assert_eq!(status.at_work(), AtWork::Rank(3));
+        assert_eq!(
+            watch.snapshot(),
+            Some(SimulationSnapshot { running: Some(Rank::new(3)), now: Instant::from_picoseconds(7), ended: 0 })
+        );
+        assert!(!status.set_inside(true));
+        assert_eq!(status.at_work(), AtWork::Simulator(Some(3)));
+        assert!(status.set_inside(false));
+        status.leave(1);
+        assert_eq!((status.at_work(), watch.snapshot().map(|snapshot| snapshot.ended)), (AtWork::Simulator(None), Some(1)));
+        assert!(std::thread::spawn(|| SimulationStatus::of_this_thread().is_none()).join().unwrap());
+        drop(entry);
+        assert!(SimulationStatus::of_this_thread().is_none());
+        let watches: Vec<SimulationControl> = (0..=KNOWN_MAX).map(|_| SimulationControl::default()).collect();
+        let entries: Vec<StatusEntry> = watches.iter().map(StatusEntry::new).collect();
+        assert!(std::ptr::eq(entries.last().unwrap().status(), &UNKNOWN), "one too many is not mistaken for another");
+    }
+
+    #[test]
+    fn only_the_guard_of_ones_own_stack_tells_of_an_overflow() {
+        let status = SimulationStatus::new();
+        assert_eq!(status.overflown(0, 0), None, "no stacks yet");
+        status.has_stacks([0x10000, 0x4000, 0x3000, 0x1000, 2]);
+        let guards = |rank| [0xffff, 0x10000, 0x10fff, 0x11000, 0x14000].map(|address| status.overflown(rank, address));
+        let here = Some(0x3000);
+        assert_eq!(guards(0), [None, here, here, None, None]);
+        assert_eq!(guards(1), [None, None, None, None, here]);
+        assert_eq!(guards(2), [None; 5]);
+    }
+}

@@ -1,0 +1,115 @@
+//! How `pelago sim` requests that a program simulate its ranks: one variable of the environment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pelago_netsim::{Machine, MachineError};
+use serde::{Deserialize, Serialize};
+
+use crate::costs::computing::Computing;
+use crate::protocol::settings::ProtocolError;
+use crate::settings::{Data, Settings};
+
+/// The name of the variable.
+pub const VARIABLE: &str = "PELAGO_SIM";
+
+/// What to simulate, as text. Paths are absolute or relative to where the program runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulationRequest {
+    /// The machine, in TOML.
+    pub machine: String,
+    /// How many ranks.
+    pub ranks: u32,
+    /// How many consecutive ranks share a node.
+    pub per_node: u32,
+    /// What chance depends on.
+    pub seed: u64,
+    /// Bytes of each heap of a rank; `None` is what so many ranks leave.
+    pub heap_bytes: Option<u64>,
+    /// Bytes of the stack of a rank; `None` is what so many ranks leave.
+    pub stack_bytes: Option<u64>,
+    /// How the library's own protocol is to carry what ranks send, as text; `None`: it is not to.
+    pub protocol: Option<String>,
+    /// What operations move.
+    pub data: Data,
+    /// What computing costs in virtual time.
+    pub computing: Computing,
+    /// After how many seconds of real time the job is ended, if it has not ended before.
+    pub time_limit_seconds: Option<f64>,
+    /// Whether the program ends with a line on standard error that says what was simulated.
+    pub summary: bool,
+    /// What to call the program in a report.
+    pub program: String,
+    /// Where to write a report: a page if it ends in `.html`, else JSON.
+    pub report: Option<PathBuf>,
+    /// Where to write a trace, in the format of Chrome and Perfetto.
+    pub trace: Option<PathBuf>,
+}
+
+/// The variable does not hold a request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It is no request.
+    #[error("the environment variable {VARIABLE} is no simulation that pelago sim would ask for: {0}")]
+    Malformed(String),
+    /// Its machine is none.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// Its faults are none.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+}
+
+/// Virtual memory for the heaps of all ranks: close together, so that their page tables stay small.
+const HEAPS_BYTES: u64 = 64 << 30;
+
+/// The least heap: room for the scratch memory of the largest job.
+const HEAP_BYTES_MIN: u64 = 512 << 10;
+const HEAP_BYTES_MAX: u64 = 1 << 30;
+
+/// Up to so many ranks have large stacks; more have small ones, so that their page tables stay small.
+const LARGE_STACKS_MAX: u32 = 16_384;
+const LARGE_STACK_BYTES: usize = 256 << 10;
+const SMALL_STACK_BYTES: usize = 64 << 10;
+
+impl SimulationRequest {
+    /// What the environment of this process asks for; `None` if it asks for no simulation.
+    ///
+    /// # Errors
+    /// The variable holds something else.
+    pub fn from_environment() -> Result<Option<Self>, RequestError> {
+        let Some(text) = std::env::var_os(VARIABLE) else { return Ok(None) };
+        let malformed = |why: &dyn std::fmt::Display| RequestError::Malformed(why.to_string());
+        let text = text.to_str().ok_or_else(|| malformed(&"it is not UTF-8"))?;
+        serde_json::from_str(text).map(Some).map_err(|error| malformed(&error))
+    }
+
+    /// The value of the variable.
+    pub fn to_variable(&self) -> String {
+        serde_json::to_string(self).expect("numbers and text have a JSON form")
+    }
+
+    /// What to simulate.
+    ///
+    /// # Errors
+    /// The machine is none.
+    pub fn settings(&self) -> Result<Settings, RequestError> {
+        let heap_bytes = (HEAPS_BYTES / 2 / u64::from(self.ranks.max(1))).clamp(HEAP_BYTES_MIN, HEAP_BYTES_MAX);
+        let stack_bytes = if self.ranks > LARGE_STACKS_MAX { SMALL_STACK_BYTES } else { LARGE_STACK_BYTES };
+        Ok(Settings {
+            machine: Machine::parse(&self.machine)?,
+            ranks: self.ranks,
+            per_node: self.per_node,
+            seed: self.seed,
+            heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
+            stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
+            data: self.data,
+            computing: self.computing,
+            watch: Arc::default(),
+            report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
+        })
+    }
+}

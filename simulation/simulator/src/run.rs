@@ -1,0 +1,329 @@
+//! Running a simulation: ranks and events in turns, until all ranks have ended.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_netsim::{LinkEnd, LinkStatistics, Netsim, Statistics};
+use pelago_platform::{Fault, Parts};
+use pelago_report::{Facts, Limits, LinkUse, Recorder, Report};
+
+use crate::error::SimulationError;
+use crate::job::{SimulatedJob, WaitReason};
+use crate::memory::RankMemory;
+use crate::platform::{self, SharedJob};
+use crate::protocol::stations::Stations;
+use crate::ranks::crash;
+use crate::ranks::fiber::{self, FiberSettings, Fibers, Unfinished, with_fibers};
+use crate::ranks::stacks::{STACK_BYTES_MIN, Stacks, ThreadStack};
+use crate::ranks::status::{SimulationControl, SimulationStatus, StatusEntry};
+use crate::settings::{Data, Settings};
+
+/// The results of a simulation.
+#[derive(Debug)]
+pub struct SimulationOutcome<R> {
+    /// What the bodies returned, by rank; `None` for those that never ended.
+    pub results: Vec<Option<R>>,
+    /// The first rank whose body failed.
+    pub failed: Option<Rank>,
+    /// The virtual time at the end.
+    pub end: Instant,
+    /// Counters of the network.
+    pub statistics: Statistics,
+    /// Counters of the library's own protocol for each rank, if that was simulated.
+    pub counters: Vec<Counters>,
+    /// The report, if one was requested.
+    pub report: Option<Report>,
+    /// The fault of the job, if there was one.
+    pub fault: Option<Fault>,
+    /// Ranks that waited when no event was left, with what each waited for.
+    pub stuck: Vec<(Rank, WaitReason)>,
+    /// Ranks that died, or that others took for failed, before the job had another fault, unless the job went on without them; by number.
+    pub lost: Vec<Rank>,
+}
+
+/// Runs `body` as every rank until all have ended. Each gets its own platform, which takes no room of its stack.
+///
+/// A rank whose body fails counts as failed, and ranks that wait without an event to come are a deadlock: all ranks get either as the fault of
+/// the job. Cost: a switch of stacks each time that a rank continues, and the events of the network.
+///
+/// # Errors
+/// The simulation cannot begin.
+///
+/// # Panics
+/// A body panics; the other ranks are dropped where they stand.
+pub fn simulate<R, E>(
+    settings: &Settings,
+    body: impl Fn(Box<Parts>) -> Result<R, E>,
+) -> Result<SimulationOutcome<Result<R, E>>, SimulationError> {
+    let Prepared { shared, entry, stacks } = prepare(settings)?;
+    let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
+    let failed = Cell::new(None);
+    let take_part = |number| {
+        let rank = Rank::new(number);
+        let result = body(parts(&shared, rank));
+        if result.is_err() {
+            failed.set(failed.get().or(Some(rank)));
+            shared.job().fail(Fault::PeerLost(rank));
+        }
+        let results: &mut Vec<Option<Result<R, E>>> = &mut results.borrow_mut();
+        results[number as usize] = Some(result);
+    };
+    let (watch, status) = (&*settings.watch, entry.status());
+    let mut simulation =
+        SimulationLoop { shared: &shared, watch, status, stops_at_once: false, enter: &mut |_| {}, is_over: &|| false };
+    let fibers = FiberSettings { count: settings.ranks, stacks: &stacks, unfinished: Unfinished::Dropped, status };
+    let stuck = with_fibers(fibers, take_part, |fibers| simulation.run(fibers));
+    watch.finish();
+    let (results, failed) = (results.into_inner(), failed.get());
+    Ok(outcome(settings, &shared, results, failed, stuck))
+}
+
+/// Ranks that are written as processes, as the caller of [`simulate_processes`] implements them.
+pub trait Processes {
+    /// `rank` is about to continue: switches what the process keeps for each rank, such as global variables.
+    fn enter(&self, rank: Rank);
+
+    /// All of a rank, from its beginning to its end; it may also end by [`end_process`].
+    fn main(&self, parts: Box<Parts>);
+
+    /// Whether the job is over, also for ranks that have not ended: those never go on.
+    fn is_over(&self) -> bool;
+}
+
+/// Runs ranks that are written as processes until all have ended or the job is over. Values on the stacks of ranks that have not ended are
+/// not dropped. There are no results: an implementation of [`Processes`] keeps its own.
+///
+/// Cost: as [`simulate`], and a call of [`Processes::enter`] each time that another rank continues.
+///
+/// # Errors
+/// The simulation cannot begin.
+pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Result<SimulationOutcome<()>, SimulationError> {
+    let Prepared { shared, entry, stacks } = prepare(settings)?;
+    let mut entered = None;
+    let mut enter = |rank| {
+        if entered.replace(rank) != Some(rank) {
+            processes.enter(rank);
+        }
+    };
+    let is_over = || processes.is_over();
+    let (watch, status) = (&*settings.watch, entry.status());
+    let mut simulation =
+        SimulationLoop { shared: &shared, watch, status, stops_at_once: true, enter: &mut enter, is_over: &is_over };
+    let take_part = |number| processes.main(parts(&shared, Rank::new(number)));
+    let fibers = FiberSettings { count: settings.ranks, stacks: &stacks, unfinished: Unfinished::Abandoned, status };
+    let stuck = with_fibers(fibers, take_part, |fibers| simulation.run(fibers));
+    watch.finish();
+    Ok(outcome(settings, &shared, Vec::new(), None, stuck))
+}
+
+/// Ends the running rank of [`simulate_processes`] where it stands. Values on its stack are not dropped, so that nothing else may have
+/// borrowed them.
+///
+/// # Panics
+/// No rank is running.
+pub fn end_process() -> ! {
+    fiber::abandon()
+}
+
+/// A job none of whose ranks has begun.
+struct Prepared {
+    shared: Arc<SharedJob>,
+    entry: StatusEntry,
+    stacks: Stacks,
+}
+
+fn prepare(settings: &Settings) -> Result<Prepared, SimulationError> {
+    let mut job = simulated_job(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
+    job.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
+    let entry = StatusEntry::new(&settings.watch);
+    let stacks = Stacks::new(&job.memory, settings.ranks, entry.status())?;
+    crash::report_faults();
+    Ok(Prepared { shared: SharedJob::new(job, settings), entry, stacks })
+}
+
+/// Begins a thread of the running rank of [`simulate_processes`], with a stack of so many bytes and a number other than 0 that no other thread
+/// of the rank has. It runs when the rank waits, and ends with its rank at the latest. Threads of a rank check every microsecond of virtual
+/// time whether they can continue.
+///
+/// # Errors
+/// There is no room for its stack.
+pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'static) -> std::io::Result<()> {
+    fiber::begin_thread(number, ThreadStack::new(stack_bytes)?, body);
+    Ok(())
+}
+
+/// The thread that runs, of the running rank: 0 is its first.
+pub fn thread() -> usize {
+    fiber::thread()
+}
+
+/// Ends the running thread where it stands, as [`end_process`] a rank.
+///
+/// # Panics
+/// No rank is running, or its first thread.
+pub fn end_thread() -> ! {
+    assert_ne!(fiber::thread(), 0, "a rank's first thread ends with its rank");
+    fiber::abandon_thread()
+}
+
+/// Whether the stack of the calling rank of [`simulate`] is being unwound, as the rank never continues. Code that catches the panic of that
+/// unwinding has to resume it.
+pub fn is_unwinding() -> bool {
+    fiber::is_unwinding()
+}
+
+/// The results of a simulation that is over.
+fn outcome<R>(
+    settings: &Settings,
+    shared: &SharedJob,
+    results: Vec<Option<R>>,
+    failed: Option<Rank>,
+    stuck: Vec<(Rank, WaitReason)>,
+) -> SimulationOutcome<R> {
+    let mut job = shared.job();
+    let (end, mut statistics, fault) = (job.now(), job.network.statistics(), job.fault.take());
+    statistics.drops += job.stations.as_ref().map_or(0, Stations::dropped);
+    let counters = job.stations.as_ref().map(Stations::counters).unwrap_or_default();
+    let facts = || facts(settings, &statistics, end, fault);
+    let report = job.recorder.take().map(|recorder| recorder.finish(facts()));
+    let lost = job.failed_ranks().collect();
+    SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost }
+}
+
+/// The platform of a rank. Not inlined, so that its frame does not stay on the stack of the rank.
+#[inline(never)]
+fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Box<Parts> {
+    Box::new(platform::parts(shared, rank))
+}
+
+/// The platforms of all ranks of a job without coroutines: progress by a transport advances the network.
+///
+/// # Errors
+/// The simulation cannot begin.
+pub fn ends(settings: &Settings) -> Result<Vec<Parts>, SimulationError> {
+    let shared = SharedJob::new(simulated_job(settings, 0)?, settings);
+    Ok((0..settings.ranks).map(|rank| platform::parts(&shared, Rank::new(rank))).collect())
+}
+
+/// The facts at the head of a report.
+fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Option<Fault>) -> Facts {
+    let name = |end: &LinkEnd| match end {
+        LinkEnd::Nic { node, nic } => format!("node {node} nic {nic}"),
+        LinkEnd::Router(router) => format!("router {router}"),
+    };
+    let link = |link: &LinkStatistics| LinkUse {
+        from: name(&link.from),
+        to: name(&link.to),
+        bytes: link.bytes,
+        busy: link.busy,
+        longest_queue: link.queue_max,
+    };
+    Facts {
+        program: settings.report.clone().unwrap_or_default(),
+        machine: settings.machine.name().into(),
+        machine_source: settings.machine.about().into(),
+        ranks: settings.ranks,
+        nodes: settings.ranks.div_ceil(settings.per_node),
+        per_node: settings.per_node,
+        seed: settings.seed,
+        computing: settings.computing.to_string(),
+        end,
+        events: statistics.events,
+        packets: statistics.packets,
+        packet_hops: statistics.packet_hops,
+        links: statistics.links.iter().map(link).collect(),
+        fault: fault.map(|fault| fault.to_string()),
+    }
+}
+
+/// What is simulated, with stacks of so many bytes.
+fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob, SimulationError> {
+    let Settings { ranks, per_node, .. } = *settings;
+    if ranks == 0 || per_node == 0 {
+        return Err(SimulationError::Empty);
+    }
+    let costs_pages = settings.machine.page() > Duration::ZERO;
+    if settings.data == Data::Sizes && settings.protocol.is_some() {
+        return Err(SimulationError::SizesByProtocol);
+    }
+    if settings.data == Data::Sizes && costs_pages {
+        return Err(SimulationError::SizesOfPages);
+    }
+    let network = Netsim::new(&settings.machine, ranks.div_ceil(per_node), settings.seed)?;
+    let memory = RankMemory::new(ranks, settings.heap_bytes, stack_bytes, !costs_pages)?;
+    let layout = memory.addresses();
+    let stations = settings.protocol.clone().map(|protocol| Stations::new(protocol, layout, ranks, settings.seed));
+    Ok(SimulatedJob::new(network, memory, stations, settings))
+}
+
+/// Runs ranks and network.
+struct SimulationLoop<'d> {
+    shared: &'d SharedJob,
+    /// By which another thread may end the job.
+    watch: &'d SimulationControl,
+    /// What another thread sees of the simulation.
+    status: &'static SimulationStatus,
+    /// Whether a job that another thread ends is over at once; otherwise its ranks get a fault.
+    stops_at_once: bool,
+    /// Called before a rank continues.
+    enter: &'d mut dyn FnMut(Rank),
+    /// Whether no rank continues any more.
+    is_over: &'d dyn Fn() -> bool,
+}
+
+impl SimulationLoop<'_> {
+    /// Runs ranks and network until all ranks have ended; returns the ranks that were stuck.
+    fn run(&mut self, fibers: &mut Fibers<'_>) -> Vec<(Rank, WaitReason)> {
+        let shared = self.shared;
+        let mut stuck = Vec::new();
+        loop {
+            let mut job = shared.job();
+            if self.is_stopped(&mut job) {
+                return stuck;
+            }
+            while let Some(number) = job.ready.pop_front() {
+                let rank = Rank::new(number);
+                // A rank that has died never continues.
+                if job.is_ended(rank) {
+                    continue;
+                }
+                job.resume(rank);
+                let now = job.now();
+                drop(job);
+                (self.enter)(rank);
+                self.status.enter(rank, now);
+                let ended = fibers.resume(number);
+                job = shared.job();
+                job.running = None;
+                if ended {
+                    job.end_rank(rank);
+                }
+                self.status.leave(job.ended);
+                if (self.is_over)() || self.is_stopped(&mut job) {
+                    return stuck;
+                }
+            }
+            if job.ended == job.size() {
+                return stuck;
+            }
+            if !job.step() {
+                if job.fault.is_some() {
+                    // All ranks have got the fault and wait again: no event will ever come.
+                    return stuck;
+                }
+                stuck = job.waiting().collect();
+                job.fail(Fault::Deadlock);
+            }
+        }
+    }
+
+    /// Ends the job if another thread has requested that; returns whether it is over without its ranks.
+    fn is_stopped(&self, job: &mut SimulatedJob) -> bool {
+        let is_stopped = self.watch.is_asked();
+        if is_stopped && job.fault.is_none() {
+            job.fail(Fault::Aborted);
+        }
+        is_stopped && self.stops_at_once
+    }
+}
