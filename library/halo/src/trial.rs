@@ -176,7 +176,7 @@ struct Ground<'w> {
 
 impl<'w> Ground<'w> {
     fn new(world: &'w World, settings: &'w Settings, cell_bytes: usize) -> Self {
-        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.all_rails());
+        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.rails().all());
         names.extend(all.map(|_| ALL_RAILS));
         let rails = (0..names.len()).filter_map(Rail::new);
         let ways = rails.flat_map(|rail| Method::ALL.map(|method| Means { method, rail })).collect();
@@ -185,7 +185,7 @@ impl<'w> Ground<'w> {
 
     /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
     fn allows<const D: usize>(&self, link: &Link<'_, D>, rail: Rail) -> bool {
-        let leads = |rail: &Rail| self.world.reaches(*rail, link.neighbour);
+        let leads = |rail: &Rail| self.world.rails().reach(*rail, link.neighbour);
         match self.settings.rails[leading(link.way.step)].filter(leads) {
             Some(asked) => rail == asked,
             None => leads(&rail),
@@ -266,7 +266,7 @@ impl<'w> Ground<'w> {
             _ if means == taken && means != own => Verdict::Together,
             _ if means == taken && means == self.proposal(link, None) => Verdict::Proposed,
             _ if means == taken => Verdict::Cheaper,
-            _ if !self.world.reaches(means.rail, link.neighbour) => Verdict::NoRail,
+            _ if !self.world.rails().reach(means.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, means.rail) => Verdict::Excluded,
             _ if self.asked(link).is_some_and(|method| method != means.method) => Verdict::Excluded,
             None if !self.considers(link, means) => Verdict::NotTried,

@@ -9,8 +9,8 @@ use pelago_memory::Region;
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Flags, For,
-    Network, Operation, Parts, PostError, Rail, RegisterError, Registry, Token, Transport, TwoSided, VirtualTime, Wait,
-    WaitPolicy, Woken,
+    NativeAtomics, Network, Operation, Parts, PostError, Protection, Rail, RegisterError, Registry, Token, Transport, TwoSided,
+    VirtualTime, Wait, WaitPolicy, Woken,
 };
 
 use crate::computing::Meter;
@@ -20,16 +20,19 @@ use crate::{Computing, Data, Settings, fiber};
 const NAME: &str = "simulated";
 
 const BY_NIC: Capabilities = Capabilities {
-    name: NAME,
     inject_size: INJECT_SIZE,
     latency: Duration::from_microseconds(1),
     bytes_per_second: 4e9,
-    atomics_by_progress_thread: false,
-    data_bytes_max: u64::MAX,
+    atomics: NativeAtomics::ALL,
+    ..Capabilities::of(NAME)
 };
 
-const BY_PROTOCOL: Capabilities =
-    Capabilities { inject_size: pelago_protocol::INJECT_SIZE, atomics_by_progress_thread: true, ..BY_NIC };
+const BY_PROTOCOL: Capabilities = Capabilities {
+    inject_size: pelago_protocol::INJECT_SIZE,
+    atomics: NativeAtomics::NONE,
+    protection: Protection::Authenticated,
+    ..BY_NIC
+};
 
 /// The longest transfer whose bytes are moved where sizes are simulated: what counts, flags and describes stays real.
 const SIZED_BYTES_MAX: u64 = 64;
