@@ -100,7 +100,7 @@ pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
     let rails = world.rails();
     let known = || rails.iter().map(|rail| rail.name).collect::<Vec<_>>().join(", ");
     let of_name = || rails.iter().position(|rail| rail.name == name).and_then(Rail::new);
-    let found = if name == "all" { world.all_rails() } else { of_name() };
+    let found = if name == "all" { rails.all() } else { of_name() };
     found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 

@@ -17,12 +17,14 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod capabilities;
 mod clock;
 mod parts;
 mod transport;
 mod wait;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
+pub use capabilities::{Capabilities, DeviceAccess, KeyMode, NativeAtomics, Ordering, Protection};
 pub use clock::Clock;
 pub use parts::Parts;
 /// What operations say, besides addresses.
@@ -34,7 +36,7 @@ pub use pelago_memory::{
 /// Where a rank sleeps: the bell of [`Reach::bell`].
 pub use pelago_sync::{Doorbell, Slept};
 pub use transport::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
-    RegisterError, Registry, Token, Transfer, Transport, TwoSided,
+    Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
+    Token, Transfer, Transport, TwoSided,
 };
 pub use wait::{Activity, Fault, For, VirtualTime, Wait, WaitPolicy, Woken};

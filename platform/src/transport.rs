@@ -1,9 +1,10 @@
 //! One way to reach other ranks' memory.
 
 pub use pelago_base::Failure;
-use pelago_base::limits::INJECT_SIZE;
-use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, Width};
+use pelago_base::{AtomicOperator, GlobalAddress, Instant, Rank, Width};
 use pelago_memory::{Cells, Region};
+
+use crate::Capabilities;
 
 /// One way to reach other ranks' memory.
 ///
@@ -16,8 +17,13 @@ use pelago_memory::{Cells, Region};
 /// - T6 finite: a lost peer completes all its operations, with `PeerLost` unless they took effect before; nothing waits for ever.
 /// - T7 timeless: time comes in as `now`; same inputs, same outputs.
 /// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
-/// - T9 several ways: what `is_reachable` says of a rail, `connect` by it does. Endpoints of one peer on several rails are as those of several
+/// - T9 rails: what `is_reachable` says of a rail, `connect` by it does. Endpoints of one peer on several rails are as those of several
 ///   peers: nothing orders them, and each completes what was posted to it.
+/// - T10 waking: an operation that has written to a rank's memory wakes that rank ([`Wait`](crate::Wait), W1), if it was posted with
+///   [`Flags::notify`] or the network [wakes by itself](Capabilities::wakes_target). The rank then finds what was written.
+/// - T11 atomic: an atomic excludes every other on its word, whether a network or a core performs them. A network whose atomics are not
+///   [coherent](crate::NativeAtomics::coherent) with those of cores leaves them to a core of the owner.
+/// - T12 sizes: a transfer of at most [`message_bytes_max`](Capabilities::message_bytes_max) bytes is accepted as one operation.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
 /// cost, never what exists. No method has a body of its own, so that a wrapper forgets none.
@@ -31,8 +37,9 @@ pub trait Transport: Send {
     /// Starts an operation; its completion carries `token`.
     ///
     /// # Errors
-    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write`; `Sizes` for a
-    /// [`Sized`](Operation::Sized) operation, if bytes are moved here.
+    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` beyond
+    /// [`inject_size`](Capabilities::inject_size), or another transfer beyond [`message_bytes_max`](Capabilities::message_bytes_max); `Sizes`
+    /// for a [`Sized`](Operation::Sized) operation, if bytes are moved here.
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token)
     -> Result<(), PostError>;
 
@@ -121,14 +128,21 @@ pub struct Flags {
     /// It may wait for what is posted next, so that both leave in one message: until something is posted without this flag, or
     /// [`flush`](Transport::flush).
     pub more: bool,
+    /// When it has taken effect, the rank whose memory it writes to is woken. Without effect where
+    /// [every write wakes](Capabilities::wakes_target), and for a `Get`. Elsewhere it costs what the network has for it: immediate data, a
+    /// counter, or a message behind the operation; those posted with [`more`](Self::more) may share one.
+    pub notify: bool,
 }
 
 impl Flags {
-    /// In no order, and at once.
-    pub const NONE: Self = Self { fence: false, more: false };
+    /// In no order, at once, and without notification.
+    pub const NONE: Self = Self { fence: false, more: false, notify: false };
 
-    /// In order, and at once.
-    pub const FENCE: Self = Self { fence: true, more: false };
+    /// In order.
+    pub const FENCE: Self = Self { fence: true, ..Self::NONE };
+
+    /// With a notification.
+    pub const NOTIFY: Self = Self { notify: true, ..Self::NONE };
 }
 
 /// Messages that their receiver takes in, as a network has them by itself: with what it does when a receiver has no room for them.
@@ -312,39 +326,6 @@ pub struct Completion {
     pub result: Result<u64, Failure>,
 }
 
-/// What operations cost, for choosing between transports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Capabilities {
-    /// What the transport is called.
-    pub name: &'static str,
-    /// The longest `Write` in bytes.
-    pub inject_size: usize,
-    /// From posting a small put to its completion.
-    pub latency: Duration,
-    /// Bytes per second of a long put.
-    pub bytes_per_second: f64,
-    /// Whether atomics need a core of the target.
-    pub atomics_by_progress_thread: bool,
-    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](Operation::Sized), to spare their poster and the
-    /// transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
-    pub data_bytes_max: u64,
-}
-
-impl Capabilities {
-    /// Those of a transport of this name whose author has measured nothing: a network of the slower kind, on which the target's cores do the
-    /// atomics. To be changed field by field, so that fields that are added later need no change.
-    pub const fn of(name: &'static str) -> Self {
-        Self {
-            name,
-            inject_size: INJECT_SIZE,
-            latency: Duration::from_microseconds(50),
-            bytes_per_second: 1e9,
-            atomics_by_progress_thread: true,
-            data_bytes_max: u64::MAX,
-        }
-    }
-}
-
 /// A peer cannot be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -388,7 +369,7 @@ pub enum PostError {
     /// The transport moves bytes, not only sizes.
     #[error("this transport moves bytes, not only sizes")]
     Sizes,
-    /// A `Write` is longer than the transport captures.
-    #[error("a write of {0} bytes is longer than this transport captures")]
+    /// A `Write` is longer than the transport captures, or another transfer than it takes as one operation.
+    #[error("{0} bytes are more than this transport takes in one operation of this kind")]
     TooLong(usize),
 }

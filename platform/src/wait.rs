@@ -5,8 +5,8 @@ use pelago_base::{Duration, Instant, Rank};
 /// How a rank waits.
 ///
 /// Contract:
-/// - W1 no lost wake-up: if `ready` turns true, or another rank writes to this rank's memory or completes an operation of it, after
-///   `park` was entered, `park` returns.
+/// - W1 no lost wake-up: if `ready` turns true, or a transport completes an operation of this rank or wakes it because its memory was
+///   written to (T10), after `park` was entered, `park` returns.
 /// - W2 bounded: it returns at `until` at the latest, and when the job is at fault.
 /// - W3 idle: while it waits the core is free for others.
 /// - W4 honest: it reports a deadlock only if no rank of the job can move any more: all threads that use the library wait.

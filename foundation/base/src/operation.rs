@@ -66,6 +66,20 @@ impl AtomicOperator {
         }
     }
 
+    /// What it is called, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Swap => "swap",
+            Self::CompareSwap { .. } => "compare-swap",
+            Self::Add => "add",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Max => "max",
+        }
+    }
+
     /// The operator of a number; `expected` counts for a [`CompareSwap`](Self::CompareSwap) alone.
     pub const fn from_code(code: u8, expected: u64) -> Option<Self> {
         Some(match code {

@@ -81,12 +81,14 @@ impl Duration {
     }
 }
 
+/// Exact up to 213 days; longer times become the longest one, 2⁶⁴ − 1 picoseconds.
 impl From<core::time::Duration> for Duration {
     fn from(duration: core::time::Duration) -> Self {
         Self::from_nanoseconds(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
+/// Rounded down to whole nanoseconds; every value has one.
 impl From<Duration> for core::time::Duration {
     fn from(duration: Duration) -> Self {
         Self::from_nanos(duration.as_nanoseconds())
@@ -129,6 +131,23 @@ mod tests {
         assert_eq!(Duration::from_milliseconds(2), Duration::from_microseconds(2_000));
         assert_eq!(Duration::from_seconds(1.5).as_nanoseconds(), 1_500_000_000);
         assert_eq!(core::time::Duration::from(Duration::from_microseconds(7)), core::time::Duration::from_micros(7));
+    }
+
+    #[test]
+    fn durations_of_the_standard_library_come_and_go() {
+        let longest = core::time::Duration::from_nanos(u64::MAX / PICOSECONDS_PER_NANOSECOND);
+        for exact in [
+            core::time::Duration::ZERO,
+            core::time::Duration::from_nanos(1),
+            core::time::Duration::from_secs(213 * 86_400),
+            longest,
+        ] {
+            assert_eq!(core::time::Duration::from(Duration::from(exact)), exact);
+        }
+        for longer in [longest + core::time::Duration::from_nanos(1), core::time::Duration::MAX] {
+            assert_eq!(Duration::from(longer).as_picoseconds(), u64::MAX);
+        }
+        assert_eq!(core::time::Duration::from(Duration::from_picoseconds(1_999)), core::time::Duration::from_nanos(1));
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub(crate) fn rail_between(world: &World, team: &Team, rails: Rails, per_host: u
     }
     let rail = if from / per_host == to / per_host { rails.near } else { rails.far };
     let rank = team.rank(to)?;
-    rail.filter(|&rail| world.reaches(rail, rank) && !(world.maps(rank) && world.rail_to(rank) == rail))
+    rail.filter(|&rail| world.rails().reach(rail, rank) && !(world.maps(rank) && world.rails().to(rank) == rail))
 }
 
 fn credits(size: u32) -> usize {

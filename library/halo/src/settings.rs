@@ -86,7 +86,7 @@ pub struct Settings {
     pub methods: [Option<Method>; DIMENSIONS_MAX],
     /// Through whom edges and corners come; by default a trial decides.
     pub route: Option<Route>,
-    /// By which rail those of each dimension go, where that leads, likewise; `World::all_rails` is all of them at once, long borders in parts. By
+    /// By which rail those of each dimension go, where that leads, likewise; `world.rails().all()` is all of them at once, long borders in parts. By
     /// default trials decide, of each neighbour alone and of all together.
     pub rails: [Option<Rail>; DIMENSIONS_MAX],
     /// How long all trials of a plan may take together, [`TRIAL_LIMIT`] by default; none are made in no time. The round of turns that is

@@ -67,7 +67,7 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
                 let widths = parts.map(|parts| if parts > 1 { [width; 2] } else { [0; 2] });
                 let array = Template::new(cells, nodes).unwrap().array().shadow(widths).unwrap();
                 let mut field = [Field::new(world, &array)?];
-                let all = world.all_rails().unwrap();
+                let all = world.rails().all().unwrap();
                 let (mut best, mut best_alone) = (u64::MAX, u64::MAX);
                 for method in [Method::Direct, Method::Packed] {
                     for rail in [0, 1].into_iter().filter_map(Rail::new).chain([all]) {

@@ -397,7 +397,7 @@ fn both_ends_choose_alike_and_say_why() {
                 assert_eq!(told.local().load(number(&link.direction, 1)), taken(&link.direction, links), "{link:?}");
                 assert_eq!(
                     link.candidates.len(),
-                    Method::ALL.len() * (world.rails().len() + usize::from(world.all_rails().is_some()))
+                    Method::ALL.len() * (world.rails().len() + usize::from(world.rails().all().is_some()))
                 );
                 assert!(link.candidates.iter().filter(|candidate| candidate.verdict.is_chosen()).count() == 1);
                 for candidate in &link.candidates {

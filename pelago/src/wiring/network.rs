@@ -54,12 +54,12 @@ pub(super) fn connect(
     if settings.transport == TransportChoice::Udp {
         return Ok((Box::new(udp), counted));
     }
-    let near = {
+    let is_in_node = {
         let reach = reach.clone();
         move |rank| reach.holds(rank)
     };
     let layout = reach.addresses();
-    let split = Split::new(shm, udp, layout, near, |rank| Address(rank.number().to_le_bytes().into()));
+    let split = Split::new(shm, udp, layout, is_in_node, |rank| Address(rank.number().to_le_bytes().into()));
     Ok((Box::new(split), counted))
 }
 

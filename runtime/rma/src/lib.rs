@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`World`] | the job, seen from one rank: collective allocation, barrier, broadcast, allreduce |
 //! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`ContextFactory`] makes more for other threads |
+//! | [`Rails`] | the networks by which a rank reaches others |
 //! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
@@ -11,42 +12,28 @@
 //! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
-//! no system call. Any other goes to the `engine`, which resolves its dependencies and posts it to a transport.
+//! no system call. Any other goes to the `engine` (in `progress`), which resolves its dependencies and posts it to a transport.
 //!
 //! Absent on purpose: which networks exist, where time comes from, and (outside `wait.rs`) anything that blocks.
 
-mod barrier;
-mod buffer;
-mod chain;
 mod context;
-mod engine;
 mod error;
-mod failures;
-mod group;
-mod handle;
-mod joint;
+mod memory;
 mod operations;
 mod order;
-mod outcomes;
-mod peers;
-mod port;
-mod record;
-mod segment;
+mod progress;
 mod shared;
-mod survival;
-mod symmetric;
-mod task;
+mod team;
 mod wait;
-mod world;
 
-pub use barrier::{BarrierAlgorithm, UnknownBarrier};
-pub use chain::{Chain, Ordered};
-pub use context::Context;
+pub use context::{Context, Rails};
 pub use error::{Error, Result, Scope};
-pub use group::Group;
-pub use handle::{Fetch, Handle};
+pub use memory::segment::{Individual, Registered, RegisteredDevice, Symmetric};
+pub use order::chain::{Chain, Ordered};
+pub use order::handle::{Fetch, Handle};
 pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
-pub use port::ContextFactory;
-pub use segment::{Individual, Registered, RegisteredDevice, Symmetric};
-pub use world::World;
+pub use progress::port::ContextFactory;
+pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};
+pub use team::group::Group;
+pub use team::world::World;

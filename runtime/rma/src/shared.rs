@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_base::{GlobalAddress, Rank, SegmentId};
 use pelago_memory::{Heap, Reach, Space};
-use pelago_platform::{Activity, Address, Bootstrap, Clock, VirtualTime, Wait, WaitPolicy};
+use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, VirtualTime, Wait, WaitPolicy};
 
 use crate::{Error, Result};
 
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     survives: AtomicBool,
     /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
     data_bytes_max: u64,
+    /// Whether atomics of others need a core of this rank, on some rail.
+    pub(crate) serves_atomics: bool,
     asked_for_data: AtomicBool,
     /// The first failure that a context left behind when it was dropped.
     left_behind: Mutex<Option<Error>>,
@@ -41,7 +43,7 @@ impl Shared {
         wait: Arc<dyn Wait>,
         virtual_time: Option<Arc<dyn VirtualTime>>,
         bootstrap: Box<dyn Bootstrap>,
-        data_bytes_max: u64,
+        networks: &[Capabilities],
     ) -> Self {
         Self {
             rank: bootstrap.rank(),
@@ -55,7 +57,8 @@ impl Shared {
             individual: Mutex::new(None),
             registered: Mutex::new(None),
             survives: AtomicBool::new(false),
-            data_bytes_max,
+            data_bytes_max: networks.iter().map(|network| network.data_bytes_max).min().unwrap_or(u64::MAX),
+            serves_atomics: networks.iter().any(|network| !network.atomics.spare_cores()),
             asked_for_data: AtomicBool::new(false),
             left_behind: Mutex::new(None),
         }

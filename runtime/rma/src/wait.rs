@@ -13,7 +13,8 @@ use crate::{Context, Error, Result};
 /// the transport of a host, for the requests of others, costs as much as many looks at memory, and what is waited for comes by memory.
 const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
 
-/// The same where some ranks are not mapped: what is waited for is as likely to come by the transport.
+/// The same where some ranks are not mapped, and cores of this rank perform the atomics of others: what is waited for is as likely to come by the
+/// transport. Where networks write to memory and perform atomics without a core, it comes by memory.
 const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 1, giving_way: 1 };
 
 /// A number of looks while looking at once, and while giving way; powers of two.
@@ -42,7 +43,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn of(shared: &Shared) -> Self {
-        let idle = if shared.is_all_mapped() { LOOKS_PER_PROGRESS } else { LOOKS_PER_PROGRESS_REMOTE };
+        let by_memory = shared.is_all_mapped() || !shared.serves_atomics;
+        let idle = if by_memory { LOOKS_PER_PROGRESS } else { LOOKS_PER_PROGRESS_REMOTE };
         Self { spins: shared.policy.spins, idle }
     }
 }

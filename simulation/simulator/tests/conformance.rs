@@ -40,7 +40,7 @@ impl Fixture for Ranks {
         self.parts[rank.index()].transport.as_mut()
     }
 
-    fn lose(&mut self, rank: Rank) -> bool {
+    fn peer_failed(&mut self, rank: Rank) -> bool {
         self.parts[rank.index()].transport.network().peer_failed(Instant::ZERO, rank);
         true
     }

@@ -26,7 +26,7 @@ fn times(rails: &[(f64, f64)], bytes: usize) -> Vec<[Duration; 2]> {
         let mut times = Vec::new();
         if world.rank() == Rank::new(0) {
             let each = (0..rails.len()).filter_map(Rail::new);
-            for rail in each.chain(world.all_rails()) {
+            for rail in each.chain(world.rails().all()) {
                 let (own, other) = (here.at(Rank::new(0), 0), there.at(Rank::new(1), 0));
                 let mut timed = [Duration::ZERO; 2];
                 for (time, [from, to]) in timed.iter_mut().zip([[own, other], [other, own]]) {
@@ -85,7 +85,7 @@ fn parts_are_as_the_rates() {
             let memory = world.alloc::<u8>(BYTES)?;
             let mut seen = [0; 2];
             if world.rank() == Rank::new(0) {
-                world.on(world.all_rails().unwrap()).put(memory.at(Rank::new(1), 0), &vec![1; BYTES])?;
+                world.on(world.rails().all().unwrap()).put(memory.at(Rank::new(1), 0), &vec![1; BYTES])?;
                 world.barrier()?;
             } else {
                 // All of the first part has come, none of the second.
@@ -107,7 +107,7 @@ fn order_holds_over_rails_of_different_speed() {
     const WORDS: usize = 2000;
     for rails in [[(2.8, 1000.0), (2.8, 100_000.0)], [(2.8, 100_000.0), (2.8, 1000.0)], [(0.001, 1000.0), (2.8, 1000.0)]] {
         let round = |world: &World, round: u64, data, flag| -> pelago_rma::Result<()> {
-            let all = world.all_rails().unwrap();
+            let all = world.rails().all().unwrap();
             match round % 4 {
                 0 => {
                     let put = world.on(all).put(data, &[round; WORDS])?;

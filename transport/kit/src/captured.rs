@@ -31,13 +31,33 @@ impl Captured {
 
 /// The ranks whose memory an operation needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
-    let (near, far) = match *operation {
+    let (at, other) = match *operation {
         Operation::Write { to, .. } | Operation::Put { to, .. } | Operation::Sized(Transfer::Put { to, .. }) => (to, to),
         Operation::Get { from, .. } | Operation::Sized(Transfer::Get { from, .. }) => (from, from),
         Operation::Copy { from, to, .. } | Operation::Sized(Transfer::Copy { from, to, .. }) => (from, to),
         Operation::Atomic { at, .. } => (at, at),
     };
-    [layout.rank(near), layout.rank(far)]
+    [layout.rank(at), layout.rank(other)]
+}
+
+/// The rank whose memory an operation writes to; `None` if it writes to its poster's alone.
+pub(crate) fn written(layout: AddressLayout, operation: &Operation<'_>) -> Option<Rank> {
+    match operation {
+        Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) => None,
+        operation => Some(ends(layout, operation)[1]),
+    }
+}
+
+/// How many bytes an operation moves.
+pub(crate) fn length(operation: &Operation<'_>) -> u64 {
+    match *operation {
+        Operation::Write { bytes, .. } => bytes.len() as u64,
+        Operation::Put { from, .. } => from.bytes() as u64,
+        Operation::Get { to, .. } => to.bytes() as u64,
+        Operation::Copy { bytes, .. } => bytes,
+        Operation::Atomic { width, .. } => width.bytes(),
+        Operation::Sized(Transfer::Put { bytes, .. } | Transfer::Get { bytes, .. } | Transfer::Copy { bytes, .. }) => bytes,
+    }
 }
 
 /// What is posted to a transport or its network, by either of two calls.

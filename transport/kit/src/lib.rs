@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
 //! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
-//! | [`Split`] | a layer around two transports: one to the ranks that are near, one to all |
+//! | [`Split`] | a layer around two transports: one to the ranks of this node, one to all |
 //! | [`MockDevice`] | memory of a device that does not exist, which fails on demand |
 //! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!

@@ -13,6 +13,10 @@
 //! | T6 finite | an operation that needs a lost rank is completed without being performed |
 //! | T7 timeless | `now` is not looked at |
 //! | T8 checked | memory is found only by the table, and only inside its length |
+//! | T9 rails | there is one rail |
+//! | T10 waking | `progress` calls what the network was made with, for the owner of memory that it has written to |
+//! | T11 atomic | atomics are those of the poster's core |
+//! | T12 sizes | only what is longer than the network was made for is refused |
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,11 +24,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
 use pelago_memory::{MemoryKind, Region, Regions};
 use pelago_platform::{
-    self as platform, Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Operation, PostError, Rail,
-    RegisterError, Registry, Token, Transport, TwoSided,
+    self as platform, Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Failure, Flags, KeyMode,
+    NativeAtomics, Operation, Ordering, PostError, Protection, Rail, RegisterError, Registry, Token, Transport, TwoSided,
 };
 
-use crate::captured::{Captured, ends};
+use crate::captured::{Captured, ends, length, written};
 
 /// One rank's end of a network inside this process.
 ///
@@ -34,17 +38,68 @@ pub struct Loopback {
     rank: Rank,
     ranks: u32,
     layout: AddressLayout,
+    capabilities: Capabilities,
     connected: BTreeSet<Endpoint>,
-    queue: VecDeque<(Token, Captured)>,
+    queue: VecDeque<Posted>,
     network: Arc<Mutex<Network>>,
+    wake: Wake,
+}
+
+/// Wakes a rank that sleeps.
+type Wake = Arc<dyn Fn(Rank) + Send + Sync>;
+
+/// What waits for progress.
+struct Posted {
+    token: Token,
+    operation: Captured,
+    notify: bool,
 }
 
 impl Loopback {
-    /// A network of `ranks` ranks; the ends in order of rank.
+    /// What it does by itself, unless it is told to do less.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        name: "loopback",
+        inject_size: limits::INJECT_SIZE,
+        message_bytes_max: u64::MAX,
+        latency: Duration::from_nanoseconds(100),
+        bytes_per_second: 10e9,
+        atomics: NativeAtomics::ALL,
+        ordering: Ordering::All,
+        keys: KeyMode::None,
+        device_memory: DeviceAccess::Direct,
+        wakes_target: true,
+        protection: Protection::SameUser,
+        data_bytes_max: u64::MAX,
+    };
+
+    /// A network of `ranks` ranks, of which none ever sleeps; the ends in order of rank.
     ///
     /// # Panics
     /// Addresses of `layout` do not reach so many ranks.
     pub fn network(layout: AddressLayout, ranks: u32) -> Vec<Self> {
+        Self::network_like(Self::CAPABILITIES, layout, ranks, |_| ())
+    }
+
+    /// A network that behaves as `capabilities` say: it captures and takes no longer operations, and where no write wakes its target only
+    /// those do that are posted with [`Flags::notify`]. `wake` is called for each rank that is to wake.
+    ///
+    /// # Panics
+    /// Addresses of `layout` do not reach so many ranks.
+    pub fn network_like(
+        capabilities: Capabilities,
+        layout: AddressLayout,
+        ranks: u32,
+        wake: impl Fn(Rank) + Send + Sync + 'static,
+    ) -> Vec<Self> {
+        Self::ends(capabilities, layout, ranks, Arc::new(wake))
+    }
+
+    /// Another network of the same ranks, with memory of its own, that behaves and wakes as this one.
+    pub fn another_network(&self) -> Vec<Self> {
+        Self::ends(self.capabilities, self.layout, self.ranks, self.wake.clone())
+    }
+
+    fn ends(capabilities: Capabilities, layout: AddressLayout, ranks: u32, wake: Wake) -> Vec<Self> {
         assert!(ranks <= layout.ranks(), "addresses reach {} ranks, not {ranks}", layout.ranks());
         let network = Network { layout, regions: Regions::new(layout), lost: BTreeSet::new() };
         let network = Arc::new(Mutex::new(network));
@@ -52,15 +107,17 @@ impl Loopback {
             rank: Rank::new(rank),
             ranks,
             layout,
+            capabilities,
             connected: BTreeSet::new(),
             queue: VecDeque::new(),
             network: Arc::clone(&network),
+            wake: wake.clone(),
         };
         (0..ranks).map(end).collect()
     }
 
-    /// Loses `rank` as if its process had died: from now on nobody reaches it and it reaches nobody.
-    pub fn lose(&self, rank: Rank) {
+    /// `rank` fails as if its process had died: from now on nobody reaches it and it reaches nobody.
+    pub fn peer_failed(&self, rank: Rank) {
         lock(&self.network).lost.insert(rank);
     }
 }
@@ -79,31 +136,44 @@ impl Transport for Loopback {
         _now: Instant,
         to: Endpoint,
         operation: Operation<'_>,
-        _in_order_anyway: Flags,
+        Flags { notify, .. }: Flags,
         token: Token,
     ) -> Result<(), PostError> {
         if !self.connected.contains(&to) {
             return Err(PostError::Unknown(to));
         }
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > CAPABILITIES.inject_size => {
+            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
+            operation if length(&operation) > self.capabilities.message_bytes_max => {
+                return Err(PostError::TooLong(length(&operation) as usize));
+            }
             _ => {}
         }
         if self.queue.len() == limits::COMPLETIONS_MAX {
             return Err(PostError::Full);
         }
-        self.queue.push_back((token, Captured::new(operation)));
+        self.queue.push_back(Posted { token, operation: Captured::new(operation), notify });
         Ok(())
     }
 
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let moved = !self.queue.is_empty();
         let network = lock(&self.network);
-        for (token, operation) in self.queue.drain(..) {
-            completed.push(Completion { token, result: network.complete(self.rank, operation.operation()) });
+        for Posted { token, operation, notify } in self.queue.drain(..) {
+            let operation = operation.operation();
+            let result = network.complete(self.rank, operation);
+            completed.push(Completion { token, result });
+            let wakes = result.is_ok() && (notify || self.capabilities.wakes_target);
+            if let Some(rank) = written(self.layout, &operation).filter(|_| wakes) {
+                (self.wake)(rank);
+            }
+        }
+        if moved {
+            // Another thread of this rank may wait for what has completed.
+            (self.wake)(self.rank);
         }
         moved
     }
@@ -123,7 +193,7 @@ impl Transport for Loopback {
 
 impl platform::Network for Loopback {
     fn capabilities(&self) -> &Capabilities {
-        const { &CAPABILITIES }
+        &self.capabilities
     }
 
     fn address(&self) -> Address {
@@ -157,15 +227,6 @@ impl Registry for Loopback {
     }
 }
 
-const CAPABILITIES: Capabilities = Capabilities {
-    name: "loopback",
-    inject_size: limits::INJECT_SIZE,
-    latency: Duration::from_nanoseconds(100),
-    bytes_per_second: 10e9,
-    atomics_by_progress_thread: false,
-    data_bytes_max: u64::MAX,
-};
-
 fn address_of(rank: Rank) -> Address {
     Address(rank.number().to_le_bytes().into())
 }
@@ -185,8 +246,8 @@ struct Network {
 impl Network {
     /// How an operation of `poster` ends.
     fn complete(&self, poster: Rank, operation: Operation<'_>) -> Result<u64, Failure> {
-        let [near, far] = ends(self.layout, &operation);
-        match [near, far, poster].into_iter().find(|rank| self.lost.contains(rank)) {
+        let [at, other] = ends(self.layout, &operation);
+        match [at, other, poster].into_iter().find(|rank| self.lost.contains(rank)) {
             Some(lost) => Err(Failure::PeerLost(lost)),
             None => self.perform(operation),
         }

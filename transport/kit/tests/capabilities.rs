@@ -195,10 +195,10 @@ fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
     assert_eq!(peer.shared().flushes, 1);
 }
 
-/// Two networks as one; the first two ranks are near.
-fn split(far: Postal) -> Split<Postal, Postal, fn(Rank) -> bool> {
-    let near = Postal::ends().remove(0);
-    Split::new(near, far, layout(), |rank| rank.number() < 2, |rank| Address(rank.number().to_le_bytes().into()))
+/// Two networks as one; the first two ranks are of one node.
+fn split(inter: Postal) -> Split<Postal, Postal, fn(Rank) -> bool> {
+    let intra = Postal::ends().remove(0);
+    Split::new(intra, inter, layout(), |rank| rank.number() < 2, |rank| Address(rank.number().to_le_bytes().into()))
 }
 
 #[test]
@@ -222,17 +222,17 @@ fn no_layer_has_what_is_not_inside() {
 }
 
 #[test]
-fn two_networks_send_by_the_far_one_and_move_sizes_by_either() {
+fn two_networks_send_by_the_second_and_move_sizes_by_either() {
     let (mut end, mut peer) = wrapped(split);
     let mut now = Instant::ZERO;
     for (token, to) in [(1, 1), (2, 2)] {
         let get = Operation::Sized(Transfer::Get { from: at(to), bytes: 100 });
-        end.post(now, Endpoint(to), get, Flags { fence: to == 1, more: false }, Token(token)).unwrap();
+        end.post(now, Endpoint(to), get, Flags { fence: to == 1, ..Flags::NONE }, Token(token)).unwrap();
         send(&mut end, now, to, &[to as u8], 10 + token).unwrap();
     }
-    assert_eq!(end.near().shared().sizes, [Transfer::Get { from: at(1), bytes: 100 }]);
-    assert_eq!(end.far().shared().sizes, [Transfer::Get { from: at(2), bytes: 100 }]);
-    assert_eq!(take(&mut peer), Some((Rank::new(0), vec![1])), "of a near rank too");
+    assert_eq!(end.intra_node().shared().sizes, [Transfer::Get { from: at(1), bytes: 100 }]);
+    assert_eq!(end.inter_node().shared().sizes, [Transfer::Get { from: at(2), bytes: 100 }]);
+    assert_eq!(take(&mut peer), Some((Rank::new(0), vec![1])), "of a rank of its node too");
     let tokens: Vec<_> = completions(&mut end, &mut now).iter().map(|completion| completion.token.0).collect();
     assert_eq!(tokens, [1, 11, 2, 12], "with the tokens of the poster");
     assert_eq!(send(&mut end, now, 9, b"", 0), Err(PostError::Unknown(Endpoint(9))));
@@ -290,7 +290,7 @@ fn messages_and_sizes_are_told() {
 
 #[test]
 fn messages_are_refused_and_overtaken_whatever_fences_say() {
-    let faults = Faults { seed: 3, full_per_mille: 250, delay_per_mille: 500, lose: None };
+    let faults = Faults { seed: 3, full_per_mille: 250, delay_per_mille: 500, peer_failed: None };
     let (mut end, mut peer) = wrapped(|end| Fault::new(end, layout(), faults));
     let mut now = Instant::ZERO;
     let (mut sent, mut fenced) = (Vec::new(), 0);
@@ -321,7 +321,7 @@ fn sizes_are_overtaken_but_not_past_a_fence() {
             // A message does not stop fences.
             send(&mut end, now, 1, b"between", 100).unwrap();
         }
-        let flags = Flags { fence: bytes == 20, more: false };
+        let flags = Flags { fence: bytes == 20, ..Flags::NONE };
         end.post(now, Endpoint(1), Operation::Sized(put(bytes)), flags, Token(bytes)).unwrap();
     }
     assert_eq!(completions(&mut end, &mut now).len(), 41);
@@ -364,7 +364,7 @@ fn fences_and_messages_do_not_wait_for_each_other() {
 #[test]
 fn a_lost_rank_gets_no_message_and_has_sent_none() {
     let lost = Rank::new(1);
-    let faults = Faults { seed: 3, delay_per_mille: 500, lose: Some((lost, 4)), ..Faults::default() };
+    let faults = Faults { seed: 3, delay_per_mille: 500, peer_failed: Some((lost, 4)), ..Faults::default() };
     let (mut end, mut peer) = wrapped(|end| Fault::new(end, layout(), faults));
     let mut now = Instant::ZERO;
     send(&mut peer, now, 0, b"before", 0).unwrap();

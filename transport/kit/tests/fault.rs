@@ -36,7 +36,7 @@ fn delayed_operations_are_overtaken_but_not_past_a_fence() {
 
 #[test]
 fn a_rank_is_lost_after_so_many_operations() {
-    let mut job = Job::new(Faults { seed: 3, delay_per_mille: 500, lose: Some((Rank::new(1), 10)), ..Faults::default() });
+    let mut job = Job::new(Faults { seed: 3, delay_per_mille: 500, peer_failed: Some((Rank::new(1), 10)), ..Faults::default() });
     (0..5).for_each(|token| job.post(1, token).unwrap());
     assert!(job.progress_until_idle().iter().all(|completion| completion.result.is_ok()));
     (5..30).for_each(|token| job.post(1 + token as u32 % 2, token).unwrap());
@@ -50,7 +50,7 @@ fn a_rank_is_lost_after_so_many_operations() {
 
 #[test]
 fn operations_under_way_are_lost_too() {
-    let mut job = Job::new(Faults { lose: Some((Rank::new(1), 10)), ..Faults::default() });
+    let mut job = Job::new(Faults { peer_failed: Some((Rank::new(1), 10)), ..Faults::default() });
     (0..20).for_each(|token| job.post(1, token).unwrap());
     let completed = job.progress_until_idle();
     assert_eq!(completed.len(), 20);
@@ -73,7 +73,7 @@ fn fences_in_a_row_are_one() {
 #[test]
 fn the_same_seed_gives_the_same_faults() {
     let run = |seed| {
-        let mut job = Job::new(Faults { seed, full_per_mille: 100, delay_per_mille: 500, lose: Some((Rank::new(2), 30)) });
+        let mut job = Job::new(Faults { seed, full_per_mille: 100, delay_per_mille: 500, peer_failed: Some((Rank::new(2), 30)) });
         let refused = (0..50).map(|token| job.post(1 + token as u32 % 2, token).is_err()).collect::<Vec<_>>();
         (refused, job.progress_until_idle())
     };
@@ -108,7 +108,7 @@ impl Job {
     fn post(&mut self, to: u32, token: u64) -> Result<(), PostError> {
         let at: GlobalAddress = self.layout.encode(Rank::new(to), SEGMENT, 0).unwrap();
         let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
-        let flags = Flags { fence: std::mem::take(&mut self.is_fenced), more: false };
+        let flags = Flags { fence: std::mem::take(&mut self.is_fenced), ..Flags::NONE };
         self.fault.post(self.now, Endpoint(to), add, flags, Token(token))
     }
 

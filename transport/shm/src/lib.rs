@@ -36,4 +36,4 @@ pub use control::{Control, Job, Stage};
 pub use host::{Host, HostError};
 pub use plan::{HostAddress, Plan};
 pub use progress_thread::ProgressThread;
-pub use transport::{CopyBy, Shm};
+pub use transport::{CAPABILITIES, CopyBy, Shm};

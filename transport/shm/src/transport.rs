@@ -9,7 +9,7 @@ use pelago_base::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX, PROGRESS_THREAD_R
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Protection, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
@@ -19,6 +19,16 @@ use crate::progress_thread::{self, Request, Status, Task};
 use crate::regions::{DEVICE, Inserted, Regions};
 use crate::staged::{End, Staged, Staging};
 use crate::{Host, ProgressThread, Stage};
+
+/// What operations cost between ranks of one host, and what the memory that they share does by itself. Atomics on heaps are those of the
+/// poster's core, on other registered memory those of a core of the owner.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    inject_size: CAPTURED_BYTES_MAX,
+    latency: Duration::from_nanoseconds(100),
+    bytes_per_second: 1e10,
+    protection: Protection::SameUser,
+    ..Capabilities::of("shm")
+};
 
 /// How registered memory of another process is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +48,6 @@ pub enum CopyBy {
 pub struct Shm {
     host: Arc<Host>,
     me: Rank,
-    capabilities: Capabilities,
     copy_by: Cell<CopyBy>,
     manual: bool,
     /// Which heaps have been registered.
@@ -71,18 +80,9 @@ impl Shm {
     pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
         assert!(host.control(me).is_some(), "{me} is on this host");
         cma::allow();
-        let capabilities = Capabilities {
-            name: "shm",
-            inject_size: CAPTURED_BYTES_MAX,
-            latency: Duration::from_nanoseconds(100),
-            bytes_per_second: 1e10,
-            atomics_by_progress_thread: true,
-            data_bytes_max: u64::MAX,
-        };
         Self {
             host,
             me,
-            capabilities,
             copy_by: Cell::new(copy_by),
             manual,
             heaps: [false; 2],
@@ -276,7 +276,7 @@ impl Transport for Shm {
 
 impl Network for Shm {
     fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+        const { &CAPABILITIES }
     }
 
     fn address(&self) -> Address {

@@ -3,6 +3,7 @@
 //! All ranks live in this process; to each other their registered memory is another process's all the same.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ struct Ranks {
     host: Arc<Host>,
     transports: Vec<Shm>,
     registered: Vec<Cells<'static>>,
+    /// How often each was seen to have been rung.
+    rings: Vec<Cell<u64>>,
 }
 
 impl Ranks {
@@ -42,7 +45,8 @@ impl Ranks {
             transports.push(transport);
             registered.push(cells);
         }
-        Self { host, transports, registered }
+        let rings = vec![Cell::new(0); ranks as usize];
+        Self { host, transports, registered, rings }
     }
 }
 
@@ -67,9 +71,19 @@ impl Fixture for Ranks {
         &mut self.transports[rank.index()]
     }
 
-    fn lose(&mut self, rank: Rank) -> bool {
+    fn peer_failed(&mut self, rank: Rank) -> bool {
         self.host.fail(Fault::PeerLost(rank));
         true
+    }
+
+    fn wakes(&self, rank: Rank) -> Option<u64> {
+        let (bell, rings) = (self.host.reach().bell(rank)?, &self.rings[rank.index()]);
+        // A ring takes the sleeper away that was announced.
+        if !bell.has_sleeper() {
+            rings.set(rings.get() + 1);
+            bell.sleep(None, &mut || true);
+        }
+        Some(rings.get())
     }
 }
 

@@ -20,4 +20,4 @@ mod transport;
 pub use driver::{Unwatched, Watcher};
 pub use pelago_protocol::Liveness;
 pub use socket::{Incoming, Outgoing, Sent, Socket};
-pub use transport::{Setup, Udp};
+pub use transport::{CAPABILITIES, Setup, Udp};

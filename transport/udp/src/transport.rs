@@ -8,8 +8,8 @@ use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Ran
 use pelago_datagrams::Station;
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Protection, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
 };
 use pelago_protocol::{Config, Key, PeerIndex};
 
@@ -42,6 +42,15 @@ pub struct Setup {
     pub progress_thread: Option<Arc<dyn Clock>>,
 }
 
+/// What operations cost over UDP. The cores of the target do everything.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    inject_size: UDP_INJECT_SIZE,
+    latency: Duration::from_microseconds(5),
+    bytes_per_second: 5e9,
+    protection: Protection::Authenticated,
+    ..Capabilities::of("udp")
+};
+
 /// Ranks that reach each other over UDP.
 ///
 /// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its progress thread.
@@ -71,14 +80,8 @@ impl Udp {
         // The key of the job is in there.
         keep_from_dumps(&*shared);
         let progress_thread = progress_thread.map(|clock| ProgressThread::start(shared.clone(), clock)).transpose()?;
-        let capabilities = Capabilities {
-            name: "udp",
-            inject_size: UDP_INJECT_SIZE,
-            latency: Duration::from_microseconds(5),
-            bytes_per_second: 5e9,
-            atomics_by_progress_thread: true,
-            data_bytes_max: u64::MAX,
-        };
+        let protection = if encrypt { Protection::Encrypted } else { Protection::Authenticated };
+        let capabilities = Capabilities { protection, ..CAPABILITIES };
         Ok(Self { progress_thread, shared, capabilities, address, connected: 0 })
     }
 

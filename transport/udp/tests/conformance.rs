@@ -1,6 +1,7 @@
 //! The contract of a transport, between sockets of this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::Ordering;
 
 use pelago_base::{Duration, Rank};
 use pelago_kit::conformance::Ends;
@@ -8,7 +9,7 @@ use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
 /// Ranks with a socket each, all driven by the test.
 fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
-    let layout = Ends::<Udp>::layout(ranks);
+    let (layout, wakes) = (Ends::<Udp>::layout(ranks), Ends::<Udp>::wakes(ranks));
     let sockets: Vec<Socket> = (0..ranks).map(|_| Socket::bind(address).unwrap()).collect();
     let addresses: Vec<SocketAddr> = sockets.iter().map(Socket::local_address).collect();
     let end = |(rank, socket): (usize, Socket)| {
@@ -21,14 +22,17 @@ fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
             encrypt,
             failure_limit: Duration::from_milliseconds(5_000),
             find: Box::new(move |rank| addresses.get(rank.index()).copied()),
-            wake: Box::new(|| {}),
+            wake: Box::new({
+                let wakes = wakes.clone();
+                move || _ = wakes[rank].fetch_add(1, Ordering::Relaxed)
+            }),
             watcher: Box::new(Unwatched),
             progress_thread: None,
         })
         .unwrap()
     };
     // A rank that makes no progress any more answers nobody.
-    Ends::new(sockets.into_iter().enumerate().map(end), |_, _| ())
+    Ends::new(sockets.into_iter().enumerate().map(end), |_, _| ()).counting(wakes.clone())
 }
 
 fn plain(ranks: u32) -> Ends<Udp> {

@@ -140,7 +140,7 @@ impl<'w, const D: usize> Link<'w, D> {
             neighbour,
             method: Method::Packed,
             rail: None,
-            best: world.rail_to(neighbour),
+            best: world.rails().to(neighbour),
             is_mapped: world.maps(neighbour),
             pieces,
             buffers,

@@ -179,7 +179,7 @@ struct TrialContext<'w> {
 
 impl<'w> TrialContext<'w> {
     fn new(world: &'w World, settings: &'w Settings, cell_bytes: usize) -> Self {
-        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.all_rails());
+        let (mut names, all): (Vec<_>, _) = (world.rails().iter().map(|rail| rail.name).collect(), world.rails().all());
         names.extend(all.map(|_| ALL_RAILS));
         let rails = (0..names.len()).filter_map(Rail::new);
         let methods = rails.flat_map(|rail| Method::ALL.map(|method| LinkMethod { method, rail })).collect();
@@ -188,7 +188,7 @@ impl<'w> TrialContext<'w> {
 
     /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
     fn allows<const D: usize>(&self, link: &Link<'_, D>, rail: Rail) -> bool {
-        let reaches = |rail: &Rail| self.world.reaches(*rail, link.neighbour);
+        let reaches = |rail: &Rail| self.world.rails().reach(*rail, link.neighbour);
         match self.settings.rails[leading(link.position.direction)].filter(reaches) {
             Some(asked) => rail == asked,
             None => reaches(&rail),
@@ -277,7 +277,7 @@ impl<'w> TrialContext<'w> {
             _ if link_method == taken && link_method != own => Verdict::Together,
             _ if link_method == taken && link_method == self.proposal(link, None) => Verdict::Proposed,
             _ if link_method == taken => Verdict::Cheaper,
-            _ if !self.world.reaches(link_method.rail, link.neighbour) => Verdict::NoRail,
+            _ if !self.world.rails().reach(link_method.rail, link.neighbour) => Verdict::NoRail,
             _ if !self.allows(link, link_method.rail) => Verdict::Excluded,
             _ if self.asked(link).is_some_and(|method| method != link_method.method) => Verdict::Excluded,
             None if !self.considers(link, link_method) => Verdict::NotTried,

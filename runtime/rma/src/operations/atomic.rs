@@ -3,10 +3,10 @@
 use pelago_base::AtomicOperator;
 use pelago_memory::Word;
 
-use crate::chain::{Ordered, Terms};
-use crate::handle::{Fetch, Handle};
-use crate::record::Audience;
-use crate::task::Task;
+use crate::order::chain::{Ordered, Terms};
+use crate::order::handle::{Fetch, Handle};
+use crate::order::record::Audience;
+use crate::progress::task::Task;
 use crate::{Context, GlobalPtr, Result};
 
 /// For each operator: the operation that fetches what was there, and the one that does not.

@@ -4,11 +4,11 @@ use pelago_base::Shape;
 use pelago_memory::Pod;
 
 use super::joined;
-use crate::chain::{Ordered, Terms};
-use crate::handle::Handle;
-use crate::joint::Parts;
-use crate::record::Audience;
-use crate::task::{End, Move, Task};
+use crate::order::chain::{Ordered, Terms};
+use crate::order::handle::Handle;
+use crate::order::record::Audience;
+use crate::progress::striping::Stripes;
+use crate::progress::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
 impl Context {
@@ -55,7 +55,7 @@ impl Context {
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (source, target) = (from.address(), to.address());
         let (from, to) = (End::Global(source), End::Global(target));
-        let mut moving = Move { from, to, from_shape, to_shape, by_size: false, parts: Parts::Whole };
+        let mut moving = Move { from, to, from_shape, to_shape, by_size: false, stripes: Stripes::Whole };
         if terms == Terms::FREE && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }

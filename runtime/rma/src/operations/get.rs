@@ -7,11 +7,11 @@ use pelago_memory::{Cells, Pod, copy_strided};
 use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
-use crate::buffer::{Buffer, Spare};
-use crate::chain::Terms;
-use crate::joint::Parts;
-use crate::record::Audience;
-use crate::task::{End, Move, Task};
+use crate::memory::buffer::{Buffer, Spare};
+use crate::order::chain::Terms;
+use crate::order::record::Audience;
+use crate::progress::striping::Stripes;
+use crate::progress::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
 /// Bytes that are fetched by one operation: a core's own cache holds them until they are handed on.
@@ -74,7 +74,7 @@ impl Context {
         // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
         let from_shape = from_shape.canonical();
         let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
-        let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size, parts: Parts::Whole };
+        let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size, stripes: Stripes::Whole };
         self.fetched(moving.into())?.hand_on(|buffer| copy_strided(buffer, into_shape.packed(), target, into_shape))
     }
 

@@ -2,7 +2,7 @@
 
 use pelago_base::Rank;
 
-use crate::handle::Handle;
+use crate::order::handle::Handle;
 use crate::{Context, Error, Result};
 
 impl Context {

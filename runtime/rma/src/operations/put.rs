@@ -5,12 +5,12 @@ use pelago_memory::{Pod, write_strided};
 use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
-use crate::buffer::Buffer;
-use crate::chain::{Ordered, Terms};
-use crate::handle::Handle;
-use crate::joint::Parts;
-use crate::record::Audience;
-use crate::task::{End, Move, Task};
+use crate::memory::buffer::Buffer;
+use crate::order::chain::{Ordered, Terms};
+use crate::order::handle::Handle;
+use crate::order::record::Audience;
+use crate::progress::striping::Stripes;
+use crate::progress::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Result};
 
 impl Context {
@@ -108,7 +108,7 @@ impl Context {
         // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
-        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, parts: Parts::Whole };
+        let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, stripes: Stripes::Whole };
         Ok(Handle::pending(self, self.submit(terms, moving.into(), Audience::Anyone)?))
     }
 

@@ -9,11 +9,11 @@ use core::ptr::NonNull;
 use pelago_base::{AtomicOperator, GlobalAddress, Shape};
 use pelago_memory::{Cells, Word};
 
-use crate::chain::{Ordered, Terms};
-use crate::handle::Handle;
-use crate::joint::Parts;
-use crate::record::Audience;
-use crate::task::{End, Move, Task};
+use crate::order::chain::{Ordered, Terms};
+use crate::order::handle::Handle;
+use crate::order::record::Audience;
+use crate::progress::striping::Stripes;
+use crate::progress::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};
 
 impl Context {
@@ -161,5 +161,5 @@ impl<'c> Ordered<'c> {
 /// A contiguous move.
 fn moving(from: End, to: End, bytes: u64, by_size: bool) -> Task {
     let shape = Shape::contiguous(bytes);
-    Move { from, to, from_shape: shape, to_shape: shape, by_size, parts: Parts::Whole }.into()
+    Move { from, to, from_shape: shape, to_shape: shape, by_size, stripes: Stripes::Whole }.into()
 }

@@ -3,14 +3,14 @@
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
 
-use super::scripted::{HEAP_BYTES, lone};
+use super::scripted::{Answer, HEAP_BYTES, lone};
 use crate::counting::allocations;
 
 /// How often 10,000 operations allocate, when as many have been done before.
 fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     const RANKS: u32 = 2;
     let (world, script) = lone(RANKS);
-    script.lock().unwrap().completes = true;
+    script.lock().unwrap().answer = Answer::Completes;
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let to = GlobalPtr::from_address(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 64).unwrap()).unwrap();
     let run = || (0..10_000).for_each(|value| operation(&world, to, value));

@@ -9,7 +9,7 @@ use pelago_platform::Failure;
 use pelago_rma::{Error, Fetch, GlobalPtr, Handle, Result, World};
 use proptest::prelude::*;
 
-use super::scripted::{HEAP_BYTES, Script, lone};
+use super::scripted::{Answer, HEAP_BYTES, Script, lone};
 
 const RANKS: u32 = 3;
 
@@ -90,7 +90,7 @@ fn every_call_that_waits_for_all_reports_what_nobody_was_told_of() {
         assert!(handles[0].wait().is_err());
         assert_eq!(call(&world), Err(Error::Failed(outside(1))), "{name}: the first that nobody was told of");
         assert_eq!(script.lock().unwrap().posted().len(), 10, "{name}: nothing was issued");
-        script.lock().unwrap().completes = true;
+        script.lock().unwrap().answer = Answer::Completes;
         assert_eq!(call(&world), Ok(()), "{name}: all count as told");
         assert!((0..3).all(|number| handles[number].wait() == Err(Error::Failed(outside(number as u64)))));
     }

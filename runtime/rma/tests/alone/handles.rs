@@ -21,8 +21,8 @@ fn a_context_knows_its_job() {
     assert_eq!([0, 1, 2].map(|rank| world.maps(Rank::new(rank))), [true, false, false]);
     assert_eq!(world.reach().ranks().len(), 1);
     let [first, second, all, none] = [0, 1, 2, 3].map(|number| Rail::new(number).unwrap());
-    assert_eq!((world.rails().len(), world.rail_to(Rank::new(1)), world.all_rails()), (2, first, Some(all)));
-    let reached = |rank| [first, second, all, none].map(|rail| world.reaches(rail, rank));
+    assert_eq!((world.rails().len(), world.rails().to(Rank::new(1)), world.rails().all()), (2, first, Some(all)));
+    let reached = |rank| [first, second, all, none].map(|rail| world.rails().reach(rail, rank));
     assert_eq!(reached(Rank::new(1)), [true, true, true, false]);
     assert_eq!((reached(ALONE), reached(Rank::new(3))), ([false; 4], [false; 4]));
     assert!(world.moves_data(), "all of it");

@@ -102,6 +102,25 @@ fn what_is_waited_for_is_said() {
     assert_eq!(world.quiet(), Ok(()));
 }
 
+/// What may change memory that another rank waits for wakes it, where the network does not by itself (T10).
+#[test]
+fn targets_are_notified_where_writes_wake_nobody() {
+    for silent in [false, true] {
+        let (world, script) = lone_with(RANKS, Script::of_silent(silent), u64::MAX);
+        let notified = || said(&script).into_iter().filter(|&said| said == Notify).count();
+        notified();
+        world.put(word(1), &[1]).unwrap();
+        world.put(word(1), &[1; 100]).unwrap();
+        world.add(word(1), 1).unwrap();
+        let _ = world.fetch_add(word(1), 1).unwrap();
+        world.copy(word(2), word(1), 1).unwrap();
+        assert_eq!(notified(), if silent { 5 } else { 0 });
+        // Who only reads wakes nobody.
+        assert_eq!(world.get(word(1)), Err(Error::Fault(Fault::Deadlock)));
+        assert_eq!(notified(), 0);
+    }
+}
+
 #[test]
 fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
     let (world, script) = job();

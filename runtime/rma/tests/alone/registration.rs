@@ -36,14 +36,14 @@ fn memory_is_taken_back_when_it_is_dropped() {
 fn who_is_inside_is_waited_for() {
     let (world, script) = lone(2);
     let memory = world.register(vec![1_u64; 3]).unwrap();
-    script.lock().unwrap().somebody_is_inside = true;
-    script.lock().unwrap().wakes = Some(Box::new(|script| script.somebody_is_inside = false));
+    script.lock().unwrap().registry.somebody_is_inside = true;
+    script.lock().unwrap().wakes = Some(Box::new(|script| script.registry.somebody_is_inside = false));
     assert_eq!(memory.unregister(), Ok(Some(vec![1; 3])));
     assert_eq!((world.now(), script.lock().unwrap().registered.len()), (Instant::ZERO, 2));
     // For ten seconds; then the memory is the peer's for good.
     let limit = Duration::from_milliseconds(10_000);
     let memory = world.register(vec![1_u64; 3]).unwrap();
-    script.lock().unwrap().somebody_is_inside = true;
+    script.lock().unwrap().registry.somebody_is_inside = true;
     assert_eq!(memory.unregister(), Err(Error::TimedOut { what: "the end of a registration", limit }));
     assert_eq!(world.now(), Instant::ZERO + limit);
     let memory = world.register(vec![1_u64; 3]).unwrap();
@@ -58,7 +58,7 @@ fn memory_that_is_not_taken_back_in_time_is_never_freed() {
     for is_inside in [false, true] {
         let (world, script) = lone(2);
         let memory = world.register(vec![0_u8; BYTES as usize]).unwrap();
-        script.lock().unwrap().somebody_is_inside = is_inside;
+        script.lock().unwrap().registry.somebody_is_inside = is_inside;
         let before = freed_bytes();
         drop(memory);
         assert_eq!(freed_bytes() - before >= BYTES, !is_inside);
@@ -73,13 +73,13 @@ fn addresses_are_used_again() {
     for is_refused in [false, true] {
         let (world, script) = lone(2);
         let register = |bytes| world.register(vec![0_u64; bytes]).map(|memory| memory.ptr(0).address());
-        script.lock().unwrap().refuses_memory = is_refused;
+        script.lock().unwrap().registry.refuses = is_refused;
         let place = register(1000);
-        script.lock().unwrap().refuses_memory = true;
+        script.lock().unwrap().registry.refuses = true;
         for _ in 0..REGIONS_RETIRED_MAX {
             assert_eq!(register(1), Err(Error::Register(RegisterError::Full(0))));
         }
-        script.lock().unwrap().refuses_memory = false;
+        script.lock().unwrap().registry.refuses = false;
         let start = layout.encode(Rank::new(0), first, 0).unwrap();
         assert!(if is_refused { place.is_err() } else { place == Ok(start) });
         assert_eq!(register(1000), Ok(start), "all of them, which no smaller range has");
@@ -100,10 +100,10 @@ fn regions_lie_in_as_many_segments_as_they_need() {
     assert_eq!(registered[2..], places);
     let [.., last] = regions;
     drop(last);
-    script.lock().unwrap().refuses_memory = true;
+    script.lock().unwrap().registry.refuses = true;
     for _ in 0..REGIONS_RETIRED_MAX {
         assert!(world.register(vec![0_u64]).is_err());
     }
-    script.lock().unwrap().refuses_memory = false;
+    script.lock().unwrap().registry.refuses = false;
     assert_eq!(world.register(vec![0_u64; 1000]).unwrap().ptr(0).address(), places[3]);
 }

@@ -8,7 +8,7 @@ use pelago_platform::{Endpoint, Failure, Fault, For, Rail};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 
 use super::scripted::Call::{self, Fence, Post};
-use super::scripted::{ALONE, HEAP_BYTES, Kind, RANKS, SPINS, Said, Script, lone, word};
+use super::scripted::{ALONE, Answer, HEAP_BYTES, Kind, RANKS, SPINS, Said, Script, lone, word};
 
 /// A job and what its transport was asked for.
 struct Job {
@@ -68,7 +68,7 @@ fn a_put_after_a_put_to_the_same_rank_does_not_wait_for_it() {
 #[test]
 fn a_get_of_several_operations_that_fail_fails_once() {
     let job = Job::new();
-    job.script.lock().unwrap().denies = true;
+    job.script.lock().unwrap().answer = Answer::Denies;
     let got = job.world.get_into(word(1), &mut vec![0; HEAP_BYTES as usize / 8]);
     assert!(matches!(got, Err(Error::Failed(Failure::OutOfBounds(_)))));
     assert_eq!(job.world.quiet(), Ok(()), "all have ended, and nobody else is told");
@@ -169,7 +169,7 @@ fn an_address_of_no_rank_is_reported_once() {
 #[test]
 fn a_rank_that_the_job_does_not_have_fails_what_goes_to_it() {
     let job = Job::new();
-    let [rail, all] = [Rail::new(0).unwrap(), job.world.all_rails().unwrap()];
+    let [rail, all] = [Rail::new(0).unwrap(), job.world.rails().all().unwrap()];
     let bits = |rank| word(rank).address().bits();
     let nowhere = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(2 * bits(2) - bits(1))).unwrap();
     let failed = Err(Error::Failed(Failure::OutOfBounds(nowhere.address())));
@@ -398,7 +398,7 @@ fn a_flush_waits_for_both_ends_of_a_copy() {
 fn bytes_that_were_kept_give_their_room_back() {
     let job = Job::new();
     job.put(word(1));
-    job.script.lock().unwrap().completes = true;
+    job.script.lock().unwrap().answer = Answer::Completes;
     let mut fetched = vec![0u64; HEAP_BYTES as usize / 8];
     for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
         job.world.get_into(word_in(1, 1, 0), &mut fetched).unwrap();
@@ -413,7 +413,7 @@ fn bytes_that_were_kept_give_their_room_back() {
 fn bytes_of_gets_that_fail_give_their_room_back() {
     let job = Job::new();
     job.put(word(1));
-    job.script.lock().unwrap().denies = true;
+    job.script.lock().unwrap().answer = Answer::Denies;
     let mut fetched = vec![0u64; HEAP_BYTES as usize / 8];
     for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
         assert!(matches!(job.world.get_into(word_in(1, 1, 0), &mut fetched), Err(Error::Failed(_))));
@@ -564,7 +564,7 @@ const LONG: usize = 512;
 #[test]
 fn a_put_by_all_rails_is_one_operation_of_as_many_parts() {
     let job = Job::new();
-    let all = job.world.all_rails().unwrap();
+    let all = job.world.rails().all().unwrap();
     let put = job.world.on(all).put(word(1), &[1; LONG]).unwrap();
     assert_eq!(job.calls(), [Post(11), Post(21)]);
     // A flag of one word goes whole, by the best rail, when both parts have ended.
@@ -591,7 +591,7 @@ fn a_fence_waits_for_what_was_named_all_rails() {
     // Captured by the transport, and not.
     for (words, kind) in [(1, Kind::Write), (16, Kind::Put)] {
         let job = Job::new();
-        let put = job.world.on(job.world.all_rails().unwrap()).put(word(1), &vec![1; words]).unwrap();
+        let put = job.world.on(job.world.rails().all().unwrap()).put(word(1), &vec![1; words]).unwrap();
         assert_eq!(job.script.lock().unwrap().kinds, [kind]);
         assert_eq!(job.calls(), [Post(1)]);
         assert_eq!(job.world.fence(), Err(Error::Fault(Fault::Deadlock)), "{words} words");
@@ -614,7 +614,7 @@ fn a_fence_waits_where_memory_is_mapped_as_well() {
 #[test]
 fn a_fence_waits_for_parts() {
     let job = Job::new();
-    let put = job.world.on(job.world.all_rails().unwrap()).put(word(1), &[1; LONG]).unwrap();
+    let put = job.world.on(job.world.rails().all().unwrap()).put(word(1), &[1; LONG]).unwrap();
     assert_eq!(job.world.fence(), Err(Error::Fault(Fault::Deadlock)), "nothing else orders what is on two rails");
     job.complete(0, Ok(0));
     job.complete(1, Ok(0));
@@ -622,7 +622,7 @@ fn a_fence_waits_for_parts() {
     job.put(word(1));
     job.world.fence().unwrap();
     job.put(word(1));
-    job.world.on(job.world.all_rails().unwrap()).put(word(1), &[1; LONG]).unwrap();
+    job.world.on(job.world.rails().all().unwrap()).put(word(1), &[1; LONG]).unwrap();
     let behind = [Fence(1), Post(1), Fence(11), Post(11), Fence(21), Post(21)];
     assert_eq!((job.calls()[2], &job.calls()[3..]), (Post(1), &behind[..]), "what goes by one rail is ordered there");
     (2..6).for_each(|index| job.complete(index, Ok(0)));
@@ -632,7 +632,7 @@ fn a_fence_waits_for_parts() {
 #[test]
 fn parts_of_mapped_memory_come_last() {
     let job = Job::new();
-    let all = job.world.all_rails().unwrap();
+    let all = job.world.rails().all().unwrap();
     job.world.on(all).copy(word(0), word(1), LONG).unwrap();
     job.world.on(all).put(word(0), &[1; LONG]).unwrap();
     assert_eq!(job.calls(), [Post(11), Post(21), Post(20), Post(0)]);
@@ -654,7 +654,7 @@ fn a_copy_goes_by_the_rail_that_is_named() {
 #[test]
 fn a_part_that_finds_no_room_is_posted_later() {
     let job = Job::new();
-    let all = job.world.all_rails().unwrap();
+    let all = job.world.rails().all().unwrap();
     job.refuse(1);
     let put = job.world.on(all).put(word(1), &[1; LONG]).unwrap();
     assert_eq!(job.calls(), []);

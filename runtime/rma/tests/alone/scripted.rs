@@ -36,6 +36,8 @@ pub(crate) enum Said {
     Gather(u64),
     /// Post something that may wait for what is posted next.
     More,
+    /// Post something that wakes its target.
+    Notify,
     Flush,
     Survive,
     Lose(Rank),
@@ -65,6 +67,30 @@ pub(crate) enum Call {
     Fence(u32),
 }
 
+/// What becomes of operations that a transport accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The test completes them.
+    #[default]
+    Waits,
+    /// Each completes at the next progress.
+    Completes,
+    /// Each fails, one with each progress.
+    Denies,
+}
+
+/// How registering memory goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manners {
+    /// It is refused.
+    pub(crate) refuses: bool,
+    /// Somebody is inside what is registered.
+    pub(crate) somebody_is_inside: bool,
+}
+
+/// How waits are made unless a test says otherwise: by one thread.
+const POLICY: WaitPolicy = WaitPolicy { spins: 0, yields: 0, is_oversubscribed: false, line_bytes: 64, takes_threads: false };
+
 /// What happens to a rank that sleeps.
 type Wake = Box<dyn FnOnce(&mut Script) + Send>;
 
@@ -78,10 +104,8 @@ pub(crate) struct Script {
     posted: Vec<(Token, GlobalAddress)>,
     /// Answer `Full` so many times.
     pub(crate) refusals: usize,
-    /// Complete every operation at the next progress.
-    pub(crate) completes: bool,
-    /// Let every operation fail, one with each progress.
-    pub(crate) denies: bool,
+    /// What becomes of operations that are accepted.
+    pub(crate) answer: Answer,
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
     /// Whether it was told of a sleep since it last made progress.
@@ -100,8 +124,7 @@ pub(crate) struct Script {
     /// Ranks that were lost, where the job goes on without them.
     pub(crate) lost: Vec<Rank>,
     /// Whether ranks share cores, and may have threads.
-    pub(crate) is_oversubscribed: bool,
-    pub(crate) takes_threads: bool,
+    policy: Option<WaitPolicy>,
     /// Where it was connected to.
     pub(crate) connected: Vec<Endpoint>,
     /// Whether the pages of bytes that it is given are looked for, and whether all were in memory.
@@ -111,9 +134,10 @@ pub(crate) struct Script {
     pub(crate) published: BTreeMap<String, Vec<u8>>,
     /// Where memory is registered, and how many bytes.
     pub(crate) registered: BTreeMap<GlobalAddress, u64>,
-    /// Refuse to register memory; say that somebody is inside what is registered.
-    pub(crate) refuses_memory: bool,
-    pub(crate) somebody_is_inside: bool,
+    /// Whether its writes wake nobody.
+    silent: bool,
+    /// How registering goes.
+    pub(crate) registry: Manners,
     /// The transfers of which only the size was to travel.
     pub(crate) sizes: Vec<Transfer>,
     /// The two-sided messages that have come; `None` if the network has none.
@@ -125,12 +149,17 @@ pub(crate) struct Script {
 impl Script {
     /// One where ranks share cores, or do not.
     pub(crate) fn of_oversubscribed(is_oversubscribed: bool) -> Self {
-        Self { is_oversubscribed, ..Self::default() }
+        Self { policy: Some(WaitPolicy { is_oversubscribed, ..POLICY }), ..Self::default() }
+    }
+
+    /// One whose writes wake nobody without a notification, or wake their targets.
+    pub(crate) fn of_silent(silent: bool) -> Self {
+        Self { silent, ..Self::default() }
     }
 
     /// One where ranks may have threads, or may not.
     pub(crate) fn of_threads(takes_threads: bool) -> Self {
-        Self { takes_threads, ..Self::default() }
+        Self { policy: Some(WaitPolicy { takes_threads, ..POLICY }), ..Self::default() }
     }
 
     /// Completes the `index`-th operation of all that were accepted.
@@ -171,9 +200,9 @@ impl Script {
     fn accept(&mut self, to: Endpoint, at: GlobalAddress, token: Token) {
         self.posted.push((token, at));
         let last = self.posted.len() - 1;
-        if self.denies {
+        if self.answer == Answer::Denies {
             self.complete(last, Err(Failure::OutOfBounds(GlobalAddress::NULL)));
-        } else if self.completes {
+        } else if self.answer == Answer::Completes {
             self.complete(last, Ok(0));
             self.posted.pop();
         } else {
@@ -207,6 +236,7 @@ pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (Worl
 
 /// What such a job is made of.
 pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
+    let silent = script.lock().unwrap().silent;
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     Parts {
         reach: Reach::private(addresses, Rank::new(0)).unwrap(),
@@ -217,7 +247,7 @@ pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, dat
         transport: Box::new(Scripted {
             size,
             script: script.clone(),
-            rails: RAILS.map(|rail| Capabilities { data_bytes_max, ..rail }),
+            rails: RAILS.map(|rail| Capabilities { data_bytes_max, wakes_target: !silent, ..rail }),
             messages: Messages(script.clone()),
         }),
     }
@@ -232,12 +262,10 @@ pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
 /// Two, of which the second is three times as fast.
 const RAILS: [Capabilities; 2] = {
     let slow = Capabilities {
-        name: "scripted",
         inject_size: 64,
         latency: Duration::from_nanoseconds(1),
         bytes_per_second: 1e9,
-        atomics_by_progress_thread: false,
-        data_bytes_max: u64::MAX,
+        ..Capabilities::of("scripted")
     };
     [slow, Capabilities { bytes_per_second: 3e9, ..slow }]
 };
@@ -276,12 +304,15 @@ impl Transport for Scripted {
         token: Token,
     ) -> Result<(), PostError> {
         let mut script = self.script();
-        if flags.fence && !script.completes {
+        if flags.fence && script.answer != Answer::Completes {
             script.calls.push(Call::Fence(to.0));
         }
         script.has_room()?;
         if flags.more {
             script.say(Said::More);
+        }
+        if flags.notify {
+            script.say(Said::Notify);
         }
         let (kind, at) = match operation {
             Operation::Write { to, bytes } => {
@@ -298,7 +329,7 @@ impl Transport for Scripted {
                 (None, at)
             }
         };
-        if !script.completes {
+        if script.answer != Answer::Completes {
             script.kinds.extend(kind);
         }
         script.accept(to, at, token);
@@ -313,7 +344,7 @@ impl Transport for Scripted {
         let mut script = self.script();
         script.progressed += 1;
         script.sleeps = false;
-        let due = if script.denies { script.completions.len().min(1) } else { script.completions.len() };
+        let due = if script.answer == Answer::Denies { script.completions.len().min(1) } else { script.completions.len() };
         completed.extend(script.completions.drain(..due));
         !completed.is_empty()
     }
@@ -365,7 +396,7 @@ impl Network for Scripted {
 impl Registry for Scripted {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         let mut script = self.script();
-        if script.refuses_memory {
+        if script.registry.refuses {
             return Err(RegisterError::Full(0));
         }
         script.registered.insert(start, memory.bytes());
@@ -374,7 +405,7 @@ impl Registry for Scripted {
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
         let mut script = self.script();
-        !script.somebody_is_inside && script.registered.remove(&start).is_some()
+        !script.registry.somebody_is_inside && script.registered.remove(&start).is_some()
     }
 }
 
@@ -410,7 +441,7 @@ struct Restless(Arc<Mutex<Script>>);
 impl Restless {
     fn tell(&self, said: Said) {
         let mut script = self.0.lock().unwrap();
-        if !script.completes {
+        if script.answer != Answer::Completes {
             script.say(said);
         }
     }
@@ -418,9 +449,7 @@ impl Restless {
 
 impl Wait for Restless {
     fn policy(&self) -> WaitPolicy {
-        let script = self.0.lock().unwrap();
-        let (is_oversubscribed, takes_threads) = (script.is_oversubscribed, script.takes_threads);
-        WaitPolicy { spins: SPINS, yields: SPINS, is_oversubscribed, takes_threads, ..WaitPolicy::default() }
+        WaitPolicy { spins: SPINS, yields: SPINS, ..self.0.lock().unwrap().policy.unwrap_or(POLICY) }
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {

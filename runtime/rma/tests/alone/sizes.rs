@@ -6,7 +6,7 @@ use pelago_base::{GlobalAddress, Rank, Shape};
 use pelago_platform::Transfer;
 use pelago_rma::{Error, World};
 
-use super::scripted::{RANKS, Script, lone_with, word};
+use super::scripted::{Answer, RANKS, Script, lone_with, word};
 
 /// Bytes up to which they are moved, and values of a transfer that is longer.
 const BYTES_MAX: u64 = 64;
@@ -14,7 +14,7 @@ const LONG: usize = 100;
 
 fn job() -> (World, Arc<Mutex<Script>>) {
     let (world, script) = lone_with(RANKS, Script::default(), BYTES_MAX);
-    script.lock().unwrap().completes = true;
+    script.lock().unwrap().answer = Answer::Completes;
     (world, script)
 }
 

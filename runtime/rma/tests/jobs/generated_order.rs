@@ -63,7 +63,7 @@ impl<'w> Run<'w> {
     fn issue(&mut self, order: Ordered<'w>, step: u64) -> Handle<'w> {
         let (rank, index) = (self.rank(), self.below(3));
         let rail = Rail::new(self.below(2 * self.world.rails().len() as u64)).unwrap();
-        let order = if self.world.reaches(rail, Rank::new(rank as u32)) { order.on(rail) } else { order };
+        let order = if self.world.rails().reach(rail, Rank::new(rank as u32)) { order.on(rail) } else { order };
         let at = self.memory.at(Rank::new(rank as u32), index);
         match self.below(10) {
             kind @ 0..=4 => {

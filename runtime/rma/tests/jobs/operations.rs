@@ -450,8 +450,8 @@ fn an_operation_goes_by_the_rail_that_is_named() {
         world.barrier().unwrap();
         let (here, other) = (world.rank(), world.rank().next(2));
         let [near, far, all, none] = [0, 1, 2, 3].map(|number| Rail::new(number).unwrap());
-        assert_eq!((world.rails().len(), world.rail_to(other), world.reaches(none, other)), (2, near, false));
-        assert_eq!((world.all_rails(), world.reaches(all, other)), (Some(all), true));
+        assert_eq!((world.rails().len(), world.rails().to(other), world.rails().reach(none, other)), (2, near, false));
+        assert_eq!((world.rails().all(), world.rails().reach(all, other)), (Some(all), true));
         let posted = || {
             let passed = passed.lock().unwrap();
             [Event::PutPosted, Event::AtomicPosted, Event::GetPosted].map(|event| passed.of(event))
@@ -486,7 +486,7 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
     run_counted(Platform::Rails, 2, |world, passed| {
         let memory = world.alloc::<u8>(LONG_BYTES).unwrap();
         let (here, other) = (world.rank(), world.rank().next(2));
-        let all = world.all_rails().unwrap();
+        let all = world.rails().all().unwrap();
         let values: Vec<u8> = (0..LONG_BYTES).map(|index| (index * 31 + here.index() * 7) as u8).collect();
         world.barrier().unwrap();
         let counted = || {
@@ -545,7 +545,7 @@ fn what_follows_a_parted_put_overtakes_no_part() {
     const WORDS: usize = 2000;
     let body = |world: &World| {
         let (data, flag) = (world.alloc::<u64>(WORDS).unwrap(), world.alloc::<u64>(1).unwrap());
-        let all = world.all_rails().unwrap();
+        let all = world.rails().all().unwrap();
         for round in 1..=ROUNDS {
             if world.rank() == Rank::new(0) {
                 let to = data.at(Rank::new(1), 0);

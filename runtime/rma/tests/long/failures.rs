@@ -4,7 +4,7 @@ use pelago_rma::Error;
 
 use crate::alone::contexts::{CONTEXTS_MAX, put};
 use crate::alone::failures::{LOST, job, outside, puts, word};
-use crate::alone::scripted::lone;
+use crate::alone::scripted::{Answer, lone};
 
 #[test]
 fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
@@ -46,7 +46,7 @@ fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
 #[test]
 fn contexts_are_made_one_after_another_for_ever() {
     let (world, script) = lone(2);
-    script.lock().unwrap().completes = true;
+    script.lock().unwrap().answer = Answer::Completes;
     let factory = world.context_factory();
     for _ in 0..70_000 {
         let context = factory.context().unwrap();

@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{AddressLayout, Counters, Instant, Rank};
 use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
-use pelago_platform::{Activity, Address, Bootstrap, BootstrapError, Clock, For, Transport, Wait, WaitPolicy, Woken};
+use pelago_platform::{
+    self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Slept, Transport, Wait,
+    WaitPolicy, Woken,
+};
 use pelago_rma::{Parts, World};
 
 pub(crate) const HEAP_BYTES: u64 = 4 << 20;
@@ -29,6 +32,8 @@ pub(crate) enum Platform {
     Mapped,
     /// By a transport.
     Remote,
+    /// By a transport whose writes wake nobody without a notification, and that takes short messages only. Ranks sleep until they are woken.
+    Fabric,
     /// By a transport that refuses, delays and reorders what it may.
     Unruly,
     /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
@@ -41,8 +46,17 @@ pub(crate) enum Platform {
 }
 
 /// Those on which every test runs.
-pub(crate) const PLATFORMS: [Platform; 5] =
-    [Platform::Mapped, Platform::Remote, Platform::Unruly, Platform::Rails, Platform::Hosts];
+pub(crate) const PLATFORMS: [Platform; 6] =
+    [Platform::Mapped, Platform::Remote, Platform::Fabric, Platform::Unruly, Platform::Rails, Platform::Hosts];
+
+/// What a fabric does by itself: little.
+const FABRIC: Capabilities = Capabilities {
+    inject_size: 16,
+    message_bytes_max: 1000,
+    ordering: platform::Ordering::Unordered,
+    wakes_target: false,
+    ..Loopback::CAPABILITIES
+};
 
 /// Ranks of a host, where there are hosts.
 const HOST_RANKS: u32 = 2;
@@ -76,43 +90,55 @@ pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, bod
     };
     let everything = reach_of(Rank::new(0), size);
     let host = |first: u32| reach_of(Rank::new(first), HOST_RANKS.min(size - first));
+    let own: Vec<Reach> = (0..size).map(|rank| reach_of(Rank::new(rank), 1)).collect();
     let hosts: Vec<Reach> = (0..size).step_by(HOST_RANKS as usize).map(host).collect();
     let meeting = Arc::new(Meeting { published: Mutex::default(), arrived: AtomicUsize::new(0), failed: AtomicBool::new(false) });
+    let wake = {
+        let own = own.clone();
+        move |rank: Rank| own[rank.index()].bell(rank).into_iter().for_each(Doorbell::ring)
+    };
+    // Else sleepers look each millisecond, and find what nobody has told them of.
+    let _else_the_kernel_is_too_old = pelago_sync::asymmetric::register();
     std::thread::scope(|scope| {
-        let [ends, near] = [0; 2].map(|_| Loopback::network(addresses, size));
-        for ((rank, end), near) in (0..size).map(Rank::new).zip(ends).zip(near) {
+        let capabilities = if platform == Platform::Fabric { FABRIC } else { Loopback::CAPABILITIES };
+        let [ends, intra_ends] = [0; 2].map(|_| Loopback::network_like(capabilities, addresses, size, wake.clone()));
+        for ((rank, end), intra) in (0..size).map(Rank::new).zip(ends).zip(intra_ends) {
             let host = move |rank: Rank| rank.number() / HOST_RANKS;
             let reach = match platform {
                 Platform::Mapped | Platform::Rails => everything.clone(),
                 Platform::Hosts => hosts[host(rank) as usize].clone(),
-                Platform::Remote | Platform::Unruly | Platform::Networks => reach_of(rank, 1),
+                Platform::Remote | Platform::Fabric | Platform::Unruly | Platform::Networks => own[rank.index()].clone(),
             };
             let seed = u64::from(rank);
-            let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, lose: None };
+            let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, peer_failed: None };
             let end = Count::new(end);
             let passed = end.counters();
             let address = |rank: Rank| Address(rank.number().to_le_bytes().into());
             let transport: Box<dyn Transport> = match platform {
-                Platform::Mapped | Platform::Remote => Box::new(end),
+                Platform::Mapped | Platform::Remote | Platform::Fabric => Box::new(end),
                 Platform::Unruly => Box::new(Fault::new(end, addresses, faults)),
-                Platform::Rails => Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address)),
+                Platform::Rails => Box::new(Split::new(intra, Fault::new(end, addresses, faults), addresses, |_| true, address)),
                 Platform::Hosts => {
-                    let is_near = move |other: Rank| host(other) == host(rank);
-                    Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, is_near, address))
+                    let is_in_node = move |other: Rank| host(other) == host(rank);
+                    Box::new(Split::new(intra, Fault::new(end, addresses, faults), addresses, is_in_node, address))
                 }
                 Platform::Networks => {
-                    let other = Faults { seed: !seed, full_per_mille: 100, delay_per_mille: 600, lose: None };
-                    let near = Fault::new(near, addresses, other);
-                    Box::new(Split::new(near, Fault::new(end, addresses, faults), addresses, |_| true, address))
+                    let other = Faults { seed: !seed, full_per_mille: 100, delay_per_mille: 600, peer_failed: None };
+                    let intra = Fault::new(intra, addresses, other);
+                    Box::new(Split::new(intra, Fault::new(end, addresses, faults), addresses, |_| true, address))
                 }
             };
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
-            let (body, meeting) = (&body, meeting.clone());
+            let (body, meeting, wake) = (&body, meeting.clone(), wake.clone());
             std::thread::Builder::new()
                 .name(format!("{rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
-                    let wait = Arc::new(Yielding(meeting.clone(), std::time::Instant::now()));
+                    let yielding = Yielding(meeting.clone(), std::time::Instant::now());
+                    let wait: Arc<dyn Wait> = match platform {
+                        Platform::Fabric => Arc::new(Sleeping { yielding, reach: reach.clone(), rank, clock: clock.clone() }),
+                        _ => Arc::new(yielding),
+                    };
                     let ended = catch_unwind(AssertUnwindSafe(|| {
                         let world = World::new(Parts { reach, clock, wait, virtual_time: None, bootstrap, transport }).unwrap();
                         body(&world, &passed);
@@ -121,6 +147,7 @@ pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, bod
                     // A rank that fails must not leave the others waiting.
                     if let Err(panic) = ended {
                         meeting.failed.store(true, Ordering::Release);
+                        (0..size).map(Rank::new).for_each(wake);
                         resume_unwind(panic);
                     }
                 })
@@ -157,9 +184,47 @@ impl Wait for Yielding {
 
     fn note(&self, _activity: Activity) {}
 
-    fn fault(&self) -> Option<pelago_platform::Fault> {
+    fn fault(&self) -> Option<platform::Fault> {
         let failed = self.0.failed.load(Ordering::Acquire) || self.1.elapsed() > PATIENCE;
-        failed.then_some(pelago_platform::Fault::Aborted)
+        failed.then_some(platform::Fault::Aborted)
+    }
+
+    fn survive(&self) {}
+
+    fn lost(&self, _known: usize) -> Option<Rank> {
+        None
+    }
+}
+
+/// Sleeps until it is woken, and gives up on a job that lasts too long: nothing that it was not woken for is noticed before.
+struct Sleeping {
+    yielding: Yielding,
+    reach: Reach,
+    rank: Rank,
+    clock: Arc<Wall>,
+}
+
+impl Wait for Sleeping {
+    fn policy(&self) -> WaitPolicy {
+        self.yielding.policy()
+    }
+
+    fn park(&self, _what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        let limit = until.map_or(PATIENCE, |until| until.since(self.clock.now()).into());
+        let slept = self.reach.bell(self.rank).unwrap().sleep(Some(limit.min(PATIENCE)), ready);
+        let overslept = slept == Slept::TimedOut && until.is_none();
+        let fault = self.fault().or(overslept.then_some(platform::Fault::Deadlock));
+        fault.map_or(Woken::Look, Woken::Fault)
+    }
+
+    fn yield_now(&self) {
+        self.yielding.yield_now();
+    }
+
+    fn note(&self, _activity: Activity) {}
+
+    fn fault(&self) -> Option<platform::Fault> {
+        self.yielding.fault()
     }
 
     fn survive(&self) {}
@@ -206,7 +271,7 @@ impl Bootstrap for Member {
         let target = (self.meeting.arrived.fetch_add(1, Ordering::AcqRel) / size + 1) * size;
         while self.meeting.arrived.load(Ordering::Acquire) < target {
             if self.meeting.failed.load(Ordering::Acquire) {
-                return Err(pelago_platform::Fault::Aborted.into());
+                return Err(platform::Fault::Aborted.into());
             }
             meanwhile();
             std::thread::yield_now();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Machine, RailInfo};
-use pelago_platform::{Activity, Capabilities, Clock, Fault, For, Rail, VirtualTime, Wait, WaitPolicy, Woken};
+use pelago_platform::{Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken};
 
 use super::NAME;
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
@@ -15,16 +15,19 @@ use crate::ranks::fiber;
 use crate::settings::{Data, Settings};
 
 const BY_NIC: Capabilities = Capabilities {
-    name: NAME,
     inject_size: INJECT_SIZE,
     latency: Duration::from_microseconds(1),
     bytes_per_second: 4e9,
-    atomics_by_progress_thread: false,
-    data_bytes_max: u64::MAX,
+    atomics: NativeAtomics::ALL,
+    ..Capabilities::of(NAME)
 };
 
-const BY_PROTOCOL: Capabilities =
-    Capabilities { inject_size: pelago_protocol::INJECT_SIZE, atomics_by_progress_thread: true, ..BY_NIC };
+const BY_PROTOCOL: Capabilities = Capabilities {
+    inject_size: pelago_protocol::INJECT_SIZE,
+    atomics: NativeAtomics::NONE,
+    protection: Protection::Authenticated,
+    ..BY_NIC
+};
 
 /// The longest transfer whose bytes are moved where only sizes are simulated, so that counters, flags and descriptors stay real.
 const SIZED_BYTES_MAX: u64 = 64;

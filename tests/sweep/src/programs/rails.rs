@@ -62,12 +62,12 @@ impl Rails {
         let Turn { bytes, rails, order } = self.turn(me, round);
         let (data, flag) = (crew.byte(right, 0), crew.word(right, FLAG));
         let neighbour = world.ranks().nth(right as usize).unwrap_or(world.rank());
-        let [first, second, last] = rails.map(|rail| rail.filter(|&rail| world.reaches(rail, neighbour)));
+        let [first, second, last] = rails.map(|rail| rail.filter(|&rail| world.rails().reach(rail, neighbour)));
         let wrong = by(world.after(&Handle::done()), first).put(data, &self.content(me, round + self.rounds, bytes))?;
         let right = by(world.after(&wrong), second).put(data, &self.content(me, round, bytes))?;
         crew.pause();
         let last = match order {
-            Order::Fence if second != world.all_rails() => second,
+            Order::Fence if second != world.rails().all() => second,
             _ => last,
         };
         let ordered = match order {

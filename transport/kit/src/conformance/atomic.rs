@@ -1,4 +1,4 @@
-//! T3 once and T4 visible for atomics.
+//! T3 once, T4 visible and T11 atomic for atomics.
 
 use std::collections::BTreeSet;
 
@@ -33,6 +33,31 @@ pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) 
         }
     }
     world.expect_memory(&expected, "atomics");
+}
+
+/// Additions by a core of the owner and by a transport to one word, turn by turn, are each counted once (T11).
+pub fn cores_are_excluded<F: Fixture>(make: impl Fn(u32) -> F) {
+    const ADDITIONS: u64 = 200;
+    let mut world = World::new(make, 2);
+    let owner = Rank::new(1);
+    for (segment, width) in world.segments().into_iter().flat_map(|segment| [Width::Four, Width::Eight].map(|w| (segment, w))) {
+        world.memory(owner, segment).part(0, 8).expect("inside").write(&[0; 8]);
+        let (at, bytes) = (world.address(owner, segment, 0), width.bytes());
+        let add_by_core = |world: &World<F>| {
+            let word = world.memory(owner, segment).part(0, bytes).expect("inside");
+            word.atomic(width, AtomicOperator::Add, 1 << 16).expect("aligned");
+        };
+        for _ in 0..ADDITIONS {
+            let add = world.post(Rank::new(0), Operation::Atomic { at, width, operator: AtomicOperator::Add, operand: 1 });
+            add_by_core(&world);
+            world.turn();
+            add_by_core(&world);
+            assert!(world.wait(add).is_ok());
+        }
+        let mut word = [0; 8];
+        word[..bytes as usize].copy_from_slice(&world.bytes(owner, segment, 0, bytes));
+        assert_eq!(u64::from_le_bytes(word), ADDITIONS + (2 * ADDITIONS << 16), "additions of {width:?} bytes (T11)");
+    }
 }
 
 /// Additions by all ranks to one word, all under way together, leave their number and find each smaller number once.

@@ -1,10 +1,12 @@
 //! The fixture for transports whose ends are made in one process: ends of any transport, or of a `Loopback`, each wrapped.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_memory::Cells;
-use pelago_platform::Transport;
+use pelago_platform::{Capabilities, Transport};
 
 use super::Fixture;
 use crate::Loopback;
@@ -15,15 +17,19 @@ const WHOLE_BYTES: usize = 128 * 1024;
 /// Bytes of the other segment: room for the longest transfer of the tests, and an end inside what can be addressed.
 const PART_BYTES: usize = 72_008;
 
-/// Loses a rank as if its process had died.
-type Lose<T> = Box<dyn Fn(&mut BTreeMap<Rank, T>, Rank)>;
+/// Lets a rank fail as if its process had died.
+type Fail<T> = Box<dyn Fn(&mut BTreeMap<Rank, T>, Rank)>;
+
+/// How often each rank was woken.
+pub type Wakes = Arc<[AtomicU64]>;
 
 /// A job of ends of one transport, each with two registered segments. Their memory is never freed: it is made for tests.
 pub struct Ends<T> {
     layout: AddressLayout,
     ends: BTreeMap<Rank, T>,
     memory: BTreeMap<(Rank, SegmentId), Cells<'static>>,
-    lose: Lose<T>,
+    peer_failed: Fail<T>,
+    wakes: Option<Wakes>,
 }
 
 impl<T: Transport + 'static> Ends<T> {
@@ -35,12 +41,12 @@ impl<T: Transport + 'static> Ends<T> {
         AddressLayout::new(ranks, WHOLE_BYTES as u64).expect("a job has ranks")
     }
 
-    /// These ends, in the order of their ranks, made for the layout of [`layout`](Self::layout). `lose` loses one of them: it may take the
-    /// end out and drop it, because nothing asks for it afterwards.
+    /// These ends, in the order of their ranks, made for the layout of [`layout`](Self::layout). `peer_failed` lets one of them fail: it may
+    /// take the end out and drop it, because nothing asks for it afterwards.
     ///
     /// # Panics
     /// There are no ends, or an end refuses to register memory.
-    pub fn new(ends: impl IntoIterator<Item = T>, lose: impl Fn(&mut BTreeMap<Rank, T>, Rank) + 'static) -> Self {
+    pub fn new(ends: impl IntoIterator<Item = T>, peer_failed: impl Fn(&mut BTreeMap<Rank, T>, Rank) + 'static) -> Self {
         let mut ends: BTreeMap<Rank, T> = (0..).map(Rank::new).zip(ends).collect();
         let layout = Self::layout(ends.len() as u32);
         let mut memory = BTreeMap::new();
@@ -52,17 +58,45 @@ impl<T: Transport + 'static> Ends<T> {
                 memory.insert((rank, segment), cells);
             }
         }
-        Self { layout, ends, memory, lose: Box::new(lose) }
+        Self { layout, ends, memory, peer_failed: Box::new(peer_failed), wakes: None }
     }
 
-    /// `ranks` ends of a [`Loopback`], each put into its layers by `wrap`. `lose` loses a rank in every network inside.
+    /// These, of which `wakes` counts how often each was woken, by rank.
+    #[must_use]
+    pub fn counting(self, wakes: Wakes) -> Self {
+        Self { wakes: Some(wakes), ..self }
+    }
+
+    /// Counters for [`counting`](Self::counting).
+    pub fn wakes(ranks: u32) -> Wakes {
+        (0..ranks).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    /// `ranks` ends of a [`Loopback`], each put into its layers by `wrap`. `peer_failed` lets a rank fail in every network inside.
     ///
     /// # Panics
     /// There are no ranks, or too many for a job.
-    pub fn layered(ranks: u32, wrap: impl Fn(AddressLayout, Loopback) -> T, lose: fn(&T, Rank)) -> Self {
-        let layout = Self::layout(ranks);
-        let ends = Loopback::network(layout, ranks).into_iter().map(|end| wrap(layout, end));
-        Self::new(ends, move |ends, rank| lose(ends.values().next().expect("a job has ranks"), rank))
+    pub fn layered(ranks: u32, wrap: impl Fn(AddressLayout, Loopback) -> T, peer_failed: fn(&T, Rank)) -> Self {
+        Self::layered_like(Loopback::CAPABILITIES, ranks, wrap, peer_failed)
+    }
+
+    /// As [`layered`](Self::layered), of a loopback that behaves as `capabilities` say.
+    ///
+    /// # Panics
+    /// There are no ranks, or too many for a job.
+    pub fn layered_like(
+        capabilities: Capabilities,
+        ranks: u32,
+        wrap: impl Fn(AddressLayout, Loopback) -> T,
+        peer_failed: fn(&T, Rank),
+    ) -> Self {
+        let (layout, wakes) = (Self::layout(ranks), Self::wakes(ranks));
+        let counted = wakes.clone();
+        let wake = move |rank: Rank| _ = counted[rank.index()].fetch_add(1, Ordering::Relaxed);
+        let ends = Loopback::network_like(capabilities, layout, ranks, wake).into_iter().map(|end| wrap(layout, end));
+        let peer_failed =
+            move |ends: &mut BTreeMap<Rank, T>, rank| peer_failed(ends.values().next().expect("a job has ranks"), rank);
+        Self::new(ends, peer_failed).counting(wakes)
     }
 }
 
@@ -83,8 +117,12 @@ impl<T: Transport> Fixture for Ends<T> {
         self.ends.get_mut(&rank).expect("nobody asks for a rank that was lost")
     }
 
-    fn lose(&mut self, rank: Rank) -> bool {
-        (self.lose)(&mut self.ends, rank);
+    fn peer_failed(&mut self, rank: Rank) -> bool {
+        (self.peer_failed)(&mut self.ends, rank);
         true
+    }
+
+    fn wakes(&self, rank: Rank) -> Option<u64> {
+        Some(self.wakes.as_ref()?[rank.index()].load(Ordering::Relaxed))
     }
 }

@@ -1,7 +1,7 @@
 //! T5 unordered except by `fence`: what a fence orders is ordered for all who look.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
-use pelago_platform::Operation;
+use pelago_platform::{Operation, Ordering};
 
 use super::Fixture;
 use super::world::{World, contents, local};
@@ -89,6 +89,33 @@ pub fn chains_need_no_wait<F: Fixture>(make: impl Fn(u32) -> F) {
         for (link, add, fetched) in links {
             assert_eq!(world.wait(add), Ok(link), "an atomic after the write of {link}");
             assert_eq!(contents(fetched), (link + 1000).to_le_bytes(), "a get after adding to {link}");
+        }
+    }
+}
+
+/// What a network [says](pelago_platform::Capabilities::ordering) to keep in order is so without a fence.
+pub fn what_stays_in_order_by_itself_does<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let ordering = world.capabilities(POSTER).ordering;
+    for segment in world.segments() {
+        world.fill(1);
+        let [data, flag] = [1024, 0].map(|offset| world.address(TARGET, segment, offset));
+        for round in (1..=ROUNDS).filter(|_| ordering >= Ordering::Writes) {
+            let (bytes, raised) = (vec![round as u8; 500], round.to_le_bytes());
+            world.post(POSTER, Operation::Put { from: local(&bytes), to: data });
+            world.post(POSTER, Operation::Write { to: flag, bytes: &raised });
+            world.until("the flag is seen (T4)", |world| world.bytes(TARGET, segment, 0, 8) == raised);
+            assert!(world.bytes(TARGET, segment, 1024, 500) == bytes, "round {round}: a write overtook a put");
+            if ordering == Ordering::All {
+                let fetched = local(&[0; 8]);
+                let add = world.post(POSTER, atomic(flag, AtomicOperator::Add, 1000));
+                world.post(POSTER, Operation::Get { from: flag, to: fetched });
+                world.post(POSTER, Operation::Write { to: flag, bytes: &[0; 8] });
+                assert_eq!(world.wait(add), Ok(round), "round {round}: an atomic overtook a write, or was overtaken");
+                world.quiet();
+                assert_eq!(contents(fetched), (round + 1000).to_le_bytes(), "round {round}: a get overtook, or was overtaken");
+            }
+            world.quiet();
         }
     }
 }

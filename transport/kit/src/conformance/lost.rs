@@ -18,7 +18,7 @@ pub fn every_operation_completes<F: Fixture>(make: impl Fn(u32) -> F) {
         world.fill(1);
         let segment = world.segments()[index];
         let before = post_each_kind(&mut world, segment);
-        if !world.lose(LOST) {
+        if !world.peer_failed(LOST) {
             return;
         }
         let mut after = post_each_kind(&mut world, segment);
@@ -41,7 +41,7 @@ pub fn others_go_on<F: Fixture>(make: impl Fn(u32) -> F) {
     for index in 0..make(1).segments().len() {
         let mut world = World::new(&make, 3);
         let segment = world.segments()[index];
-        if !world.lose(LOST) {
+        if !world.peer_failed(LOST) {
             return;
         }
         let mut expected = world.fill(1);
@@ -73,7 +73,7 @@ pub fn a_full_queue_completes<F: Fixture>(make: impl Fn(u32) -> F) {
     for _ in 0..2 * limits::COMPLETIONS_MAX {
         let _ = world.post_once(HERE, write(to_lost));
     }
-    if !world.lose(LOST) {
+    if !world.peer_failed(LOST) {
         return;
     }
     let late = world.post(HERE, write(to_lost));

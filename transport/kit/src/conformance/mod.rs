@@ -11,7 +11,10 @@
 //! | T6 finite | [`lost`] |
 //! | T7 timeless | [`timeless`] |
 //! | T8 checked | [`bounds`] |
-//! | T9 several ways | [`connect`] |
+//! | T9 rails | [`connect`] |
+//! | T10 waking | [`wake`] |
+//! | T11 atomic | [`atomic`] |
+//! | T12 sizes | [`transfer`] |
 //!
 //! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
@@ -35,17 +38,18 @@ pub mod lost;
 pub mod register;
 pub mod timeless;
 pub mod transfer;
+pub mod wake;
 pub mod write;
 
 mod ends;
 mod world;
 
-pub use ends::Ends;
+pub use ends::{Ends, Wakes};
 
 /// A job inside one process, made afresh for each test.
 ///
-/// Every rank has registered the same segments, at least one, each of at least 4096 bytes and beginning at a multiple of 8. The
-/// tests fill them first. No rank is connected to any other. Tests make jobs of one to four ranks.
+/// Every rank has registered the same segments, at least one, each of at least 4096 bytes and beginning at a multiple of 8. A message may
+/// have 72,000 bytes at least. The tests fill the segments first. No rank is connected to any other. Tests make jobs of one to four ranks.
 pub trait Fixture {
     /// How the job divides its addresses.
     fn layout(&self) -> AddressLayout;
@@ -59,9 +63,15 @@ pub trait Fixture {
     /// The end of `rank`.
     fn transport(&mut self, rank: Rank) -> &mut dyn Transport;
 
-    /// Loses `rank` as if its process had died; it makes no progress from now on. Returns `false`, and does nothing, if this
-    /// transport cannot lose a rank in a test: the tests of T6 then pass without testing.
-    fn lose(&mut self, rank: Rank) -> bool;
+    /// `rank` fails as if its process had died; it makes no progress from now on. Returns `false`, and does nothing, if a rank of this
+    /// transport cannot fail in a test: the tests of T6 then pass without testing.
+    fn peer_failed(&mut self, rank: Rank) -> bool;
+
+    /// How often `rank` has been woken. `None` if the fixture cannot tell: the tests of T10 then pass without testing.
+    fn wakes(&self, rank: Rank) -> Option<u64> {
+        let _ = rank;
+        None
+    }
 }
 
 /// Runs every test of [`conformance`](mod@crate::conformance) on the fixtures that `$make`, called with a number of ranks, makes.
@@ -73,7 +83,7 @@ pub trait Fixture {
 /// use pelago_kit::{Loopback, Trace};
 ///
 /// fn job(ranks: u32) -> Ends<Trace<Loopback, fn(&str)>> {
-///     Ends::layered(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), |trace, rank| trace.inner().lose(rank))
+///     Ends::layered(ranks, |_, end| Trace::new(end, (|line| eprintln!("{line}")) as fn(&str)), |trace, rank| trace.inner().peer_failed(rank))
 /// }
 ///
 /// pelago_kit::conformance!(traced, job);
@@ -122,11 +132,13 @@ macro_rules! conformance {
                     puts_land_whole
                     gets_fetch_all
                     copies_move_between_any_two
+                    messages_are_as_long_as_they_say
                 }
                 atomic {
                     every_operator_agrees_with_its_definition
                     additions_from_all_ranks_are_each_counted_once
                     misaligned_words_are_refused
+                    cores_are_excluded
                 }
                 generated {
                     operations_agree_with_an_oracle
@@ -135,6 +147,7 @@ macro_rules! conformance {
                     later_effects_are_not_seen_without_earlier
                     reads_before_find_what_was_there
                     chains_need_no_wait
+                    what_stays_in_order_by_itself_does
                 }
                 full {
                     is_temporary
@@ -147,6 +160,10 @@ macro_rules! conformance {
                 }
                 timeless {
                     the_same_script_completes_alike
+                }
+                wake {
+                    notified_targets_are_woken
+                    targets_are_woken_where_all_writes_wake
                 }
                 bounds {
                     nothing_outside_is_touched
@@ -168,7 +185,7 @@ mod tests {
         }
         let all = files! {
             "atomic.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
-            "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "write.rs"
+            "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
         };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());
         for test in tests {

@@ -1,7 +1,7 @@
-//! T3 once and T4 visible for `Put`, `Get` and `Copy`: every byte arrives, and no other byte changes.
+//! T3 once, T4 visible and T12 sizes for `Put`, `Get` and `Copy`: every byte arrives, and no other byte changes.
 
 use pelago_base::{Rank, SegmentId};
-use pelago_platform::Operation;
+use pelago_platform::{Operation, PostError};
 
 use super::Fixture;
 use super::world::{World, contents, expect, local_shifted};
@@ -28,6 +28,33 @@ pub fn puts_land_whole<F: Fixture>(make: impl Fn(u32) -> F) {
             expect(&mut expected, there, segment, to_shift, &bytes);
             world.expect_memory(&expected, &format!("a put of {size} bytes to offset {to_shift}"));
         }
+    }
+}
+
+/// A transfer as long as the longest message is taken as one operation, and a longer one refused (T12).
+pub fn messages_are_as_long_as_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
+    let mut world = World::new(make, 2);
+    let (here, there) = (Rank::new(0), Rank::new(1));
+    let longest = world.capabilities(here).message_bytes_max;
+    for segment in world.segments() {
+        let (room, at) = (world.segment_bytes(segment), world.address(there, segment, 0));
+        let mut expected = world.fill(4);
+        let size = longest.min(room);
+        let bytes = vec![0x5A; size as usize];
+        let fetched = local_shifted(&vec![0; size as usize], 0);
+        assert_eq!(world.run(here, Operation::Get { from: at, to: fetched }), Ok(0));
+        assert!(contents(fetched) == expected[&(there, segment)][..size as usize], "a get of {size} bytes (T12)");
+        assert_eq!(world.run(here, Operation::Put { from: local_shifted(&bytes, 0), to: at }), Ok(0));
+        expect(&mut expected, there, segment, 0, &bytes);
+        if longest < room {
+            let cells = local_shifted(&vec![1; size as usize + 1], 0);
+            let copy = Operation::Copy { from: at, to: world.address(here, segment, 0), bytes: size + 1 };
+            for operation in [Operation::Put { from: cells, to: at }, Operation::Get { from: at, to: cells }, copy] {
+                let refused = world.post_or_refusal(here, operation).map(drop);
+                assert_eq!(refused, Err(PostError::TooLong(size as usize + 1)), "{operation:?} (T12)");
+            }
+        }
+        world.expect_memory(&expected, "the longest messages");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
-use pelago_platform::{Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transfer, Transport};
+use pelago_platform::{Capabilities, Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transfer, Transport};
 
 use super::Fixture;
 use crate::captured::ends;
@@ -30,6 +30,8 @@ pub(super) struct World<F> {
     turn: u32,
     idle_turns: u32,
     endpoints: BTreeMap<(Rank, Rank), Endpoint>,
+    /// Whether what is posted wakes its target.
+    notifies: bool,
     /// Where a fence comes before what is posted next.
     fences: BTreeSet<(Rank, Rank)>,
     /// Where a copy has gone by another endpoint, which no fence orders.
@@ -52,6 +54,7 @@ impl<F: Fixture> World<F> {
             turn: 0,
             idle_turns: 0,
             endpoints: BTreeMap::new(),
+            notifies: false,
             fences: BTreeSet::new(),
             detours: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -200,7 +203,7 @@ impl<F: Fixture> World<F> {
         if detour.is_some() {
             self.detours.insert((from, to));
         }
-        let (now, token, flags) = (self.now, Token(self.posted), Flags { fence, more: false });
+        let (now, token, flags) = (self.now, Token(self.posted), Flags { fence, notify: self.notifies, ..Flags::NONE });
         let endpoint = detour.unwrap_or_else(|| self.endpoint(from, to));
         self.transport(from).post(now, endpoint, operation, flags, token)?;
         self.posted += 1;
@@ -213,6 +216,20 @@ impl<F: Fixture> World<F> {
         let rail = self.transport(from).network().rail_of_copy(to, other)?;
         let address = self.transport(to).network().address();
         Some(self.transport(from).network().connect(Some(rail), to, &address).expect("it says that the rail leads there"))
+    }
+
+    /// What is posted from now on wakes its target, or need not.
+    pub(super) fn notify(&mut self, notifies: bool) {
+        self.notifies = notifies;
+    }
+
+    /// How often a rank has been woken, if the fixture knows.
+    pub(super) fn wakes(&self, rank: Rank) -> Option<u64> {
+        self.fixture.wakes(rank)
+    }
+
+    pub(super) fn capabilities(&mut self, rank: Rank) -> Capabilities {
+        *self.transport(rank).network().capabilities()
     }
 
     /// What was posted takes effect before what is posted next.
@@ -278,9 +295,9 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Loses a rank, if this transport can.
-    pub(super) fn lose(&mut self, rank: Rank) -> bool {
-        let can = self.fixture.lose(rank);
+    /// Lets a rank fail, if this fixture can.
+    pub(super) fn peer_failed(&mut self, rank: Rank) -> bool {
+        let can = self.fixture.peer_failed(rank);
         if can {
             self.lost.insert(rank);
             self.pending.retain(|_, poster| *poster != rank);

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, Registry,
-    Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, Ordering, PostError, Rail,
+    Registry, Token, Transport, TwoSided,
 };
 
-use crate::captured::{Captured, Work};
+use crate::captured::{Captured, Work, length};
 use crate::random::Random;
 
 /// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
@@ -26,8 +26,8 @@ pub struct Faults {
     pub full_per_mille: u32,
     /// How many of 1000 accepted operations are held back for up to 10 µs, so that later ones overtake them.
     pub delay_per_mille: u32,
-    /// A rank that is lost, for this end only, when this end has accepted so many operations.
-    pub lose: Option<(Rank, u64)>,
+    /// A rank that fails, for this end only, when this end has accepted so many operations.
+    pub peer_failed: Option<(Rank, u64)>,
 }
 
 /// How operations by one rail are held back.
@@ -80,7 +80,7 @@ enum Held {
 
 /// What was posted, with its own copy of what it borrowed.
 enum OwnWork {
-    Operation(Captured),
+    Operation(Captured, Flags),
     Message(Box<[u8]>),
 }
 
@@ -88,7 +88,10 @@ impl<T: Transport> Fault<T> {
     /// Disturbs `inner`, whose addresses follow `layout`.
     pub fn new(mut inner: T, layout: AddressLayout, faults: Faults) -> Self {
         let network = inner.network();
-        let (capabilities, rails, address) = (*network.capabilities(), network.rails().to_vec(), network.address());
+        // What it holds back is overtaken.
+        let disturbed = |rail: &Capabilities| Capabilities { ordering: Ordering::Unordered, ..*rail };
+        let (capabilities, rails) = (disturbed(network.capabilities()), network.rails().iter().map(disturbed).collect());
+        let address = network.address();
         Self {
             inner,
             capabilities,
@@ -152,7 +155,7 @@ impl<T: Transport> Fault<T> {
     /// Hands it to the transport inside, unless it needs the lost rank.
     fn pass(&mut self, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
         let needs = work.ends(self.layout).unwrap_or_else(|| [self.connected[&to]; 2]);
-        let endangered = self.faults.lose.is_some_and(|(rank, _)| needs.contains(&rank));
+        let endangered = self.faults.peer_failed.is_some_and(|(rank, _)| needs.contains(&rank));
         if endangered && self.lost().is_some() {
             self.failed.push(token);
             return Ok(());
@@ -211,21 +214,22 @@ impl<T: Transport> Fault<T> {
 
     /// The lost rank, once it is.
     fn lost(&self) -> Option<Rank> {
-        self.faults.lose.and_then(|(rank, after)| (self.accepted >= after).then_some(rank))
+        self.faults.peer_failed.and_then(|(rank, after)| (self.accepted >= after).then_some(rank))
     }
 }
 
 impl OwnWork {
     fn new(work: Work<'_>) -> Self {
         match work {
-            Work::Operation(operation, _) => Self::Operation(Captured::new(operation)),
+            Work::Operation(operation, flags) => Self::Operation(Captured::new(operation), flags),
             Work::Message(bytes) => Self::Message(bytes.into()),
         }
     }
 
     fn borrow(&self) -> Work<'_> {
         match self {
-            Self::Operation(operation) => Work::Operation(operation.operation(), Flags::NONE),
+            // What it was to wait for may have left long ago.
+            Self::Operation(operation, flags) => Work::Operation(operation.operation(), Flags { more: false, ..*flags }),
             Self::Message(bytes) => Work::Message(bytes),
         }
     }
@@ -283,6 +287,9 @@ impl<T: Transport> Transport for Fault<T> {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            operation if length(&operation) > self.capabilities.message_bytes_max => {
+                return Err(PostError::TooLong(length(&operation) as usize));
+            }
             _ => {}
         }
         if flags.fence {

@@ -5,7 +5,7 @@
 //! | [`Trace`] | a line for every post, fence and completion |
 //! | [`Count`] | a counter for each event |
 //! | [`Fault`] | refusals, delays, other orders and a lost rank, from a seed |
-//! | [`Split`] | a second transport, for the ranks that are near |
+//! | [`Split`] | a second transport, for the ranks of this node |
 
 mod count;
 mod fault;

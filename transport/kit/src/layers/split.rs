@@ -1,4 +1,4 @@
-//! One transport made of two: the near one for memory that it reaches, the far one for everything else.
+//! One transport made of two: one for the ranks of this node, one for all.
 
 use std::collections::BTreeMap;
 
@@ -11,104 +11,111 @@ use pelago_platform::{
 
 use crate::captured::ends;
 
-/// Two transports as one: each endpoint leads by one of them, to near ranks by `near` and to others by `far`. Two-sided messages go by
-/// `far`, if it has them. Bytes are moved unless both transports move sizes. Its rails are those of
-/// `near` and then those of `far`; by the latter a near rank is reached too, by whoever asks for that. So are copies from near ranks to others.
+/// Two transports as one: each endpoint leads by one of them, to the ranks of this node by `intra` and to others by `inter`. Two-sided messages go
+/// by `inter`, if it has them. Bytes are moved unless both transports move sizes. Its rails are those of `intra` and then those of `inter`; by
+/// the latter a rank of this node is reached too, by whoever asks for that. So are copies from ranks of this node to others.
 ///
-/// `far` leads to every rank, `near` to some of them. The layer bears the name and the address of `far`; how a near rank is reached by
-/// `near` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `near`
-/// and `far` accept a second `deregister` of what they have given up already.
+/// `inter` leads to every rank, `intra` to some of them. The layer bears the name and the address of `inter`; how a rank is reached by
+/// `intra` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `intra`
+/// and `inter` accept a second `deregister` of what they have given up already.
 ///
-/// Operations, their tokens and fences pass through as they are: nothing is kept of them. Per endpoint 16 bytes, and as many to find it.
-pub struct Split<N, F, P> {
-    near: N,
-    far: F,
+/// Operations, their tokens and flags pass through as they are: nothing is kept of them. Per endpoint 16 bytes, and as many to find it.
+pub struct Split<I, E, P> {
+    intra: I,
+    inter: E,
     layout: AddressLayout,
-    is_near: P,
-    near_address: fn(Rank) -> Address,
+    is_in_node: P,
+    intra_address: fn(Rank) -> Address,
     capabilities: Capabilities,
     rails: Vec<Capabilities>,
-    /// The number of the first rail of `far`.
-    first_far: usize,
+    /// The number of the first rail of `inter`.
+    first_inter: usize,
     address: Address,
-    /// Those that a peer is reached by: as is best, or by a rail of `far`.
+    /// Those that a peer is reached by: as is best, or by a rail of `inter`.
     endpoints: BTreeMap<(Rank, Option<Rail>), Endpoint>,
     /// By number of endpoint.
-    ways: Vec<Way>,
+    routes: Vec<Route>,
 }
 
 /// Where an endpoint leads.
 #[derive(Clone, Copy)]
-enum Way {
-    /// By `near`; messages go by `far`.
-    Near(Endpoint, Endpoint),
-    Far(Endpoint),
+enum Route {
+    /// By `intra`; messages go by `inter`.
+    Intra(Endpoint, Endpoint),
+    Inter(Endpoint),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    Near,
-    Far,
+    Intra,
+    Inter,
 }
 
-impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Split<N, F, P> {
-    /// Reaches the ranks for which `is_near` holds by `near`, which finds them by `near_address`, and all ranks by `far`. Both divide
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
+    /// Reaches the ranks for which `is_in_node` holds by `intra`, which finds them by `intra_address`, and all ranks by `inter`. Both divide
     /// addresses by `layout`.
-    pub fn new(mut near: N, mut far: F, layout: AddressLayout, is_near: P, near_address: fn(Rank) -> Address) -> Self {
-        let (close, distant) = (near.network(), far.network());
-        let first_far = close.rails().len();
-        let inject_size = close.capabilities().inject_size.min(distant.capabilities().inject_size);
+    pub fn new(mut intra: I, mut inter: E, layout: AddressLayout, is_in_node: P, intra_address: fn(Rank) -> Address) -> Self {
+        let (near, far) = (intra.network(), inter.network());
+        let first_inter = near.rails().len();
+        let [node, all] = [*near.capabilities(), *far.capabilities()];
+        let (inject_size, message_bytes_max) =
+            (node.inject_size.min(all.inject_size), node.message_bytes_max.min(all.message_bytes_max));
         // Bytes that either side moves by size alone.
-        let data_bytes_max = close.capabilities().data_bytes_max.max(distant.capabilities().data_bytes_max);
-        let limited = |rail: &Capabilities| Capabilities { inject_size, data_bytes_max, ..*rail };
-        let capabilities = limited(distant.capabilities());
-        let rails = close.rails().iter().chain(distant.rails()).map(limited).collect();
-        let address = distant.address();
-        let (endpoints, ways) = (BTreeMap::new(), Vec::new());
-        Self { near, far, layout, is_near, near_address, capabilities, rails, first_far, address, endpoints, ways }
+        let data_bytes_max = node.data_bytes_max.max(all.data_bytes_max);
+        let limited = |rail: &Capabilities| Capabilities { inject_size, message_bytes_max, data_bytes_max, ..*rail };
+        let capabilities = Capabilities {
+            atomics: node.atomics.and(all.atomics),
+            ordering: node.ordering.min(all.ordering),
+            wakes_target: node.wakes_target && all.wakes_target,
+            ..limited(&all)
+        };
+        let rails = near.rails().iter().chain(far.rails()).map(limited).collect();
+        let address = far.address();
+        let (endpoints, routes) = (BTreeMap::new(), Vec::new());
+        Self { intra, inter, layout, is_in_node, intra_address, capabilities, rails, first_inter, address, endpoints, routes }
     }
 
-    /// The transport to near ranks.
-    pub fn near(&self) -> &N {
-        &self.near
+    /// The transport to the ranks of this node.
+    pub fn intra_node(&self) -> &I {
+        &self.intra
     }
 
     /// The transport to all ranks.
-    pub fn far(&self) -> &F {
-        &self.far
+    pub fn inter_node(&self) -> &E {
+        &self.inter
     }
 
-    fn way(&self, endpoint: Endpoint) -> Result<Way, PostError> {
-        self.ways.get(endpoint.0 as usize).copied().ok_or(PostError::Unknown(endpoint))
+    fn route(&self, endpoint: Endpoint) -> Result<Route, PostError> {
+        self.routes.get(endpoint.0 as usize).copied().ok_or(PostError::Unknown(endpoint))
     }
 
     /// The number of a rail among those of the side that has it.
     fn inside(&self, rail: Rail) -> Option<(Side, Rail)> {
-        let (side, number) = match rail.number().checked_sub(self.first_far) {
-            None => (Side::Near, rail.number()),
-            Some(number) => (Side::Far, number),
+        let (side, number) = match rail.number().checked_sub(self.first_inter) {
+            None => (Side::Intra, rail.number()),
+            Some(number) => (Side::Inter, number),
         };
         Rail::new(number).filter(|_| rail.number() < self.rails.len()).map(|rail| (side, rail))
     }
 
     /// The number that a rail of one side has here.
     fn outside(&self, side: Side, rail: Rail) -> Rail {
-        let first = if side == Side::Near { 0 } else { self.first_far };
+        let first = if side == Side::Intra { 0 } else { self.first_inter };
         Rail::new(first + rail.number()).unwrap_or(Rail::FIRST)
     }
 
     /// The endpoint that is known by a name, or a new one.
-    fn endpoint(&mut self, name: (Rank, Option<Rail>), way: Way) -> Endpoint {
-        let new = Endpoint(self.ways.len() as u32);
+    fn endpoint(&mut self, name: (Rank, Option<Rail>), route: Route) -> Endpoint {
+        let new = Endpoint(self.routes.len() as u32);
         let endpoint = *self.endpoints.entry(name).or_insert(new);
         if endpoint == new {
-            self.ways.push(way);
+            self.routes.push(route);
         }
         endpoint
     }
 }
 
-impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split<N, F, P> {
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Transport for Split<I, E, P> {
     fn network(&mut self) -> &mut dyn Network {
         self
     }
@@ -132,42 +139,42 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
             _ => {}
         }
-        match self.way(to)? {
-            Way::Far(inside) => self.far.post(now, inside, operation, flags, token),
-            Way::Near(inside, _) => match ends(self.layout, &operation)[1] {
-                other if (self.is_near)(other) => self.near.post(now, inside, operation, flags, token),
+        match self.route(to)? {
+            Route::Inter(inside) => self.inter.post(now, inside, operation, flags, token),
+            Route::Intra(inside, _) => match ends(self.layout, &operation)[1] {
+                other if (self.is_in_node)(other) => self.intra.post(now, inside, operation, flags, token),
                 other => Err(PostError::Elsewhere(other)),
             },
         }
     }
 
     fn flush(&mut self, now: Instant) {
-        self.near.flush(now);
-        self.far.flush(now);
+        self.intra.flush(now);
+        self.inter.flush(now);
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let (near, far) = (self.near.progress(now, completed), self.far.progress(now, completed));
-        near || far
+        let (intra, inter) = (self.intra.progress(now, completed), self.inter.progress(now, completed));
+        intra || inter
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        [self.near.next_deadline(), self.far.next_deadline()].into_iter().flatten().min()
+        [self.intra.next_deadline(), self.inter.next_deadline()].into_iter().flatten().min()
     }
 
     fn before_sleep(&mut self) {
-        self.near.before_sleep();
-        self.far.before_sleep();
+        self.intra.before_sleep();
+        self.inter.before_sleep();
     }
 
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
-        self.far.two_sided()?;
+        self.inter.two_sided()?;
         Some(self)
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N, F, P> {
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Network for Split<I, E, P> {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
@@ -181,80 +188,80 @@ impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Network for Split<N
     }
 
     fn rail_to(&mut self, peer: Rank) -> Rail {
-        if (self.is_near)(peer) {
-            let rail = self.near.network().rail_to(peer);
-            return self.outside(Side::Near, rail);
+        if (self.is_in_node)(peer) {
+            let rail = self.intra.network().rail_to(peer);
+            return self.outside(Side::Intra, rail);
         }
-        let rail = self.far.network().rail_to(peer);
-        self.outside(Side::Far, rail)
+        let rail = self.inter.network().rail_to(peer);
+        self.outside(Side::Inter, rail)
     }
 
     fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
-        if (self.is_near)(from) && !(self.is_near)(to) {
-            let rail = self.far.network().rail_to(from);
-            return Some(self.outside(Side::Far, rail));
+        if (self.is_in_node)(from) && !(self.is_in_node)(to) {
+            let rail = self.inter.network().rail_to(from);
+            return Some(self.outside(Side::Inter, rail));
         }
-        let near = (self.is_near)(from);
-        let (side, network) = if near { (Side::Near, self.near.network()) } else { (Side::Far, self.far.network()) };
+        let intra = (self.is_in_node)(from);
+        let (side, network) = if intra { (Side::Intra, self.intra.network()) } else { (Side::Inter, self.inter.network()) };
         let rail = network.rail_of_copy(from, to)?;
         Some(self.outside(side, rail))
     }
 
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
         match self.inside(rail) {
-            // What else `near` may have stays closed, as what names memory that is not near goes by `far`.
-            Some((Side::Near, rail)) => (self.is_near)(peer) && rail == self.near.network().rail_to(peer),
-            Some((Side::Far, rail)) => self.far.network().is_reachable(rail, peer),
+            // What else `intra` may have stays closed, as what names memory of other nodes goes by `inter`.
+            Some((Side::Intra, rail)) => (self.is_in_node)(peer) && rail == self.intra.network().rail_to(peer),
+            Some((Side::Inter, rail)) => self.inter.network().is_reachable(rail, peer),
             None => false,
         }
     }
 
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
         let Some(rail) = rail.filter(|&rail| rail != self.rail_to(peer)) else {
-            let far = self.far.network().connect(None, peer, address)?;
-            let way = match (self.is_near)(peer) {
-                true => Way::Near(self.near.network().connect(None, peer, &(self.near_address)(peer))?, far),
-                false => Way::Far(far),
+            let inter = self.inter.network().connect(None, peer, address)?;
+            let route = match (self.is_in_node)(peer) {
+                true => Route::Intra(self.intra.network().connect(None, peer, &(self.intra_address)(peer))?, inter),
+                false => Route::Inter(inter),
             };
-            return Ok(self.endpoint((peer, None), way));
+            return Ok(self.endpoint((peer, None), route));
         };
         let reachable = self.is_reachable(rail, peer);
-        let Some((Side::Far, inside)) = self.inside(rail).filter(|_| reachable) else {
+        let Some((Side::Inter, inside)) = self.inside(rail).filter(|_| reachable) else {
             return Err(ConnectError::Unreachable(peer));
         };
-        let far = self.far.network().connect(Some(inside), peer, address)?;
-        Ok(self.endpoint((peer, Some(rail)), Way::Far(far)))
+        let inter = self.inter.network().connect(Some(inside), peer, address)?;
+        Ok(self.endpoint((peer, Some(rail)), Route::Inter(inter)))
     }
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
-        self.near.network().peer_failed(now, peer);
-        self.far.network().peer_failed(now, peer);
+        self.intra.network().peer_failed(now, peer);
+        self.inter.network().peer_failed(now, peer);
     }
 }
 
-impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<N, F, P> {
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<I, E, P> {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.near.memory().register(start, memory.clone())?;
-        self.far.memory().register(start, memory).inspect_err(|_| {
+        self.intra.memory().register(start, memory.clone())?;
+        self.inter.memory().register(start, memory).inspect_err(|_| {
             // Nobody has been told of the memory, so nobody is inside.
-            self.near.memory().deregister(start);
+            self.intra.memory().deregister(start);
         })
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        let (near, far) = (self.near.memory().deregister(start), self.far.memory().deregister(start));
-        near && far
+        let (intra, inter) = (self.intra.memory().deregister(start), self.inter.memory().deregister(start));
+        intra && inter
     }
 }
 
-impl<N: Transport, F: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<N, F, P> {
+impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> TwoSided for Split<I, E, P> {
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError> {
-        let (Way::Near(_, inside) | Way::Far(inside)) = self.way(to)?;
-        self.far.two_sided().ok_or(PostError::Unknown(to))?.send(now, inside, bytes, token)
+        let (Route::Intra(_, inside) | Route::Inter(inside)) = self.route(to)?;
+        self.inter.two_sided().ok_or(PostError::Unknown(to))?.send(now, inside, bytes, token)
     }
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
-        self.far.two_sided()?.take()
+        self.inter.two_sided()?.take()
     }
 }
 
@@ -350,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Rank 0 of four: 0 and 1 are near it.
+    /// Rank 0 of four: 0 and 1 are of its node.
     struct Job {
         split: Split<Reluctant, Reluctant, fn(Rank) -> bool>,
         memory: Vec<Cells<'static>>,
@@ -361,16 +368,16 @@ mod tests {
     impl Job {
         fn new() -> Self {
             let layout = AddressLayout::new(4, 4096).unwrap();
-            let [mut near, mut far] = [0; 2].map(|_| Loopback::network(layout, 4));
+            let [mut intra, mut inter] = [0; 2].map(|_| Loopback::network(layout, 4));
             let memory: Vec<_> = (0..4).map(|_| Cells::from_mut(vec![0u64; 512].leak())).collect();
-            for network in [&mut near, &mut far] {
+            for network in [&mut intra, &mut inter] {
                 for (rank, (end, memory)) in (0..).map(Rank::new).zip(network.iter_mut().zip(&memory)) {
                     end.register(layout.encode(rank, SEGMENT, 0).unwrap(), (*memory).into()).unwrap();
                 }
             }
             let address: fn(Rank) -> Address = |rank| Address(rank.number().to_le_bytes().into());
-            let (near, far) = (near.remove(0).into(), far.remove(0).into());
-            let mut split = Split::new(near, far, layout, (|rank: Rank| rank.number() < 2) as _, address);
+            let (intra, inter) = (intra.remove(0).into(), inter.remove(0).into());
+            let mut split = Split::new(intra, inter, layout, (|rank: Rank| rank.number() < 2) as _, address);
             (0..4)
                 .map(Rank::new)
                 .for_each(|rank| assert_eq!(split.connect(None, rank, &address(rank)), Ok(Endpoint(rank.number()))));
@@ -393,7 +400,7 @@ mod tests {
         /// Behind the fence that was asked for, if one was.
         fn post(&mut self, to: u32, operation: Operation<'_>, token: u64) -> Result<(), PostError> {
             let fence = std::mem::take(&mut self.is_fenced);
-            self.split.post(Instant::ZERO, Endpoint(to), operation, Flags { fence, more: false }, Token(token))
+            self.split.post(Instant::ZERO, Endpoint(to), operation, Flags { fence, ..Flags::NONE }, Token(token))
         }
 
         fn progress(&mut self) -> Vec<u64> {
@@ -404,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_from_near_to_far_goes_by_the_rail_that_leads_to_both() {
+    fn a_copy_to_another_node_goes_by_the_rail_that_leads_to_both() {
         let mut job = Job::new();
         job.bytes(1).store(0, 7);
         let [near, far] = [1, 2].map(Rank::new);
@@ -429,7 +436,7 @@ mod tests {
         job.write(1, 1, 9).unwrap();
         job.is_fenced = true;
         job.write(2, 1, 9).unwrap();
-        assert_eq!([&job.split.near, &job.split.far].map(|side| side.fences), [1, 1]);
+        assert_eq!([&job.split.intra, &job.split.inter].map(|side| side.fences), [1, 1]);
         assert_eq!(job.progress(), [u64::MAX, 9, 9, 9]);
         assert_eq!(
             job.split.post(Instant::ZERO, Endpoint(4), Operation::Write { to: job.at(0), bytes: &[1] }, Flags::NONE, Token(1)),
@@ -438,12 +445,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_the_far_side_refuses_is_not_left_with_the_near_one() {
+    fn memory_that_one_side_refuses_is_not_left_with_the_other() {
         let mut job = Job::new();
         let spare = job.split.layout.encode(Rank::new(0), SegmentId::REGISTERED_FIRST, 0).unwrap();
-        job.split.far.register(spare, job.memory[0].into()).unwrap();
+        job.split.inter.register(spare, job.memory[0].into()).unwrap();
         assert_eq!(job.split.register(spare, job.memory[0].into()), Err(RegisterError::Addresses(spare)));
-        job.split.far.deregister(spare);
+        job.split.inter.deregister(spare);
         assert_eq!(job.split.register(spare, job.memory[0].into()), Ok(()));
     }
 
@@ -455,14 +462,14 @@ mod tests {
         stack.before_sleep();
         stack.network().peer_failed(Instant::ZERO, Rank::new(2));
         let split = stack.inner().inner().inner();
-        assert!(split.near().sleeps && split.far().sleeps);
-        assert_eq!([split.near().lost, split.far().lost], [Some(Rank::new(2)); 2]);
+        assert!(split.intra_node().sleeps && split.inter_node().sleeps);
+        assert_eq!([split.intra_node().lost, split.inter_node().lost], [Some(Rank::new(2)); 2]);
     }
 
     #[test]
     fn memory_is_free_when_nobody_is_inside_on_either_side() {
         let mut job = Job::new();
-        job.split.near.is_inside = true;
+        job.split.intra.is_inside = true;
         let heap = job.at(0);
         assert!(!job.split.deregister(heap));
         assert!(job.split.deregister(heap));

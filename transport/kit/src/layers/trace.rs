@@ -65,7 +65,7 @@ impl<T: Transport, S: FnMut(&str) + Send> Transport for Trace<T, S> {
         if flags.fence {
             self.write(format_args!("fence {}", to.0));
         }
-        self.write_posted(posted, to, token, Shown(operation));
+        self.write_posted(posted, to, token, Shown(operation, flags.notify));
         posted
     }
 
@@ -116,8 +116,8 @@ impl<T: Transport, S: FnMut(&str) + Send> TwoSided for Trace<T, S> {
     }
 }
 
-/// An operation without its bytes and local addresses.
-struct Shown<'a>(Operation<'a>);
+/// An operation without its bytes and local addresses, and whether it notifies its target.
+struct Shown<'a>(Operation<'a>, bool);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,7 +134,8 @@ impl fmt::Display for Shown<'_> {
             Operation::Sized(Transfer::Copy { from, to, bytes }) => {
                 write!(f, "size of copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits())
             }
-        }
+        }?;
+        f.write_str(if self.1 { ", and notify" } else { "" })
     }
 }
 
@@ -155,14 +156,14 @@ mod tests {
         let operator = AtomicOperator::CompareSwap { expected: 5 };
         let atomic = Operation::Atomic { at, width: Width::Eight, operator, operand: 16 };
         let write = Operation::Write { to: at, bytes: b"abc" };
-        transport.post(Instant::from_picoseconds(7), there, write, Flags::FENCE, Token(1)).unwrap();
+        transport.post(Instant::from_picoseconds(7), there, write, Flags { notify: true, ..Flags::FENCE }, Token(1)).unwrap();
         transport.post(Instant::from_picoseconds(8), Endpoint(5), atomic, Flags::NONE, Token(2)).unwrap_err();
         transport.progress(Instant::from_picoseconds(9), &mut Vec::new());
         assert_eq!(
             lines,
             [
                 "7 fence 1",
-                "7 post 1 to 1: write 3 bytes to 0x1000",
+                "7 post 1 to 1: write 3 bytes to 0x1000, and notify",
                 "8 refuse 2 to 5: CompareSwap { expected: 5 } of 8 bytes at 0x1000 with 0x10: Endpoint(5) is not connected",
                 "9 fail 1: GlobalAddress(0x0000000000001000) is not in registered memory of its rank",
             ]

@@ -8,11 +8,11 @@ use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::Pod;
 use pelago_platform::Parts;
 
-use crate::group::{Group, Meeting, scratch_bytes};
-use crate::port::Port;
-use crate::segment::{Symmetric, bytes_of, register_heaps};
+use crate::memory::segment::{Symmetric, bytes_of, register_heaps};
+use crate::memory::symmetric::SymmetricHeap;
+use crate::progress::port::Port;
 use crate::shared::Shared;
-use crate::symmetric::SymmetricHeap;
+use crate::team::group::{Group, Meeting, scratch_bytes};
 use crate::{BarrierAlgorithm, Context, Error, Result};
 
 /// The key under which rank 0 publishes how all ranks meet.
@@ -44,7 +44,7 @@ impl World {
         register_heaps(&reach, rank, transport.as_mut())?;
         let network = transport.network();
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
-        let data_bytes_max = network.capabilities().data_bytes_max;
+        let networks = [&[*network.capabilities()][..], network.rails()].concat();
         // Where all ranks are on one host they may see different numbers of cores, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
         if mapped {
@@ -59,7 +59,7 @@ impl World {
             return Err(Error::NoMemory { bytes, heap_bytes });
         }
         let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
-        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, data_bytes_max));
+        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, &networks));
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 

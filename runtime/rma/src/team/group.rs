@@ -9,8 +9,8 @@ use pelago_base::limits::COLLECTIVE_CHUNK_BYTES;
 use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
 
-use crate::segment::known;
-use crate::segment::{ALIGN_BYTES, Symmetric};
+use crate::memory::segment::known;
+use crate::memory::segment::{ALIGN_BYTES, Symmetric};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};
 
 /// Rounds of a barrier or a tree over the largest job.

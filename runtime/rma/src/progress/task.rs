@@ -7,8 +7,8 @@ use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId,
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
 
-use crate::buffer::Buffer;
-use crate::joint::{Joint, Parts};
+use crate::memory::buffer::Buffer;
+use crate::progress::striping::{Stripes, Striping};
 
 /// An operation, with everything that it needs until it is done.
 pub(crate) enum Task {
@@ -65,7 +65,7 @@ pub(crate) struct Move {
     /// Whether only their sizes travel; a buffer is hollow then.
     pub(crate) by_size: bool,
     /// Which of it goes by which rail.
-    pub(crate) parts: Parts,
+    pub(crate) stripes: Stripes,
 }
 
 /// One end of a move; one of the two is global.
@@ -82,33 +82,59 @@ impl Task {
     /// A contiguous move.
     pub(crate) fn contiguous(from: End, to: End, bytes: u64) -> Self {
         let by_size = [&from, &to].into_iter().any(|end| matches!(end, End::Buffer(buffer) if buffer.is_hollow()));
-        let (from_shape, to_shape, parts) = (Shape::contiguous(bytes), Shape::contiguous(bytes), Parts::Whole);
-        Move { from, to, from_shape, to_shape, by_size, parts }.into()
+        let (from_shape, to_shape, stripes) = (Shape::contiguous(bytes), Shape::contiguous(bytes), Stripes::Whole);
+        Move { from, to, from_shape, to_shape, by_size, stripes }.into()
     }
 
     /// The same by several rails, one at least, if it is long enough.
-    pub(crate) fn parted(self, joint: &Joint, rails: &[Rail]) -> Self {
+    pub(crate) fn striped(self, striping: &Striping, rails: &[Rail], message_bytes_max: u64) -> Self {
         match self {
             Self::Move(mut moving) if moving.from_shape.bytes().is_ok_and(|bytes| bytes >= STRIPED_BYTES_MIN) => {
-                moving.parts = joint.parts(rails, moving.from_shape);
+                moving.stripes = striping.stripes(rails, moving.from_shape, message_bytes_max);
                 Self::Move(moving)
             }
-            Self::Put { from, to } => Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64).parted(joint, rails),
+            put @ Self::Put { .. } => put.into_move().striped(striping, rails, message_bytes_max),
             whole => whole,
         }
     }
 
+    /// The same in messages of at most so many bytes.
+    pub(crate) fn in_messages(self, message_bytes_max: u64) -> Self {
+        match self {
+            Self::Move(mut moving) if moving.stripes == Stripes::Whole && moving.from_shape.block > message_bytes_max => {
+                moving.stripes = Stripes::of_messages(message_bytes_max);
+                Self::Move(moving)
+            }
+            Self::Put { from, .. } if from.bytes() as u64 > message_bytes_max => self.into_move().in_messages(message_bytes_max),
+            Self::Get { ref into, .. } if into.bytes() as u64 > message_bytes_max => {
+                self.into_move().in_messages(message_bytes_max)
+            }
+            whole => whole,
+        }
+    }
+
+    /// A put or get as a move, of which parts can be posted.
+    fn into_move(self) -> Self {
+        match self {
+            Self::Put { from, to } => Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64),
+            Self::Get { from, into } => {
+                let bytes = into.bytes() as u64;
+                Self::contiguous(End::Global(from), End::Buffer(into), bytes)
+            }
+            other => other,
+        }
+    }
+
     /// Whether it goes by several rails.
-    pub(crate) fn is_parted(&self) -> bool {
-        matches!(self, Self::Move(moving) if !moving.parts.is_whole())
+    pub(crate) fn is_striped(&self) -> bool {
+        matches!(self, Self::Move(moving) if moving.stripes.is_striped())
     }
 
     /// How many operations of a transport it takes.
     pub(crate) fn pieces(&self) -> u64 {
         match self {
             Self::Move(moving) if moving.from_shape.block == 0 => 0,
-            Self::Move(moving) if let Parts::Cut(parts) = &moving.parts => parts.len() as u64,
-            Self::Move(moving) => moving.from_shape.blocks(),
+            Self::Move(moving) => moving.stripes.count(moving.from_shape),
             Self::Put { from, .. } => u64::from(from.bytes() > 0),
             Self::Get { into, .. } => u64::from(into.bytes() > 0),
             Self::Atomic { .. } => 1,
@@ -131,7 +157,7 @@ impl Task {
 
     /// Whether all of it is posted to one rank by one rail: the end that decides lies in one segment.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
-        !self.is_parted() && self.target().is_in_segment(addresses)
+        !self.is_striped() && self.target().is_in_segment(addresses)
     }
 
     /// Whether nothing but the loss of one rank can make it fail, and what it brings is there when it has taken effect at that rank: it
@@ -143,7 +169,7 @@ impl Task {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
             Self::Move(_) | Self::Put { .. } | Self::Get { .. } => true,
         };
-        is_aligned && !self.brings() && !self.is_parted() && target.is_in_heap(addresses) && other.is_none_or(is_there)
+        is_aligned && !self.brings() && !self.is_striped() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
     /// Whether all that it does is to bring a word or bytes to whoever asked.
@@ -265,7 +291,7 @@ impl Move {
     }
 
     fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress, Option<Rail>) {
-        let (block, part, rail) = self.parts.part(index, self.from_shape.block);
+        let (block, part, rail) = self.stripes.part(index, self.from_shape.block);
         let (piece, at) = self.part(block, part);
         (piece, at, rail)
     }

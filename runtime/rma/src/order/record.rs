@@ -3,8 +3,8 @@
 use pelago_base::AddressLayout;
 use pelago_platform::Failure;
 
-use crate::peers::{NOBODY, PeerNumber};
-use crate::task::Task;
+use crate::progress::peers::{NOBODY, PeerNumber};
+use crate::progress::task::Task;
 
 /// An operation that has not ended.
 #[derive(Default)]
@@ -119,8 +119,8 @@ impl Record {
     }
 
     /// Whether it goes by several rails.
-    pub(crate) fn is_parted(&self) -> bool {
-        self.task.as_ref().is_some_and(Task::is_parted)
+    pub(crate) fn is_striped(&self) -> bool {
+        self.task.as_ref().is_some_and(Task::is_striped)
     }
 
     /// Whether a failure of it concerns nobody but who comes for what it brings: it only reads, and stands for no operation before it.

@@ -24,16 +24,16 @@ pub(crate) const NOBODY: PeerNumber = 0;
 
 /// A rank, and the rail to it if it is not the one that is best.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way(u32);
+pub(crate) struct Route(u32);
 
-/// Where in a way the rail stands: its number and one.
+/// Where in a route the rail stands: its number and one.
 const RAIL_SHIFT: u32 = 24;
 
 const _: () = assert!(RANKS_MAX <= 1 << RAIL_SHIFT && Rail::MAX < 1 << (u32::BITS - RAIL_SHIFT));
 
 /// What is known of a rank.
 pub(crate) struct Peer {
-    pub(crate) way: Way,
+    pub(crate) route: Route,
     /// [`UNCONNECTED`] until something is posted to it.
     endpoint: u32,
     /// Operations that concern it and have not ended.
@@ -51,11 +51,11 @@ const PLACES_FIRST: usize = 8;
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { entries: vec![Peer::new(Way(u32::MAX))], places: Vec::new(), latest: NOBODY }
+        Self { entries: vec![Peer::new(Route(u32::MAX))], places: Vec::new(), latest: NOBODY }
     }
 }
 
-impl Way {
+impl Route {
     #[inline]
     pub(crate) const fn new(rank: Rank, rail: Option<Rail>) -> Self {
         let code = match rail {
@@ -92,21 +92,21 @@ impl Peer {
         self.endpoint = endpoint;
     }
 
-    const fn new(way: Way) -> Self {
-        Self { way, endpoint: UNCONNECTED, live: 0, orderly: 0, full_in: 0, is_fenced: false }
+    const fn new(route: Route) -> Self {
+        Self { route, endpoint: UNCONNECTED, live: 0, orderly: 0, full_in: 0, is_fenced: false }
     }
 }
 
 impl Peers {
-    /// The number of a way.
+    /// The number of a route.
     #[inline]
-    pub(crate) fn number(&mut self, way: Way) -> PeerNumber {
-        if self.latest().way == way { self.latest } else { self.look_up(way) }
+    pub(crate) fn number(&mut self, route: Route) -> PeerNumber {
+        if self.latest().route == route { self.latest } else { self.look_up(route) }
     }
 
-    /// What is known of a way, if it has a number.
-    pub(crate) fn find(&self, way: Way) -> Option<&Peer> {
-        let number = self.places.get(self.place_of(way)?).copied()?;
+    /// What is known of a route, if it has a number.
+    pub(crate) fn find(&self, route: Route) -> Option<&Peer> {
+        let number = self.places.get(self.place_of(route)?).copied()?;
         Some(self.get(number)).filter(|_| number != NOBODY)
     }
 
@@ -120,7 +120,7 @@ impl Peers {
         &mut self.entries[number as usize]
     }
 
-    /// The way that was last asked for.
+    /// The route that was last asked for.
     #[inline]
     pub(crate) fn latest(&self) -> &Peer {
         self.get(self.latest)
@@ -134,18 +134,18 @@ impl Peers {
         self.entries.iter()
     }
 
-    fn look_up(&mut self, way: Way) -> PeerNumber {
-        let found = self.place_of(way).map_or(NOBODY, |place| self.places[place]);
-        self.latest = if found == NOBODY { self.add(way) } else { found };
+    fn look_up(&mut self, route: Route) -> PeerNumber {
+        let found = self.place_of(route).map_or(NOBODY, |place| self.places[place]);
+        self.latest = if found == NOBODY { self.add(route) } else { found };
         self.latest
     }
 
     #[cold]
-    fn add(&mut self, way: Way) -> PeerNumber {
+    fn add(&mut self, route: Route) -> PeerNumber {
         if 4 * self.entries.len() > 3 * self.places.len() {
             self.places = vec![NOBODY; (2 * self.places.len()).max(PLACES_FIRST)];
             for number in 1..self.entries.len() {
-                let place = self.place_of(self.entries[number].way).expect("there are places");
+                let place = self.place_of(self.entries[number].route).expect("there are places");
                 self.places[place] = number as PeerNumber;
             }
         }
@@ -154,18 +154,18 @@ impl Peers {
             self.entries.reserve_exact(2 + self.entries.len() / 4);
         }
         let number = self.entries.len() as PeerNumber;
-        self.entries.push(Peer::new(way));
-        let place = self.place_of(way).expect("there are places");
+        self.entries.push(Peer::new(route));
+        let place = self.place_of(route).expect("there are places");
         self.places[place] = number;
         number
     }
 
-    /// Where the number of a way stands, or would; `None` while there are no places.
-    fn place_of(&self, way: Way) -> Option<usize> {
+    /// Where the number of a route stands, or would; `None` while there are no places.
+    fn place_of(&self, route: Route) -> Option<usize> {
         let last = self.places.len().checked_sub(1)?;
         // The top bits of the product keep neighbours apart, and ranks that differ by a power of two.
-        let mut place = (way.0.wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
-        while self.places[place] != NOBODY && self.get(self.places[place]).way != way {
+        let mut place = (route.0.wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
+        while self.places[place] != NOBODY && self.get(self.places[place]).route != route {
             place = (place + 1) & last;
         }
         Some(place)
@@ -176,17 +176,17 @@ impl Peers {
 mod tests {
     use super::*;
 
-    fn best(rank: u32) -> Way {
-        Way::new(Rank::new(rank), None)
+    fn best(rank: u32) -> Route {
+        Route::new(Rank::new(rank), None)
     }
 
     #[test]
     fn a_rank_keeps_its_number() {
         let mut peers = Peers::default();
-        let ways = [3, 1, 3, 2, 1, 2, 2, 3].map(best);
-        let numbers = ways.map(|way| peers.number(way));
+        let routes = [3, 1, 3, 2, 1, 2, 2, 3].map(best);
+        let numbers = routes.map(|route| peers.number(route));
         assert_eq!(numbers, [1, 2, 1, 3, 2, 3, 3, 1]);
-        assert!(ways.into_iter().all(|way| peers.find(way).is_some_and(|peer| peer.way == way)));
+        assert!(routes.into_iter().all(|route| peers.find(route).is_some_and(|peer| peer.route == route)));
         assert!(peers.find(best(0)).is_none());
     }
 
@@ -195,12 +195,12 @@ mod tests {
         let mut peers = Peers::default();
         let rails = || (0..Rail::MAX).map(Rail::new).chain([None]);
         let ranks = [0, 1, RANKS_MAX - 1].map(Rank::new);
-        let ways: Vec<_> = rails().flat_map(|rail| ranks.map(|rank| (rank, rail))).collect();
-        for (number, &(rank, rail)) in (1..).zip(&ways) {
-            let way = Way::new(rank, rail);
-            assert_eq!((way.rank(), way.rail(), peers.number(way)), (rank, rail, number));
+        let routes: Vec<_> = rails().flat_map(|rail| ranks.map(|rank| (rank, rail))).collect();
+        for (number, &(rank, rail)) in (1..).zip(&routes) {
+            let route = Route::new(rank, rail);
+            assert_eq!((route.rank(), route.rail(), peers.number(route)), (rank, rail, number));
         }
-        assert!((1..).zip(&ways).all(|(number, &(rank, rail))| peers.number(Way::new(rank, rail)) == number));
+        assert!((1..).zip(&routes).all(|(number, &(rank, rail))| peers.number(Route::new(rank, rail)) == number));
     }
 
     /// At most three quarters of the places are in use, and more than that of half as many; peers take little room that they do not need.
@@ -224,7 +224,7 @@ mod tests {
         }
         for (number, rank) in (0..1000).map(|index| index * 37 % 1009).enumerate() {
             assert_eq!(peers.number(best(rank)), number as PeerNumber + 1);
-            assert_eq!(peers.find(best(rank)).map(|peer| peer.way.rank()), Some(Rank::new(rank)));
+            assert_eq!(peers.find(best(rank)).map(|peer| peer.route.rank()), Some(Rank::new(rank)));
         }
         assert!((1010..1100).all(|rank| peers.find(best(rank)).is_none()));
     }

@@ -17,9 +17,9 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
-use crate::handle::Handle;
-use crate::segment::ALIGN_BYTES;
+use crate::memory::segment::ALIGN_BYTES;
+use crate::order::handle::Handle;
+use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
 use crate::{Context, Result};
 
 /// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has

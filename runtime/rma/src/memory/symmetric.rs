@@ -6,7 +6,7 @@
 
 use pelago_memory::Heap;
 
-use crate::segment::{ALIGN_BYTES, align_of_object};
+use crate::memory::segment::{ALIGN_BYTES, align_of_object};
 
 /// Words of a summary, at most.
 const SUMMARY_WORDS_MAX: usize = 16;

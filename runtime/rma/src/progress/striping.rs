@@ -1,35 +1,37 @@
-//! Several rails at once: which part of a transfer goes by which.
+//! Striping: which part of a transfer goes by which rail, where it goes by several.
 
 use std::ops::Range;
 
 use pelago_base::Shape;
 use pelago_platform::{Capabilities, Rail};
 
-/// Parts begin at multiples of so many bytes: a cache line, so that no word is brought by two rails.
+/// Stripes begin at multiples of so many bytes: a cache line, so that no word is brought by two rails.
 const PART_ALIGN_BYTES: u64 = 64;
 
 /// What a rail is taken to carry at most, in bytes per second: more than any, so that shares can be added up.
 const RATE_MAX: f64 = 1e15;
 
 /// All rails of a transport as one: long transfers go by each of them in part, in proportion to the bytes per second that they are known to carry.
-pub(crate) struct Joint {
+pub(crate) struct Striping {
     /// Of each rail, by its number.
     rates: Box<[f64]>,
 }
 
-/// How a transfer is parted.
+/// How a transfer is divided.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) enum Parts {
+pub(crate) enum Stripes {
     /// Not at all.
     #[default]
     Whole,
     /// One block, cut: the bytes of each part, which are some, and its rail.
     Cut(Box<[(Rail, Range<u64>)]>),
+    /// Each block in pieces of so many bytes, by the rail of all: a network takes no longer messages.
+    Pieces(u64),
     /// Many blocks, dealt out: the rails, each with its share of what those before it leave.
     Dealt(Box<[(Rail, f64)]>),
 }
 
-impl Joint {
+impl Striping {
     /// `None` where there is one rail, or no number for all of them.
     pub(crate) fn new(rails: &[Capabilities]) -> Option<Self> {
         let rate = |rail: &Capabilities| {
@@ -45,8 +47,12 @@ impl Joint {
         Rail::new(self.rates.len()).expect("there is a number")
     }
 
-    /// How a transfer of that shape goes by these rails, which are one at least.
-    pub(crate) fn parts(&self, rails: &[Rail], shape: Shape) -> Parts {
+    /// How a transfer of that shape goes by these rails, which are one at least, in messages of at most `message_bytes_max` bytes.
+    pub(crate) fn stripes(&self, rails: &[Rail], shape: Shape, message_bytes_max: u64) -> Stripes {
+        let is_one = shape.blocks() == 1;
+        if !is_one && shape.block > message_bytes_max {
+            return Stripes::Whole;
+        }
         let rate = |rail: &Rail| self.rates[rail.number()];
         let share = |(index, rail): (usize, &Rail)| {
             let left: f64 = rails[index..].iter().map(rate).sum();
@@ -55,12 +61,13 @@ impl Joint {
             (*rail, share)
         };
         let shares = rails.iter().enumerate().map(share);
-        if shape.blocks() == 1 { cut(shares, shape.block) } else { Parts::Dealt(shares.collect()) }
+        if is_one { cut(shares, shape.block, message_bytes_max) } else { Stripes::Dealt(shares.collect()) }
     }
 }
 
-/// Cuts a block: the last takes what is left.
-fn cut(shares: impl ExactSizeIterator<Item = (Rail, f64)>, bytes: u64) -> Parts {
+/// Cuts a block: the last takes what is left. A rail takes its part in as many messages as are needed.
+fn cut(shares: impl ExactSizeIterator<Item = (Rail, f64)>, bytes: u64, message_bytes_max: u64) -> Stripes {
+    let piece = piece_bytes(message_bytes_max);
     let (last, mut start) = (shares.len() - 1, 0);
     let part = |(index, (rail, share)): (usize, (Rail, f64))| {
         let left = bytes - start;
@@ -69,19 +76,47 @@ fn cut(shares: impl ExactSizeIterator<Item = (Rail, f64)>, bytes: u64) -> Parts 
         start = part.end;
         (rail, part)
     };
-    Parts::Cut(shares.enumerate().map(part).filter(|(_, part)| !part.is_empty()).collect())
+    let pieces = |(rail, part): (Rail, Range<u64>)| {
+        let starts = (0..(part.end - part.start).div_ceil(piece)).map(move |index| part.start + index * piece);
+        starts.map(move |start| (rail, start..part.end.min(start.saturating_add(piece))))
+    };
+    Stripes::Cut(shares.enumerate().map(part).flat_map(pieces).collect())
 }
 
-impl Parts {
-    /// Whether it goes by one rail.
-    pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self, Self::Whole)
+/// Bytes of a message of a transfer that is cut because of their limit: lines, so that no word is brought by two.
+const fn piece_bytes(message_bytes_max: u64) -> u64 {
+    if message_bytes_max < PART_ALIGN_BYTES { message_bytes_max } else { message_bytes_max / PART_ALIGN_BYTES * PART_ALIGN_BYTES }
+}
+
+impl Stripes {
+    /// Those of a transfer by one rail in messages of at most so many bytes.
+    pub(crate) const fn of_messages(message_bytes_max: u64) -> Self {
+        Self::Pieces(piece_bytes(message_bytes_max))
+    }
+
+    /// Whether it goes by several rails.
+    pub(crate) const fn is_striped(&self) -> bool {
+        matches!(self, Self::Cut(_) | Self::Dealt(_))
+    }
+
+    /// How many operations a transfer of that shape takes.
+    pub(crate) fn count(&self, shape: Shape) -> u64 {
+        match self {
+            Self::Whole | Self::Dealt(_) => shape.blocks(),
+            Self::Cut(parts) => parts.len() as u64,
+            Self::Pieces(bytes) => shape.blocks() * shape.block.div_ceil(*bytes),
+        }
     }
 
     /// The block of the `index`-th operation, which of its bytes, and the rail if it is not that of all.
     pub(crate) fn part(&self, index: u64, block_bytes: u64) -> (u64, Range<u64>, Option<Rail>) {
         match self {
             Self::Whole => (index, 0..block_bytes, None),
+            Self::Pieces(bytes) => {
+                let pieces = block_bytes.div_ceil(*bytes);
+                let start = index % pieces * bytes;
+                (index / pieces, start..block_bytes.min(start + bytes), None)
+            }
             Self::Cut(parts) => {
                 let (rail, part) = parts[index as usize].clone();
                 (0, part, Some(rail))
@@ -108,19 +143,11 @@ fn dealt(shares: &[(Rail, f64)], mut index: u64) -> Rail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::Duration;
     use proptest::prelude::*;
 
-    fn joint(rates: &[f64]) -> Option<Joint> {
-        let rail = |&bytes_per_second: &f64| Capabilities {
-            name: "rail",
-            inject_size: 0,
-            latency: Duration::ZERO,
-            bytes_per_second,
-            atomics_by_progress_thread: false,
-            data_bytes_max: u64::MAX,
-        };
-        Joint::new(&rates.iter().map(rail).collect::<Vec<_>>())
+    fn striping(rates: &[f64]) -> Option<Striping> {
+        let rail = |&bytes_per_second: &f64| Capabilities { bytes_per_second, ..Capabilities::of("rail") };
+        Striping::new(&rates.iter().map(rail).collect::<Vec<_>>())
     }
 
     fn rails(count: usize) -> Vec<Rail> {
@@ -129,7 +156,10 @@ mod tests {
 
     /// The bytes of each rail of a block of so many.
     fn cut_bytes(rates: &[f64], bytes: u64) -> Vec<u64> {
-        let Parts::Cut(parts) = joint(rates).unwrap().parts(&rails(rates.len()), Shape::contiguous(bytes)) else { panic!() };
+        let Stripes::Cut(parts) = striping(rates).unwrap().stripes(&rails(rates.len()), Shape::contiguous(bytes), u64::MAX)
+        else {
+            panic!()
+        };
         let of = |rail: &Rail| parts.iter().filter(|(by, _)| by == rail).map(|(_, part)| part.end - part.start).sum();
         rails(rates.len()).iter().map(of).collect()
     }
@@ -150,23 +180,35 @@ mod tests {
         assert_eq!(cut_bytes(&[0.0; 3], 3 << 20), [1 << 20; 3]);
         assert_eq!(cut_bytes(&[-1.0, 1e9], 1 << 20), [0, 1 << 20]);
         assert_eq!(cut_bytes(&[1e9, 0.0], 1 << 20), [1 << 20, 0]);
-        assert!(joint(&[1e9]).is_none() && joint(&[1e9; Rail::MAX]).is_none());
-        assert_eq!(joint(&[1e9; Rail::MAX - 1]).map(|joint| joint.rail().number()), Some(Rail::MAX - 1));
+        assert!(striping(&[1e9]).is_none() && striping(&[1e9; Rail::MAX]).is_none());
+        assert_eq!(striping(&[1e9; Rail::MAX - 1]).map(|striping| striping.rail().number()), Some(Rail::MAX - 1));
+    }
+
+    #[test]
+    fn long_blocks_go_in_messages() {
+        let shape = Shape { counts: [1, 1, 3], ..Shape::contiguous(300) };
+        let parts = Stripes::of_messages(150);
+        assert_eq!(parts.count(shape), 9);
+        let all: Vec<_> = (0..parts.count(shape)).map(|index| parts.part(index, shape.block)).collect();
+        let of = |block| [(block, 0..128, None), (block, 128..256, None), (block, 256..300, None)];
+        assert_eq!(all, [of(0), of(1), of(2)].concat());
+        assert!(!parts.is_striped() && Stripes::of_messages(7) == Stripes::Pieces(7));
     }
 
     proptest! {
         /// Every byte, or block, goes by one rail; of blocks dealt out each rail has its share of every run from the first on.
         #[test]
-        fn every_byte_goes_once(rates in prop::collection::vec(0.0..1e10f64, 2..5), bytes in 1..1u64 << 24, blocks in 2..300u64) {
-            let (joint, rails) = (joint(&rates).unwrap(), rails(rates.len()));
-            let Parts::Cut(parts) = joint.parts(&rails, Shape::contiguous(bytes)) else { panic!() };
+        fn every_byte_goes_once(rates in prop::collection::vec(0.0..1e10f64, 2..5), bytes in 1..1u64 << 24, blocks in 2..300u64, message in (1..1u64 << 20).prop_map(|bytes| bytes * PART_ALIGN_BYTES)) {
+            let (striping, rails) = (striping(&rates).unwrap(), rails(rates.len()));
+            let Stripes::Cut(parts) = striping.stripes(&rails, Shape::contiguous(bytes), message) else { panic!() };
             let mut end = 0;
             for (_, part) in &parts {
                 prop_assert!(part.start == end && part.end > end && part.start.is_multiple_of(PART_ALIGN_BYTES));
+                prop_assert!(part.end - part.start <= message);
                 end = part.end;
             }
             prop_assert_eq!(end, bytes);
-            let dealt = joint.parts(&rails, Shape { counts: [1, 1, blocks], ..Shape::contiguous(8) });
+            let dealt = striping.stripes(&rails, Shape { counts: [1, 1, blocks], ..Shape::contiguous(8) }, u64::MAX);
             let mut counts = vec![0_u64; rates.len()];
             for index in 0..blocks {
                 let (block, part, rail) = dealt.part(index, 8);

@@ -1,15 +1,15 @@
 //! How operations get to the transport: at once, when there is room, or behind others that are there already.
 
-use pelago_base::{GlobalAddress, Rank};
+use pelago_base::{AtomicOperator, GlobalAddress, Rank};
 use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token, Transfer};
 
 use super::Engine;
-use crate::joint::Joint;
-use crate::order::After;
-use crate::peers::{PeerNumber, Way};
-use crate::record::{Posting, Record, Stage};
+use crate::order::graph::After;
+use crate::order::record::{Posting, Record, Stage};
+use crate::progress::peers::{PeerNumber, Route};
+use crate::progress::striping::Striping;
+use crate::progress::task::Task;
 use crate::shared::Shared;
-use crate::task::Task;
 use crate::{Error, Result};
 
 /// Pieces of one operation that are with the transport at once.
@@ -18,7 +18,7 @@ const PIECES_IN_FLIGHT_MAX: u32 = 64;
 impl Engine {
     /// Begins an operation that waits for nothing any more.
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
-        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_parted());
+        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_striped());
         let Some(record) = self.record_mut(id) else { return };
         record.stage = Stage::Begun(Posting::Open);
         if is_free
@@ -88,7 +88,7 @@ impl Engine {
             }
             let Some(task) = &mut record.task else { return true };
             let ((operation, at, rail), peer) = (task.piece(record.posted), record.peers[0]);
-            let rail = rail.or_else(|| self.peers.get(peer).way.rail());
+            let rail = rail.or_else(|| self.peers.get(peer).route.rail());
             match self.post_piece(shared, operation, at, rail, Token(id)) {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
@@ -119,8 +119,8 @@ impl Engine {
             _ => None,
         };
         let rank = self.owner(shared, at).map_err(|_| Failure::OutOfBounds(at))?;
-        let way = self.way(shared, rank, other, rail);
-        let connected = way.and_then(|way| self.connect_way(shared, way));
+        let route = self.route(shared, rank, other, rail);
+        let connected = route.and_then(|route| self.connect_route(shared, route));
         let (peer, endpoint) = connected.map_err(|_| Failure::Unreachable(rank))?;
         let posted = self.offer(shared, peer, endpoint, operation, token);
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
@@ -173,7 +173,8 @@ impl Engine {
             return Ok(false);
         }
         // It holds also if the operation is refused.
-        let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.holds };
+        let notify = self.notifies && is_written(&operation);
+        let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.batches, notify };
         match self.port.post(shared.clock.now(), to, operation, flags, token) {
             Ok(()) => Ok(true),
             Err(PostError::Full) => {
@@ -185,18 +186,18 @@ impl Engine {
     }
 
     /// The number of all rails at once, if there are several.
-    pub(crate) fn joint(&self) -> Option<Rail> {
-        self.joint.as_ref().map(Joint::rail)
+    pub(crate) fn all_rails(&self) -> Option<Rail> {
+        self.striping.as_ref().map(Striping::rail)
     }
 
     /// Whether a number stands for all rails at once.
-    pub(super) fn is_joint(&self, rail: Rail) -> bool {
-        self.joint() == Some(rail)
+    pub(super) fn is_all_rails(&self, rail: Rail) -> bool {
+        self.all_rails() == Some(rail)
     }
 
     /// Whether a rail leads to a rank; all of them at once, if two do.
-    pub(crate) fn leads(&mut self, rail: Rail, rank: Rank) -> bool {
-        if self.is_joint(rail) {
+    pub(crate) fn is_reachable(&mut self, rail: Rail, rank: Rank) -> bool {
+        if self.is_all_rails(rail) {
             return self.rails_to(rank).nth(1).is_some();
         }
         self.port.with(|transport| transport.network().is_reachable(rail, rank))
@@ -214,44 +215,44 @@ impl Engine {
 
     /// The operation in parts, if it is to go by all rails at once and is long enough. What the core itself moves comes last, when the others
     /// are on their way.
-    pub(super) fn parted(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
+    pub(super) fn striped(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
         let addresses = shared.reach.addresses();
         let Some(rank) = task.ranks(addresses)[0].filter(|rank| rank.number() < shared.size) else { return task };
-        if !rail.is_some_and(|rail| self.is_joint(rail)) {
+        if !rail.is_some_and(|rail| self.is_all_rails(rail)) {
             return task;
         }
         let mut rails: Vec<Rail> = self.rails_to(rank).collect();
         let best = self.port.with(|transport| transport.network().rail_to(rank));
         rails.sort_by_key(|&rail| shared.reach.holds(rank) && rail == best);
-        let (Some(joint), [_, _, ..]) = (&self.joint, &rails[..]) else { return task };
-        task.parted(joint, &rails)
+        let (Some(striping), [_, _, ..]) = (&self.striping, &rails[..]) else { return task };
+        task.striped(striping, &rails, self.message_bytes_max)
     }
 
-    /// The way to a rank by a rail; if bytes are copied from there to another, one that leads to both.
-    pub(super) fn way(&mut self, shared: &Shared, rank: Rank, other: Option<Rank>, rail: Option<Rail>) -> Result<Way> {
-        let way = self.way_by(shared, rank, rail)?;
-        let (Some(other), None) = (other, way.rail()) else { return Ok(way) };
-        Ok(Way::new(rank, self.port.with(|transport| transport.network().rail_of_copy(rank, other))))
+    /// The route to a rank by a rail; if bytes are copied from there to another, one that leads to both.
+    pub(super) fn route(&mut self, shared: &Shared, rank: Rank, other: Option<Rank>, rail: Option<Rail>) -> Result<Route> {
+        let route = self.route_by(shared, rank, rail)?;
+        let (Some(other), None) = (other, route.rail()) else { return Ok(route) };
+        Ok(Route::new(rank, self.port.with(|transport| transport.network().rail_of_copy(rank, other))))
     }
 
-    /// The way to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.
+    /// The route to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.
     #[inline]
-    fn way_by(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Way> {
-        let Some(rail) = rail else { return Ok(Way::new(rank, None)) };
-        if self.is_joint(rail) {
-            return if self.leads(rail, rank) { Ok(Way::new(rank, None)) } else { Err(Error::NoRail { rail, rank }) };
+    fn route_by(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Route> {
+        let Some(rail) = rail else { return Ok(Route::new(rank, None)) };
+        if self.is_all_rails(rail) {
+            return if self.is_reachable(rail, rank) { Ok(Route::new(rank, None)) } else { Err(Error::NoRail { rail, rank }) };
         }
-        let (leads, is_best) = self.port.with(|transport| {
+        let (is_reachable, is_best) = self.port.with(|transport| {
             let network = transport.network();
             (network.is_reachable(rail, rank), network.rail_to(rank) == rail)
         });
         let is_mapped = is_best && shared.reach.holds(rank);
-        if leads { Ok(Way::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }
+        if is_reachable { Ok(Route::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }
     }
 
     /// The rail that an operation was given, if it is not the best.
     fn rail_of(&self, record: &Record) -> Option<Rail> {
-        self.peers.get(record.peers[0]).way.rail()
+        self.peers.get(record.peers[0]).route.rail()
     }
 
     /// The owner of an address, ready to be posted to.
@@ -275,25 +276,34 @@ impl Engine {
     /// A rank of the job, ready to be posted to.
     #[inline]
     pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<(PeerNumber, Endpoint)> {
-        let way = self.way_by(shared, rank, rail)?;
-        self.connect_way(shared, way)
+        let route = self.route_by(shared, rank, rail)?;
+        self.connect_route(shared, route)
     }
 
     #[inline]
-    fn connect_way(&mut self, shared: &Shared, way: Way) -> Result<(PeerNumber, Endpoint)> {
-        let peer = self.peers.number(way);
+    fn connect_route(&mut self, shared: &Shared, route: Route) -> Result<(PeerNumber, Endpoint)> {
+        let peer = self.peers.number(route);
         match self.peers.get(peer).endpoint() {
             Some(endpoint) => Ok((peer, endpoint)),
-            None => Ok((peer, self.connect_first(shared, peer, way)?)),
+            None => Ok((peer, self.connect_first(shared, peer, route)?)),
         }
     }
 
     #[cold]
-    fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, way: Way) -> Result<Endpoint> {
-        let rank = way.rank();
+    fn connect_first(&mut self, shared: &Shared, peer: PeerNumber, route: Route) -> Result<Endpoint> {
+        let rank = route.rank();
         let published = shared.address_of(rank, self.port.with(|transport| transport.network().capabilities().name))?;
-        let endpoint = self.port.with(|transport| transport.network().connect(way.rail(), rank, &published))?;
+        let endpoint = self.port.with(|transport| transport.network().connect(route.rail(), rank, &published))?;
         self.peers.get_mut(peer).connect(endpoint);
         Ok(endpoint)
     }
+}
+
+/// Whether an operation may change memory that its target's owner waits for.
+fn is_written(operation: &Operation<'_>) -> bool {
+    let only_reads = matches!(
+        operation,
+        Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) | Operation::Atomic { operator: AtomicOperator::Load, .. }
+    );
+    !only_reads
 }

@@ -13,24 +13,28 @@ use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, STRIPED_
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
-use crate::buffer::Buffer;
-use crate::chain::Terms;
-use crate::joint::Joint;
-use crate::order::{After, Order, Released};
-use crate::outcomes::{Failed, Outcome, Outcomes};
-use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
-use crate::port::Port;
-use crate::record::{Audience, Posting, Record, Stage};
+use crate::memory::buffer::Buffer;
+use crate::order::chain::Terms;
+use crate::order::graph::{After, Order, Released};
+use crate::order::outcomes::{Failed, Outcome, Outcomes};
+use crate::order::record::{Audience, Posting, Record, Stage};
+use crate::progress::peers::{NOBODY, Peer, PeerNumber, Peers, Route};
+use crate::progress::port::Port;
+use crate::progress::striping::Striping;
+use crate::progress::task::{Span, Task};
 use crate::shared::Shared;
-use crate::task::{Span, Task};
 use crate::{Error, Result};
 
 /// The operations of one context that are not done.
 pub(crate) struct Engine {
     port: Port,
     inject_size: usize,
+    /// The longest message of any rail.
+    message_bytes_max: u64,
+    /// Whether writes wake their targets by notifications alone (T10).
+    notifies: bool,
     /// None where there is one rail.
-    joint: Option<Joint>,
+    striping: Option<Striping>,
     /// Whether an operation that was named all rails at once may be under way.
     may_be_on_all_rails: bool,
     peers: Peers,
@@ -55,14 +59,20 @@ pub(crate) struct Engine {
     deferrals: u64,
     parks: u64,
     /// Whether what is posted may wait for what is posted next.
-    holds: bool,
+    batches: bool,
 }
 
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
+        let networks = port.with(|transport| {
+            let network = transport.network();
+            [&[*network.capabilities()][..], network.rails()].concat()
+        });
         Self {
-            inject_size: port.with(|transport| transport.network().capabilities().inject_size),
-            joint: port.with(|transport| Joint::new(transport.network().rails())),
+            inject_size: networks[0].inject_size,
+            message_bytes_max: networks.iter().map(|network| network.message_bytes_max).min().unwrap_or(u64::MAX).max(1),
+            notifies: networks.iter().any(|network| !network.wakes_target),
+            striping: Striping::new(&networks[1..]),
             may_be_on_all_rails: false,
             port,
             peers: Peers::default(),
@@ -78,7 +88,7 @@ impl Engine {
             completed: Vec::new(),
             deferrals: 0,
             parks: 0,
-            holds: false,
+            batches: false,
         }
     }
 
@@ -127,7 +137,7 @@ impl Engine {
             self.may_be_on_all_rails = self.order.live_ids().any(|id| self.record(id).is_some_and(|record| record.on_all_rails));
         }
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint().is_some());
-        self.is_all_begun() && !self.may_be_on_all_rails && !connected.any(|peer| shared.reach.holds(peer.way.rank()))
+        self.is_all_begun() && !self.may_be_on_all_rails && !connected.any(|peer| shared.reach.holds(peer.route.rank()))
     }
 
     /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
@@ -152,7 +162,7 @@ impl Engine {
     /// Whether no operation that has not ended concerns `rank`.
     pub(crate) fn is_idle_towards(&self, rank: Rank) -> bool {
         let rails = (0..Rail::MAX).map(Rail::new).chain([None]);
-        rails.filter_map(|rail| self.peers.find(Way::new(rank, rail))).all(|peer| peer.live == 0)
+        rails.filter_map(|rail| self.peers.find(Route::new(rank, rail))).all(|peer| peer.live == 0)
     }
 
     /// Whether what is ordered after these operations may be posted at once, if it goes to the same peer.
@@ -165,9 +175,9 @@ impl Engine {
     }
 
     /// Whether what is posted from now on may wait for what is posted next; what has waited leaves when it may no longer.
-    pub(crate) fn hold(&mut self, shared: &Shared, holds: bool) {
-        self.holds = holds;
-        if !holds {
+    pub(crate) fn batch(&mut self, shared: &Shared, batches: bool) {
+        self.batches = batches;
+        if !batches {
             self.port.with(|transport| transport.flush(shared.clock.now()));
         }
     }
@@ -180,9 +190,9 @@ impl Engine {
     /// Takes over an operation. For a keeper, its word and buffer stay until `take` or `forget`.
     pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let after = self.still(terms.after)?;
-        let task = self.parted(shared, terms.rail, task);
+        let task = self.striped(shared, terms.rail, task).in_messages(self.message_bytes_max);
         let mut record = self.record_of(shared, task, audience, terms.rail)?;
-        record.on_all_rails = terms.rail.is_some_and(|rail| self.is_joint(rail));
+        record.on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
         self.may_be_on_all_rails |= record.on_all_rails;
         let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
         self.make_place();
@@ -213,7 +223,7 @@ impl Engine {
         by_size: bool,
     ) -> Result<Option<u64>> {
         let size = bytes.len() as u64;
-        let on_all_rails = terms.rail.is_some_and(|rail| self.is_joint(rail));
+        let on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
         if bytes.len() > self.inject_size || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
         }
@@ -426,11 +436,11 @@ impl Engine {
         let mut peers = [NOBODY; 2];
         let [rank, other] = task.ranks(addresses).map(|rank| rank.filter(|rank| rank.number() < shared.size));
         if let Some(rank) = rank {
-            let way = self.way(shared, rank, other, rail)?;
-            peers[0] = self.peers.number(way);
+            let route = self.route(shared, rank, other, rail)?;
+            peers[0] = self.peers.number(route);
         }
         if let Some(other) = other {
-            peers[1] = self.peers.number(Way::new(other, None));
+            peers[1] = self.peers.number(Route::new(other, None));
         }
         let pieces = task.pieces();
         Ok(Record { task: Some(task), peers, audience, pieces, ..Record::default() })

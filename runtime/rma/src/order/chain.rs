@@ -3,8 +3,8 @@
 use pelago_base::GlobalAddress;
 use pelago_platform::Rail;
 
-use crate::handle::Handle;
-use crate::order::After;
+use crate::order::graph::After;
+use crate::order::handle::Handle;
 use crate::{Context, Error, Result};
 
 /// On what terms an operation is issued.

@@ -1,0 +1,278 @@
+//! What a network does by itself, and what operations cost on it.
+
+use core::fmt;
+
+use pelago_base::limits::INJECT_SIZE;
+use pelago_base::{AtomicOperator, Duration, Width};
+
+/// What a network does by itself, and what operations cost on it: for choosing between networks, and for showing (its [`Display`](fmt::Display)
+/// is a line for people).
+///
+/// A capability never says what a program may do. Every transport performs every operation: what its network lacks it does by other
+/// means, as the contract of [`Transport`](crate::Transport) says. Each field names its readers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capabilities {
+    /// What the transport is called.
+    pub name: &'static str,
+    /// The longest [`Write`](crate::Operation::Write) in bytes. Read by rma, which posts shorter puts that way.
+    pub inject_size: usize,
+    /// The longest other transfer that may be posted as one operation, in bytes; `u64::MAX` if there is no limit. Read by rma, which cuts
+    /// longer ones (T12).
+    pub message_bytes_max: u64,
+    /// From posting a small put to its completion. Read by the models of collectives and plans.
+    pub latency: Duration,
+    /// Bytes per second of a long put. Read by rma, which divides striped transfers in this proportion.
+    pub bytes_per_second: f64,
+    /// The atomics that the network performs without a core of the target. Read by rma: while a core of this rank performs atomics for others, a
+    /// wait looks at the transport each time.
+    pub atomics: NativeAtomics,
+    /// What takes effect in the order of posting without a fence. Shown; verified by the conformance suite.
+    pub ordering: Ordering,
+    /// How peers name registered memory to the network. Shown: keys stay below the boundary (decision 20).
+    pub keys: KeyMode,
+    /// How the network reaches the memory of devices. Shown.
+    pub device_memory: DeviceAccess,
+    /// Whether each operation that writes to a rank's memory wakes that rank (T10). Where `false`, rma posts such operations with
+    /// [`Flags::notify`](crate::Flags::notify).
+    pub wakes_target: bool,
+    /// What protects the network's traffic. Shown.
+    pub protection: Protection,
+    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](crate::Operation::Sized), to spare their poster and
+    /// the transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
+    pub data_bytes_max: u64,
+}
+
+impl Capabilities {
+    /// Those of a transport of this name whose author has measured nothing: a network of the slower kind, on which the target's cores do
+    /// everything. To be changed field by field, so that fields that are added later need no change.
+    pub const fn of(name: &'static str) -> Self {
+        Self {
+            name,
+            inject_size: INJECT_SIZE,
+            message_bytes_max: u64::MAX,
+            latency: Duration::from_microseconds(50),
+            bytes_per_second: 1e9,
+            atomics: NativeAtomics::NONE,
+            ordering: Ordering::Unordered,
+            keys: KeyMode::None,
+            device_memory: DeviceAccess::Staged,
+            wakes_target: true,
+            protection: Protection::None,
+            data_bytes_max: u64::MAX,
+        }
+    }
+}
+
+impl fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, {:.1} GB/s, inject to {} B, ", self.latency, self.bytes_per_second / 1e9, self.inject_size)?;
+        match self.message_bytes_max {
+            u64::MAX => f.write_str("messages of any size")?,
+            bytes => write!(f, "messages to {bytes} B")?,
+        }
+        write!(f, "; atomics: {}; ordering: {}; keys: {}; ", self.atomics, self.ordering, self.keys)?;
+        write!(f, "device memory: {}; ", self.device_memory)?;
+        f.write_str(if self.wakes_target { "writes wake their target" } else { "only notifications wake their target" })?;
+        write!(f, "; protection: {}", self.protection)
+    }
+}
+
+/// The atomics that a network performs without a core of the target: by width and operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeAtomics {
+    /// A bit for each operator, at its [code](AtomicOperator::code): of words of 4, and of 8 bytes.
+    operators: [u8; 2],
+    /// Whether an atomic of the network and one of a core on the same word exclude each other. If not, the transport leaves atomics to a
+    /// core of the owner all the same (T11), and the native ones are only shown.
+    pub coherent: bool,
+}
+
+impl NativeAtomics {
+    /// None: a core of the target performs all.
+    pub const NONE: Self = Self { operators: [0; 2], coherent: true };
+
+    /// All of them, coherent with those of cores.
+    pub const ALL: Self = Self { operators: [u8::MAX; 2], coherent: true };
+
+    /// These, and `operator` on words of `width`. What it compares with does not matter.
+    #[must_use]
+    pub const fn with(mut self, width: Width, operator: AtomicOperator) -> Self {
+        self.operators[Self::index(width)] |= 1 << operator.code().0;
+        self
+    }
+
+    /// These, but not coherent with the atomics of cores.
+    #[must_use]
+    pub const fn incoherent(self) -> Self {
+        Self { coherent: false, ..self }
+    }
+
+    /// Those of two networks, either of which may be taken.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        let [four, eight] = self.operators;
+        Self { operators: [four & other.operators[0], eight & other.operators[1]], coherent: self.coherent && other.coherent }
+    }
+
+    /// Whether the network performs `operator` on words of `width`.
+    pub const fn has(self, width: Width, operator: AtomicOperator) -> bool {
+        self.operators[Self::index(width)] & 1 << operator.code().0 != 0
+    }
+
+    /// Whether no atomic needs a core of its target.
+    pub const fn spare_cores(self) -> bool {
+        self.coherent && matches!(self.operators, [u8::MAX, u8::MAX])
+    }
+
+    const fn index(width: Width) -> usize {
+        match width {
+            Width::Four => 0,
+            Width::Eight => 1,
+        }
+    }
+}
+
+impl fmt::Display for NativeAtomics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.operators {
+            [0, 0] => return f.write_str("by cores"),
+            [u8::MAX, u8::MAX] => f.write_str("native")?,
+            operators => {
+                f.write_str("native")?;
+                for (bytes, bits) in [4, 8].into_iter().zip(operators) {
+                    for code in (0..u8::BITS as u8).filter(|code| bits >> code & 1 == 1) {
+                        let name = AtomicOperator::from_code(code, 0).map_or("?", AtomicOperator::name);
+                        write!(f, " {name}{}", 8 * bytes)?;
+                    }
+                }
+                f.write_str(", others by cores")?;
+            }
+        }
+        f.write_str(if self.coherent { "" } else { " (unused: not coherent with cores)" })
+    }
+}
+
+/// What takes effect in the order of posting without a fence, among operations to one endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ordering {
+    /// Nothing.
+    Unordered,
+    /// Writes and puts, after writes and puts.
+    Writes,
+    /// Everything.
+    All,
+}
+
+impl fmt::Display for Ordering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unordered => "by fences",
+            Self::Writes => "writes stay in order",
+            Self::All => "all operations stay in order",
+        })
+    }
+}
+
+/// How peers name registered memory to a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyMode {
+    /// By its global address alone.
+    None,
+    /// By a key of the registering rank's choice, which follows from the global address, and an offset.
+    Offset,
+    /// By a key of the registering rank's choice and the virtual address in its process: peers fetch the address.
+    VirtualAddress,
+    /// By a key that the provider chooses: peers fetch it.
+    Provided,
+}
+
+impl fmt::Display for KeyMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Offset => "segment and offset",
+            Self::VirtualAddress => "virtual addresses",
+            Self::Provided => "chosen by the provider",
+        })
+    }
+}
+
+/// How a network reaches the memory of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceAccess {
+    /// Through host memory, by the device's owner.
+    Staged,
+    /// Directly.
+    Direct,
+}
+
+impl fmt::Display for DeviceAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Staged => "staged by its owner",
+            Self::Direct => "direct",
+        })
+    }
+}
+
+/// What protects the traffic of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protection {
+    /// Nothing: whoever reaches the network can write to memory that is registered.
+    None,
+    /// The kernel: only processes of the same user, on the same host, reach the memory.
+    SameUser,
+    /// Each message carries a tag made with the job's key.
+    Authenticated,
+    /// As `Authenticated`, and the bytes are encrypted.
+    Encrypted,
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::SameUser => "processes of the same user",
+            Self::Authenticated => "authenticated by the job's key",
+            Self::Encrypted => "authenticated and encrypted",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXCHANGE: AtomicOperator = AtomicOperator::CompareSwap { expected: 3 };
+
+    #[test]
+    fn atomics_are_told_apart_by_width_and_operator() {
+        let verbs = NativeAtomics::NONE.with(Width::Eight, AtomicOperator::Add).with(Width::Eight, EXCHANGE);
+        assert!(
+            verbs.has(Width::Eight, AtomicOperator::CompareSwap { expected: 9 }) && verbs.has(Width::Eight, AtomicOperator::Add)
+        );
+        assert!(!verbs.has(Width::Four, AtomicOperator::Add) && !verbs.has(Width::Eight, AtomicOperator::Xor));
+        assert!(!verbs.spare_cores() && !NativeAtomics::NONE.spare_cores() && !NativeAtomics::ALL.incoherent().spare_cores());
+        assert!(NativeAtomics::ALL.spare_cores());
+        let all = |atomics: NativeAtomics, width| {
+            (0..u8::MAX)
+                .map_while(|code| AtomicOperator::from_code(code, 0))
+                .fold(atomics, |atomics, operator| atomics.with(width, operator))
+        };
+        assert_eq!(all(all(NativeAtomics::NONE, Width::Four), Width::Eight), NativeAtomics::ALL);
+    }
+
+    #[test]
+    fn capabilities_are_a_line() {
+        let atomics = NativeAtomics::NONE.with(Width::Eight, AtomicOperator::Add).incoherent();
+        let fabric = Capabilities { message_bytes_max: 1 << 20, wakes_target: false, atomics, ..Capabilities::of("fabric") };
+        assert_eq!(
+            fabric.to_string(),
+            format!(
+                "50µs, 1.0 GB/s, inject to {INJECT_SIZE} B, messages to 1048576 B; atomics: native add64, others by cores \
+                 (unused: not coherent with cores); ordering: by fences; keys: none; device memory: staged by its owner; \
+                 only notifications wake their target; protection: none"
+            )
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! One thread's way to the memory of the job. Its methods, by subject:
+//!
+//! | file | subject |
+//! |---|---|
+//! | here | who it is, the memory that it maps, progress |
+//! | `ordering` | fence, quiet, flush; operations after others, in chains and batches |
+//! | `waiting`, `../wait.rs` | waiting for handles, values and conditions |
+//! | `rails` | networks |
+//! | `time` | clocks, and what only a simulation knows |
+//! | `threads` | other threads of the rank |
+//! | `../operations` | put, get, copy, atomics, messages |
+//! | `../memory` | allocation and registration |
+
+mod ordering;
+mod rails;
+mod threads;
+mod time;
+mod waiting;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_memory::{GlobalPtr, Reach};
+use pelago_platform::{Activity, Fault};
+
+pub use self::rails::Rails;
+use crate::Result;
+use crate::memory::buffer::Spare;
+use crate::order::chain::Terms;
+use crate::order::handle::Handle;
+use crate::order::record::Audience;
+use crate::progress::engine::Engine;
+use crate::progress::port::Port;
+use crate::progress::task::Task;
+use crate::shared::Shared;
+use crate::team::survival::Losses;
+use crate::wait::Pace;
+
+/// How long a context that is dropped waits for its operations.
+const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
+
+/// One thread's way to the memory of the job.
+///
+/// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`context_factory`](Self::context_factory)
+/// makes more for other threads.
+pub struct Context {
+    /// First, so that a transport is dropped before the memory that it was lent (R2).
+    /// Apart, as a context may be moved and stands on its thread's stack, which can be small.
+    engine: Box<RefCell<Engine>>,
+    pub(crate) reach: Reach,
+    shared: Arc<Shared>,
+    pub(crate) pace: Pace,
+    /// Whether the engine may have something to do.
+    pub(crate) busy: Cell<bool>,
+    pub(crate) losses: Losses,
+    pub(crate) spare: RefCell<Spare>,
+}
+
+impl Context {
+    pub(crate) fn new(shared: Arc<Shared>, port: Port) -> Self {
+        shared.wait.note(Activity::Joins);
+        Self {
+            reach: shared.reach.clone(),
+            pace: Pace::of(&shared),
+            shared,
+            busy: Cell::new(false),
+            losses: Losses::default(),
+            spare: RefCell::default(),
+            engine: Box::new(RefCell::new(Engine::new(port))),
+        }
+    }
+
+    /// This process.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        self.shared.rank
+    }
+
+    /// How many ranks the job has.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.shared.size
+    }
+
+    /// All ranks of the job, in order.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
+        (0..self.size()).map(Rank::new)
+    }
+
+    /// Whether loads and stores reach the heaps of `rank`, so that operations on them are done when the call returns.
+    #[inline]
+    pub fn maps(&self, rank: Rank) -> bool {
+        self.reach.holds(rank)
+    }
+
+    /// What is known to be wrong with the job.
+    pub fn fault(&self) -> Option<Fault> {
+        self.shared.wait.fault()
+    }
+
+    /// How often an operation of this context was deferred and how often it slept. What passes through a transport is counted there.
+    pub fn counters(&self) -> Counters {
+        self.engine.borrow().counters()
+    }
+
+    /// The memory that loads and stores reach. Threads that have no context may use it, and what is done there is done at once.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Lets the library move: posts what could not be posted, serves other ranks' requests with manual progress, and takes in what completed.
+    /// Returns whether anything moved. Waiting calls do this by themselves.
+    pub fn progress(&self) -> bool {
+        let _inside = self.shared.inside();
+        if self.shared.survives() {
+            self.note_losses();
+        }
+        let mut engine = self.engine.borrow_mut();
+        let moved = engine.progress(&self.shared);
+        self.busy.set(!engine.is_idle() || engine.has_failures());
+        moved
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn engine(&self) -> &RefCell<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn count_park(&self) {
+        self.engine.borrow_mut().count_park();
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.engine.borrow_mut().port().with(|transport| transport.next_deadline())
+    }
+
+    pub(crate) fn before_sleep(&self) {
+        self.engine.borrow_mut().port().with(|transport| transport.before_sleep());
+    }
+
+    /// Hands an operation to the engine, when there is room.
+    pub(crate) fn submit(&self, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
+        let _inside = self.shared.inside();
+        self.make_room(task.captured())?;
+        self.busy.set(true);
+        self.engine.borrow_mut().submit(&self.shared, terms, task, audience)
+    }
+
+    /// Waits until the engine can take another operation that keeps so many bytes.
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
+        if self.engine.borrow().has_room(bytes) {
+            return Ok(());
+        }
+        self.block("room for an operation", None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
+    }
+
+    /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.
+    #[inline]
+    pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<Handle<'_>> {
+        let handle = self.put(to, &[word])?;
+        if let Some((_, id)) = handle.parts() {
+            self.engine.borrow_mut().make_signal(id);
+        }
+        Ok(handle)
+    }
+}
+
+impl Drop for Context {
+    /// Waits for what is in flight, for a bounded time: an operation that was accepted takes effect though nobody waits for it. A failure that
+    /// nobody was told of is left to [`World::finish`](crate::World::finish).
+    fn drop(&mut self) {
+        if self.busy.get() && !std::thread::panicking() {
+            let ended = self.drain(Some(DROP_LIMIT)).and_then(|()| self.tell_all());
+            ended.unwrap_or_else(|error| self.shared.leave_behind(error));
+        }
+        self.engine.get_mut().port().leave();
+        self.shared.wait.note(Activity::Leaves);
+    }
+}

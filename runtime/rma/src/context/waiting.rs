@@ -1,0 +1,105 @@
+//! Waiting for operations, and for what no single call waits for. What blocks is in `wait.rs`.
+
+use pelago_base::Duration;
+
+use crate::order::handle::Handle;
+use crate::{Context, Error, Result};
+
+impl Context {
+    /// Waits for all of `handles`.
+    ///
+    /// # Errors
+    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job is at fault.
+    pub fn wait_all(&self, handles: &[Handle<'_>]) -> Result<()> {
+        let mut failure = Ok(());
+        for handle in handles {
+            match self.own(handle)?.map_or(Ok(()), |id| self.wait_id(id)) {
+                Err(error @ (Error::Failed(_) | Error::Forgotten)) => failure = failure.and(Err(error)),
+                other => other?,
+            }
+        }
+        failure
+    }
+
+    /// Waits until one of `handles` has ended and returns its index; `None` if there are none.
+    ///
+    /// # Errors
+    /// The operation that ended failed, or [`Error::Forgotten`]; the job is at fault.
+    pub fn wait_any(&self, handles: &[Handle<'_>]) -> Result<Option<usize>> {
+        if handles.is_empty() {
+            return Ok(None);
+        }
+        let ids = handles.iter().map(|handle| self.own(handle)).collect::<Result<Vec<_>>>()?;
+        self.block("one of several operations", None, || {
+            for (index, id) in ids.iter().enumerate() {
+                if id.map_or(Ok(true), |id| self.poll_id(id))? {
+                    return Ok(Some(index));
+                }
+            }
+            Ok(None)
+        })
+        .map(Some)
+    }
+
+    /// Waits until `ready` returns something, while the library moves: for what no single call here waits for. `ready` is asked again after
+    /// everything that may have changed its answer, and when this rank's doorbell is rung ([`reach`](Self::reach) has it for other threads).
+    /// `what` names it in the error.
+    ///
+    /// # Errors
+    /// Those of `ready`; `limit` has passed; the job is at fault.
+    pub fn wait_for<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.block(what, limit, ready)
+    }
+
+    #[cold]
+    pub(crate) fn wait_id(&self, id: u64) -> Result<()> {
+        self.block("an operation", None, || Ok(self.poll_id(id)?.then_some(())))
+    }
+
+    /// Whether an operation has ended.
+    pub(crate) fn poll_id(&self, id: u64) -> Result<bool> {
+        Ok(self.engine.borrow_mut().poll(id).transpose()?.is_some())
+    }
+
+    /// As `poll_id`, after moving it on if need be.
+    pub(crate) fn test_id(&self, id: u64) -> Result<bool> {
+        if self.poll_id(id)? {
+            return Ok(true);
+        }
+        self.progress();
+        self.poll_id(id)
+    }
+
+    #[cold]
+    pub(crate) fn wait_word(&self, id: u64) -> Result<u64> {
+        let ended = self.wait_id(id);
+        if let Err(error) = ended {
+            self.forget_word(id);
+            return Err(error);
+        }
+        let (word, _) = self.engine.borrow_mut().take(id).expect("a word is kept until somebody takes it");
+        Ok(word)
+    }
+
+    #[cold]
+    pub(crate) fn forget_word(&self, id: u64) {
+        let mut engine = self.engine.borrow_mut();
+        engine.forget(id);
+        // `quiet` is to report a failure that nobody came for.
+        self.busy.set(self.busy.get() || engine.has_failures());
+    }
+
+    /// The number of an operation of this context, `None` if it was done at once.
+    fn own(&self, handle: &Handle<'_>) -> Result<Option<u64>> {
+        match handle.parts() {
+            None => Ok(None),
+            Some((context, id)) if std::ptr::eq(context, self) => Ok(Some(id)),
+            Some(_) => Err(Error::ForeignHandle),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! How operations that are not done at once get to a transport and back.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `engine` | the operations of a context that have not ended: it posts them and takes in their completions |
+//! | `task`, `striping` | what an operation has to do; which part of it goes by which rail, or message |
+//! | `peers` | what is known of each rank, by each rail |
+//! | `port` | the transport, of one context or shared |
+
+pub(crate) mod engine;
+pub(crate) mod peers;
+pub(crate) mod port;
+pub(crate) mod striping;
+pub(crate) mod task;
