@@ -44,8 +44,3 @@ pub use sequence::{Form, Place, Sequence};
 pub use set::GlobalSet;
 pub use source::Source;
 pub use values::GlobalList;
-
-#[cfg(test)]
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;

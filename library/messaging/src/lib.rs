@@ -26,14 +26,7 @@ mod mailbox;
 mod message;
 mod messages;
 mod settings;
-#[cfg(test)]
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
 mod slots;
-#[cfg(test)]
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 
 pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};
 pub use limit::{Limit, LimitReceiver, LimitSender};

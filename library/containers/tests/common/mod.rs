@@ -3,7 +3,7 @@
 use pelago_base::Rank;
 use pelago_rma::World;
 
-use crate::support::Platform;
+use pelago_test_support::threads::Platform;
 
 /// Ranks of the jobs here.
 pub(crate) const RANKS: u32 = 4;

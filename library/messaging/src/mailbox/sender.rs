@@ -149,7 +149,7 @@ impl Drop for MailSender<'_, '_> {
 mod tests {
     use super::*;
     use crate::settings::Settings;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     /// Else those who only try would hold tickets in front of those who wait.
     #[test]
