@@ -214,6 +214,18 @@ fn the_example_transport_is_small_and_by_others() {
     );
 }
 
+/// A file that two programs include is compiled twice, and belongs to neither.
+#[test]
+fn no_crate_includes_the_files_of_another() {
+    let outside = concat!("#[pa", "th = \"..");
+    for (path, text) in sources() {
+        assert!(
+            !text.contains(outside),
+            "{path} includes a file from outside its folder: put what tests share into tests/support"
+        );
+    }
+}
+
 #[test]
 fn islands_of_unsafe_code_are_listed() {
     let allow = concat!("#![allow(unsafe", "_code)]");

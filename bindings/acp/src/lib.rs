@@ -1,18 +1,27 @@
 //! The C interface of ACP: `libacp.so`, `libacp.a` and `include/acp.h`.
 //!
-//! | file | holds |
+//! The modules, from the highest to the lowest; each uses those below it only:
+//!
+//! | module | holds |
 //! |---|---|
+//! | `program` | the program as each rank of `pelago sim`, in one process |
+//! | `data` | the data library: what C sees of containers |
 //! | `ffi` | the functions that C sees: they check nothing, decide nothing |
 //! | `library` | the life of the library: init, finalize, reset, sync |
+//! | `access` | copies and atomics |
+//! | `state` | what threads use one at a time |
+//! | `workspaces` | the workspaces that a rank knows |
+//! | `links` | channels and segment buffers, and how two ranks that both ask for one find each other |
 //! | `memory` | which global addresses there are: starter memory, what the program registered |
-//! | `access` | copies and atomics, and the order of their handles (`docs/decisions/0011-acp-handles.md`) |
-//! | `links` | how two ranks that both ask for a channel or a segment buffer find each other |
-//! | `channel`, `segments` | channels; segment buffers |
-//! | `data` | the data library: what C sees of containers |
-//! | `simulated` | ranks of `pelago sim`: the program, in one process, as each of them |
-//! | `slab` | what C knows by an opaque pointer |
+//! | `handles` | handles and their order (`docs/decisions/0011-acp-handles.md`) |
 //! | `turns` | one thread at a time, and waits that let others in |
+//! | `exit` | how the process ends |
+//! | `simulated` | which simulated rank runs, and what each has of its own |
+//! | `slab` | what C knows by an opaque pointer |
 //! | `refusal` | what is wrong with a call, in one line |
+//!
+//! C hands over no library, so `ffi`, `data` and `program` ask `library` for that of the calling rank; whatever is below gets what it needs as
+//! arguments.
 //!
 //! A call that cannot be done says why in one line on standard error and returns what the interface has for failure. An operation that
 //! fails after its call has returned ends the job with one line, because the interface has no way to tell.
@@ -20,14 +29,17 @@
 //! Absent on purpose: which networks exist, how ranks are started, and how operations are ordered; that is `pelago`'s.
 
 mod access;
-mod channel;
 pub mod data;
+mod exit;
 pub mod ffi;
+mod handles;
 mod library;
 mod links;
 mod memory;
+pub mod program;
 mod refusal;
-mod segments;
-pub mod simulated;
+mod simulated;
 mod slab;
+mod state;
 mod turns;
+mod workspaces;

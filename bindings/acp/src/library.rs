@@ -4,23 +4,26 @@
 //! round from init to finalize has fresh starter memory and no registrations.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use pelago::containers::GlobalHeap;
-use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, Symmetric, processes};
+use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, processes};
 
-use crate::access::{ALL, Numbers, Pending};
-use crate::channel::Channels;
-use crate::data::workspace::{self, Workspace};
+use crate::access::Access;
+use crate::exit;
+use crate::handles::ALL;
+use crate::links::channel::Channels;
+use crate::links::segments::SegmentBuffers;
 use crate::links::{Joined, Post};
-use crate::memory::{Memory, Regions};
-use crate::refusal::{self, Refusal};
-use crate::segments::SegmentBuffers;
-use crate::simulated;
+use crate::memory::Memory;
+use crate::refusal::{self, End, Lines, Refusal};
+use crate::simulated::{self, PerRank};
 use crate::slab::Slab;
-use crate::turns::{Turns, Waiter};
-use crate::{ffi, refusal::End};
+use crate::state::{Links, Round, State};
+use crate::turns::Turns;
+use crate::workspaces::{self, Workspaces};
 
 /// Bytes of starter memory, unless the launcher says otherwise.
 const STARTER_BYTES: u64 = 1 << 20;
@@ -33,46 +36,11 @@ const STARTER_VARIABLE: &str = "PELAGO_ACP_STARTER_BYTES";
 
 /// The library in this process, from its first initialization on.
 pub(crate) struct Library {
-    memory: Memory,
-    numbers: Numbers,
-    turns: Turns<Core>,
+    access: Access,
     /// Whether it is initialized and not finalized.
     active: AtomicBool,
     /// Which numbers ranks were given by `acp_reset`; `None` if they have their own.
     numbering: RwLock<Option<Numbering>>,
-}
-
-/// What threads use one at a time.
-pub(crate) struct Core {
-    pub(crate) context: &'static Context,
-    pub(crate) pending: Pending,
-    pub(crate) regions: Regions,
-    pub(crate) job: &'static Job,
-    round: Option<Round>,
-}
-
-/// What there is from init to finalize.
-pub(crate) struct Round {
-    _starter: Symmetric<'static, u64>,
-    pub(crate) heap: GlobalHeap<'static>,
-    /// Two words for each step of a meeting: of even and of odd meetings.
-    lines: Symmetric<'static, u64>,
-    meetings: u64,
-    links: Links,
-    pub(crate) workspaces: Workspaces,
-}
-
-/// The workspaces that this rank knows, and where the next begins.
-pub(crate) struct Workspaces {
-    pub(crate) settings: workspace::Settings,
-    pub(crate) known: Slab<Workspace>,
-}
-
-/// Channels and segment buffers.
-pub(crate) struct Links {
-    pub(crate) post: Post,
-    pub(crate) channels: Channels,
-    pub(crate) segments: SegmentBuffers,
 }
 
 /// Numbers that `acp_reset` gave to ranks.
@@ -83,56 +51,31 @@ struct Numbering {
     ranks: Vec<u32>,
 }
 
-impl Waiter for Core {
-    fn context(&self) -> &'static Context {
-        self.context
-    }
-
-    fn turn(&mut self) -> Result<()> {
-        match &mut self.round {
-            Some(Round { links, .. }) if links.channels.is_busy() || links.segments.is_busy() => {
-                links.post.collect(self.context)?;
-                links.segments.advance(&mut links.post, self.context)?;
-                links.channels.advance(&mut links.post, self.context)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Core {
-    /// What there is from init to finalize.
-    fn round(&mut self) -> Result<(&mut Round, &'static Context), Refusal> {
-        Ok((self.round.as_mut().ok_or(Refusal::NotInitialized)?, self.context))
-    }
-}
-
 /// What there is once in a process, and once for each rank that is simulated in it.
-pub(crate) struct Process {
+struct Process {
     library: OnceLock<Library>,
     /// Held while the library is initialized, finalized or reset.
     life: Mutex<()>,
-    /// How many lines were written about calls that cannot be done.
-    pub(crate) lines: AtomicU32,
+    lines: Lines,
 }
 
 impl Process {
-    pub(crate) const fn new() -> Self {
-        Self { library: OnceLock::new(), life: Mutex::new(()), lines: AtomicU32::new(0) }
+    const fn new() -> Self {
+        Self { library: OnceLock::new(), life: Mutex::new(()), lines: Lines::new() }
     }
 }
 
-static OWN: Process = Process::new();
+static PROCESSES: PerRank<Process> = PerRank::new(Process::new(), Process::new);
 
 /// This process, or the rank that runs of those that are simulated in it.
-pub(crate) fn process() -> &'static Process {
-    simulated::process().unwrap_or(&OWN)
+fn process() -> &'static Process {
+    PROCESSES.get()
 }
 
 /// The library, if it is initialized.
 #[inline]
 pub(crate) fn library() -> Result<&'static Library, Refusal> {
-    match OWN.library.get() {
+    match PROCESSES.own().library.get() {
         Some(library) if library.active.load(Ordering::Acquire) => Ok(library),
         _ => simulated_library(),
     }
@@ -141,12 +84,17 @@ pub(crate) fn library() -> Result<&'static Library, Refusal> {
 /// The library of the rank that runs, if it is simulated and initialized.
 #[cold]
 fn simulated_library() -> Result<&'static Library, Refusal> {
-    let process = simulated::process().ok_or(Refusal::NotInitialized)?;
-    let library =
-        process.library.get().filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)?;
+    simulated::running().ok_or(Refusal::NotInitialized)?;
+    let library = process().library.get();
+    let library = library.filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)?;
     // Whoever calls again and again may look for something that comes with time.
     processes::now();
     Ok(library)
+}
+
+/// Says in one line why `function` cannot be done.
+pub(crate) fn refuse(function: &str, why: &dyn fmt::Display) {
+    process().lines.tell(who(), function, why);
 }
 
 /// This process's rank, if it has become one.
@@ -164,10 +112,11 @@ pub(crate) fn init() -> Result<(), Refusal> {
         Some(library) => library,
         None => {
             let job: &'static Job = Box::leak(Box::new(Job::join()?));
-            if simulated::process().is_none() {
-                ffi::at_exit();
+            let is_simulated = simulated::running().is_some();
+            if !is_simulated {
+                exit::in_good_order(leave_at_exit);
             }
-            process.library.get_or_init(|| Library::new(job))
+            process.library.get_or_init(|| Library::new(job, is_simulated))
         }
     };
     library.begin(starter_bytes)
@@ -177,14 +126,21 @@ pub(crate) fn init() -> Result<(), Refusal> {
 pub(crate) fn leave() -> Option<i32> {
     let library = process().library.get().filter(|library| !library.active.load(Ordering::Acquire))?;
     // A thread that is still inside will not come out any more.
-    let (error, code) = library.turns.try_with(|core| Some((core.job.leave().err()?, core.job.exit_code())))??;
+    let (error, code) = library.turns().try_with(|core| Some((core.job.leave().err()?, core.job.exit_code())))??;
     Some(verdict(code, &error, "exit"))
+}
+
+/// As `leave`, called when the process ends in good order.
+extern "C" fn leave_at_exit() {
+    if let Some(code) = leave() {
+        exit::at_once(code);
+    }
 }
 
 /// Ends the process, because what is wrong cannot be told by a result.
 pub(crate) fn end(error: &Error, function: &str) -> ! {
-    let code = process().library.get().and_then(|library| library.turns.try_with(|core| core.job.exit_code())?);
-    ffi::exit_now(verdict(code, error, function))
+    let code = process().library.get().and_then(|library| library.turns().try_with(|core| core.job.exit_code())?);
+    exit::at_once(verdict(code, error, function))
 }
 
 /// The exit code for an error, which is told here unless a launcher does.
@@ -201,49 +157,38 @@ fn starter_bytes() -> Result<u64, Refusal> {
     text.parse().map_err(|_| Refusal::StarterSize(text))
 }
 
-impl Links {
-    /// Whether the ends of a segment buffer are joined.
-    pub(crate) fn join(&mut self, number: usize, context: &'static Context) -> Result<Joined<()>, Refusal> {
-        self.post.collect(context)?;
-        Ok(self.segments.get(number)?.join(&mut self.post, context)?)
-    }
-}
-
 impl Library {
-    fn new(job: &'static Job) -> Self {
-        let core = Core { context: job, pending: Pending::default(), regions: Regions::new(), job, round: None };
-        Self {
-            memory: Memory::new(job),
-            numbers: Numbers::new(),
-            turns: Turns::new(core),
-            active: AtomicBool::new(false),
-            numbering: RwLock::new(None),
-        }
+    fn new(job: &'static Job, is_simulated: bool) -> Self {
+        let numbering = RwLock::new(None);
+        Self { access: Access::new(job, is_simulated), active: AtomicBool::new(false), numbering }
     }
 
+    /// Copies and atomics.
+    #[inline]
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Which addresses there are.
     #[inline]
     pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
+        self.access.memory()
     }
 
+    /// What threads use one at a time.
     #[inline]
-    pub(crate) fn numbers(&self) -> &Numbers {
-        &self.numbers
-    }
-
-    #[inline]
-    pub(crate) fn turns(&self) -> &Turns<Core> {
-        &self.turns
+    pub(crate) fn turns(&self) -> &Turns<State> {
+        self.access.turns()
     }
 
     /// The number of this rank.
     pub(crate) fn rank(&self) -> u32 {
-        self.number_of(self.memory.me())
+        self.number_of(self.memory().me())
     }
 
     /// How many ranks the job has.
     pub(crate) fn size(&self) -> u32 {
-        self.memory.size()
+        self.memory().size()
     }
 
     /// The number of a rank of the job.
@@ -263,18 +208,18 @@ impl Library {
 
     /// The starter memory of the rank with this number.
     pub(crate) fn starter_of(&self, number: c_int) -> Result<GlobalAddress, Refusal> {
-        Ok(self.memory.starter_of(self.rank_of(number)?))
+        Ok(self.memory().starter_of(self.rank_of(number)?))
     }
 
     /// The number of the rank that owns an address.
     pub(crate) fn owner_of(&'static self, address: u64) -> Result<u32, Refusal> {
-        Ok(self.number_of(self.memory.locate(End::Source, address, 0)?.rank))
+        Ok(self.number_of(self.memory().locate(End::Source, address, 0)?.rank))
     }
 
     /// `acp_malloc`.
     pub(crate) fn allocate(&self, bytes: usize, number: c_int) -> Result<GlobalAddress, Refusal> {
         let rank = self.rank_of(number)?;
-        self.turns.with(|core| {
+        self.turns().with(|core| {
             let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
             Ok(round.heap.allocate(rank, bytes as u64)?)
         })
@@ -282,7 +227,7 @@ impl Library {
 
     /// `acp_free`.
     pub(crate) fn free(&self, address: u64) -> Result<(), Refusal> {
-        self.turns.with(|core| {
+        self.turns().with(|core| {
             let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
             Ok(round.heap.free(GlobalAddress::from_bits(address))?)
         })
@@ -295,7 +240,7 @@ impl Library {
 
     /// Does something with what there is from init to finalize.
     pub(crate) fn with_round<R>(&self, f: impl FnOnce(&mut Round, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
-        self.turns.with(|core| {
+        self.turns().with(|core| {
             let job = core.job;
             f(core.round()?.0, job)
         })
@@ -303,7 +248,7 @@ impl Library {
 
     /// Does something with channels and segment buffers.
     pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
-        self.turns.with(|core| {
+        self.turns().with(|core| {
             let (round, context) = core.round()?;
             f(&mut round.links, context)
         })
@@ -321,7 +266,7 @@ impl Library {
 
     /// Waits for a request of a channel; what it has come to.
     pub(crate) fn await_request(&self, request: usize) -> Result<usize, Refusal> {
-        let found = self.turns.wait("acp_wait_ch", |core| {
+        let found = self.turns().wait("acp_wait_ch", |core| {
             Ok(match core.round() {
                 Ok((round, _)) => round.links.channels.take(request).transpose(),
                 Err(why) => Some(Err(why)),
@@ -332,7 +277,7 @@ impl Library {
 
     /// Waits until both ends of a segment buffer are joined; whether they fit together.
     pub(crate) fn connect(&self, number: usize) -> Result<(), Refusal> {
-        let joined = self.turns.wait("acp_connect_segbuf", |core| {
+        let joined = self.turns().wait("acp_connect_segbuf", |core| {
             let joined = core.round().and_then(|(round, context)| round.links.join(number, context));
             Ok(match joined {
                 Ok(Joined::NotYet) => None,
@@ -347,17 +292,17 @@ impl Library {
     /// Begins a round.
     fn begin(&'static self, starter_bytes: u64) -> Result<(), Refusal> {
         let steps = self.size().next_power_of_two().ilog2().max(1);
-        let begun = self.turns.with(|core| {
+        let begun = self.turns().with(|core| {
             let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
             let lines = core.job.alloc::<u64>(2 * steps as usize)?;
             // Pages that nobody touches cost nothing.
-            let heap = GlobalHeap::quiet(core.job, self.memory.layout().segment_bytes() / HEAP_SHARE)?;
-            let (me, layout) = (core.job.rank(), self.memory.layout());
+            let heap = GlobalHeap::quiet(core.job, self.memory().layout().segment_bytes() / HEAP_SHARE)?;
+            let (me, layout) = (core.job.rank(), self.memory().layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
-            self.memory.set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
+            self.memory().set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
             let post = Post::new(core.job.alloc::<u64>(1)?);
             let links = Links { post, channels: Channels::new(), segments: SegmentBuffers::new() };
-            let workspaces = Workspaces { settings: workspace::Settings::DEFAULT, known: Slab::new(1) };
+            let workspaces = Workspaces { settings: workspaces::Settings::DEFAULT, known: Slab::new(1) };
             core.round = Some(Round { _starter: starter, heap, lines, meetings: 0, links, workspaces });
             // Nobody writes to memory that its owner has yet to clear.
             core.job.barrier()
@@ -371,10 +316,10 @@ impl Library {
     fn end_round(&'static self) -> Result<(), Refusal> {
         self.sync()?;
         self.active.store(false, Ordering::Release);
-        self.memory.set_areas((0, 0), (0, 0));
-        self.turns.with(|core| {
+        self.memory().set_areas((0, 0), (0, 0));
+        self.turns().with(|core| {
             core.round = None;
-            core.regions.clear(&self.memory)
+            core.regions.clear(self.memory())
         })
     }
 
@@ -394,9 +339,9 @@ impl Library {
         // A number that nobody can have is 0, all others are one more.
         let wanted = u32::try_from(number).ok().filter(|&number| number < size).map_or(0, |number| number + 1);
         let mut numbers = vec![0; size as usize];
-        numbers[self.memory.me().index()] = wanted;
-        self.complete(ALL)?;
-        self.turns.with(|core| core.job.allreduce(&mut numbers, |one, other| one | other))?;
+        numbers[self.memory().me().index()] = wanted;
+        self.access.complete(ALL)?;
+        self.turns().with(|core| core.job.allreduce(&mut numbers, |one, other| one | other))?;
         let numbering = Numbering::new(numbers).ok_or(Refusal::Ranks)?;
         self.end_round()?;
         *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = Some(numbering);
@@ -409,9 +354,9 @@ impl Library {
     /// of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of meeting e + 2 has left e + 1, to which all have
     /// come after every word of e for them had arrived.
     pub(crate) fn sync(&'static self) -> Result<()> {
-        self.complete(ALL)?;
-        let (me, size) = (self.memory.me().number(), self.size());
-        let meeting = self.turns.with(|core| {
+        self.access.complete(ALL)?;
+        let (me, size) = (self.memory().me().number(), self.size());
+        let meeting = self.turns().with(|core| {
             let round = core.round.as_mut()?;
             round.meetings += 1;
             Some(round.meetings)
@@ -421,11 +366,11 @@ impl Library {
         while 1u32 << step < size {
             let peer = Rank::new((me + (1 << step)) % size);
             let line = 2 * step + (meeting % 2) as usize;
-            self.turns.with(|core| {
+            self.turns().with(|core| {
                 let Some(round) = &core.round else { return Ok(()) };
                 core.context.put(round.lines.at(peer, line), &[meeting]).map(drop)
             })?;
-            self.turns.wait("acp_sync", |core| {
+            self.turns().wait("acp_sync", |core| {
                 let met = core.round.as_ref().is_none_or(|round| round.lines.local().load(line) >= meeting);
                 Ok(met.then_some(()))
             })?;

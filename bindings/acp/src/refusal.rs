@@ -1,11 +1,9 @@
 //! What is wrong with a call, in one line.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pelago::Error;
-
-use crate::library::process;
 
 /// Lines that a process writes about calls that cannot be done; a program that goes on regardless would write without end.
 const LINES_MAX: u32 = 32;
@@ -100,15 +98,23 @@ impl fmt::Display for End {
     }
 }
 
-/// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
-pub(crate) fn tell(rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
-    let lines = &process().lines;
-    let line = lines.fetch_add(1, Ordering::Relaxed);
-    match line.cmp(&LINES_MAX) {
-        std::cmp::Ordering::Less => say(rank, &format_args!("{function}: {why}")),
-        std::cmp::Ordering::Equal => say(rank, &"further calls that cannot be done are not reported"),
-        // Far from wrapping around to be told again.
-        std::cmp::Ordering::Greater => lines.store(LINES_MAX + 1, Ordering::Relaxed),
+/// What a process, or a simulated rank, writes about calls that cannot be done: a bounded number of lines.
+pub(crate) struct Lines(AtomicU32);
+
+impl Lines {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
+    pub(crate) fn tell(&self, rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
+        let line = self.0.fetch_add(1, Ordering::Relaxed);
+        match line.cmp(&LINES_MAX) {
+            std::cmp::Ordering::Less => say(rank, &format_args!("{function}: {why}")),
+            std::cmp::Ordering::Equal => say(rank, &"further calls that cannot be done are not reported"),
+            // Far from wrapping around to be told again.
+            std::cmp::Ordering::Greater => self.0.store(LINES_MAX + 1, Ordering::Relaxed),
+        }
     }
 }
 

@@ -12,8 +12,6 @@ use std::time::Duration as Pause;
 use pelago::{Context, Duration, Error, Rank, Result, processes};
 use pelago_memory::Reach;
 
-use crate::simulated;
-
 /// How long a wait lasts before it is asked whether it may be one without end, which counts towards a deadlock.
 const SLICE: Duration = Duration::from_milliseconds(1000);
 
@@ -31,6 +29,8 @@ pub(crate) struct Turns<T> {
     state: Mutex<State<T>>,
     /// How many threads want in.
     wanted: AtomicU32,
+    /// Whether all threads are coroutines of a simulated rank, which take turns.
+    are_coroutines: bool,
     /// Where the bell hangs of the rank whose thread may sleep inside.
     reach: Reach,
     rank: Rank,
@@ -59,10 +59,10 @@ pub(crate) trait Waiter {
 }
 
 impl<T: Waiter> Turns<T> {
-    pub(crate) fn new(inside: T) -> Self {
+    pub(crate) fn new(inside: T, are_coroutines: bool) -> Self {
         let (reach, rank) = (inside.context().reach().clone(), inside.context().rank());
         let state = Mutex::new(State { inside: Confined(inside), led: false });
-        Self { state, wanted: AtomicU32::new(0), reach, rank }
+        Self { state, wanted: AtomicU32::new(0), are_coroutines, reach, rank }
     }
 
     /// Does something, when it is this thread's turn.
@@ -87,7 +87,7 @@ impl<T: Waiter> Turns<T> {
             state.inside.0.context().progress();
             drop(state);
             looks += 1;
-            if is_simulated() {
+            if self.are_coroutines {
                 processes::let_threads_run();
             } else if looks < LOOKS {
                 yield_now();
@@ -99,7 +99,7 @@ impl<T: Waiter> Turns<T> {
         }
         state.led = true;
         // Nobody else looks for deadlocks of a simulated job.
-        let mut limit = Some(SLICE).filter(|_| !is_simulated());
+        let mut limit = Some(SLICE).filter(|_| !self.are_coroutines);
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
             let looked = context.wait_for(what, limit, || {
@@ -132,7 +132,7 @@ impl<T: Waiter> Turns<T> {
             if self.wanted.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            if is_simulated() {
+            if self.are_coroutines {
                 processes::let_threads_run();
             } else {
                 yield_now();
@@ -140,13 +140,22 @@ impl<T: Waiter> Turns<T> {
         }
     }
 
+    /// Gives the core away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
+    pub(crate) fn give_core_away(&self) {
+        if !self.are_coroutines {
+            yield_now();
+        }
+    }
+
     /// Another thread has the lock.
     fn lock_contended(&self) -> MutexGuard<'_, State<T>> {
-        while is_simulated() {
-            if let Ok(state) = self.state.try_lock() {
-                return state;
+        if self.are_coroutines {
+            loop {
+                if let Ok(state) = self.state.try_lock() {
+                    return state;
+                }
+                processes::let_threads_run();
             }
-            processes::let_threads_run();
         }
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -166,18 +175,6 @@ impl<T: Waiter> Turns<T> {
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         state
     }
-}
-
-/// Gives the core away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
-pub(crate) fn give_core_away() {
-    if !is_simulated() {
-        yield_now();
-    }
-}
-
-/// Whether all threads that use this are those of a simulated rank, which take turns.
-fn is_simulated() -> bool {
-    simulated::process().is_some()
 }
 
 /// Whether this process has no thread but the calling one and the library's: nobody else can do what is waited for.

@@ -1,14 +1,11 @@
 //! What plans do not allocate once they are made.
 
-#[path = "../../../runtime/rma/tests/support/counting.rs"]
-mod counting;
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
-use counting::allocations;
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Settings, Shape, Sum};
-use support::{Platform, run};
+use pelago_test_support::counting::{CountingAllocator, allocations};
+use pelago_test_support::threads::{Platform, run};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const SIZE: u32 = 4;
 

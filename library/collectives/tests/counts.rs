@@ -1,18 +1,11 @@
 //! What an operation costs in messages over a transport, in values copied, and in sleeps.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod simulated;
-
 use pelago_base::Event;
 use pelago_collectives::schedule::{Step, Then};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Schedule, Settings, Shape, Sum};
 use pelago_rma::{Result, World};
-use support::{Platform, run_counted};
+use pelago_test_support::simulated;
+use pelago_test_support::threads::{Platform, run_counted};
 
 const SIZE: u32 = 5;
 const OPERATIONS: u64 = 40;

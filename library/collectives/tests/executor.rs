@@ -1,16 +1,12 @@
 //! Operations between ranks, on every platform: what comes out, whoever is slow.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Event, Rank, Team};
 use pelago_collectives::{
     Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Rails, Settings, Shape, Sum,
 };
 use pelago_rma::{Error, Rail, World};
-use support::{PLATFORMS, Platform, on_every_platform, run, run_counted};
+use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run, run_counted};
 
 /// Little memory, so that operations go in pieces and in few slots.
 fn little() -> Settings {

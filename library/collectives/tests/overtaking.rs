@@ -1,17 +1,11 @@
 //! Plans on a network where datagrams overtake each other: credits do not go back, and no slot is written before it was read.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use pelago_base::{AtomicOperator, Duration};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
 use pelago_platform::Operation as Posted;
 use pelago_rma::{Error, Result, World};
-use simulated::run_late;
+use pelago_test_support::faulty::run_late;
+use pelago_test_support::simulated;
 
 /// So that nobody has to measure it.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
@@ -65,7 +59,7 @@ fn run_ahead(world: &World) -> Result<()> {
 fn credits_are_not_overtaken_by_older_ones() {
     for ranks in [4, 5, 7] {
         for seed in 0..6 {
-            support::run_to_the_end(&support::settings_late(ranks, seed), "a broadcast", run_ahead);
+            simulated::run_to_the_end(&simulated::settings_late(ranks, seed), "a broadcast", run_ahead);
         }
     }
 }
@@ -74,7 +68,7 @@ fn credits_are_not_overtaken_by_older_ones() {
 fn runs_follow_one_another_where_datagrams_overtake_each_other() {
     for ranks in [4, 5, 7] {
         for seed in 0..8 {
-            support::run_to_the_end(&support::settings_late(ranks, seed), "plans", run_plans);
+            simulated::run_to_the_end(&simulated::settings_late(ranks, seed), "plans", run_plans);
         }
     }
 }

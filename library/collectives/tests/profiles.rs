@@ -1,12 +1,9 @@
 //! A model that is wrong costs a longer trial, and nothing afterwards: in virtual time, with every algorithm as the judge.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Instant};
 use pelago_collectives::{Choice, Collective, Collectives, Explanation, Model, Plan, Rails, Settings, Sum};
 use pelago_rma::{Rail, Result, World};
+use pelago_test_support::simulated;
 
 /// Models that say nothing true of any machine; `None` is the measured one.
 const MODELS: [Option<Model>; 8] = [
@@ -54,8 +51,8 @@ fn assert_alike(world: &World, explained: &Explanation) -> Result<()> {
 #[test]
 fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
     for (machine, ranks, per_node) in [("rx200-qdr", 5, 1), ("torus-tofud", 8, 2)] {
-        support::run(
-            &pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings(machine, ranks, per_node) },
+        simulated::run(
+            &pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings(machine, ranks, per_node) },
             |world| {
                 let settings = |model| Settings {
                     memory_bytes: 2 << 20,
@@ -101,9 +98,9 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
 /// With two networks of which something false is known beforehand, or one of which is missing, the judges are every algorithm by each two rails.
 #[test]
 fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
-    for (profile, rails) in support::PROFILES {
-        let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings_by(6, &rails) };
-        let outcome = support::run(&settings, |world| {
+    for (profile, rails) in simulated::PROFILES {
+        let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings_by(6, &rails) };
+        let outcome = simulated::run(&settings, |world| {
             let by = |rails, model| Settings {
                 memory_bytes: 2 << 20,
                 plan_bytes: 256 << 10,
@@ -160,8 +157,8 @@ fn time_apart(world: &World, plan: &mut Plan<'_, '_, u64>, count: usize) -> Resu
 /// Operations that come one at a time are judged so: a chain that keeps all links busy is no way for a single long broadcast.
 #[test]
 fn what_comes_apart_is_tried_apart() {
-    let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings("rx200-qdr", 8, 1) };
-    let outcome = support::run(&settings, |world| {
+    let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings("rx200-qdr", 8, 1) };
+    let outcome = simulated::run(&settings, |world| {
         let (operation, count) = (Collective::Broadcast { root: 0 }, 4096);
         let mut times = [[0; 2]; 2];
         for (apart, times) in [true, false].into_iter().zip(&mut times) {

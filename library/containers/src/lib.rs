@@ -25,8 +25,3 @@ mod sequences;
 pub use hash_tables::{Geometry, GlobalMap, GlobalMultiset, GlobalSet, PlacedMap, PlacedMultiset, Position};
 pub use memory::{ByteSource, GlobalBytes, GlobalHeap};
 pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, InsertAt, List, Sequence};
-
-#[cfg(test)]
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;

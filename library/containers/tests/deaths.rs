@@ -1,15 +1,12 @@
 //! A rank dies that holds parts of containers, after each operation of one that uses them: that one is told once, by what it did.
 
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, Failure, Fault, Result};
 use pelago_simulator::FaultInjection;
-use simulated::run_with_death_noting;
+use pelago_test_support::faulty::run_with_death_noting;
 
 const RANKS: u32 = 4;
 

@@ -2,9 +2,6 @@
 
 #[allow(dead_code)]
 mod common;
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,8 +9,8 @@ use common::{Chance, RANKS, operations};
 use pelago_base::{GlobalAddress, Rank};
 use pelago_containers::{GlobalHeap, GlobalMap, GlobalMultiset};
 use pelago_rma::{Error, GlobalPtr};
+use pelago_test_support::threads::{PLATFORMS, Platform, run};
 use proptest::prelude::*;
-use support::{PLATFORMS, Platform, run};
 
 /// A value of three words that tells whether it is whole.
 fn value(number: u64) -> [u64; 3] {

@@ -1,15 +1,12 @@
 //! The heap on a network where what comes behind may come before: no block has two owners, and none is lost.
 
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use pelago_base::{Duration, Rank};
 use pelago_containers::GlobalHeap;
 use pelago_platform::Operation;
-use simulated::run_late;
+use pelago_test_support::faulty::run_late;
 
 /// The memory of all blocks is this rank's, which nobody else maps.
 const OWNER: Rank = Rank::new(0);

@@ -2,9 +2,6 @@
 
 #[allow(dead_code)]
 mod common;
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +9,7 @@ use common::{Chance, RANKS, operations};
 use pelago_base::{GlobalAddress, Rank};
 use pelago_containers::{Geometry, GlobalHeap, GlobalMultiset, GlobalSet, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, GlobalPtr, World};
-use support::{PLATFORMS, run};
+use pelago_test_support::threads::{self, PLATFORMS, run};
 
 fn ranks(numbers: &[u32]) -> Vec<Rank> {
     numbers.iter().copied().map(Rank::new).collect()
@@ -170,7 +167,7 @@ fn ranks_that_use_the_same_keys_agree() {
             world.allreduce(&mut own, |one, other| one + other).unwrap();
             assert_eq!(
                 own.map(|count| count as i64),
-                [0, 2].map(|of| balance[of * KEYS as usize..][..KEYS as usize].iter().sum())
+                [0, 2].map(|of| balance[of * KEYS as usize..][..KEYS as usize].iter().sum::<i64>())
             );
             world.barrier().unwrap();
         });
@@ -259,7 +256,7 @@ fn a_multiset_does_what_a_multiset_does() {
 
 #[test]
 fn what_is_not_a_table_is_not_used() {
-    run(support::Platform::Remote, 2, |world| {
+    run(threads::Platform::Remote, 2, |world| {
         let heap = GlobalHeap::new(world, 1 << 16).unwrap();
         let other = world.rank().next(2);
         let geometry = Geometry { ranks: 1, buckets: 4 };

@@ -2,9 +2,6 @@
 
 #[allow(dead_code)]
 mod common;
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 
 use std::collections::VecDeque;
 
@@ -14,7 +11,7 @@ use pelago_containers::{
     ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, InsertAt, List, Sequence,
 };
 use pelago_rma::{Error, GlobalPtr, World};
-use support::{PLATFORMS, Passed, Platform, run, run_counted};
+use pelago_test_support::threads::{PLATFORMS, Passed, Platform, run, run_counted};
 
 /// All bytes of a sequence.
 fn all(sequence: &Sequence<'_, '_>) -> Vec<u8> {

@@ -1,7 +1,5 @@
 //! A rank dies after each of its operations, at a variable that others go on to use: in virtual time, on the library's own protocol.
 
-mod simulated;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -9,7 +7,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Error, Failure, Fault, Result, World};
 use pelago_simulator::FaultInjection;
-use simulated::run_with_death;
+use pelago_test_support::faulty::run_with_death;
 
 const RANKS: u32 = 4;
 const TURNS: u32 = 4;

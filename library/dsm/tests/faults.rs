@@ -2,17 +2,12 @@
 //! Where the system has no page faults to tell of, that is said, and nothing is tested.
 #![cfg(feature = "page-faults")]
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
-mod simulated;
-
 use pelago_base::Rank;
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
 use pelago_rma::{Error, Parts, Pod, Result, World};
 use pelago_simulator::simulate;
-use support::{PLATFORMS, Platform, on_every_platform, run};
+use pelago_test_support::faulty;
+use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run};
 
 fn settings(page: usize, homes: Homes, coherence: Coherence) -> RegionSettings {
     RegionSettings { page_length: Some(page), homes, coherence }
@@ -233,7 +228,7 @@ fn a_region_without_faults_has_no_slice() {
 /// Ranks of a simulation are coroutines of one process.
 #[test]
 fn a_simulation_has_no_page_faults() {
-    let outcome = simulate(&simulated::settings(2, 1, Default::default()), |parts: Box<Parts>| -> Result<()> {
+    let outcome = simulate(&faulty::settings(2, 1, Default::default()), |parts: Box<Parts>| -> Result<()> {
         let world = World::new(*parts)?;
         let error = Region::<u64>::with_page_faults(&world, 1000, RegionSettings::default()).map(drop).unwrap_err();
         assert!(matches!(error, Error::Unsupported(why) if why.contains("simulation")), "{error}");

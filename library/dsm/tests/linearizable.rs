@@ -1,10 +1,6 @@
 //! Histories of operations under a lock are linearizable: each takes effect at one moment between its beginning and its end. Checked by
 //! search, with a sequential model as the oracle.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pelago_base::Rank;
 use pelago_dsm::{Bundle, Placement, Region, RegionSettings, Shared};
 use pelago_rma::World;
+use pelago_test_support::threads::{PLATFORMS, run};
 use proptest::prelude::*;
-use support::{PLATFORMS, run};
 
 /// Operations of a history: bits of a word tell which are done.
 const OPERATIONS: usize = 48;

@@ -1,12 +1,10 @@
 //! What acquiring and releasing cost: operations that are asked for, and round trips that are waited for, in virtual time.
 
-mod simulated;
-
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Placement, Shared};
 use pelago_rma::{Result, World};
 use pelago_simulator::FaultInjection;
-use simulated::{Noted, run, settings};
+use pelago_test_support::faulty::{Noted, run, settings};
 
 const HOME: Rank = Rank::new(0);
 

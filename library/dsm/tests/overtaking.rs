@@ -1,10 +1,7 @@
 //! Variables on a network where datagrams overtake each other: what came along with the token, ahead of it or by a prefetch counts only if it is
 //! the version of the token.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use pelago_test_support::simulated;
 use std::cell::Cell;
 
 use pelago_base::{Duration, Rank};
@@ -43,8 +40,8 @@ fn each_holder_finds_what_the_last_has_written_where_datagrams_overtake_each_oth
     for ranks in [4, 5, 7] {
         for seed in 0..6 {
             let written = Cell::new(0);
-            let late = support::settings_late(ranks, seed);
-            support::run_to_the_end(&late, "a variable", |world| write_by_turns(world, &written));
+            let late = simulated::settings_late(ranks, seed);
+            simulated::run_to_the_end(&late, "a variable", |world| write_by_turns(world, &written));
             assert_eq!(written.get(), u64::from(25 * ranks));
         }
     }

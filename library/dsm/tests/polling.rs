@@ -1,14 +1,12 @@
 //! A rank that acquires again and again, until what it reads is what it wants, does not keep all others from it in virtual time.
 
-mod simulated;
-
 use std::cell::RefCell;
 
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Counter, Placement, Shared};
 use pelago_rma::{Result, World};
 use pelago_simulator::FaultInjection;
-use simulated::{run, settings};
+use pelago_test_support::faulty::{run, settings};
 
 const HOME: Rank = Rank::new(0);
 

@@ -1,13 +1,9 @@
 //! Regions: what is written between two meetings is seen after them, whoever wrote it and wherever it lies.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::Rank;
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
 use pelago_rma::{Error, World};
-use support::{PLATFORMS, on_every_platform, run};
+use pelago_test_support::threads::{PLATFORMS, on_every_platform, run};
 
 fn settings(page: usize, homes: Homes, coherence: Coherence) -> RegionSettings {
     RegionSettings { page_length: Some(page), homes, coherence }

@@ -1,14 +1,12 @@
 //! A rank dies after each of its operations, at a region that others go on to use: in virtual time, on the library's own protocol.
 
-mod simulated;
-
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
 use pelago_rma::{Error, Failure, Fault, Result, World};
 use pelago_simulator::FaultInjection;
-use simulated::run_with_death;
+use pelago_test_support::faulty::run_with_death;
 
 const RANKS: u32 = 4;
 const TURNS: u64 = 4;

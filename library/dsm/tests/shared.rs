@@ -1,15 +1,11 @@
 //! Variables keep what was written, whoever reads and writes, on every platform.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Bundle, Counter, Placement, Shared, acquire};
 use pelago_rma::{Error, World};
-use support::{PLATFORMS, on_every_platform, run};
+use pelago_test_support::threads::{PLATFORMS, on_every_platform, run};
 
 const HOME: Rank = Rank::new(0);
 

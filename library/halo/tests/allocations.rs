@@ -1,14 +1,11 @@
 //! An exchange allocates nothing.
 
-#[path = "../../../runtime/rma/tests/support/counting.rs"]
-mod counting;
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
-use counting::allocations;
 use pelago_halo::{Field, Halo, Method, Nodes, Plan, Route, Settings, Template};
-use support::{Platform, run};
+use pelago_test_support::counting::{CountingAllocator, allocations};
+use pelago_test_support::threads::{Platform, run};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn exchanges_allocate_nothing() {

@@ -1,12 +1,9 @@
 //! What a plan chooses by itself is within a tenth of the best method, however wrong the rule is that proposes one: in virtual time.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_halo::{Field, LinkExplanation, Method, Nodes, Plan, Settings, Template};
 use pelago_netsim::Machine;
 use pelago_rma::{Rail, Result, World};
+use pelago_test_support::simulated;
 
 /// Picoseconds of an exchange on the slowest rank, by a plan as the settings have it; and a number for the ways that this rank has taken.
 fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], settings: &Settings) -> Result<[u64; 2]> {
@@ -34,8 +31,8 @@ fn the_choice_is_within_a_tenth_of_the_best_method() {
         let line = bundled.lines().find(|line| line.starts_with("copy_gb_per_s")).unwrap();
         let machine = Machine::parse(&bundled.replace(line, copy)).unwrap();
         for (cells, width, parts) in [([8, 4000], [1, 1], [2, 1]), ([40, 40], [1, 1], [1, 2]), ([12, 3000], [3, 3], [2, 1])] {
-            let settings = support::settings_on(machine.clone(), 2, 1);
-            let outcome = support::run(&settings, |world| {
+            let settings = simulated::settings_on(machine.clone(), 2, 1);
+            let outcome = simulated::run(&settings, |world| {
                 let nodes = Nodes::new(parts, [false; 2]).unwrap();
                 let widths = parts.map(|parts| if parts > 1 { width } else { [0, 0] });
                 let array = Template::new(cells, nodes).unwrap().array().shadow(widths).unwrap();
@@ -60,9 +57,9 @@ fn the_choice_is_within_a_tenth_of_the_best_method() {
 fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails() {
     // Borders of 160 KB in one block, of 38 KB in one and in many, and of 4 KB.
     for (ranks, parts, cells, width) in [(2, [2, 1], [16, 20_000], 1), (4, [2, 2], [1200, 1200], 8), (4, [4, 1], [16, 500], 1)] {
-        for (profile, rails) in support::PROFILES {
-            let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..support::settings_by(ranks, &rails) };
-            let outcome = support::run(&settings, |world| {
+        for (profile, rails) in simulated::PROFILES {
+            let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings_by(ranks, &rails) };
+            let outcome = simulated::run(&settings, |world| {
                 let nodes = Nodes::new(parts, [false; 2]).unwrap();
                 let widths = parts.map(|parts| if parts > 1 { [width; 2] } else { [0; 2] });
                 let array = Template::new(cells, nodes).unwrap().array().shadow(widths).unwrap();
@@ -122,8 +119,8 @@ fn both_ends_choose_alike_though_each_prefers_another_rail() {
         [1, 2, 3].into_iter().flat_map(|per_node| ["read_gb_per_s = 2.7", "group = 2"].map(|rail| (per_node, rail)))
     {
         let rails = ["overhead_ns = 1000.0", second];
-        let settings = pelago_simulator::Settings { per_node, ..support::settings_of(6, &rails, "entity") };
-        let outcome = support::run(&settings, |world| {
+        let settings = pelago_simulator::Settings { per_node, ..simulated::settings_of(6, &rails, "entity") };
+        let outcome = simulated::run(&settings, |world| {
             let nodes = Nodes::new([3, 2], [true, false]).unwrap();
             let array = Template::new([30, 200], nodes).unwrap().array().shadow([[2, 2]; 2]).unwrap();
             let mut field = [Field::new(world, &array)?];

@@ -1,9 +1,6 @@
 //! How often the core copies the cells of an exchange, and how often a rank sleeps and is woken for it: in virtual time, where both are exact.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
+use pelago_test_support::simulated;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,7 +78,7 @@ impl VirtualTime for Gathered {
 /// Of all exchanges: bytes that the core has gathered or scattered, how often, and how often the rank has slept; on each rank of a ring of
 /// four, which has two neighbours.
 fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
-    let job = support::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);
+    let job = simulated::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);
     let outcome = simulate(&job, |mut parts| -> Result<[u64; 3]> {
         let (sleeps, gathered) = (Arc::new(AtomicU64::new(0)), Arc::new([const { AtomicU64::new(0) }; 2]));
         parts.wait = Arc::new(Sleeps { inner: parts.wait, count: sleeps.clone() });

@@ -1,12 +1,9 @@
 //! Exchanges on a network where datagrams overtake each other, of ranks that are slow by turns: a halo is neither early nor stale, by any method.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::Duration;
 use pelago_halo::{DIMENSIONS_MAX, Field, Method, Nodes, Plan, Settings, Template};
 use pelago_rma::{Result, World};
+use pelago_test_support::simulated;
 
 const CELLS: usize = 6;
 
@@ -37,8 +34,8 @@ fn exchanges_follow_one_another_where_datagrams_overtake_each_other() {
     for method in Method::ALL {
         for ranks in [4, 5, 7] {
             for seed in 0..4 {
-                let late = support::settings_late(ranks, seed);
-                support::run_to_the_end(&late, &format!("{method:?}"), |world| exchange(world, method));
+                let late = simulated::settings_late(ranks, seed);
+                simulated::run_to_the_end(&late, &format!("{method:?}"), |world| exchange(world, method));
             }
         }
     }

@@ -1,17 +1,13 @@
 //! Every halo cell holds what its owner wrote for this exchange, and every other cell what it held before, whatever the grid, the route
 //! and the method.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pelago_base::{Duration, Event, Rank};
 use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template, Verdict};
 use pelago_rma::{Error, Rail, World};
+use pelago_test_support::threads::{PLATFORMS, Platform, run, run_counted};
 use proptest::prelude::*;
-use support::{PLATFORMS, Platform, run, run_counted};
 
 const EXCHANGES: u64 = 5;
 

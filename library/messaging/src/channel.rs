@@ -113,7 +113,7 @@ impl ChannelSettings {
 mod tests {
     use super::*;
     use crate::message_guard::Sent;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     #[test]
     fn half_of_the_segments_are_free_again_when_half_are_consumed() {

@@ -25,15 +25,8 @@ mod message_guard;
 mod peer_loss;
 mod pending;
 mod settings;
-#[cfg(test)]
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
 mod slot_flag;
 mod slots;
-#[cfg(test)]
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
 mod two_sided;
 
 pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::credit::Ticket;
     use crate::settings::Waiting;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     /// Rank 1 acquires one permit more than there are; rank 0 releases one when it sees that the ticket is taken.
     #[test]

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::mailbox::Mailbox;
     use crate::settings::Settings;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     #[test]
     fn a_message_says_what_it_is_and_its_slot_is_free_when_it_is_released() {

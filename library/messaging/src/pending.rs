@@ -76,9 +76,9 @@ impl Drop for PendingOperations<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::support::{HEAP_BYTES, Platform, run};
     use pelago_base::{GlobalAddress, Rank};
     use pelago_rma::{GlobalPtr, World};
+    use pelago_test_support::threads::{HEAP_BYTES, Platform, run};
 
     /// Begins one more, and returns how many there are.
     fn add<'w>(pending: &mut PendingOperations<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {

@@ -465,8 +465,8 @@ mod tests {
 
     use super::*;
     use crate::settings::Placement;
-    use crate::simulated;
-    use crate::support::{Platform, run};
+    use pelago_test_support::faulty;
+    use pelago_test_support::threads::{Platform, run};
 
     const RECEIVER: Rank = Rank::new(0);
 
@@ -614,10 +614,10 @@ mod tests {
     #[test]
     fn who_waits_is_woken_by_what_comes_or_when_the_time_is_over() {
         let milliseconds = Duration::from_milliseconds;
-        let own = simulated::settings(2, 1, FaultInjection::default());
+        let own = faulty::settings(2, 1, FaultInjection::default());
         for settings in [Simulated { protocol: None, ..own.clone() }, own] {
             let is_two_sided = settings.protocol.is_none();
-            simulated::run(
+            faulty::run(
                 &settings,
                 |_| false,
                 |world, _| {
@@ -649,7 +649,7 @@ mod tests {
     #[test]
     fn a_loss_that_is_known_already_ends_the_wait_for_the_receiver_unless_it_has_fetched_the_message() {
         let death = pelago_base::Instant::from_picoseconds(5_000_000_000);
-        let (_, ended) = simulated::run_with_death(2, FaultInjection::default(), (RECEIVER, Some(death)), |world, _| {
+        let (_, ended) = faulty::run_with_death(2, FaultInjection::default(), (RECEIVER, Some(death)), |world, _| {
             world.on_peer_lost(|_| {});
             let messages = messages(world, Lengths::RENDEZVOUS);
             let party = messages.party()?;

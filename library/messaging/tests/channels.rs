@@ -1,15 +1,12 @@
 //! The ends of a channel when nothing comes and when the other end dies: in virtual time, on the library's own protocol.
 
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_messaging::{Channel, ChannelReceiver, ChannelSettings};
 use pelago_rma::{Error, Fault, Result, World};
 use pelago_simulator::FaultInjection;
-use simulated::{run, run_with_death, settings};
+use pelago_test_support::faulty::{run, run_with_death, settings};
 
 const MESSAGES: u8 = 6;
 

@@ -1,15 +1,12 @@
 //! A sender dies after each of its operations, at a mailbox that others go on to use: in virtual time, on the library's own protocol.
 
-#[path = "../../dsm/tests/simulated/mod.rs"]
-mod simulated;
-
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, Failure, Fault, Result, World};
 use pelago_simulator::{FaultInjection, Protocol, simulate};
-use simulated::{run_with_death, run_with_death_noting};
+use pelago_test_support::faulty::{self, run_with_death, run_with_death_noting};
 
 const RANKS: u32 = 4;
 const MESSAGES: u64 = 6;
@@ -251,7 +248,7 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
     let mut faults = FaultInjection { deaths: vec![(VICTIM, DEATH)], ..FaultInjection::default() };
     faults.announced_after = Some(Duration::from_microseconds(200));
     for way in 0..7 {
-        let settings = simulated::settings(RANKS, 2, faults.clone());
+        let settings = faulty::settings(RANKS, 2, faults.clone());
         let outcome = simulate(&settings, |parts| -> Result<()> {
             let world = World::new(*parts).unwrap();
             // Acquired room and channels for one message, which is there when a second one waits.
@@ -289,8 +286,8 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
 fn a_flush_returns_when_what_was_sent_has_come() {
     let protocol: Protocol = "delay=0.5:60us".parse().unwrap();
     for seed in 0..5 {
-        let settings = pelago_simulator::Settings { seed, ..simulated::settings(2, 1, protocol.faults.clone()) };
-        let times = simulated::run(
+        let settings = pelago_simulator::Settings { seed, ..faulty::settings(2, 1, protocol.faults.clone()) };
+        let times = faulty::run(
             &settings,
             |_| false,
             |world, _| {

@@ -1,10 +1,6 @@
 //! Generated jobs: whatever the settings, however messages are sent, whenever they are taken, each arrives once, in its sender's order and
 //! unchanged, and never more are under way than have room.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use pelago_base::{Duration, Rank};
@@ -13,8 +9,8 @@ use pelago_messaging::{
     Waiting,
 };
 use pelago_rma::{Error, World};
+use pelago_test_support::threads::{PLATFORMS, Platform, run};
 use proptest::prelude::*;
-use support::{PLATFORMS, Platform, run};
 
 /// Bytes of the longest message.
 const BYTES: usize = 96;

@@ -1,13 +1,9 @@
 //! Every message arrives once, unchanged and in its sender's order, however senders are admitted.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::Rank;
 use pelago_messaging::{Counting, Mailbox, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, World};
-use support::{PLATFORMS, Platform, run};
+use pelago_test_support::threads::{PLATFORMS, Platform, run};
 
 /// Messages of each sender.
 const MESSAGES: u32 = 40;

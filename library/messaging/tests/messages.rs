@@ -1,13 +1,9 @@
 //! Two-sided messages arrive whole, with what their sender marked them by, whichever way their lengths choose.
 
-#[path = "../../../runtime/rma/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank};
 use pelago_messaging::{Lengths, Messages, Settings};
 use pelago_rma::{Error, World};
-use support::{PLATFORMS, Platform, run};
+use pelago_test_support::threads::{PLATFORMS, Platform, run};
 
 const MIXED: Lengths = Lengths { eager_bytes_max: 40, acquired_bytes_max: 100 };
 

@@ -1,12 +1,9 @@
 //! Mailboxes and channels on a network where datagrams overtake each other, and a slow receiver: no message is written over, and none is lost.
 
-#[path = "../../../simulation/simulator/tests/support/mod.rs"]
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank};
 use pelago_messaging::{Channel, ChannelSettings, Counting, Mailbox, Settings};
 use pelago_rma::{Result, World};
+use pelago_test_support::simulated;
 
 const MESSAGES: u64 = 20;
 
@@ -75,7 +72,7 @@ fn stream(world: &World) -> Result<()> {
 #[test]
 fn the_count_of_a_channel_is_not_overtaken_by_an_older_one() {
     for seed in 0..20 {
-        support::run_to_the_end(&support::settings_late(2, seed), "a channel", stream);
+        simulated::run_to_the_end(&simulated::settings_late(2, seed), "a channel", stream);
     }
 }
 
@@ -84,10 +81,10 @@ fn messages_come_once_where_datagrams_overtake_each_other() {
     for ranks in [4, 5, 7] {
         for seed in 0..4 {
             for counting in [Counting::OneWord, Counting::TwoWords] {
-                let late = support::settings_late(ranks, seed);
-                support::run_to_the_end(&late, "a mailbox", |world| all_to_one(world, counting));
+                let late = simulated::settings_late(ranks, seed);
+                simulated::run_to_the_end(&late, "a mailbox", |world| all_to_one(world, counting));
             }
-            support::run_to_the_end(&support::settings_late(ranks, seed), "channels", round);
+            simulated::run_to_the_end(&simulated::settings_late(ranks, seed), "channels", round);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The tests of this crate, one program.
 
-#[path = "support/counting.rs"]
-mod counting;
-mod support;
-
 mod alone;
 mod jobs;
 mod long;
+
+use pelago_test_support::counting::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

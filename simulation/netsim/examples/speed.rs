@@ -1,12 +1,7 @@
 //! How fast the simulator is under random traffic: `cargo run --release -p pelago-netsim --example speed`.
 
-// What measures latencies is of no use here.
-#[expect(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use pelago_netsim::Netsim;
-use support::{Traffic, machine};
+use pelago_test_support::traffic::{Traffic, machine};
 
 /// Seconds that this process has computed, so that others on the machine disturb less.
 fn busy() -> f64 {

@@ -7,9 +7,7 @@
 //! cycles; load and throughput are in flits per node and cycle. All cases are simulated with the same parameters, which are those
 //! of the routers.
 
-mod support;
-
-use support::{Measured, Random, machine, measure};
+use pelago_test_support::traffic::{Measured, Random, machine, measure};
 
 const TORUS: &str = "type = \"torus\"\ndimensions = [8, 8]";
 const TREE: &str = "type = \"fat-tree\"\ndown = [4, 4, 4]\nup = [4, 4]\nroutes = \"random\"";

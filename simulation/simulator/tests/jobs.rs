@@ -1,8 +1,5 @@
 //! Whole jobs on a simulated machine.
 
-#[allow(dead_code)]
-mod support;
-
 use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
@@ -10,10 +7,10 @@ use pelago_netsim::Machine;
 use pelago_platform::Fault;
 use pelago_rma::Error;
 use pelago_simulator::{Computing, Settings, simulate};
-use support::run;
+use pelago_test_support::simulated::{self, run};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
-    support::settings("rx200-qdr", ranks, per_node)
+    simulated::settings("rx200-qdr", ranks, per_node)
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! A rank that asks for something again and again, and never waits for long, does not stop time.
 
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank};
+use pelago_test_support::simulated;
 
 /// When what is asked for comes.
 const LATER: Duration = Duration::from_microseconds(100);
@@ -16,8 +14,8 @@ const POLLS_MAX: u32 = 1_000_000;
 
 /// Rank 0 asks for what rank 1 sets later; returns how long that took, and how often rank 0 asked.
 fn poll(per_node: u32) -> (Duration, u32) {
-    let settings = support::settings("rx200-qdr", 2, per_node);
-    let outcome = support::run(&settings, |world| {
+    let settings = simulated::settings("rx200-qdr", 2, per_node);
+    let outcome = simulated::run(&settings, |world| {
         let flag = world.alloc::<u64>(1)?;
         let (owner, begun, mut asked) = (Rank::new(1), world.now(), 0);
         if world.rank() == owner {

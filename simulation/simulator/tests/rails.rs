@@ -1,12 +1,9 @@
 //! Several rails at once, in virtual time: what a long transfer by all of them takes, which bytes go by which, and what comes behind it.
 
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank};
 use pelago_rma::{Rail, World};
 use pelago_simulator::Settings;
-use support::run;
+use pelago_test_support::simulated::{self, run};
 
 const BYTES: usize = 1 << 20;
 
@@ -16,7 +13,7 @@ fn settings(rails: &[(f64, f64)]) -> Settings {
         format!("read_gb_per_s = {rate:?}\nwrite_gb_per_s = inf\ngb_per_s = inf\noverhead_ns = {overhead:?}")
     };
     let rails: Vec<String> = rails.iter().map(rail).collect();
-    support::settings_by(2, &rails.iter().map(String::as_str).collect::<Vec<_>>())
+    simulated::settings_by(2, &rails.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// How long a put, and a copy from the other rank, of so many bytes take by each rail and by all.

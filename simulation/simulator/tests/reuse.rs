@@ -1,9 +1,7 @@
 //! Memory that is given back and allocated again is zero, whatever was still on its way to it.
 
-#[allow(dead_code)]
-mod support;
-
 use pelago_rma::{Result, World};
+use pelago_test_support::simulated;
 
 const WORDS: usize = 8;
 
@@ -26,7 +24,7 @@ fn allocate_again(world: &World) -> Result<()> {
 fn nothing_comes_to_memory_after_its_owner_has_cleared_it() {
     for ranks in [2, 4, 7] {
         for seed in 0..4 {
-            support::run_to_the_end(&support::settings_late(ranks, seed), "allocations", allocate_again);
+            simulated::run_to_the_end(&simulated::settings_late(ranks, seed), "allocations", allocate_again);
         }
     }
 }

@@ -1,15 +1,12 @@
 //! Jobs of which only sizes are simulated: as long as with real bytes, event for event, and without them.
 
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank, Shape};
 use pelago_rma::{Error, Result, World};
 use pelago_simulator::{Data, FaultInjection, Protocol, Settings, SimulationError, SimulationOutcome, simulate};
-use support::run;
+use pelago_test_support::simulated::{self, run};
 
 fn settings(machine: &str, ranks: u32, per_node: u32, data: Data) -> Settings {
-    let settings = support::settings(machine, ranks, per_node);
+    let settings = simulated::settings(machine, ranks, per_node);
     Settings { heap_bytes: 64 << 20, data, report: Some("sizes".into()), ..settings }
 }
 

@@ -1,13 +1,11 @@
 //! Two-sided messages of simulated ranks: what becomes of them is as the machine's kind has it.
 
-#[allow(dead_code)]
-mod support;
-
 use pelago_base::{Duration, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Failure;
 use pelago_rma::{Error, Result, World};
 use pelago_simulator::Settings;
+use pelago_test_support::simulated;
 
 /// Messages of each sender.
 const MESSAGES: u32 = 6;
@@ -17,13 +15,13 @@ fn settings(kind: &str, extra: &str) -> Settings {
     let base = Machine::bundled("rx200-qdr").unwrap();
     let base = base.replace("kind = \"infiniband-rc\"", &format!("kind = \"{kind}\""));
     let machine = Machine::parse(&format!("{base}\n{extra}[rail.receive]\nslots = 4\n")).unwrap();
-    Settings { heap_bytes: 1 << 20, ..support::settings_on(machine, 4, 1) }
+    Settings { heap_bytes: 1 << 20, ..simulated::settings_on(machine, 4, 1) }
 }
 
 /// Three ranks send to rank 0, which computes first, and then takes what comes until nothing does. Returns how many it took, and how many sends
 /// failed.
 fn incast(settings: &Settings, computing: Duration) -> (u32, u32) {
-    let outcome = support::run(settings, |world| one_rank(world, computing));
+    let outcome = simulated::run(settings, |world| one_rank(world, computing));
     assert_eq!((outcome.fault, outcome.failed), (None, None));
     let counts = outcome.results.into_iter().map(|result| result.unwrap().unwrap());
     counts.fold((0, 0), |sum, (taken, failed)| (sum.0 + taken, sum.1 + failed))

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::moments::{below, kills, wait};
 use crate::starter::{NOTHING, Over, Start, Started};
 use crate::{PROGRAM, RANK, end, shared_memory_names};
+use pelago_test_support::moments::{below, kills, wait};
 
 /// The command, which has the bundled programs.
 const PELAGO: &str = env!("CARGO_BIN_EXE_pelago-under-test");

@@ -5,8 +5,8 @@ use std::os::unix::process::ExitStatusExt;
 
 use rustix::process::{Signal, kill_process};
 
-use crate::moments::{below, kills, wait};
 use crate::{PROGRAM, Running, pelago, shared_memory_names};
+use pelago_test_support::moments::{below, kills, wait};
 
 /// What ranks do until they are ended.
 const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];

@@ -10,8 +10,6 @@ mod killed;
 mod kills;
 mod kmers;
 mod messages;
-#[path = "../../src/moments.rs"]
-mod moments;
 mod network;
 mod output;
 mod programs;

@@ -1,6 +1,9 @@
 //! C programs on a network that loses datagrams: none of them hangs, and each finds what it checks.
 
-use crate::build::{LIBRARY_PATH, libraries, program};
+use std::path::Path;
+
+use pelago_test_support::c::{LIBRARY_PATH, compile, libraries};
+
 use crate::job::pelago;
 use crate::network::Network;
 
@@ -9,13 +12,14 @@ const ROUNDS: &str = "12";
 
 #[test]
 fn a_lost_datagram_is_sent_again() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for percent in [1, 10] {
         let Some(network) = Network::ordinary(3) else { return };
         if !network.lose(percent) {
             return;
         }
         for group in ["access", "order", "channel", "segbuf"] {
-            let built = program(&format!("{group}.c"), &format!("{group}-lossy"));
+            let built = compile(&format!("{group}.c"), &folder.join(format!("{group}-lossy")));
             let mut command = pelago(&network, 1, &["--transport", "udp"], &[built.to_str().unwrap(), ROUNDS]);
             let ended = command.env(LIBRARY_PATH, libraries()).output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);

@@ -1,13 +1,10 @@
 //! Somebody is killed at a random moment of an exchange of three hosts, as often as `PELAGO_KILLS` says for each kind.
 
-#[path = "../../src/moments.rs"]
-mod moments;
-
 use rustix::process::Signal;
 
-use self::moments::{below, kills, wait};
 use crate::job::{PROGRAM, Running};
 use crate::network::Network;
+use pelago_test_support::moments::{below, kills, wait};
 
 const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
 

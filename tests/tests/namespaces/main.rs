@@ -2,9 +2,6 @@
 //! network namespaces of this machine. Where that is not allowed, nothing is tested, and a line says so.
 
 mod acp;
-#[path = "../acp/build.rs"]
-#[allow(dead_code)]
-mod build;
 mod job;
 mod kills;
 mod lost;

@@ -10,7 +10,7 @@ pub mod workspace;
 
 use std::ffi::c_int;
 
-use pelago::containers::{GlobalHeap, ByteSource};
+use pelago::containers::{ByteSource, GlobalHeap};
 use pelago::{GlobalAddress, GlobalPtr};
 
 use crate::ffi::call;
@@ -69,7 +69,11 @@ pub(crate) fn container(library: &'static Library, ga: u64) -> Result<GlobalAddr
 }
 
 /// What goes into a container; what of it this process reaches is copied to `buffer`.
-pub(crate) fn source<'b>(library: &'static Library, element: Element, buffer: &'b mut Vec<u8>) -> Result<ByteSource<'b>, Refusal> {
+pub(crate) fn source<'b>(
+    library: &'static Library,
+    element: Element,
+    buffer: &'b mut Vec<u8>,
+) -> Result<ByteSource<'b>, Refusal> {
     if element.size == 0 {
         return Ok(ByteSource::Bytes(&[]));
     }

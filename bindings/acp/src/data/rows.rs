@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use pelago::containers::{Form, GlobalHeap, InsertAt, Sequence, ByteSource};
+use pelago::containers::{ByteSource, Form, GlobalHeap, InsertAt, Sequence};
 
 use super::{Container, Element, Pair, container, data, index, source};
 use crate::library::Library;
@@ -41,7 +41,9 @@ fn between<'s>(row: &Opened<'_>, start: RowIt, end: RowIt) -> Result<[ByteSource
     }
     let (first, last) = (index(start.index)?, index(end.index)?);
     let bytes = last.checked_sub(first).ok_or(Refusal::Foreign)?;
-    Ok(row.pieces(first, bytes)?.map(|(at, bytes)| if bytes == 0 { ByteSource::Bytes(&[]) } else { ByteSource::Global(at, bytes) }))
+    Ok(row
+        .pieces(first, bytes)?
+        .map(|(at, bytes)| if bytes == 0 { ByteSource::Bytes(&[]) } else { ByteSource::Global(at, bytes) }))
 }
 
 fn create(function: &str, form: Form, size: usize, rank: c_int) -> Container {

@@ -4,43 +4,19 @@
 use std::ffi::c_int;
 
 use pelago::GlobalAddress;
-use pelago::containers::{GlobalBytes, GlobalHeap};
+use pelago::containers::GlobalBytes;
 
 use super::{Element, data, source};
 use crate::ffi::call;
 use crate::library::{Library, library};
 use crate::refusal::{End, Refusal};
+use crate::workspaces::{Settings, Workspace};
 
 /// No workspace.
 const NULL: usize = usize::MAX;
 
 /// Parts of a workspace: each is an address that every rank knows.
 const PARTS_MAX: u64 = 1 << 20;
-
-/// What this rank knows of a workspace.
-pub(crate) struct Workspace {
-    parts: Vec<GlobalAddress>,
-    part_bytes: u64,
-    bytes: u64,
-}
-
-/// The rank on which the next workspace begins, and how many bytes each rank has of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Settings {
-    pub(crate) first: u32,
-    pub(crate) part_bytes: u64,
-}
-
-impl Settings {
-    /// Until a program says otherwise.
-    pub(crate) const DEFAULT: Self = Self { first: 0, part_bytes: 1 << 20 };
-}
-
-impl Workspace {
-    fn open<'h>(&self, heap: &'h GlobalHeap<'static>) -> Result<GlobalBytes<'h, 'static>, Refusal> {
-        Ok(GlobalBytes::open(heap, self.parts.clone(), self.part_bytes, self.bytes)?)
-    }
-}
 
 /// Says where the next workspaces begin, and how many bytes each rank has of them. The same on all ranks.
 #[unsafe(no_mangle)]

@@ -36,12 +36,12 @@ const ADDRESSES: [u64; 3] = [257, 1025, 1026];
 const ADDRESSES: [u64; 3] = [u64::MAX; 3];
 
 /// An object that is part of the program: one that is linked with this library.
-pub(super) struct Image {
+pub(crate) struct Image {
     base: usize,
     /// Whole pages of data that may be written.
-    pub(super) data: Vec<Range<usize>>,
+    pub(crate) data: Vec<Range<usize>>,
     /// The variables of the calling thread.
-    pub(super) thread_data: Range<usize>,
+    pub(crate) thread_data: Range<usize>,
     /// Pages that were made read-only when they had been relocated.
     sealed: Range<usize>,
     dynamic: Vec<(i64, u64)>,
@@ -57,7 +57,7 @@ struct Relocation {
 }
 
 /// The objects that are part of the program.
-pub(super) fn images() -> Vec<Image> {
+pub(crate) fn images() -> Vec<Image> {
     extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
         // SAFETY: A7; `found` is what `images` hands over, and nobody else uses it meanwhile.
         let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Image>>()) };
@@ -112,7 +112,7 @@ impl Image {
     }
 
     /// Has the program call others than it asks for, by name.
-    pub(super) fn substitute(&self, functions: &[(&CStr, usize)]) {
+    pub(crate) fn substitute(&self, functions: &[(&CStr, usize)]) {
         self.protect_sealed(libc::PROT_READ | libc::PROT_WRITE);
         for (table, bytes) in [(RELOCATIONS, RELOCATION_BYTES), (PLT_RELOCATIONS, PLT_RELOCATION_BYTES)] {
             let (Some(table), Some(bytes)) = (self.address(table), self.value(bytes)) else { continue };
@@ -150,7 +150,7 @@ impl Image {
     }
 
     /// What has to be called before the program's `main`, in this order: of libraries, the loader has called it.
-    pub(super) fn initializers(&self) -> Vec<usize> {
+    pub(crate) fn initializers(&self) -> Vec<usize> {
         if !self.is_executable {
             return Vec::new();
         }
@@ -161,7 +161,7 @@ impl Image {
     }
 
     /// What has to be called after the program's `main`, in this order.
-    pub(super) fn finalizers(&self) -> Vec<usize> {
+    pub(crate) fn finalizers(&self) -> Vec<usize> {
         if !self.is_executable {
             return Vec::new();
         }
@@ -197,7 +197,7 @@ impl Image {
 }
 
 /// Bytes of a page.
-pub(super) fn page() -> usize {
+pub(crate) fn page() -> usize {
     // SAFETY: asks for a number.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }

@@ -1,65 +1,31 @@
-//! Ranks of a simulated job: the program, in one process, as each of them.
+//! The ranks that are simulated in this process: which of them runs, and what each has of its own.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `images` | what the loader has mapped of the program |
 //! | `copies` | its data, once for each rank |
-//! | `threads` | threads that the program makes: they take turns as coroutines of their rank |
-//! | `substitutes` | what the program calls instead of functions of the C library that would be for the process |
 //!
-//! The loader initializes this library before the program. If the environment asks for a simulation, the program is made then to call
-//! `start` where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
-//! of a real job calls the C library as ever.
+//! Nothing here knows of the library or of a job; `program` simulates.
 //!
 //! Invariant **A10**: a simulation has one thread, in which all ranks run, so that nothing here is used by two at once.
 #![allow(unsafe_code)]
 
 mod copies;
 mod images;
-mod substitutes;
-mod threads;
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelago::Rank;
-use pelago::processes::{self, End, Program};
-
-use crate::library::{self, Process};
-use crate::refusal::{self, Refusal};
+use crate::refusal::Refusal;
 use copies::Copies;
-use images::Image;
-
-/// Bytes of a rank's stack: what the system gives to the main thread of a process, unless the user says so.
-const STACK_BYTES: u64 = 8 << 20;
-
-/// The variable by which `pelago sim` asks for a simulation.
-const ASKED_FOR: &CStr = c"PELAGO_SIM";
-
-/// The program's `main`.
-type Main = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
-
-/// What initializes an object of the program, and what ends it.
-type Initializer = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char);
-type Finalizer = extern "C" fn();
-
-/// What the program wants to be called when it ends.
-type Handler = (extern "C" fn(*mut c_void), usize);
+pub(crate) use images::{Image, images};
 
 /// The simulated ranks of this process.
 struct Simulated {
     copies: RefCell<Copies>,
-    seats: Vec<Seat>,
+    ranks: usize,
     running: AtomicUsize,
-}
-
-/// What a rank has besides its data.
-struct Seat {
-    process: Process,
-    handlers: RefCell<Vec<Handler>>,
-    threads: RefCell<threads::Threads>,
 }
 
 // SAFETY: A10.
@@ -69,32 +35,55 @@ unsafe impl Sync for Simulated {}
 
 static SIMULATED: OnceLock<Simulated> = OnceLock::new();
 
-/// The program, to be called for each rank.
-struct Called {
-    main: Main,
-    arguments: Vec<CString>,
-    initializers: Vec<usize>,
+/// Makes this process that of so many ranks, each with a copy of the program's data as it is now.
+pub(crate) fn begin(images: &[Image], ranks: usize) -> std::io::Result<()> {
+    let copies = RefCell::new(Copies::new(images, ranks)?);
+    SIMULATED.get_or_init(|| Simulated { copies, ranks, running: AtomicUsize::new(0) });
+    Ok(())
 }
 
-/// What ends the program, in order.
-static FINALIZERS: OnceLock<Vec<usize>> = OnceLock::new();
+/// The program's data are those of a rank from now on.
+pub(crate) fn enter(rank: usize) -> std::io::Result<()> {
+    let Some(simulated) = SIMULATED.get() else { return Ok(()) };
+    simulated.running.store(rank, Ordering::Relaxed);
+    simulated.copies.borrow_mut().enter(rank)
+}
 
-/// Called by the loader before the program is initialized.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static INITIALIZER: extern "C" fn() = {
-    extern "C" fn initialize() {
-        // SAFETY: reads the environment, which nobody changes before the program runs.
-        if unsafe { !libc::getenv(ASKED_FOR.as_ptr()).is_null() } {
-            images::images().iter().for_each(|image| image.substitute(&substitutes::all()));
-        }
+/// Whether ranks are simulated in this process.
+pub(crate) fn is_simulation() -> bool {
+    SIMULATED.get().is_some()
+}
+
+/// The simulated rank that runs; `None` if the process is a rank itself.
+pub(crate) fn running() -> Option<usize> {
+    SIMULATED.get().map(|simulated| simulated.running.load(Ordering::Relaxed))
+}
+
+/// A value of the process, and one of each rank that is simulated in it.
+pub(crate) struct PerRank<T: 'static> {
+    own: T,
+    simulated: OnceLock<Box<[T]>>,
+    make: fn() -> T,
+}
+
+impl<T> PerRank<T> {
+    /// The process's own, and what makes those of simulated ranks.
+    pub(crate) const fn new(own: T, make: fn() -> T) -> Self {
+        Self { own, simulated: OnceLock::new(), make }
     }
-    initialize
-};
 
-/// What a rank of this process has of the library; `None` if no simulated rank runs.
-pub(crate) fn process() -> Option<&'static Process> {
-    Some(&seat()?.process)
+    /// That of the process.
+    #[inline]
+    pub(crate) fn own(&self) -> &T {
+        &self.own
+    }
+
+    /// That of the simulated rank that runs, else that of the process.
+    pub(crate) fn get(&self) -> &T {
+        let Some(simulated) = SIMULATED.get() else { return &self.own };
+        let of_ranks = self.simulated.get_or_init(|| (0..simulated.ranks).map(|_| (self.make)()).collect());
+        &of_ranks[simulated.running.load(Ordering::Relaxed)]
+    }
 }
 
 /// Where others reach memory of this rank's; the same, unless it is simulated and that is the program's data.
@@ -108,136 +97,4 @@ pub(crate) fn outward(address: usize, bytes: usize) -> Result<usize, Refusal> {
 /// Where this rank finds memory that others reach.
 pub(crate) fn inward(address: usize) -> usize {
     SIMULATED.get().map_or(address, |simulated| simulated.copies.borrow().inward(address))
-}
-
-/// Ends the rank that runs, if one is simulated.
-pub(crate) fn end_at_once(code: i32) {
-    if SIMULATED.get().is_some() {
-        processes::end(End::Code(code & 0xff));
-    }
-}
-
-/// Called instead of what calls `main`: calls it for each rank, and ends the process.
-extern "C" fn start(
-    main: Main,
-    count: c_int,
-    arguments: *mut *mut c_char,
-    initialize: Option<Initializer>,
-    _finalize: Option<Finalizer>,
-    _loader_finalize: Option<Finalizer>,
-    _stack_end: *mut c_void,
-) -> c_int {
-    // SAFETY: what the system hands to a program: as many texts.
-    let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
-    // A program of an older C library brings what calls its initializers.
-    let code = run(main, texts.collect(), initialize);
-    // SAFETY: writes what is buffered, and ends the process.
-    unsafe { libc::exit(code) }
-}
-
-/// Calls the `main` of a shared object, which the calling process has loaded, for each rank of the simulation that the environment asks for;
-/// returns the exit code. Of the `count` arguments, the first is the program's name.
-///
-/// # Safety
-/// `arguments` has as many texts; the process has one thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pelago_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
-    // SAFETY: the caller's promise.
-    let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
-    run(main, texts.collect(), None)
-}
-
-fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> c_int {
-    let images = images::images();
-    let mut initializers: Vec<usize> = images.iter().flat_map(Image::initializers).collect();
-    if let Some(initialize) = initialize {
-        initializers = vec![initialize as usize];
-    }
-    FINALIZERS.get_or_init(|| images.iter().flat_map(Image::finalizers).collect());
-    let ranks = match processes::ranks() {
-        Ok(ranks) => ranks as usize,
-        Err(error) => return refused(&error),
-    };
-    initialize_streams();
-    let copies = match Copies::new(&images, ranks) {
-        Ok(copies) => copies,
-        Err(error) => return refused(&format_args!("no room for the data of {ranks} ranks: {error}")),
-    };
-    let seat = || Seat { process: Process::new(), handlers: RefCell::default(), threads: RefCell::default() };
-    let seats = (0..ranks).map(|_| seat()).collect();
-    SIMULATED.get_or_init(|| Simulated { copies: RefCell::new(copies), seats, running: AtomicUsize::new(0) });
-    processes::simulate(&Called { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
-}
-
-/// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in
-/// the program's data.
-fn initialize_streams() {
-    static PLACE: AtomicUsize = AtomicUsize::new(0);
-    // SAFETY: looks a name up among what is loaded.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_ZNSt8ios_base4InitC1Ev".as_ptr()) };
-    if !found.is_null() {
-        // SAFETY: the constructor of an object without members, at a place of its own.
-        let initialize: extern "C" fn(*const AtomicUsize) = unsafe { std::mem::transmute(found) };
-        initialize(&PLACE);
-    }
-}
-
-fn refused(why: &dyn std::fmt::Display) -> c_int {
-    refusal::say(None, why);
-    2
-}
-
-/// The seat of the rank that runs.
-fn seat() -> Option<&'static Seat> {
-    let simulated = SIMULATED.get()?;
-    simulated.seats.get(simulated.running.load(Ordering::Relaxed))
-}
-
-impl Program for Called {
-    fn enter(&self, rank: Rank) {
-        let Some(simulated) = SIMULATED.get() else { return };
-        simulated.running.store(rank.index(), Ordering::Relaxed);
-        if let Err(error) = simulated.copies.borrow_mut().enter(rank.index()) {
-            refusal::say(Some(rank.number()), &format_args!("no room for its data: {error}"));
-            // SAFETY: ends the process: without its data no rank can go on.
-            unsafe { libc::_exit(1) }
-        }
-    }
-
-    fn main(&self, _rank: Rank) -> i32 {
-        // Programs change their arguments.
-        let mut texts: Vec<Vec<u8>> = self.arguments.iter().map(|text| text.as_bytes_with_nul().to_vec()).collect();
-        let mut pointers: Vec<*mut c_char> = texts.iter_mut().map(|text| text.as_mut_ptr().cast()).collect();
-        pointers.push(std::ptr::null_mut());
-        let (count, arguments) = (texts.len() as c_int, pointers.as_mut_ptr());
-        for &initializer in &self.initializers {
-            // SAFETY: A7: a function that the program's object names for this.
-            let initializer: Initializer = unsafe { std::mem::transmute(initializer) };
-            initializer(count, arguments, environment());
-        }
-        finish((self.main)(count, arguments, environment()))
-    }
-}
-
-/// Does what the rank that runs has set up for its end; its exit code.
-fn finish(code: c_int) -> i32 {
-    let Some(seat) = seat() else { return code };
-    // One that is called may set up another.
-    while let Some((handler, argument)) = { seat.handlers.borrow_mut().pop() } {
-        handler(argument as *mut c_void);
-    }
-    for &finalizer in FINALIZERS.get().into_iter().flatten() {
-        // SAFETY: A7: a function that the program's object names for this.
-        let finalizer: Finalizer = unsafe { std::mem::transmute(finalizer) };
-        finalizer();
-    }
-    library::leave().unwrap_or(code) & 0xff
-}
-
-fn environment() -> *mut *mut c_char {
-    unsafe extern "C" {
-        static mut environ: *mut *mut c_char;
-    }
-    // SAFETY: A10: a word that the C library has for the environment.
-    unsafe { environ }
 }

@@ -176,7 +176,7 @@ fn words_of<V: Pod>(value: &V) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     type Map<'h, 'w> = GlobalMap<'h, 'w, u64, [u64; 2]>;
 

@@ -300,7 +300,7 @@ fn block_bytes(class: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     /// The word of a list has the same place again, but who has read it before then is not deceived by that.
     #[test]

@@ -3,7 +3,7 @@
 use pelago_base::Rank;
 use pelago_rma::World;
 
-use crate::support::Platform;
+use pelago_test_support::threads::Platform;
 
 /// Ranks of the jobs here.
 pub(crate) const RANKS: u32 = 4;
@@ -40,6 +40,6 @@ pub(crate) fn operations(platform: Platform) -> u64 {
     match platform {
         Platform::Mapped => 25_000,
         Platform::Remote => 2_500,
-        Platform::Unruly | Platform::Rails | Platform::Hosts | Platform::Networks => 500,
+        Platform::Fabric | Platform::Unruly | Platform::Rails | Platform::Hosts | Platform::Networks => 500,
     }
 }

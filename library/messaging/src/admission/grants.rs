@@ -5,7 +5,7 @@ use pelago_base::Rank;
 use super::{Admission, Granter, Receivers, Requester, rung};
 use crate::credit::Ticket;
 use crate::settings::{Placement, Settings};
-use crate::support::{Platform, run};
+use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(0);
 

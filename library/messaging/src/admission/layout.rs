@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Admission, CLAIMS, LINE, Receivers, SENDERS, Share};
 use crate::credit::Ticket;
 use crate::settings::{Placement, Settings};
-use crate::support::{Platform, run};
 use pelago_base::Rank;
+use pelago_test_support::threads::{Platform, run};
 
 const RANKS: u32 = 5;
 

@@ -147,7 +147,7 @@ impl Drop for MailSender<'_, '_> {
 mod tests {
     use super::*;
     use crate::settings::Settings;
-    use crate::support::{Platform, run};
+    use pelago_test_support::threads::{Platform, run};
 
     /// Else senders that only try would hold tickets in front of waiting senders.
     #[test]

@@ -4,7 +4,7 @@ use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
 
 use super::scripted::{Answer, HEAP_BYTES, lone};
-use crate::counting::allocations;
+use pelago_test_support::counting::allocations;
 
 /// How often 10,000 operations allocate, when as many have been done before.
 fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {

@@ -6,7 +6,7 @@ use pelago_platform::RegisterError;
 use pelago_rma::Error;
 
 use super::scripted::{HEAP_BYTES, lone};
-use crate::counting::freed_bytes;
+use pelago_test_support::counting::freed_bytes;
 
 #[test]
 fn the_heaps_are_registered_as_wholes() {

@@ -6,7 +6,7 @@ use pelago_base::{Event, Rank, Team};
 use pelago_rma::BarrierAlgorithm::{self, Central, Dissemination, RecursiveDoubling, Ring};
 use pelago_rma::World;
 
-use crate::support::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
+use pelago_test_support::threads::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
 
 /// Powers of two, and what lies between them.
 const SIZES: [u32; 7] = [1, 2, 3, 4, 6, 7, 9];

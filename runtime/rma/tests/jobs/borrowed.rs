@@ -7,7 +7,7 @@ use pelago_base::{AtomicOperator, GlobalAddress};
 use pelago_rma::{Error, GlobalPtr};
 
 use crate::alone::scripted::{RANKS, lone, word};
-use crate::support::{Platform, on_every_platform, run};
+use pelago_test_support::threads::{Platform, on_every_platform, run};
 
 #[test]
 fn memory_on_a_stack_is_reached_where_it_lies() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pelago_base::{Event, Rank, Team};
 use pelago_rma::{Error, Failure};
 
-use crate::support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
+use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
 

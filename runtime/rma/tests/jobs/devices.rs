@@ -8,7 +8,7 @@ use pelago_platform::Failure;
 use pelago_rma::{Error, GlobalPtr, MemoryKind, World};
 
 use super::regions::pointer;
-use crate::support::on_every_platform;
+use pelago_test_support::threads::on_every_platform;
 
 const WORDS: usize = 20_000;
 

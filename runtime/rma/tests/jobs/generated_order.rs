@@ -4,7 +4,7 @@ use pelago_base::Rank;
 use pelago_platform::Rail;
 use pelago_rma::{Fetch, Handle, Ordered, Symmetric, World};
 
-use crate::support::{Platform, on_every_platform, run};
+use pelago_test_support::threads::{Platform, on_every_platform, run};
 
 /// Runs, each from its own seed.
 const SEEDS: u64 = 30;

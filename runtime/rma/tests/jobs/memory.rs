@@ -2,7 +2,7 @@
 
 use pelago_base::Event;
 
-use crate::support::{HEAP_BYTES, Platform, run_with_heaps};
+use pelago_test_support::threads::{HEAP_BYTES, Platform, run_with_heaps};
 
 #[test]
 fn what_is_alive_costs_an_allocation_no_message() {

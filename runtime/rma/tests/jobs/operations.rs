@@ -4,7 +4,7 @@ use pelago_base::{AddressLayout, Event, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Rail};
 use pelago_rma::{Error, GlobalPtr, Symmetric, World};
 
-use crate::support::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
+use pelago_test_support::threads::{HEAP_BYTES, Platform, on_every_platform, run, run_counted};
 
 #[test]
 fn puts_of_every_length_land_whole() {

@@ -7,7 +7,7 @@ use pelago_platform::Failure;
 use pelago_rma::{Error, GlobalPtr, Registered, World};
 use proptest::prelude::*;
 
-use crate::support::on_every_platform;
+use pelago_test_support::threads::on_every_platform;
 
 pub(crate) fn pointer(bits: u64) -> GlobalPtr<u64> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()

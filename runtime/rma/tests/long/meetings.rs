@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use pelago_rma::BarrierAlgorithm;
 
 use crate::jobs::barriers::{Random, meet};
-use crate::support::{PLATFORMS, run};
+use pelago_test_support::threads::{PLATFORMS, run};
 
 /// Powers of two, and what lies beside and between them.
 const SIZES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 17];

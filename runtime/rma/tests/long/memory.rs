@@ -4,7 +4,7 @@ use pelago_base::limits::REGION_GAP_BYTES;
 use pelago_base::{Rank, Team};
 
 use crate::jobs::regions::pointer;
-use crate::support::{Platform, on_every_platform, run, run_with_heaps};
+use pelago_test_support::threads::{Platform, on_every_platform, run, run_with_heaps};
 
 /// Ranks tell each other where a hundred thousand regions lie, and use some.
 #[test]

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Machine, RailInfo};
-use pelago_platform::{Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken};
+use pelago_platform::{
+    Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken,
+};
 
 use super::NAME;
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};

@@ -1,6 +1,6 @@
 //! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order.
 
-use pelago_collectives::{Choice, Collectives, Commutative, Model, Collective, Plan, Settings};
+use pelago_collectives::{Choice, Collective, Collectives, Commutative, Model, Plan, Settings};
 
 use pelago_rma::Error;
 

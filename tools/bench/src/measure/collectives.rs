@@ -1,6 +1,6 @@
 //! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; one row for each operation and size.
 
-use pelago::collectives::{Choice, Collectives, Collective, Plan, Settings, Sum};
+use pelago::collectives::{Choice, Collective, Collectives, Plan, Settings, Sum};
 
 use crate::duel::time;
 use crate::error::{Error, Result, check};

@@ -8,7 +8,7 @@ use super::*;
 use crate::admission::{Receivers, Requester};
 use crate::peer_loss::progress;
 use crate::settings::{Placement, Settings};
-use crate::simulated::{run, run_with_death, settings};
+use pelago_test_support::faulty::{run, run_with_death, settings};
 
 const RECEIVER: Rank = Rank::new(0);
 const SENDER: Rank = Rank::new(1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::admission::{Granter, Receivers};
 use crate::settings::{Placement, Settings};
-use crate::support::{Platform, run};
+use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(2);
 

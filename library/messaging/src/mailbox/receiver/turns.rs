@@ -3,9 +3,9 @@
 use super::*;
 use crate::admission::Requester;
 use crate::settings::{Placement, Settings};
-use crate::simulated::run_with_death;
-use crate::support::{Platform, run};
 use pelago_simulator::FaultInjection;
+use pelago_test_support::faulty::run_with_death;
+use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(0);
 

@@ -6,6 +6,9 @@
 //!
 //! Links of one kind between two ranks, in one direction, are matched in the order in which each side asked for them.
 
+pub(crate) mod channel;
+pub(crate) mod segments;
+
 use std::collections::HashMap;
 
 use pelago::{CellSlice, Context, GlobalAddress, GlobalPtr, Individual, Rank, Result, Symmetric};

@@ -5,12 +5,12 @@ use pelago_rma::{Result, World};
 use pelago_simulator::{Settings, SimulationOutcome, simulate};
 
 /// So many ranks on a bundled machine, with 4 MiB each; nothing is reported.
-pub(crate) fn settings(machine: &str, ranks: u32, per_node: u32) -> Settings {
+pub fn settings(machine: &str, ranks: u32, per_node: u32) -> Settings {
     settings_on(Machine::parse(Machine::bundled(machine).unwrap()).unwrap(), ranks, per_node)
 }
 
 /// The same on any machine.
-pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settings {
+pub fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settings {
     Settings {
         machine,
         ranks,
@@ -27,18 +27,18 @@ pub(crate) fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settin
 }
 
 /// So many ranks, one on each node, whose datagrams overtake each other as a seed has it.
-pub(crate) fn settings_late(ranks: u32, seed: u64) -> Settings {
+pub fn settings_late(ranks: u32, seed: u64) -> Settings {
     Settings { seed, protocol: Some("delay=0.3:60us".parse().unwrap()), ..settings("rx200-qdr", ranks, 1) }
 }
 
 /// So many ranks, one on each node, of the machine of paper D with a network for each of `rails`, which says in lines of `key = value` where it differs;
 /// the first is taken where none is named.
-pub(crate) fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
+pub fn settings_by(ranks: u32, rails: &[&str]) -> Settings {
     settings_of(ranks, rails, "first")
 }
 
 /// The same, where the machine chooses as is said.
-pub(crate) fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings {
+pub fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings {
     let (head, rail) = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap();
     let key = |line: &str| line.split_once(" = ").map_or("", |(key, _)| key).to_owned();
     let rail = |differs: &&str| {
@@ -60,7 +60,7 @@ pub(crate) fn settings_of(ranks: u32, rails: &[&str], choice: &str) -> Settings 
 }
 
 /// Two networks, and what is known of them beforehand, which is what they say of themselves: it may be true or not.
-pub(crate) const PROFILES: [(&str, [&str; 2]); 7] = [
+pub const PROFILES: [(&str, [&str; 2]); 7] = [
     ("equal", ["overhead_ns = 1000.0", "overhead_ns = 1000.0"]),
     ("true", ["read_gb_per_s = 1.0", "read_gb_per_s = 3.0"]),
     // The one that seems ten times as fast is a fifth as fast, as each message is staged.
@@ -76,7 +76,7 @@ pub(crate) const PROFILES: [(&str, [&str; 2]); 7] = [
 ];
 
 /// Runs `body` as every rank of a job.
-pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> SimulationOutcome<Result<R>> {
+pub fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) -> SimulationOutcome<Result<R>> {
     simulate(settings, |parts| {
         let world = World::new(*parts)?;
         let value = body(&world)?;
@@ -87,7 +87,7 @@ pub(crate) fn run<R>(settings: &Settings, body: impl Fn(&World) -> Result<R>) ->
 }
 
 /// As [`run`], of a job whose ranks all come to their end without an error.
-pub(crate) fn run_to_the_end(settings: &Settings, what: &str, body: impl Fn(&World) -> Result<()>) {
+pub fn run_to_the_end(settings: &Settings, what: &str, body: impl Fn(&World) -> Result<()>) {
     let outcome = run(settings, body);
     let (ranks, seed) = (settings.ranks, settings.seed);
     assert!(outcome.stuck.is_empty(), "{what}, {ranks} ranks, seed {seed}: {:?} wait for ever", outcome.stuck);

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 /// How often each kind of kill is tried, by this variable; a few times without it.
-pub(crate) const KILLS: &str = "PELAGO_KILLS";
+pub const KILLS: &str = "PELAGO_KILLS";
 
 const KILLS_DEFAULT: u32 = 2;
 
@@ -12,16 +12,16 @@ const KILLS_DEFAULT: u32 = 2;
 const MOMENT_US_MAX: u64 = 30_000;
 
 /// How often each kind of kill is to be tried.
-pub(crate) fn kills() -> u32 {
+pub fn kills() -> u32 {
     std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
 }
 
 /// A random number below `end`.
-pub(crate) fn below(end: usize) -> usize {
+pub fn below(end: usize) -> usize {
     (RandomState::new().hash_one(0) % end as u64) as usize
 }
 
 /// Lets a random time pass.
-pub(crate) fn wait() {
+pub fn wait() {
     std::thread::sleep(Duration::from_micros(below(MOMENT_US_MAX as usize) as u64));
 }

@@ -15,7 +15,8 @@ use pelago_platform::{
 };
 use pelago_rma::{Parts, World};
 
-pub(crate) const HEAP_BYTES: u64 = 4 << 20;
+/// The heap of each rank, where a test does not say otherwise.
+pub const HEAP_BYTES: u64 = 4 << 20;
 const CONTROLS: usize = 4096;
 const CONTROL_BYTES: usize = 128;
 
@@ -23,11 +24,11 @@ const CONTROL_BYTES: usize = 128;
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// What passed through the transport of one rank.
-pub(crate) type Passed = Arc<Mutex<Counters>>;
+pub type Passed = Arc<Mutex<Counters>>;
 
 /// How the ranks of a test reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Platform {
+pub enum Platform {
     /// By loads and stores.
     Mapped,
     /// By a transport.
@@ -41,12 +42,11 @@ pub(crate) enum Platform {
     /// Hosts of two ranks, which reach each other by loads and stores, and others by rail 1.
     Hosts,
     /// By either of two transports that refuse, delay and reorder what they may, each by itself: several times as slow.
-    #[allow(dead_code)]
     Networks,
 }
 
 /// Those on which every test runs.
-pub(crate) const PLATFORMS: [Platform; 6] =
+pub const PLATFORMS: [Platform; 6] =
     [Platform::Mapped, Platform::Remote, Platform::Fabric, Platform::Unruly, Platform::Rails, Platform::Hosts];
 
 /// What a fabric does by itself: little.
@@ -62,7 +62,7 @@ const FABRIC: Capabilities = Capabilities {
 const HOST_RANKS: u32 = 2;
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
-pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
+pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) {
     for platform in PLATFORMS {
         for &size in sizes {
             run(platform, size, |world| body(world, platform));
@@ -71,17 +71,17 @@ pub(crate) fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) +
 }
 
 /// Runs `body` as every rank of one job.
-pub(crate) fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
+pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
     run_counted(platform, size, |world, _| body(world));
 }
 
 /// As `run`; each rank also sees what passes through its transport.
-pub(crate) fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed) + Sync) {
+pub fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed) + Sync) {
     run_with_heaps(platform, size, HEAP_BYTES, body);
 }
 
 /// As `run_counted`, with heaps of so many bytes.
-pub(crate) fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl Fn(&World, &Passed) + Sync) {
+pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl Fn(&World, &Passed) + Sync) {
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);

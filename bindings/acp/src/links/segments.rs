@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use pelago::{Context, GlobalPtr, Handle, Rank, Result};
 use pelago_memory::Cells;
 
-use crate::links::{BLOCK_WORDS, COME, Inlet, Joined, Kind, Outlet, Post};
+use super::{BLOCK_WORDS, COME, Inlet, Joined, Kind, Outlet, Post};
 use crate::refusal::Refusal;
 use crate::slab::Slab;
 

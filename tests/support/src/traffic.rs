@@ -1,13 +1,13 @@
 //! Open-loop traffic: every node sends packets at random times, whatever has become of earlier ones.
 
 use pelago_base::Instant;
-use pelago_netsim::{Machine, Netsim, Notice, NetworkOperation};
+use pelago_netsim::{Machine, Netsim, NetworkOperation, Notice};
 
 /// One flit is a byte, one cycle a nanosecond.
-pub(crate) const CYCLE: u64 = 1_000;
+pub const CYCLE: u64 = 1_000;
 
 /// A machine whose NICs cost nothing. A head needs one cycle for each of: a virtual channel, the switch, passing it.
-pub(crate) fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
+pub fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
     Machine::parse(&format!(
         r#"
 name = "flits"
@@ -43,10 +43,10 @@ buffer_bytes = {buffer}
 }
 
 /// Random numbers (SplitMix64).
-pub(crate) struct Random(pub u64);
+pub struct Random(pub u64);
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -54,17 +54,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub(crate) fn unit(&mut self) -> f64 {
+    /// A number above 0 and below 1.
+    pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    pub(crate) fn below(&mut self, limit: u32) -> u32 {
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u32) -> u32 {
         (self.unit() * f64::from(limit)) as u32
     }
 }
 
 /// Every node sends packets of so many flits, at random times.
-pub(crate) struct Traffic {
+pub struct Traffic {
     random: Random,
     chance: f64,
     packet: u32,
@@ -72,7 +74,7 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     /// `load` flits per node and cycle.
-    pub(crate) fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
+    pub fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
         let mut traffic = Self { random: Random(7), chance: load / f64::from(packet), packet };
         (0..netsim.nodes()).for_each(|node| traffic.wake(netsim, node));
         traffic
@@ -86,7 +88,7 @@ impl Traffic {
 
     /// Goes on until `cycles`. `target` says where a node's packet goes; `seen` is told of arrivals: from
     /// whom, when generated, and when.
-    pub(crate) fn run(
+    pub fn run(
         &mut self,
         netsim: &mut Netsim,
         cycles: u64,
@@ -115,17 +117,17 @@ impl Traffic {
 
 /// What was measured, in cycles and flits.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// From generation to the last flit, on average.
-    pub(crate) latency: f64,
+    pub latency: f64,
     /// Flits that arrived per node and cycle.
-    pub(crate) throughput: f64,
+    pub throughput: f64,
 }
 
 /// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated
 /// from `warm` cycles on for `cycles`, and waits as long again for them to arrive. Only nodes that are `counted` enter the
 /// figures.
-pub(crate) fn measure(
+pub fn measure(
     machine: &Machine,
     nodes: u32,
     load: f64,

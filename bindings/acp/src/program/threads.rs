@@ -19,8 +19,13 @@ const THREADS_MAX: usize = 1 << 16;
 const STACK_BYTES: usize = 2 << 20;
 
 /// The threads of a rank beside its first: what each has returned, when it has.
-#[derive(Default)]
 pub(super) struct Threads(Vec<Option<usize>>);
+
+impl Threads {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+}
 
 /// The functions, by name.
 pub(super) fn all() -> [(&'static CStr, usize); 9] {
@@ -44,7 +49,7 @@ extern "C" fn create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(seat) = seat() else { return libc::EAGAIN };
-    let number = seat.threads.borrow().0.len() + 1;
+    let number = seat.threads().0.len() + 1;
     if number > THREADS_MAX {
         return libc::EAGAIN;
     }
@@ -53,7 +58,7 @@ extern "C" fn create(
     if processes::begin_thread(number, STACK_BYTES, body).is_err() {
         return libc::EAGAIN;
     }
-    seat.threads.borrow_mut().0.push(None);
+    seat.threads().0.push(None);
     // SAFETY: A12.
     unsafe { thread.write(number as pthread_t) };
     0
@@ -62,7 +67,7 @@ extern "C" fn create(
 /// A thread of the running rank has returned something.
 fn note(number: usize, returned: usize) {
     if let Some(seat) = seat() {
-        seat.threads.borrow_mut().0[number - 1] = Some(returned);
+        seat.threads().0[number - 1] = Some(returned);
     }
 }
 
@@ -72,7 +77,7 @@ extern "C" fn join(thread: pthread_t, into: *mut *mut c_void) -> c_int {
         return libc::EDEADLK;
     }
     loop {
-        let found = (thread as usize).checked_sub(1).and_then(|index| seat.threads.borrow().0.get(index).copied());
+        let found = (thread as usize).checked_sub(1).and_then(|index| seat.threads().0.get(index).copied());
         match found {
             None => return libc::ESRCH,
             Some(None) => processes::let_threads_run(),
@@ -98,7 +103,7 @@ extern "C" fn exit(returned: *mut c_void) -> ! {
         processes::end_thread()
     }
     // The rank goes on until its last thread has ended.
-    while seat().is_some_and(|seat| seat.threads.borrow().0.iter().any(Option::is_none)) {
+    while seat().is_some_and(|seat| seat.threads().0.iter().any(Option::is_none)) {
         processes::let_threads_run();
     }
     substitutes::exit(0)

@@ -1,4 +1,15 @@
-//! The allocator of the system, which counts for each thread what it is asked for and given back. A test that takes this module in is counted.
+//! The allocator of the system, which counts for each thread what it is asked for and given back. A test program that installs it is counted:
+//!
+//! ```
+//! use pelago_test_support::counting::{CountingAllocator, allocations};
+//!
+//! #[global_allocator]
+//! static ALLOCATOR: CountingAllocator = CountingAllocator;
+//!
+//! let before = allocations();
+//! drop(std::hint::black_box(Box::new(1)));
+//! assert_eq!(allocations(), before + 1);
+//! ```
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,23 +21,20 @@ thread_local! {
 }
 
 /// How often this thread has asked for memory, or for more of it.
-pub(crate) fn allocations() -> u64 {
+pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
 /// How many bytes this thread has given back.
-#[allow(dead_code)]
-pub(crate) fn freed_bytes() -> u64 {
+pub fn freed_bytes() -> u64 {
     FREED_BYTES.get()
 }
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-struct Counting;
+/// The allocator, to be installed by `#[global_allocator]`.
+pub struct CountingAllocator;
 
 // SAFETY: it is the system's allocator; counting neither allocates nor fails.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
@@ -50,14 +58,4 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller's promise.
         unsafe { System.realloc(pointer, layout, bytes) }
     }
-}
-
-#[test]
-fn allocations_are_counted() {
-    let before = allocations();
-    drop(std::hint::black_box(vec![1_u8; 10]));
-    assert_eq!(allocations(), before + 1);
-    let mut grows = std::hint::black_box(vec![1_u8; 10]);
-    grows.reserve_exact(1000);
-    assert_eq!(allocations(), before + 3, "growing asks again");
 }

@@ -10,7 +10,7 @@ use pelago::processes::{self, End};
 use pelago::{Duration, Instant};
 
 use super::{finish, seat, start, threads};
-use crate::library::who;
+use crate::library::{refuse, who};
 use crate::refusal;
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
@@ -67,7 +67,7 @@ extern "C" fn assert_fail(condition: *const c_char, file: *const c_char, line: c
 extern "C" fn at_exit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, _object: *mut c_void) -> c_int {
     match seat() {
         Some(seat) => {
-            seat.handlers.borrow_mut().push((handler, argument as usize));
+            seat.handlers().push((handler, argument as usize));
             0
         }
         None => -1,
@@ -148,7 +148,7 @@ pub(super) fn now() -> (i64, i64) {
 }
 
 extern "C" fn no_fork() -> c_int {
-    refusal::tell(who(), "fork", &"a simulated rank cannot become two");
+    refuse("fork", &"a simulated rank cannot become two");
     failed(libc::ENOSYS)
 }
 

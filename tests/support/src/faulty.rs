@@ -1,7 +1,5 @@
 //! Jobs in virtual time, on the library's own protocol.
 
-#![allow(dead_code, reason = "each test uses a part")]
-
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,7 +13,8 @@ use pelago_simulator::{Computing, Data, FaultInjection, Protocol, Settings, simu
 /// How long after a death all are told.
 const TOLD_AFTER: Duration = Duration::from_microseconds(200);
 
-pub(crate) fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
+/// So many ranks on the bundled machine of paper D, with 1 MiB each, on the library's own protocol with these faults.
+pub fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
     Settings {
         machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
         ranks,
@@ -32,10 +31,10 @@ pub(crate) fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Set
 }
 
 /// When a rank has asked for something.
-pub(crate) type Noted = Arc<Mutex<Vec<Instant>>>;
+pub type Noted = Arc<Mutex<Vec<Instant>>>;
 
 /// Runs a program on all ranks, and notes when those that are noted ask for something. What it returned, by rank; `None` for those that died.
-pub(crate) fn run<T>(
+pub fn run<T>(
     settings: &Settings,
     is_noted: impl Fn(Rank) -> bool,
     program: impl Fn(&World, &Noted) -> Result<T>,
@@ -57,7 +56,7 @@ pub(crate) fn run<T>(
 
 /// As [`run`], with two ranks on each node, of which `victim` dies at a time or never. Returns as well when the victim asked for something after
 /// all had called what the program gets as its second argument.
-pub(crate) fn run_with_death<T>(
+pub fn run_with_death<T>(
     ranks: u32,
     faults: FaultInjection,
     (victim, dies): (Rank, Option<Instant>),
@@ -67,7 +66,7 @@ pub(crate) fn run_with_death<T>(
 }
 
 /// As [`run_with_death`], but returns when the rank `watched` asked for something.
-pub(crate) fn run_with_death_noting<T>(
+pub fn run_with_death_noting<T>(
     watched: Rank,
     ranks: u32,
     mut faults: FaultInjection,
@@ -147,7 +146,7 @@ const LATE: Duration = Duration::from_microseconds(400);
 
 /// Runs a program on all ranks, one on each node, whose writes and atomics leave late where `is_late`, unless a fence comes behind them: no
 /// transport owes any other order. All end well.
-pub(crate) fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
+pub fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
     let outcome = simulate(&settings(ranks, 1, FaultInjection::default()), |parts| -> Result<()> {
         let mut parts = *parts;
         parts.transport = Box::new(Late { inner: parts.transport, is_late, held: VecDeque::new(), fenced: BTreeSet::new() });

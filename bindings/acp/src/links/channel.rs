@@ -15,7 +15,7 @@ use pelago::messaging::{ChannelReceiver, ChannelSender, ChannelSettings, Sent};
 use pelago::{Context, Rank, Result};
 use pelago_memory::Cells;
 
-use crate::links::{BLOCK_WORDS, Inlet, Joined, Kind, Outlet, Post};
+use super::{BLOCK_WORDS, Inlet, Joined, Kind, Outlet, Post};
 use crate::refusal::Refusal;
 use crate::slab::Slab;
 

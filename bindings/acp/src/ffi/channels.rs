@@ -1,0 +1,109 @@
+//! What C sees of channels.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::{call, status};
+use crate::library::library;
+use crate::refusal::Refusal;
+use crate::simulated;
+
+/// This rank's end of a channel; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> usize {
+    call("acp_create_ch", 0, || {
+        let library = library()?;
+        let (sender, receiver) = (library.rank_of(sender)?, library.rank_of(receiver)?);
+        library.with_links(|links, context| links.channels.create(&mut links.post, context, sender, receiver))
+    })
+}
+
+/// Frees a channel when the other end is freed too; waits for that.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free_ch(channel: usize) -> c_int {
+    status("acp_free_ch", || {
+        let library = library()?;
+        let request = library.ask_channel(|channels| channels.free(channel))?;
+        library.await_request(request).map(drop)
+    })
+}
+
+/// Begins to free a channel; null if it is not one.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbfree_ch(channel: usize) -> usize {
+    call("acp_nbfree_ch", 0, || library()?.ask_channel(|channels| channels.free(channel)))
+}
+
+/// Begins to send a message; null if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbsend_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    transfer("acp_nbsend_ch", channel, memory, bytes, true)
+}
+
+/// Begins to receive a message; null if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    transfer("acp_nbrecv_ch", channel, memory, bytes, false)
+}
+
+fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, is_send: bool) -> usize {
+    call(function, 0, || {
+        let library = library()?;
+        let memory = simulated::outward(memory as usize, bytes)?;
+        library.ask_channel(|channels| channels.request(channel, memory, bytes, is_send))
+    })
+}
+
+/// Waits for a request; how many bytes were received, or the greatest number if it is not one.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_wait_ch(request: usize) -> usize {
+    call("acp_wait_ch", usize::MAX, || library()?.await_request(request))
+}
+
+/// Sends a message and waits until its memory may be used again. 0, or -1 if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_send_ch(channel: usize, memory: *mut c_void, bytes: usize) -> c_int {
+    match transfer("acp_send_ch", channel, memory, bytes, true) {
+        0 => -1,
+        request => {
+            if acp_wait_ch(request) == usize::MAX {
+                -1
+            } else {
+                0
+            }
+        }
+    }
+}
+
+/// Receives a message; how many bytes, or the greatest number if it cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_recv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
+    match transfer("acp_recv_ch", channel, memory, bytes, false) {
+        0 => usize::MAX,
+        request => acp_wait_ch(request),
+    }
+}
+
+/// Waits for some requests, and writes what each has come to unless `sizes` is null.
+///
+/// # Safety
+/// `requests`, and `sizes` unless it is null, have as many places.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn acp_waitall_ch(requests: *mut usize, count: c_int, sizes: *mut usize) -> c_int {
+    if requests.is_null() && count > 0 {
+        return status("acp_waitall_ch", || Err(Refusal::Request(0)));
+    }
+    let mut outcome = 0;
+    for index in 0..count.max(0) as usize {
+        // SAFETY: A4.
+        let size = acp_wait_ch(unsafe { requests.add(index).read() });
+        if size == usize::MAX {
+            outcome = -1;
+        }
+        if !sizes.is_null() {
+            // SAFETY: A4.
+            unsafe { sizes.add(index).write(size) };
+        }
+    }
+    outcome
+}

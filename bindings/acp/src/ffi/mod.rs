@@ -1,0 +1,195 @@
+//! The functions that C sees. Each hands its arguments on and turns the outcome into what the interface says.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | the life of the library, ranks, addresses, memory |
+//! | `operations` | copies and atomics |
+//! | `channels`, `segments` | channels; segment buffers |
+//!
+//! Invariant **A4**: pointers that come from a program are what its header says: a text ends with a zero byte.
+//!
+//! No panic leaves a function: it ends the process, with a line.
+#![allow(unsafe_code)]
+
+pub mod channels;
+pub mod operations;
+pub mod segments;
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pelago::Scope;
+
+use crate::library::{library, who};
+use crate::memory::Memory;
+use crate::refusal::{self, Refusal};
+use crate::{exit, handles, library as life, simulated};
+
+/// Calls, with `failed` as the result of what cannot be done.
+pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(result)) => result,
+        Ok(Err(Refusal::Earlier(error))) => life::end(&error, function),
+        Ok(Err(Refusal::Failed(error))) if error.scope() > Scope::Operation => life::end(&error, function),
+        Ok(Err(why)) => {
+            life::refuse(function, &why);
+            failed
+        }
+        Err(_panic) => {
+            refusal::say(who(), &format_args!("{function}: a mistake in the library; the job is ended"));
+            exit::at_once(1)
+        }
+    }
+}
+
+/// As `call`, with 0 for what was done and -1 for what cannot be.
+fn status(function: &str, f: impl FnOnce() -> Result<(), Refusal>) -> c_int {
+    call(function, -1, || f().map(|()| 0))
+}
+
+/// What cannot be told by a result ends the process.
+fn must<R>(function: &str, result: pelago::Result<R>) -> R {
+    result.unwrap_or_else(|error| life::end(&error, function))
+}
+
+/// Initializes the library. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_init(_count: *mut c_int, _arguments: *mut *mut *mut c_char) -> c_int {
+    status("acp_init", life::init)
+}
+
+/// Ends what `acp_init` began. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_finalize() -> c_int {
+    status("acp_finalize", || library()?.finalize())
+}
+
+/// Initializes the library anew, with another number for each rank. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_reset(rank: c_int) -> c_int {
+    status("acp_reset", || library()?.reset(rank))
+}
+
+/// Ends the job with a text.
+///
+/// # Safety
+/// `text` is null or a text that ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn acp_abort(text: *const c_char) {
+    // SAFETY: A4.
+    let text = if text.is_null() { c"aborted" } else { unsafe { CStr::from_ptr(text) } };
+    refusal::say(who(), &text.to_string_lossy().trim_end());
+    exit::at_once(1)
+}
+
+/// Waits for all ranks. Collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_sync() -> c_int {
+    status("acp_sync", || {
+        let library = library()?;
+        must("acp_sync", library.sync());
+        Ok(())
+    })
+}
+
+/// The number of this rank; -1 if the library is not initialized.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_rank() -> c_int {
+    call("acp_rank", -1, || Ok(library()?.rank() as c_int))
+}
+
+/// How many ranks the job has; -1 if the library is not initialized.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_procs() -> c_int {
+    call("acp_procs", -1, || Ok(library()?.size() as c_int))
+}
+
+/// The starter memory of a rank; null if there is no such rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
+    call("acp_query_starter_ga", 0, || Ok(library()?.starter_of(rank)?.bits()))
+}
+
+/// Lets all ranks reach memory of this one; returns its key, null if that cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color: c_int) -> u64 {
+    call("acp_register_memory", 0, || {
+        let library = library()?;
+        if color != 0 {
+            return Err(Refusal::Color(color));
+        }
+        let address = simulated::outward(address as usize, bytes)?;
+        library.turns().with(|core| core.regions.register(core.job, library.memory(), address, bytes))
+    })
+}
+
+/// Ends what `acp_register_memory` began.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
+    status("acp_unregister_memory", || {
+        let library = library()?;
+        must("acp_unregister_memory", library.access().complete(handles::ALL));
+        library.turns().with(|core| core.regions.unregister(library.memory(), key))
+    })
+}
+
+/// The global address of registered memory; null if it is not.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
+    call("acp_query_ga", 0, || {
+        let library = library()?;
+        let address = simulated::outward(address as usize, 1)?;
+        library.turns().with(|core| Ok(core.regions.address_of(key, address)?.bits()))
+    })
+}
+
+/// Where memory of this rank lies; null if it is another's.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_address(address: u64) -> *mut c_void {
+    call("acp_query_address", std::ptr::null_mut(), || {
+        let memory: &'static Memory = library()?.memory();
+        match memory.own(address, 0) {
+            Ok(cells) => Ok(simulated::inward(cells.pointer().as_ptr() as usize) as *mut c_void),
+            Err(Refusal::Elsewhere(_) | Refusal::Null(_)) => Ok(std::ptr::null_mut()),
+            Err(why) => Err(why),
+        }
+    })
+}
+
+/// The number of the rank that owns an address; -1 if none does.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_rank(address: u64) -> c_int {
+    call("acp_query_rank", -1, || owner(address))
+}
+
+/// The color of an address; -1 if it is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_color(address: u64) -> c_int {
+    call("acp_query_color", -1, || Ok(owner(address)?.min(0)))
+}
+
+/// The number of the rank that owns an address; -1 for null, which may be asked for.
+fn owner(address: u64) -> Result<c_int, Refusal> {
+    match library()?.owner_of(address) {
+        Err(Refusal::Null(_)) => Ok(-1),
+        owner => Ok(owner? as c_int),
+    }
+}
+
+/// How many colors there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_colors() -> c_int {
+    1
+}
+
+/// Allocates memory on a rank; null if none is left.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_malloc(bytes: usize, rank: c_int) -> u64 {
+    call("acp_malloc", 0, || Ok(library()?.allocate(bytes, rank)?.bits()))
+}
+
+/// Gives back what `acp_malloc` returned, on any rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free(address: u64) {
+    call("acp_free", (), || if address == 0 { Ok(()) } else { library()?.free(address) });
+}

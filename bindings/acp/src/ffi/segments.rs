@@ -1,0 +1,140 @@
+//! What C sees of segment buffers.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use pelago::Context;
+
+use super::call;
+use crate::library::library;
+use crate::links::Joined;
+use crate::links::segments::SegmentBuffer;
+use crate::refusal::Refusal;
+use crate::simulated;
+
+/// The end of a segment buffer that sends; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_src_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
+    segment_buffer("acp_create_src_segbuf", rank, memory, [segment_bytes, segments], true)
+}
+
+/// The end of a segment buffer that receives; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_create_dst_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
+    segment_buffer("acp_create_dst_segbuf", rank, memory, [segment_bytes, segments], false)
+}
+
+fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usize; 2], is_source: bool) -> usize {
+    call(function, 0, || {
+        let library = library()?;
+        let peer = library.rank_of(rank)?;
+        let memory = simulated::outward(memory as usize, shape[0].saturating_mul(shape[1]))?;
+        library.with_links(|links, context| links.segments.create(&mut links.post, context, peer, is_source, memory, shape))
+    })
+}
+
+/// Asks or tells a segment buffer something; 0 for good and for yes, 1 for what cannot be and for no.
+fn segments(
+    function: &str,
+    buffer: usize,
+    f: impl FnOnce(&mut SegmentBuffer, &'static Context) -> Result<bool, Refusal>,
+) -> c_int {
+    call(function, 1, || library()?.with_links(|links, context| Ok(c_int::from(!f(links.segments.get(buffer)?, context)?))))
+}
+
+/// A count of a segment buffer; -1 if it has none.
+fn count(function: &str, buffer: usize, f: impl FnOnce(&mut SegmentBuffer, &'static Context) -> Result<u64, Refusal>) -> i64 {
+    call(function, -1, || library()?.with_links(|links, context| Ok(f(links.segments.get(buffer)?, context)? as i64)))
+}
+
+/// Waits until both ends are joined.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_connect_segbuf(buffer: usize) -> c_int {
+    call("acp_connect_segbuf", 1, || library()?.connect(buffer).map(|()| 0))
+}
+
+/// 0 if both ends are joined, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isconnected_segbuf(buffer: usize) -> c_int {
+    call("acp_isconnected_segbuf", 1, || {
+        library()?.with_links(|links, context| Ok(c_int::from(links.join(buffer, context)? != Joined::With(()))))
+    })
+}
+
+/// At the destination: the segment at the head is free.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_ready_segbuf(buffer: usize) -> c_int {
+    segments("acp_ready_segbuf", buffer, |buffer, context| buffer.release(context).map(|()| true))
+}
+
+/// At the source: sends the segment at the tail.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_ack_segbuf(buffer: usize) -> c_int {
+    segments("acp_ack_segbuf", buffer, |buffer, context| buffer.send(context).map(|()| true))
+}
+
+/// At the source: 0 if a segment may be written, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isready_segbuf(buffer: usize) -> c_int {
+    asked("acp_isready_segbuf", buffer, true)
+}
+
+/// At the destination: 0 if a segment may be read, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_isacked_segbuf(buffer: usize) -> c_int {
+    asked("acp_isacked_segbuf", buffer, false)
+}
+
+/// A question that programs ask again and again.
+fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
+    let answer = segments(function, buffer, |buffer, context| {
+        if buffer.is_source() != of_source || !buffer.is_joined() {
+            return Err(Refusal::NotConnected);
+        }
+        let is_open = buffer.is_open(context);
+        if !is_open {
+            context.progress();
+        }
+        Ok(is_open || buffer.is_open(context))
+    });
+    if let (1.., Ok(library)) = (answer, library()) {
+        library.turns().give_core_away();
+    }
+    answer
+}
+
+/// How many segments were freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_head(buffer: usize) -> i64 {
+    count("acp_query_segbuf_head", buffer, |buffer, context| Ok(buffer.counts(context)[0]))
+}
+
+/// How many segments were sent, or have come.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_tail(buffer: usize) -> i64 {
+    count("acp_query_segbuf_tail", buffer, |buffer, context| Ok(buffer.counts(context)[1]))
+}
+
+/// At the source: how many segments are at the destination.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_segbuf_sent(buffer: usize) -> i64 {
+    count(
+        "acp_query_segbuf_sent",
+        buffer,
+        |buffer, _| {
+            if buffer.is_source() { Ok(buffer.sent()?) } else { Err(Refusal::NotConnected) }
+        },
+    )
+}
+
+/// Ends the connection, when what was sent has arrived.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_disconnect_segbuf(buffer: usize) -> c_int {
+    segments("acp_disconnect_segbuf", buffer, |buffer, context| buffer.leave(context).map(|()| true))
+}
+
+/// Frees an end that is not connected.
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free_segbuf(buffer: usize) -> c_int {
+    call("acp_free_segbuf", 1, || library()?.with_links(|links, _| links.segments.free(buffer).map(|()| 0)))
+}
