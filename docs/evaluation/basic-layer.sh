@@ -35,7 +35,7 @@ simulated 2 2 submission=progress-thread atomics=progress-thread descriptors=bui
 simulated 2 3 submission=progress-thread descriptors=built
 simulated 2 4 submission=progress-thread
 simulated 2 5 submission=progress-thread descriptors=built threads=many
-simulated 2 6 submission=progress threads=many
+simulated 2 6 submission=progress-thread threads=many
 simulated 2 7 submission=bypass descriptors=built threads=many
 simulated 2 8 submission=bypass threads=many
 for ranks in 3 4 6; do

@@ -260,6 +260,19 @@ fn the_readme_shows_the_program_that_is_compiled() {
     assert_eq!(shown, compiled, "the README's program is the one that pelago/src/lib.rs compiles");
 }
 
+/// Simulations run in virtual time and halos on the clock of the world; only measured computing is about real time.
+#[test]
+fn simulations_and_halos_read_no_real_clock() {
+    let measured = "simulation/simulator/src/costs/computing.rs";
+    let folders = ["simulation/netsim/src/", "simulation/report/src/", "simulation/simulator/src/", "library/halo/src/"];
+    let sources = sources();
+    assert!(sources[measured].contains("std::time"), "{measured} reads the clock");
+    for (path, text) in sources.iter().filter(|(path, _)| folders.iter().any(|folder| path.starts_with(folder))) {
+        let reads = text.contains("std::time") && path != measured;
+        assert!(!reads, "{path} names std::time: take the time as an argument, or from the world");
+    }
+}
+
 /// The crates whose modules at the top level of `src` import each other in one direction. Add a crate once it does; none may be removed.
 const WITHOUT_IMPORT_CYCLES: [&str; 16] = [
     "examples",

@@ -19,7 +19,7 @@ use crate::trial::{self, MethodComparison, TrialBudget};
 /// exchange allocates anything where all neighbours are mapped, or packed.
 ///
 /// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
-/// a word of credit from the receiver, before the blocks or, if it fetches them itself, behind them. A flag goes the way of the data. No barrier.
+/// a word of credit from the receiver, before the blocks or, if it fetches them itself, behind them. A flag goes by the rail of its data. No barrier.
 pub struct Plan<'w, T: Pod, const D: usize> {
     exchange: Exchange<'w, T, D>,
     /// The numbers of its fields.

@@ -19,10 +19,10 @@ use crate::field::Field;
 use crate::grid::direction::{Direction, count, leading, number, of_number, opposite};
 use crate::settings::{Method, Settings};
 
-/// Rounds of a trial at most. In each of them every way has its turn, and another is the first: what changes meanwhile, changes for all.
+/// Rounds of a trial at most. In each of them every candidate has its turn, and another is first, so that changing conditions affect all alike.
 const ROUNDS_MAX: usize = 5;
 
-/// Exchanges of a turn. The first finds cells where the way before has left them, and does not count.
+/// Exchanges of a turn. The first does not count, as it finds the caches as the candidate before has left them.
 const TURN: usize = 4;
 
 /// A figure stands when a round moves it by no more than a part of it, one in so many.
@@ -34,7 +34,7 @@ pub(crate) const CHEAPER_PERCENT: u64 = 95;
 /// The same of sets, whose figures are those of whole exchanges.
 const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
-/// Sets that are tried at most, of a way for each dimension; where there would be more, of a rail for each, or of one for all.
+/// Sets that are tried at most, of a method and rail for each dimension; where there would be more, of a rail for each, or of one rail for all.
 const SETS_MAX: usize = 16;
 
 /// The name of all rails at once.
@@ -124,21 +124,21 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
     Ok(world.now() - start)
 }
 
-/// The median of what some ways cost this rank; `exchange` does one exchange by one of them, and says nothing of one in which this rank takes no
-/// part. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, nothing is
+/// The median cost of each candidate on this rank; `exchange` does one exchange by one of them, and returns `None` if this rank takes no part in
+/// it. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, nothing is
 /// known. Collective.
 fn take_turns(
     budget: &mut TrialBudget<'_>,
-    ways: usize,
+    candidates: usize,
     mut exchange: impl FnMut(usize) -> Result<Option<Duration>>,
 ) -> Result<Vec<Option<Duration>>> {
-    let mut figures: Vec<Option<Duration>> = vec![None; ways];
+    let mut figures: Vec<Option<Duration>> = vec![None; candidates];
     if budget.is_over {
         return Ok(figures);
     }
-    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); ways];
+    let mut samples = vec![Vec::with_capacity(ROUNDS_MAX * TURN); candidates];
     for round in 0..ROUNDS_MAX {
-        for which in (0..ways).map(|turn| (round + turn) % ways) {
+        for which in (0..candidates).map(|turn| (round + turn) % candidates) {
             for number in 0..TURN {
                 let taken = exchange(which)?;
                 samples[which].extend(taken.filter(|_| number > 0));
@@ -195,7 +195,7 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// Whether a way is to be considered.
+    /// Whether a method is to be considered.
     fn considers<const D: usize>(&self, link: &Link<'_, D>, link_method: LinkMethod) -> bool {
         self.allows(link, link_method.rail)
             && match self.asked(link) {
@@ -221,7 +221,7 @@ impl<'w> TrialContext<'w> {
         self.asked(link).is_none() || self.methods.iter().filter(|&&link_method| self.considers(link, link_method)).count() > 1
     }
 
-    /// What is taken, by one rail or by any, unless another way is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
+    /// The method that is chosen, by one rail or by any, unless another is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
     /// what each takes by itself to the other may be two.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> LinkMethod {
         let allowed = || self.methods.iter().map(|link_method| link_method.rail).filter(|&rail| self.allows(link, rail));
@@ -252,7 +252,8 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// Has every link go the way that a set has for it, where it may, or else by its rail and the best method there; else as is best for it alone.
+    /// Sets the method of every link to that of a set, if it is allowed, or else to the best method by the rail of the set; else to the best for the
+    /// link alone.
     fn apply<T: Pod, const D: usize>(
         &self,
         exchange: &mut Exchange<'_, T, D>,
@@ -261,10 +262,10 @@ impl<'w> TrialContext<'w> {
     ) {
         for (link, figures) in exchange.links.iter_mut().zip(figures) {
             let choice = set.and_then(|set| set[leading(link.position.direction)]);
-            let way = choice.and_then(|choice| choice.method.map(|method| LinkMethod { method, rail: choice.rail }));
+            let wanted = choice.and_then(|choice| choice.method.map(|method| LinkMethod { method, rail: choice.rail }));
             let rail = choice.map(|choice| choice.rail).filter(|&rail| self.allows(link, rail));
-            let way = way.filter(|&link_method| self.considers(link, link_method));
-            link.set_method(way.unwrap_or_else(|| self.best(link, figures, rail)));
+            let wanted = wanted.filter(|&link_method| self.considers(link, link_method));
+            link.set_method(wanted.unwrap_or_else(|| self.best(link, figures, rail)));
         }
     }
 
@@ -304,7 +305,7 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// The sets that are tried: a way by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
+    /// The sets that are tried: a method by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
     /// there would be too many, a rail for each, or one rail for all. Besides, by each method, what may go by all rails at once.
     fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<MethodSet<D>>> {
         let mut open = [0_u64; D];
@@ -317,8 +318,8 @@ impl<'w> TrialContext<'w> {
             return Ok(Vec::new());
         }
         let choices_of: [Vec<DimensionMethod>; D] = open.map(|open| {
-            let ways = self.methods.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
-            ways.map(|(_, &LinkMethod { method, rail })| DimensionMethod { rail, method: Some(method) }).collect()
+            let methods = self.methods.iter().enumerate().filter(|(which, _)| open >> which & 1 == 1);
+            methods.map(|(_, &LinkMethod { method, rail })| DimensionMethod { rail, method: Some(method) }).collect()
         });
         let by_all = |method| {
             let choice = DimensionMethod { rail: self.all?, method: Some(method) };
@@ -326,15 +327,15 @@ impl<'w> TrialContext<'w> {
             (set != [None; D]).then_some(set)
         };
         let by_all: Vec<MethodSet<D>> = Method::ALL.into_iter().filter_map(by_all).collect();
-        let ways = choices_of
+        let methods = choices_of
             .map(|choices_of| choices_of.into_iter().filter(|choice| Some(choice.rail) != self.all).collect::<Vec<_>>());
-        let rails = ways.clone().map(|mut ways| {
-            ways.iter_mut().for_each(|choice| choice.method = None);
-            ways.dedup();
-            ways
+        let rails = methods.clone().map(|mut methods| {
+            methods.iter_mut().for_each(|choice| choice.method = None);
+            methods.dedup();
+            methods
         });
         let count = |choices: &[Vec<DimensionMethod>; D]| choices.iter().map(|choices| choices.len().max(1)).product::<usize>();
-        if let Some(choices) = [ways, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
+        if let Some(choices) = [methods, rails.clone()].into_iter().find(|choices| count(choices) <= SETS_MAX) {
             let sets = choices.iter().enumerate().fold(vec![[None; D]], |sets, (d, choices)| {
                 let with = |set: MethodSet<D>| {
                     let open =
@@ -360,7 +361,7 @@ impl<'w> TrialContext<'w> {
     }
 }
 
-/// What is tried for the faces of a dimension: a way, or the best by a rail.
+/// What is tried for the faces of a dimension: a method by a rail, or the best method by a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DimensionMethod {
     rail: Rail,
@@ -377,21 +378,21 @@ fn measure_links<'w, T: Pod, const D: usize>(
     context: &TrialContext<'_>,
     budget: &mut TrialBudget<'w>,
 ) -> Result<Vec<Vec<Cost>>> {
-    let (world, ways) = (exchange.memory.world, &context.methods);
-    let figures = world.alloc::<u64>(ways.len() * count::<D>())?;
+    let (world, methods) = (exchange.memory.world, &context.methods);
+    let figures = world.alloc::<u64>(methods.len() * count::<D>())?;
     let directions = || (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
     let is_tried = |link: &Link<'_, D>, direction, link_method| is_of(link, direction) && context.considers(link, link_method);
-    // All take part in the turns of all ways that anybody tries.
-    let every = directions().flat_map(|direction| ways.iter().map(move |&link_method| (direction, link_method)));
+    // All ranks take part in the turns of all methods that some rank tries.
+    let every = directions().flat_map(|direction| methods.iter().map(move |&link_method| (direction, link_method)));
     let mut tried: Vec<u64> = every
         .map(|(direction, link_method)| u64::from(exchange.links.iter().any(|link| is_tried(link, direction, link_method))))
         .collect();
     world.allreduce(&mut tried, u64::max)?;
-    let mut here = vec![vec![NOT_TRIED; ways.len()]; exchange.links.len()];
-    for (direction, tried) in directions().zip(tried.chunks(ways.len())) {
-        let tried: Vec<usize> = (0..ways.len()).filter(|&which| tried[which] > 0).collect();
+    let mut here = vec![vec![NOT_TRIED; methods.len()]; exchange.links.len()];
+    for (direction, tried) in directions().zip(tried.chunks(methods.len())) {
+        let tried: Vec<usize> = (0..methods.len()).filter(|&which| tried[which] > 0).collect();
         let costs = take_turns(budget, tried.len(), |turn| {
-            let link_method = ways[tried[turn]];
+            let link_method = methods[tried[turn]];
             let takes_part = |link: &Link<'_, D>| is_tried(link, direction, link_method);
             let any = exchange.links.iter().any(takes_part);
             exchange.links.iter_mut().filter(|link| takes_part(link)).for_each(|link| link.set_method(link_method));
@@ -399,19 +400,19 @@ fn measure_links<'w, T: Pod, const D: usize>(
             Ok(any.then_some(taken))
         })?;
         for (&which, cost) in tried.iter().zip(costs) {
-            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, direction, ways[which])) {
+            for (_, here) in exchange.links.iter().zip(&mut here).filter(|(link, _)| is_tried(link, direction, methods[which])) {
                 here[which] = cost.map_or(NOT_TRIED, Duration::as_picoseconds);
             }
         }
     }
     for (link, here) in exchange.links.iter().zip(&here) {
-        world.put(figures.at(link.neighbour, number(opposite(link.position.direction)) * ways.len()), here)?;
+        world.put(figures.at(link.neighbour, number(opposite(link.position.direction)) * methods.len()), here)?;
     }
     world.barrier()?;
     let of_neighbours = figures.local();
     let known = |cost: u64| (cost != NOT_TRIED).then(|| Duration::from_picoseconds(cost));
     let of_link = |(link, here): (&Link<'_, D>, &Vec<u64>)| {
-        let there = |which: usize| of_neighbours.load(number(link.position.direction) * ways.len() + which);
+        let there = |which: usize| of_neighbours.load(number(link.position.direction) * methods.len() + which);
         here.iter().enumerate().map(|(which, &here)| [known(here), known(there(which))]).collect()
     };
     Ok(exchange.links.iter().zip(&here).map(of_link).collect())
@@ -453,15 +454,15 @@ pub(crate) struct MethodComparison {
 }
 
 impl MethodComparison {
-    /// Tries each of some ways by turns; `exchange` does a whole exchange by one of them. The first stays unless another costs less than so many
+    /// Tries all candidates by turns; `exchange` does a whole exchange by one of them. The first is chosen unless another costs less than `percent`
     /// hundredths of it. Collective.
     pub(crate) fn run(
         budget: &mut TrialBudget<'_>,
-        ways: usize,
+        candidates: usize,
         percent: u64,
         mut exchange: impl FnMut(usize) -> Result<Duration>,
     ) -> Result<Self> {
-        let here = take_turns(budget, ways, |which| exchange(which).map(Some))?;
+        let here = take_turns(budget, candidates, |which| exchange(which).map(Some))?;
         let mut slowest: Vec<u64> = here.iter().map(|here| here.map_or(0, Duration::as_picoseconds)).collect();
         budget.world.allreduce(&mut slowest, u64::max)?;
         let both = |(here, slowest): (Option<Duration>, u64)| here.map(|here| [here, Duration::from_picoseconds(slowest)]);
