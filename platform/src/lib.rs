@@ -18,6 +18,7 @@
 
 mod bootstrap;
 mod clock;
+pub mod limits;
 mod parts;
 mod transport;
 mod wait;

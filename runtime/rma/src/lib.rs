@@ -25,6 +25,7 @@ mod failures;
 mod group;
 mod handle;
 mod joint;
+pub mod limits;
 mod operations;
 mod order;
 mod outcomes;

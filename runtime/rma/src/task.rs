@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use pelago_base::limits::STRIPED_BYTES_MIN;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
 
 use crate::buffer::Buffer;
 use crate::joint::{Joint, Parts};
+use crate::limits::STRIPED_BYTES_MIN;
 
 /// An operation, with everything that it needs until it is done.
 pub(crate) enum Task {

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::limits::{INJECT_SIZE, PUBLISHED_BYTES_MAX};
+use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_netsim::{Machine, RailInfo};
+use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Fault, Flags, For,
     Network, Operation, Parts, PostError, Rail, RegisterError, Registry, Token, Transport, TwoSided, VirtualTime, Wait,

@@ -17,8 +17,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+
 use pelago_memory::{MemoryKind, Region, Regions};
+use pelago_platform::limits;
 use pelago_platform::{
     self as platform, Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Operation, PostError, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
@@ -159,7 +161,7 @@ impl Registry for Loopback {
 
 const CAPABILITIES: Capabilities = Capabilities {
     name: "loopback",
-    inject_size: limits::INJECT_SIZE,
+    inject_size: pelago_base::limits::INJECT_SIZE,
     latency: Duration::from_nanoseconds(100),
     bytes_per_second: 10e9,
     atomics_by_progress_thread: false,

@@ -9,13 +9,14 @@
 
 mod posting;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
+use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
 use crate::buffer::Buffer;
 use crate::chain::Terms;
 use crate::joint::Joint;
+use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
 use crate::order::{After, Order, Released};
 use crate::outcomes::{Failed, Outcome, Outcomes};
 use crate::peers::{NOBODY, Peer, PeerNumber, Peers, Way};
