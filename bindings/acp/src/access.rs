@@ -15,7 +15,7 @@ use crate::handles::HandleNumbers;
 use crate::memory::{Located, Memory};
 use crate::monitor::{Monitor, Progress};
 use crate::refusal::{End, Refusal};
-use crate::state::State;
+use crate::state::LibraryState;
 
 thread_local! {
     /// Whether this thread has stored to memory of the job since it waited for the last time.
@@ -26,13 +26,17 @@ thread_local! {
 pub(crate) struct Access {
     memory: Memory,
     numbers: HandleNumbers,
-    monitor: Monitor<State>,
+    monitor: Monitor<LibraryState>,
 }
 
 impl Access {
     /// For the rank of a job; `are_coroutines` says that its threads are those of a simulated rank.
     pub(crate) fn new(job: &'static Job, are_coroutines: bool) -> Self {
-        Self { memory: Memory::new(job), numbers: HandleNumbers::new(), monitor: Monitor::new(State::new(job), are_coroutines) }
+        Self {
+            memory: Memory::new(job),
+            numbers: HandleNumbers::new(),
+            monitor: Monitor::new(LibraryState::new(job), are_coroutines),
+        }
     }
 
     /// Which addresses there are.
@@ -43,7 +47,7 @@ impl Access {
 
     /// What threads use one at a time.
     #[inline]
-    pub(crate) fn monitor(&self) -> &Monitor<State> {
+    pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
         &self.monitor
     }
 

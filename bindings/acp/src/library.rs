@@ -22,7 +22,7 @@ use crate::monitor::Monitor;
 use crate::refusal::{self, End, Lines, Refusal};
 use crate::simulated::{self, PerRank};
 use crate::slab::Slab;
-use crate::state::{Links, Session, State};
+use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
 
 /// Bytes of starter memory, unless the launcher says otherwise.
@@ -177,7 +177,7 @@ impl Library {
 
     /// What threads use one at a time.
     #[inline]
-    pub(crate) fn monitor(&self) -> &Monitor<State> {
+    pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
         self.access.monitor()
     }
 

@@ -24,7 +24,7 @@ const PAUSE: (Pause, Pause) = (Pause::from_micros(10), Pause::from_micros(200));
 /// Yields so often, at most, to whoever wants in.
 const YIELDS_MAX: u32 = 1000;
 
-/// What threads use one at a time.
+/// What threads use one at a time: a lock, and waits that hand it over.
 pub(crate) struct Monitor<T> {
     state: Mutex<State<T>>,
     /// How many threads want in.

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::workspaces::Workspaces;
 
 /// What threads use one at a time.
-pub(crate) struct State {
+pub(crate) struct LibraryState {
     pub(crate) context: &'static Context,
     pub(crate) pending: PendingOperations,
     pub(crate) registrations: Registrations,
@@ -39,7 +39,7 @@ pub(crate) struct Links {
     pub(crate) segments: SegmentBuffers,
 }
 
-impl Progress for State {
+impl Progress for LibraryState {
     fn context(&self) -> &'static Context {
         self.context
     }
@@ -56,7 +56,7 @@ impl Progress for State {
     }
 }
 
-impl State {
+impl LibraryState {
     /// Of a rank that has joined a job and not initialized the library.
     pub(crate) fn new(job: &'static Job) -> Self {
         Self { context: job, pending: PendingOperations::default(), registrations: Registrations::new(), job, session: None }
