@@ -58,6 +58,7 @@ struct TheExamplesOfTheDocumentsCompile;
 
 #[cfg(feature = "launch")]
 mod job;
+pub mod limits;
 pub mod prelude;
 #[cfg(feature = "launch")]
 mod run;
@@ -68,7 +69,7 @@ mod wiring;
 
 #[cfg(feature = "launch")]
 pub use job::Job;
-pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team, limits};
+pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team};
 /// What teams do together, as schedules that are chosen by a model and by trial. Feature `collectives`.
 #[cfg(feature = "collectives")]
 pub use pelago_collectives as collectives;

@@ -17,7 +17,7 @@ pub trait Bootstrap: Send {
     fn size(&self) -> u32;
 
     /// Leaves `value` under `key` for the other ranks, up to
-    /// [`PUBLISHED_BYTES_MAX`](pelago_base::limits::PUBLISHED_BYTES_MAX) bytes of keys and values together.
+    /// [`PUBLISHED_BYTES_MAX`](crate::limits::PUBLISHED_BYTES_MAX) bytes of keys and values together.
     ///
     /// # Errors
     /// Too much was published.
@@ -45,7 +45,7 @@ pub trait Bootstrap: Send {
 #[non_exhaustive]
 pub enum BootstrapError {
     /// More was published than fits.
-    #[error("{0} bytes are too many to publish; the limit is {max}", max = pelago_base::limits::PUBLISHED_BYTES_MAX)]
+    #[error("{0} bytes are too many to publish; the limit is {max}", max = crate::limits::PUBLISHED_BYTES_MAX)]
     TooLong(usize),
     /// Nothing is published under that key.
     #[error("{0} published nothing under the key {1:?}")]

@@ -19,6 +19,7 @@
 mod bootstrap;
 mod capabilities;
 mod clock;
+pub mod limits;
 mod parts;
 mod transport;
 mod wait;

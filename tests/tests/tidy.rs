@@ -214,6 +214,114 @@ fn the_example_transport_is_small_and_by_others() {
     );
 }
 
+/// A page lists every bound of every crate: what the `limits.rs` files say, with the doc comment of each constant as its reason.
+#[test]
+fn the_page_of_limits_is_true() {
+    let mut page = String::from(
+        "# Limits\n\n\
+         Every queue, table and loop has a bound. These are the constants of all crates, with the reason for each; relations between them are\n\
+         asserted where they are declared.\n\n\
+         A test writes this page: `PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test tidy limits`.\n",
+    );
+    let mut names = BTreeSet::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.ends_with("/limits.rs")) {
+        let limits = limits_of(&path, &text);
+        if limits.is_empty() {
+            continue;
+        }
+        page += &format!("\n## `{path}`\n\n| limit | value | unit | reason |\n|---|---|---|---|\n");
+        for Limit { name, value, unit, reason } in limits {
+            page += &format!("| `{name}` | `{value}` | {unit} | {} |\n", reason.replace('|', "\\|"));
+            assert!(names.insert(name.clone()), "{path}: {name} is a limit of another crate too: one of them is enough");
+        }
+    }
+    assert!(names.len() > 60, "the limits were found");
+    let document = root().join("docs/limits.md");
+    if std::env::var_os("PELAGO_RENEW_DOCUMENTS").is_some() {
+        std::fs::write(&document, &page).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&document).unwrap_or_default() == page,
+        "docs/limits.md is out of date: renew it by PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test tidy limits"
+    );
+}
+
+struct Limit {
+    name: String,
+    value: String,
+    unit: &'static str,
+    reason: String,
+}
+
+/// The named constants of a file.
+fn limits_of(path: &str, text: &str) -> Vec<Limit> {
+    let mut limits: Vec<Limit> = Vec::new();
+    let (mut reason, mut follows) = (String::new(), false);
+    for line in text.lines().map(str::trim) {
+        let declared = ["pub const ", "pub(crate) const ", "pub(super) const "].iter().find_map(|start| line.strip_prefix(start));
+        if let Some(more) = line.strip_prefix("///") {
+            (reason, follows) = (reason + more, false);
+        } else if let Some((name, rest)) = declared.and_then(|declared| declared.split_once(": ")) {
+            let declaration = rest.strip_suffix(';').and_then(|rest| rest.split_once(" = "));
+            let (kind, value) = declaration.unwrap_or_else(|| panic!("{path}: {name} takes one line"));
+            // Constants that follow each other may share a comment.
+            let shared = limits.last().filter(|_| follows).map(|limit| limit.reason.clone());
+            let reason = shared.unwrap_or_else(|| std::mem::take(&mut reason).trim().to_owned());
+            assert!(!reason.is_empty(), "{path}: {name} needs its reason in a doc comment");
+            let (value, unit) = value_and_unit(name, kind, value);
+            limits.push(Limit { name: name.to_owned(), value, unit, reason });
+            follows = true;
+        } else {
+            (reason, follows) = (String::new(), false);
+        }
+    }
+    limits
+}
+
+/// A value, and the unit that the constant's type or name tells.
+fn value_and_unit(name: &str, kind: &str, value: &str) -> (String, &'static str) {
+    for (made_by, unit) in [("milliseconds", "ms"), ("microseconds", "µs"), ("nanoseconds", "ns")] {
+        if let Some(number) = value.strip_prefix(&format!("Duration::from_{made_by}(")).and_then(|rest| rest.strip_suffix(')')) {
+            return (number.to_owned(), unit);
+        }
+    }
+    assert!(kind != "Duration", "tests/tests/tidy.rs: add the unit of {name}, which is {value}");
+    let units = [("BYTES", "bytes"), ("SIZE", "bytes"), ("BITS", "bits"), ("SECONDS", "s")];
+    let unit = units.iter().find(|(word, _)| name.split('_').any(|part| part == *word));
+    (value.to_owned(), unit.map_or("–", |&(_, unit)| unit))
+}
+
+/// What reads a clock by itself cannot run in virtual time: below the launcher, time is an argument.
+#[test]
+fn nothing_below_the_launcher_reads_a_clock() {
+    let exceptions = BTreeMap::from([
+        ("simulation/simulator/src/computing.rs", "measures how long programs compute, which takes real time"),
+        ("simulation/simulator/src/rank.rs", "reads the clock first of all for that measurement"),
+        ("transport/udp/src/driver.rs", "reads the clock in send_given"),
+        ("transport/udp/src/ear.rs", "converts a pause for a timer of the kernel, and reads no clock"),
+    ]);
+    let folders = ["foundation/", "platform/", "protocol/", "transport/", "simulation/", "runtime/rma/", "library/"];
+    let mut found = BTreeSet::new();
+    for (path, text) in sources() {
+        let is_below =
+            folders.iter().any(|folder| path.starts_with(folder)) && path.contains("/src/") && !path.ends_with("/tests.rs");
+        let code = text.split("\n#[cfg(test)]\nmod").next().unwrap_or_default();
+        let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if is_below && lines.any(|line| ["std::time", "SystemTime", "clock_gettime"].iter().any(|name| line.contains(name))) {
+            found.insert(path);
+        }
+    }
+    for path in &found {
+        assert!(
+            exceptions.contains_key(path.as_str()),
+            "{path} names std::time: take the time as an argument or from a Clock; only what is about real time is an exception, with its reason"
+        );
+    }
+    for (path, reason) in exceptions {
+        assert!(found.contains(path), "{path} ({reason}) is no exception any more: take it off the list");
+    }
+}
+
 /// A file that two programs include is compiled twice, and belongs to neither.
 #[test]
 fn no_crate_includes_the_files_of_another() {

@@ -11,11 +11,11 @@ use pelago::{Context, GlobalPtr, Handle, Job, Ordered, Result, Word};
 use pelago_base::AtomicOperator;
 use pelago_memory::Cells;
 
-use crate::handles::Numbers;
+use crate::handles::HandleNumbers;
 use crate::memory::{Located, Memory};
+use crate::monitor::{Monitor, Progress};
 use crate::refusal::{End, Refusal};
-use crate::state::State;
-use crate::turns::{Turns, Waiter};
+use crate::state::LibraryState;
 
 thread_local! {
     /// Whether this thread has stored to memory of the job since it waited for the last time.
@@ -25,14 +25,18 @@ thread_local! {
 /// What the operations of a rank go through.
 pub(crate) struct Access {
     memory: Memory,
-    numbers: Numbers,
-    turns: Turns<State>,
+    numbers: HandleNumbers,
+    monitor: Monitor<LibraryState>,
 }
 
 impl Access {
     /// For the rank of a job; `are_coroutines` says that its threads are those of a simulated rank.
     pub(crate) fn new(job: &'static Job, are_coroutines: bool) -> Self {
-        Self { memory: Memory::new(job), numbers: Numbers::new(), turns: Turns::new(State::new(job), are_coroutines) }
+        Self {
+            memory: Memory::new(job),
+            numbers: HandleNumbers::new(),
+            monitor: Monitor::new(LibraryState::new(job), are_coroutines),
+        }
     }
 
     /// Which addresses there are.
@@ -43,15 +47,15 @@ impl Access {
 
     /// What threads use one at a time.
     #[inline]
-    pub(crate) fn turns(&self) -> &Turns<State> {
-        &self.turns
+    pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
+        &self.monitor
     }
 
     /// Copies `bytes` bytes, whichever ranks own both ends.
     pub(crate) fn copy(&'static self, to: u64, from: u64, bytes: usize, order: i64) -> Result<i64, Refusal> {
         let target = self.memory.locate(End::Destination, to, bytes as u64)?;
         let source = self.memory.locate(End::Source, from, bytes as u64)?;
-        if let (Some(into), Some(cells), true) = (target.cells, source.cells, self.numbers.is_free(order)) {
+        if let (Some(into), Some(cells), true) = (target.cells, source.cells, self.numbers.may_begin(order)) {
             into.copy_from(cells);
             STORED.set(true);
             return Ok(self.numbers.done());
@@ -59,7 +63,7 @@ impl Access {
         if bytes == 0 {
             return Ok(self.numbers.done());
         }
-        self.issue(order, |context, after| copy_far(context, after, source, target, bytes))
+        self.issue(order, |context, after| issue_copy(context, after, source, target, bytes))
     }
 
     /// Performs an atomic on the word at `at` and stores what was there at `into`, a word of this rank.
@@ -81,13 +85,13 @@ impl Access {
                 return Err(Refusal::Misaligned { end, address, bytes });
             }
         }
-        if let (Some(word), true) = (target.cells, self.numbers.is_free(order))
+        if let (Some(word), true) = (target.cells, self.numbers.may_begin(order))
             && let (Some(old), Some(found)) = (word.atomic(T::WIDTH, operator, operand.to_bits()), found.elements::<T>())
         {
             found.store(0, T::from_bits(old));
             return Ok(self.numbers.done());
         }
-        self.issue(order, |context, after| fetch_far(context, after, target, operator, operand, found))
+        self.issue(order, |context, after| issue_fetch(context, after, target, operator, operand, found))
     }
 
     /// Waits for the operation of a handle and all before it.
@@ -101,9 +105,9 @@ impl Access {
             return Ok(());
         }
         let Some(last) = self.numbers.last_of(handle) else { return Ok(()) };
-        self.turns.wait("acp_complete", |core| {
-            let ended = core.pending.have_ended(last)?;
-            self.numbers.note(&core.pending);
+        self.monitor.wait("acp_complete", |state| {
+            let ended = state.pending.have_ended(last)?;
+            self.numbers.publish(&state.pending);
             Ok(ended.then_some(()))
         })
     }
@@ -115,15 +119,15 @@ impl Access {
             self.idle()?;
             return Ok(false);
         };
-        let ended = self.turns.with(|core| {
-            core.context.progress();
-            core.turn()?;
-            let ended = core.pending.have_ended(last);
-            self.numbers.note(&core.pending);
+        let ended = self.monitor.with(|state| {
+            state.context.progress();
+            state.progress()?;
+            let ended = state.pending.have_ended(last);
+            self.numbers.publish(&state.pending);
             ended
         })?;
         if !ended {
-            self.turns.give_core_away();
+            self.monitor.yield_core();
         }
         Ok(!ended)
     }
@@ -131,11 +135,11 @@ impl Access {
     /// Nothing is under way, and somebody asks: maybe again and again, because something is to come from others.
     fn idle(&self) -> Result<()> {
         if self.numbers.is_time_to_look() {
-            let looked = self.turns.try_with(|core| {
-                core.context.progress();
-                core.turn()
+            let looked = self.monitor.try_with(|state| {
+                state.context.progress();
+                state.progress()
             });
-            self.turns.give_core_away();
+            self.monitor.yield_core();
             return looked.unwrap_or(Ok(()));
         }
         Ok(())
@@ -148,24 +152,24 @@ impl Access {
         begin: impl FnOnce(&'static Context, Option<Ordered<'static>>) -> Result<Handle<'static>>,
     ) -> Result<i64, Refusal> {
         let numbers = &self.numbers;
-        let issued: Result<i64> = self.turns.with(|core| {
-            core.pending.prune()?;
-            let context: &'static Context = core.context;
-            let after = core.pending.order(context, order, numbers);
+        let issued: Result<i64> = self.monitor.with(|state| {
+            state.pending.prune()?;
+            let context: &'static Context = state.context;
+            let after = state.pending.order(context, order, numbers);
             let handle = begin(context, after)?;
             if handle.has_ended()? {
-                numbers.note(&core.pending);
+                numbers.publish(&state.pending);
                 return Ok(numbers.done());
             }
-            let number = numbers.issue(&mut core.pending, handle);
-            numbers.note(&core.pending);
+            let number = numbers.issue(&mut state.pending, handle);
+            numbers.publish(&state.pending);
             Ok(number)
         });
         issued.map_err(Refusal::Earlier)
     }
 }
 
-fn copy_far(
+fn issue_copy(
     context: &'static Context,
     after: Option<Ordered<'static>>,
     source: Located,
@@ -195,7 +199,7 @@ fn copy_far(
     }
 }
 
-fn fetch_far<T: Word>(
+fn issue_fetch<T: Word>(
     context: &'static Context,
     after: Option<Ordered<'static>>,
     target: Located,

@@ -7,7 +7,7 @@ use crate::simulated;
 
 /// Ends the process at once, or the rank that runs if it is simulated: nothing that it has set up for its end is done, but what it has written to
 /// its standard output is.
-pub(crate) fn at_once(code: i32) -> ! {
+pub(crate) fn immediately(code: i32) -> ! {
     if simulated::is_simulation() {
         processes::end(End::Code(code & 0xff));
     }
@@ -23,7 +23,7 @@ unsafe extern "C" {
 }
 
 /// Calls a function when the process ends in good order.
-pub(crate) fn in_good_order(call: extern "C" fn()) {
+pub(crate) fn at_exit(call: extern "C" fn()) {
     // SAFETY: the function lives as long as the library, which is never unloaded while it is in use.
     unsafe { libc::atexit(call) };
 }

@@ -16,10 +16,10 @@ pub(crate) const CONT: i64 = -2;
 const PENDING_MAX: usize = 2048;
 
 /// Of so many questions when nothing is under way, one lets the library move and gives the core away.
-const ASKED_PER_LOOK: usize = 8;
+const POLLS_PER_PROGRESS: usize = 8;
 
 /// The numbers of operations, for all threads without a lock.
-pub(crate) struct Numbers {
+pub(crate) struct HandleNumbers {
     /// The last that was given out. Operations that are done when they are issued get no number of their own: theirs is the last one, as
     /// whoever waits for them waits for all before.
     issued: AtomicI64,
@@ -31,7 +31,7 @@ pub(crate) struct Numbers {
     asked: AtomicUsize,
 }
 
-impl Numbers {
+impl HandleNumbers {
     pub(crate) const fn new() -> Self {
         let [pending, asked] = [const { AtomicUsize::new(0) }; 2];
         Self { issued: AtomicI64::new(1), previous: AtomicI64::new(0), pending, asked }
@@ -39,7 +39,7 @@ impl Numbers {
 
     /// Whether an operation with this order may begin at once.
     #[inline]
-    pub(crate) fn is_free(&self, order: i64) -> bool {
+    pub(crate) fn may_begin(&self, order: i64) -> bool {
         if order == NULL {
             return true;
         }
@@ -66,7 +66,7 @@ impl Numbers {
 
     /// Whether somebody who asks when nothing is under way is to let the library move.
     pub(crate) fn is_time_to_look(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(ASKED_PER_LOOK)
+        self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(POLLS_PER_PROGRESS)
     }
 
     /// The last number that whoever waits for a handle waits for; `None` if there is no such handle.
@@ -80,7 +80,7 @@ impl Numbers {
     }
 
     /// Gives an operation that is under way its number.
-    pub(crate) fn issue(&self, pending: &mut Pending, handle: Handle<'static>) -> i64 {
+    pub(crate) fn issue(&self, pending: &mut PendingOperations, handle: Handle<'static>) -> i64 {
         let number = self.issued.load(Ordering::Relaxed) + 1;
         pending.operations.push_back((number, handle));
         self.issued.store(number, Ordering::Relaxed);
@@ -89,18 +89,18 @@ impl Numbers {
     }
 
     /// Lets those without a lock know how many operations may be under way.
-    pub(crate) fn note(&self, pending: &Pending) {
+    pub(crate) fn publish(&self, pending: &PendingOperations) {
         self.pending.store(pending.operations.len(), Ordering::Release);
     }
 }
 
 /// The operations that may be under way, in the order in which they were issued.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingOperations {
     operations: VecDeque<(i64, Handle<'static>)>,
 }
 
-impl Pending {
+impl PendingOperations {
     /// Whether all up to number `last` have ended.
     pub(crate) fn have_ended(&mut self, last: i64) -> Result<bool> {
         while let Some(&(number, handle)) = self.operations.front() {
@@ -133,7 +133,7 @@ impl Pending {
     }
 
     /// What an operation waits for; `None` if it may begin at once.
-    pub(crate) fn order(&self, context: &'static Context, order: i64, numbers: &Numbers) -> Option<Ordered<'static>> {
+    pub(crate) fn order(&self, context: &'static Context, order: i64, numbers: &HandleNumbers) -> Option<Ordered<'static>> {
         let first = self.operations.front()?.0;
         match order {
             NULL => None,

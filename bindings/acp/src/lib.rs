@@ -14,7 +14,7 @@
 //! | `links` | channels and segment buffers, and how two ranks that both ask for one find each other |
 //! | `memory` | which global addresses there are: starter memory, what the program registered |
 //! | `handles` | handles and their order (`docs/decisions/0011-acp-handles.md`) |
-//! | `turns` | one thread at a time, and waits that let others in |
+//! | `monitor` | one thread at a time, and waits that let others in |
 //! | `exit` | how the process ends |
 //! | `simulated` | which simulated rank runs, and what each has of its own |
 //! | `slab` | what C knows by an opaque pointer |
@@ -36,10 +36,10 @@ mod handles;
 mod library;
 mod links;
 mod memory;
+mod monitor;
 pub mod program;
 mod refusal;
 mod simulated;
 mod slab;
 mod state;
-mod turns;
 mod workspaces;

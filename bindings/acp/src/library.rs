@@ -1,7 +1,7 @@
 //! The life of the library: init, finalize, reset, sync.
 //!
 //! The process joins the job when it first initializes the library, and leaves it when it exits after finalizing it. Between the two, each
-//! round from init to finalize has fresh starter memory and no registrations.
+//! session from init to finalize has fresh starter memory and no registrations.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -16,13 +16,13 @@ use crate::exit;
 use crate::handles::ALL;
 use crate::links::channel::Channels;
 use crate::links::segments::SegmentBuffers;
-use crate::links::{Joined, Post};
+use crate::links::{Connection, Connector};
 use crate::memory::Memory;
+use crate::monitor::Monitor;
 use crate::refusal::{self, End, Lines, Refusal};
 use crate::simulated::{self, PerRank};
 use crate::slab::Slab;
-use crate::state::{Links, Round, State};
-use crate::turns::Turns;
+use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
 
 /// Bytes of starter memory, unless the launcher says otherwise.
@@ -40,11 +40,11 @@ pub(crate) struct Library {
     /// Whether it is initialized and not finalized.
     active: AtomicBool,
     /// Which numbers ranks were given by `acp_reset`; `None` if they have their own.
-    numbering: RwLock<Option<Numbering>>,
+    numbering: RwLock<Option<RankNumbering>>,
 }
 
 /// Numbers that `acp_reset` gave to ranks.
-struct Numbering {
+struct RankNumbering {
     /// Of each rank of the job.
     numbers: Vec<u32>,
     /// The rank of the job that has each number.
@@ -55,13 +55,13 @@ struct Numbering {
 struct Process {
     library: OnceLock<Library>,
     /// Held while the library is initialized, finalized or reset.
-    life: Mutex<()>,
+    lifecycle: Mutex<()>,
     lines: Lines,
 }
 
 impl Process {
     const fn new() -> Self {
-        Self { library: OnceLock::new(), life: Mutex::new(()), lines: Lines::new() }
+        Self { library: OnceLock::new(), lifecycle: Mutex::new(()), lines: Lines::new() }
     }
 }
 
@@ -93,19 +93,19 @@ fn simulated_library() -> Result<&'static Library, Refusal> {
 }
 
 /// Says in one line why `function` cannot be done.
-pub(crate) fn refuse(function: &str, why: &dyn fmt::Display) {
-    process().lines.tell(who(), function, why);
+pub(crate) fn report(function: &str, why: &dyn fmt::Display) {
+    process().lines.report(own_rank(), function, why);
 }
 
 /// This process's rank, if it has become one.
-pub(crate) fn who() -> Option<u32> {
+pub(crate) fn own_rank() -> Option<u32> {
     process().library.get().map(Library::rank)
 }
 
 /// `acp_init`.
 pub(crate) fn init() -> Result<(), Refusal> {
     let process = process();
-    let _life = process.life.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
     let starter_bytes = starter_bytes()?;
     let library = match process.library.get() {
         Some(library) if library.active.load(Ordering::Acquire) => return Err(Refusal::Initialized),
@@ -114,7 +114,7 @@ pub(crate) fn init() -> Result<(), Refusal> {
             let job: &'static Job = Box::leak(Box::new(Job::join()?));
             let is_simulated = simulated::running().is_some();
             if !is_simulated {
-                exit::in_good_order(leave_at_exit);
+                exit::at_exit(leave_at_exit);
             }
             process.library.get_or_init(|| Library::new(job, is_simulated))
         }
@@ -126,29 +126,29 @@ pub(crate) fn init() -> Result<(), Refusal> {
 pub(crate) fn leave() -> Option<i32> {
     let library = process().library.get().filter(|library| !library.active.load(Ordering::Acquire))?;
     // A thread that is still inside will not come out any more.
-    let (error, code) = library.turns().try_with(|core| Some((core.job.leave().err()?, core.job.exit_code())))??;
-    Some(verdict(code, &error, "exit"))
+    let (error, code) = library.monitor().try_with(|state| Some((state.job.leave().err()?, state.job.exit_code())))??;
+    Some(exit_code(code, &error, "exit"))
 }
 
 /// As `leave`, called when the process ends in good order.
 extern "C" fn leave_at_exit() {
     if let Some(code) = leave() {
-        exit::at_once(code);
+        exit::immediately(code);
     }
 }
 
 /// Ends the process, because what is wrong cannot be told by a result.
 pub(crate) fn end(error: &Error, function: &str) -> ! {
-    let code = process().library.get().and_then(|library| library.turns().try_with(|core| core.job.exit_code())?);
-    exit::at_once(verdict(code, error, function))
+    let code = process().library.get().and_then(|library| library.monitor().try_with(|state| state.job.exit_code())?);
+    exit::immediately(exit_code(code, error, function))
 }
 
 /// The exit code for an error, which is told here unless a launcher does.
-fn verdict(code: Option<i32>, error: &Error, function: &str) -> i32 {
+fn exit_code(code: Option<i32>, error: &Error, function: &str) -> i32 {
     if let Some(code) = code {
         return code;
     }
-    refusal::say(who(), &format_args!("{function}: {error}; the job is ended"));
+    refusal::write_line(own_rank(), &format_args!("{function}: {error}; the job is ended"));
     if error.scope() == Scope::Peer { 3 } else { 1 }
 }
 
@@ -177,8 +177,8 @@ impl Library {
 
     /// What threads use one at a time.
     #[inline]
-    pub(crate) fn turns(&self) -> &Turns<State> {
-        self.access.turns()
+    pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
+        self.access.monitor()
     }
 
     /// The number of this rank.
@@ -219,38 +219,38 @@ impl Library {
     /// `acp_malloc`.
     pub(crate) fn allocate(&self, bytes: usize, number: c_int) -> Result<GlobalAddress, Refusal> {
         let rank = self.rank_of(number)?;
-        self.turns().with(|core| {
-            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
-            Ok(round.heap.allocate(rank, bytes as u64)?)
+        self.monitor().with(|state| {
+            let session = state.session.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(session.heap.allocate(rank, bytes as u64)?)
         })
     }
 
     /// `acp_free`.
     pub(crate) fn free(&self, address: u64) -> Result<(), Refusal> {
-        self.turns().with(|core| {
-            let round = core.round.as_ref().ok_or(Refusal::NotInitialized)?;
-            Ok(round.heap.free(GlobalAddress::from_bits(address))?)
+        self.monitor().with(|state| {
+            let session = state.session.as_ref().ok_or(Refusal::NotInitialized)?;
+            Ok(session.heap.free(GlobalAddress::from_bits(address))?)
         })
     }
 
     /// Does something with the heap.
     pub(crate) fn with_heap<R>(&self, f: impl FnOnce(&GlobalHeap<'static>) -> Result<R, Refusal>) -> Result<R, Refusal> {
-        self.with_round(|round, _| f(&round.heap))
+        self.with_session(|session, _| f(&session.heap))
     }
 
     /// Does something with what there is from init to finalize.
-    pub(crate) fn with_round<R>(&self, f: impl FnOnce(&mut Round, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
-        self.turns().with(|core| {
-            let job = core.job;
-            f(core.round()?.0, job)
+    pub(crate) fn with_session<R>(&self, f: impl FnOnce(&mut Session, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
+        self.monitor().with(|state| {
+            let job = state.job;
+            f(state.session()?.0, job)
         })
     }
 
     /// Does something with channels and segment buffers.
     pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
-        self.turns().with(|core| {
-            let (round, context) = core.round()?;
-            f(&mut round.links, context)
+        self.monitor().with(|state| {
+            let (session, context) = state.session()?;
+            f(&mut session.links, context)
         })
     }
 
@@ -258,82 +258,82 @@ impl Library {
     pub(crate) fn ask_channel(&self, ask: impl FnOnce(&mut Channels) -> Result<usize, Refusal>) -> Result<usize, Refusal> {
         self.with_links(|links, context| {
             let request = ask(&mut links.channels)?;
-            links.post.collect(context)?;
-            links.channels.advance(&mut links.post, context)?;
+            links.connector.collect(context)?;
+            links.channels.advance(&mut links.connector, context)?;
             Ok(request)
         })
     }
 
     /// Waits for a request of a channel; what it has come to.
     pub(crate) fn await_request(&self, request: usize) -> Result<usize, Refusal> {
-        let found = self.turns().wait("acp_wait_ch", |core| {
-            Ok(match core.round() {
-                Ok((round, _)) => round.links.channels.take(request).transpose(),
+        let found = self.monitor().wait("acp_wait_ch", |state| {
+            Ok(match state.session() {
+                Ok((session, _)) => session.links.channels.take(request).transpose(),
                 Err(why) => Some(Err(why)),
             })
         });
         found.map_err(Refusal::Earlier)?
     }
 
-    /// Waits until both ends of a segment buffer are joined; whether they fit together.
+    /// Waits until both ends of a segment buffer are connected; whether they fit together.
     pub(crate) fn connect(&self, number: usize) -> Result<(), Refusal> {
-        let joined = self.turns().wait("acp_connect_segbuf", |core| {
-            let joined = core.round().and_then(|(round, context)| round.links.join(number, context));
-            Ok(match joined {
-                Ok(Joined::NotYet) => None,
-                Ok(Joined::With(())) => Some(Ok(())),
-                Ok(Joined::Never) => Some(Err(Refusal::Unlike)),
+        let connection = self.monitor().wait("acp_connect_segbuf", |state| {
+            let connection = state.session().and_then(|(session, context)| session.links.connect(number, context));
+            Ok(match connection {
+                Ok(Connection::Pending) => None,
+                Ok(Connection::Established(())) => Some(Ok(())),
+                Ok(Connection::Refused) => Some(Err(Refusal::Unlike)),
                 Err(why) => Some(Err(why)),
             })
         });
-        joined.map_err(Refusal::Earlier)?
+        connection.map_err(Refusal::Earlier)?
     }
 
-    /// Begins a round.
+    /// Begins a session.
     fn begin(&'static self, starter_bytes: u64) -> Result<(), Refusal> {
         let steps = self.size().next_power_of_two().ilog2().max(1);
-        let begun = self.turns().with(|core| {
-            let starter = core.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
-            let lines = core.job.alloc::<u64>(2 * steps as usize)?;
+        let begun = self.monitor().with(|state| {
+            let starter = state.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
+            let sync_words = state.job.alloc::<u64>(2 * steps as usize)?;
             // Pages that nobody touches cost nothing.
-            let heap = GlobalHeap::quiet(core.job, self.memory().layout().segment_bytes() / HEAP_SHARE)?;
-            let (me, layout) = (core.job.rank(), self.memory().layout());
+            let heap = GlobalHeap::quiet(state.job, self.memory().layout().segment_bytes() / HEAP_SHARE)?;
+            let (me, layout) = (state.job.rank(), self.memory().layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory().set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
-            let post = Post::new(core.job.alloc::<u64>(1)?);
-            let links = Links { post, channels: Channels::new(), segments: SegmentBuffers::new() };
+            let connector = Connector::new(state.job.alloc::<u64>(1)?);
+            let links = Links { connector, channels: Channels::new(), segments: SegmentBuffers::new() };
             let workspaces = Workspaces { settings: workspaces::Settings::DEFAULT, known: Slab::new(1) };
-            core.round = Some(Round { _starter: starter, heap, lines, meetings: 0, links, workspaces });
+            state.session = Some(Session { _starter: starter, heap, sync_words, syncs: 0, links, workspaces });
             // Nobody writes to memory that its owner has yet to clear.
-            core.job.barrier()
+            state.job.barrier()
         });
         begun?;
         self.active.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Ends a round: nothing is under way any more, and no memory is registered.
-    fn end_round(&'static self) -> Result<(), Refusal> {
+    /// Ends a session: nothing is under way any more, and no memory is registered.
+    fn end_session(&'static self) -> Result<(), Refusal> {
         self.sync()?;
         self.active.store(false, Ordering::Release);
         self.memory().set_areas((0, 0), (0, 0));
-        self.turns().with(|core| {
-            core.round = None;
-            core.regions.clear(self.memory())
+        self.monitor().with(|state| {
+            state.session = None;
+            state.registrations.clear(self.memory())
         })
     }
 
     /// `acp_finalize`.
     pub(crate) fn finalize(&'static self) -> Result<(), Refusal> {
-        let _life = process().life.lock().unwrap_or_else(PoisonError::into_inner);
-        self.end_round()?;
+        let _lifecycle = process().lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+        self.end_session()?;
         *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
     /// `acp_reset`: every rank says which number it wants to have.
     pub(crate) fn reset(&'static self, number: c_int) -> Result<(), Refusal> {
-        let _life = process().life.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lifecycle = process().lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
         let starter_bytes = starter_bytes()?;
         let size = self.size();
         // A number that nobody can have is 0, all others are one more.
@@ -341,37 +341,37 @@ impl Library {
         let mut numbers = vec![0; size as usize];
         numbers[self.memory().me().index()] = wanted;
         self.access.complete(ALL)?;
-        self.turns().with(|core| core.job.allreduce(&mut numbers, |one, other| one | other))?;
-        let numbering = Numbering::new(numbers).ok_or(Refusal::Ranks)?;
-        self.end_round()?;
+        self.monitor().with(|state| state.job.allreduce(&mut numbers, |one, other| one | other))?;
+        let numbering = RankNumbering::new(numbers).ok_or(Refusal::Ranks)?;
+        self.end_session()?;
         *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = Some(numbering);
         self.begin(starter_bytes)
     }
 
     /// `acp_sync`: everything that this rank has issued has ended, and so for all ranks.
     ///
-    /// Nothing orders two puts to one word, and no rank waits for the end of its own. So meetings use two words of each step by turns, as those
-    /// of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of meeting e + 2 has left e + 1, to which all have
+    /// Nothing orders two puts to one word, and no rank waits for the end of its own. So syncs use two words of each step by turns, as those
+    /// of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of sync e + 2 has left e + 1, to which all have
     /// come after every word of e for them had arrived.
     pub(crate) fn sync(&'static self) -> Result<()> {
         self.access.complete(ALL)?;
         let (me, size) = (self.memory().me().number(), self.size());
-        let meeting = self.turns().with(|core| {
-            let round = core.round.as_mut()?;
-            round.meetings += 1;
-            Some(round.meetings)
+        let sync_number = self.monitor().with(|state| {
+            let session = state.session.as_mut()?;
+            session.syncs += 1;
+            Some(session.syncs)
         });
-        let Some(meeting) = meeting else { return Ok(()) };
+        let Some(sync_number) = sync_number else { return Ok(()) };
         let mut step = 0;
         while 1u32 << step < size {
             let peer = Rank::new((me + (1 << step)) % size);
-            let line = 2 * step + (meeting % 2) as usize;
-            self.turns().with(|core| {
-                let Some(round) = &core.round else { return Ok(()) };
-                core.context.put(round.lines.at(peer, line), &[meeting]).map(drop)
+            let line = 2 * step + (sync_number % 2) as usize;
+            self.monitor().with(|state| {
+                let Some(session) = &state.session else { return Ok(()) };
+                state.context.put(session.sync_words.at(peer, line), &[sync_number]).map(drop)
             })?;
-            self.turns().wait("acp_sync", |core| {
-                let met = core.round.as_ref().is_none_or(|round| round.lines.local().load(line) >= meeting);
+            self.monitor().wait("acp_sync", |state| {
+                let met = state.session.as_ref().is_none_or(|session| session.sync_words.local().load(line) >= sync_number);
                 Ok(met.then_some(()))
             })?;
             step += 1;
@@ -380,7 +380,7 @@ impl Library {
     }
 }
 
-impl Numbering {
+impl RankNumbering {
     /// The ranks by these numbers, each one more; `None` if they are not the numbers of all ranks.
     fn new(mut numbers: Vec<u32>) -> Option<Self> {
         let mut ranks = vec![u32::MAX; numbers.len()];
@@ -399,10 +399,10 @@ mod tests {
 
     #[test]
     fn only_all_numbers_once_are_a_numbering() {
-        let numbering = Numbering::new(vec![3, 1, 2]).unwrap();
+        let numbering = RankNumbering::new(vec![3, 1, 2]).unwrap();
         assert_eq!((numbering.numbers, numbering.ranks), (vec![2, 0, 1], vec![1, 2, 0]));
         for wrong in [vec![0, 1], vec![1, 1], vec![1, 3]] {
-            assert!(Numbering::new(wrong).is_none());
+            assert!(RankNumbering::new(wrong).is_none());
         }
     }
 }

@@ -142,12 +142,12 @@ impl Memory {
 }
 
 /// Memory that the program has registered, by key: each registration has addresses of its own, also where it lies in another.
-pub(crate) struct Regions {
-    keys: Slab<Region>,
+pub(crate) struct Registrations {
+    keys: Slab<Registration>,
 }
 
 /// What was registered under a key.
-struct Region {
+struct Registration {
     registered: Registered<'static, u8>,
     /// Where the registered memory begins: at or before what the program named.
     first: usize,
@@ -155,7 +155,7 @@ struct Region {
     bytes: usize,
 }
 
-impl Regions {
+impl Registrations {
     pub(crate) const fn new() -> Self {
         Self { keys: Slab::new(1) }
     }
@@ -173,7 +173,7 @@ impl Regions {
         if !is_whole || !is_mapped(address, bytes) {
             return Err(refused);
         }
-        let region = Region::new(world, memory, address, bytes)?;
+        let region = Registration::new(world, memory, address, bytes)?;
         Ok(self.keys.insert(region).ok_or(Refusal::TooMany("registered regions"))? as u64)
     }
 
@@ -197,7 +197,7 @@ impl Regions {
     }
 }
 
-impl Region {
+impl Registration {
     fn new(world: &'static World, memory: &Memory, start: usize, bytes: usize) -> Result<Self, Refusal> {
         // What is aligned in memory is aligned in its addresses: up to seven bytes before the region, of a word of it, are part of that.
         let (first, length) = (start & !7, bytes + (start & 7));

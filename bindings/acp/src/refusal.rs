@@ -107,11 +107,11 @@ impl Lines {
     }
 
     /// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
-    pub(crate) fn tell(&self, rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
+    pub(crate) fn report(&self, rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
         let line = self.0.fetch_add(1, Ordering::Relaxed);
         match line.cmp(&LINES_MAX) {
-            std::cmp::Ordering::Less => say(rank, &format_args!("{function}: {why}")),
-            std::cmp::Ordering::Equal => say(rank, &"further calls that cannot be done are not reported"),
+            std::cmp::Ordering::Less => write_line(rank, &format_args!("{function}: {why}")),
+            std::cmp::Ordering::Equal => write_line(rank, &"further calls that cannot be done are not reported"),
             // Far from wrapping around to be told again.
             std::cmp::Ordering::Greater => self.0.store(LINES_MAX + 1, Ordering::Relaxed),
         }
@@ -119,7 +119,7 @@ impl Lines {
 }
 
 /// Writes one line to standard error.
-pub(crate) fn say(rank: Option<u32>, what: &dyn fmt::Display) {
+pub(crate) fn write_line(rank: Option<u32>, what: &dyn fmt::Display) {
     use std::io::Write;
     let who = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
     // One write, so that the lines of ranks do not mix; nobody may listen any more.

@@ -1,4 +1,9 @@
 //! Everything observable, declared once; counters, traces and tests read it.
+//!
+//! One enumeration for all crates, on purpose: [`Counters`] is an array indexed by it, so counting an event costs one addition and no
+//! allocation, and a wrapper that counts a transport's operations adds what the transport counted itself (datagrams, lost peers) in the same
+//! array. An enumeration for each crate would make the counters of a transport generic, or give each reader a list of counters to look
+//! through; no crate would know less, as an event names what happened and nothing of the crate in which it happened.
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {

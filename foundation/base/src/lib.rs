@@ -10,7 +10,7 @@
 //! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
 //! | [`Failure`] | why an operation had no effect |
 //! | [`Event`], [`Counters`] | everything observable, declared once |
-//! | [`limits`] | every bound, with its unit and its reason |
+//! | [`limits`] | the bounds that several crates share, each with its reason |
 //!
 //! Absent on purpose: memory, clocks, threads, sockets, `unsafe`.
 

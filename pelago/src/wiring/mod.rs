@@ -6,3 +6,6 @@ pub(crate) mod launched;
 mod network;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
+
+#[cfg(feature = "udp")]
+pub(crate) use pelago_udp::limits as udp_limits;

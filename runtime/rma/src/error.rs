@@ -1,9 +1,10 @@
 //! What can go wrong, and how much is lost by it.
 
-use pelago_base::limits::FAILURE_GROUPS_MAX;
 use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
 use pelago_memory::PointerError;
 use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, Rail, RegisterError};
+
+use crate::limits::FAILURE_GROUPS_MAX;
 
 /// The result of an operation.
 pub type Result<T, E = Error> = core::result::Result<T, E>;

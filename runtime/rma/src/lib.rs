@@ -18,6 +18,7 @@
 
 mod context;
 mod error;
+pub mod limits;
 mod memory;
 mod operations;
 mod order;

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_base::{GlobalAddress, Rank, SegmentId};
 use pelago_memory::{Heap, Reach, Space};
 use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, VirtualTime, Wait, WaitPolicy};
 
+use crate::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use crate::{Error, Result};
 
 /// What all contexts of a rank have in common.

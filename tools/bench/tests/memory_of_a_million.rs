@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use pelago_base::limits::{HOSTS_MAX, RANKS_MAX};
+use pelago_base::limits::RANKS_MAX;
 use pelago_base::{Duration, Rank, SegmentId};
 use pelago_launch::{OsClock, names};
 use pelago_memory::Cells;
 use pelago_platform::Registry;
+use pelago_shm::limits::HOSTS_MAX;
 use pelago_shm::{Host, HostAddress, Plan};
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
 

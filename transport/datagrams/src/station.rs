@@ -10,7 +10,7 @@ use pelago_protocol::{Config, Endpoint, Event, INJECT_SIZE, Liveness, PeerIndex,
 use crate::segments::{Loan, Loaned, Segments};
 
 /// Completions that wait for the rank to fetch them.
-const COMPLETED_MAX: usize = pelago_base::limits::COMPLETIONS_MAX;
+const COMPLETED_MAX: usize = pelago_platform::limits::COMPLETIONS_MAX;
 
 /// One rank's side of a transport by datagrams: its conversations, its memory, and what has completed.
 pub struct Station {

@@ -1,9 +1,9 @@
 //! What a station promises to those who post and to those who register, between stations that a test connects in virtual time.
 
-use pelago_base::limits::COMPLETIONS_MAX;
 use pelago_base::{AddressLayout, AtomicOperator, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_datagrams::{Found, Station};
 use pelago_memory::Cells;
+use pelago_platform::limits::COMPLETIONS_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Token};
 use pelago_protocol::{Config, INJECT_SIZE, Key, Liveness, PeerIndex, Transmit};
 

@@ -21,8 +21,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, limits};
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+
 use pelago_memory::{MemoryKind, Region, Regions};
+use pelago_platform::limits;
 use pelago_platform::{
     self as platform, Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Failure, Flags, KeyMode,
     NativeAtomics, Operation, Ordering, PostError, Protection, Rail, RegisterError, Registry, Token, Transport, TwoSided,

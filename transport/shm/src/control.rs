@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_base::Rank;
-use pelago_base::limits::{
-    INBOX_SLOTS, LOST_RANKS_MAX, PROGRESS_THREAD_REPLIES_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES,
-};
+use pelago_base::limits::RANKS_MAX;
 use pelago_platform::Fault;
+use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_sync::{Doorbell, Ring, Watch};
 
+use crate::limits::{INBOX_SLOTS, LOST_RANKS_MAX, PROGRESS_THREAD_REPLIES_MAX, STAGING_BYTES};
 use crate::regions;
 
 /// The job, at the start of the file. The constants are written before any rank starts.

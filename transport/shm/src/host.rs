@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::limits::{HOST_REGIONS_MAX, RANKS_PER_HOST_MAX};
+use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use crate::Plan;
 use crate::control::{Control, Job, Stage};
+use crate::limits::HOST_REGIONS_MAX;
 use crate::plan::regions_per_rank;
 use crate::regions::{self, Regions};
 use crate::table::{self, Entry};
@@ -363,9 +364,9 @@ fn layout(
 mod tests {
     use super::*;
     use crate::HostAddress;
+    use crate::limits::{HOSTS_MAX, LOST_RANKS_MAX, STAGING_BYTES};
     use crate::plan::ADDRESS_SPACE_BYTES;
     use pelago_base::SegmentId;
-    use pelago_base::limits::{HOSTS_MAX, LOST_RANKS_MAX, STAGING_BYTES};
 
     fn local(ranks: u32) -> (Host, OwnedFd) {
         Host::create(&Plan::local(ranks, Some(1 << 20))).unwrap()

@@ -23,6 +23,7 @@
 mod cma;
 mod control;
 mod host;
+pub mod limits;
 mod place;
 mod plan;
 mod progress_thread;

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use pelago_base::Rank;
-use pelago_base::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::limits::{RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use rustix::process::{Resource, getrlimit};
 
+use crate::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX};
 use crate::regions::Entry;
 use crate::{Host, HostError};
 

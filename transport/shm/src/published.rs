@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use pelago_base::Rank;
-use pelago_base::limits::PUBLISHED_BYTES_MAX;
+use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 
 use crate::Host;
 use crate::host::words;

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::limits::STAGING_BYTES;
 use pelago_base::{GlobalAddress, Rank};
 use pelago_memory::{Cells, DeviceError, Region};
 use pelago_platform::{Failure, Token};
 
 use crate::Host;
 use crate::host::words;
+use crate::limits::STAGING_BYTES;
 use crate::place::{self, Place, locate};
 use crate::progress_thread::Task;
 use crate::transport::Replies;

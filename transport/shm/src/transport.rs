@@ -5,15 +5,16 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX, PROGRESS_THREAD_REPLIES_MAX};
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Region;
+use pelago_platform::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Protection, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use crate::cma::{self, CmaError};
+use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::place::{self, locate};
 use crate::progress_thread::{self, Request, Status, Task};
 use crate::regions::{DEVICE, Inserted, Regions};

@@ -3,13 +3,13 @@
 use std::hint::spin_loop;
 use std::net::SocketAddr;
 
-use pelago_base::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::{Found, Given, Station};
 use pelago_memory::Region;
 use pelago_platform::{Completion, Flags, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{INJECT_SIZE, Liveness, PeerIndex, Transmit};
 
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.

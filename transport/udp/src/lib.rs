@@ -13,6 +13,7 @@
 
 mod driver;
 mod ear;
+pub mod limits;
 mod progress_thread;
 mod socket;
 mod transport;

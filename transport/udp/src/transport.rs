@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pelago_base::limits::UDP_INJECT_SIZE;
 use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_datagrams::Station;
 use pelago_memory::Region;
@@ -15,6 +14,7 @@ use pelago_protocol::{Config, Key, PeerIndex};
 
 use crate::Socket;
 use crate::driver::{Driver, Watcher};
+use crate::limits::UDP_INJECT_SIZE;
 use crate::progress_thread::{ProgressThread, Shared};
 use crate::socket::keep_from_dumps;
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use pelago_base::limits::UDP_PAYLOAD_BYTES_MAX;
+use pelago_udp::limits::UDP_PAYLOAD_BYTES_MAX;
 use pelago_udp::{Incoming, Outgoing, Sent, Socket};
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

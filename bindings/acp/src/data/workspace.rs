@@ -98,18 +98,18 @@ fn with(
 impl Library {
     fn create_workspace(&self, bytes: u64) -> Result<usize, Refusal> {
         let size = self.size();
-        self.with_round(|round, job| {
-            let Settings { first, part_bytes } = round.workspaces.settings;
+        self.with_session(|session, job| {
+            let Settings { first, part_bytes } = session.workspaces.settings;
             let first_rank = self.rank_of(first as c_int)?;
             // The first rank allocates all; whether it could is known to all by what it tells.
             let count = bytes.div_ceil(part_bytes);
-            if bytes == 0 || bytes / u64::from(size) > round.heap.bytes() || count > PARTS_MAX {
+            if bytes == 0 || bytes / u64::from(size) > session.heap.bytes() || count > PARTS_MAX {
                 return Err(Refusal::Large(bytes as usize));
             }
             let count = count as usize;
             let mut parts = Ok(vec![GlobalAddress::NULL; count]);
             if job.rank() == first_rank {
-                parts = GlobalBytes::create(&round.heap, first_rank, part_bytes, bytes).map(|whole| whole.parts().to_vec());
+                parts = GlobalBytes::create(&session.heap, first_rank, part_bytes, bytes).map(|whole| whole.parts().to_vec());
             }
             let mut told = vec![0; count];
             if let Ok(parts) = &parts {
@@ -120,35 +120,35 @@ impl Library {
             if told.contains(&0) {
                 return Err(Refusal::Large(bytes as usize));
             }
-            round.workspaces.settings.first = (first + count as u32 % size) % size;
+            session.workspaces.settings.first = (first + count as u32 % size) % size;
             let parts = told.into_iter().map(GlobalAddress::from_bits).collect();
-            round.workspaces.known.insert(Workspace { parts, part_bytes, bytes }).ok_or(Refusal::TooMany("workspaces"))
+            session.workspaces.known.insert(Workspace { parts, part_bytes, bytes }).ok_or(Refusal::TooMany("workspaces"))
         })
     }
 
     fn destroy_workspace(&'static self, number: usize) -> Result<(), Refusal> {
         self.workspace(number)?;
         self.sync()?;
-        self.with_round(|round, job| {
-            let known = round.workspaces.known.remove(number).ok_or(Refusal::Workspace(number))?;
+        self.with_session(|session, job| {
+            let known = session.workspaces.known.remove(number).ok_or(Refusal::Workspace(number))?;
             let addresses = job.reach().addresses();
             if known.parts.first().is_some_and(|&part| addresses.rank(part) == job.rank()) {
-                known.open(&round.heap)?.destroy()?;
+                known.open(&session.heap)?.destroy()?;
             }
             Ok(())
         })
     }
 
     fn workspace(&self, number: usize) -> Result<(Vec<GlobalAddress>, u64, u64), Refusal> {
-        self.with_round(|round, _| {
-            let known = round.workspaces.known.get(number).ok_or(Refusal::Workspace(number))?;
+        self.with_session(|session, _| {
+            let known = session.workspaces.known.get(number).ok_or(Refusal::Workspace(number))?;
             Ok((known.parts.clone(), known.part_bytes, known.bytes))
         })
     }
 
     fn set_workspaces(&self, settings: Settings) -> Result<(), Refusal> {
-        self.with_round(|round, _| {
-            round.workspaces.settings = settings;
+        self.with_session(|session, _| {
+            session.workspaces.settings = settings;
             Ok(())
         })
     }

@@ -14,7 +14,7 @@ pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> usize {
     call("acp_create_ch", 0, || {
         let library = library()?;
         let (sender, receiver) = (library.rank_of(sender)?, library.rank_of(receiver)?);
-        library.with_links(|links, context| links.channels.create(&mut links.post, context, sender, receiver))
+        library.with_links(|links, context| links.channels.create(&mut links.connector, context, sender, receiver))
     })
 }
 
@@ -49,7 +49,7 @@ pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usiz
 fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, is_send: bool) -> usize {
     call(function, 0, || {
         let library = library()?;
-        let memory = simulated::outward(memory as usize, bytes)?;
+        let memory = simulated::shared_address(memory as usize, bytes)?;
         library.ask_channel(|channels| channels.request(channel, memory, bytes, is_send))
     })
 }

@@ -20,24 +20,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pelago::Scope;
 
-use crate::library::{library, who};
+use crate::library::{self, library, own_rank};
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
-use crate::{exit, handles, library as life, simulated};
+use crate::{exit, handles, simulated};
 
 /// Calls, with `failed` as the result of what cannot be done.
 pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(result)) => result,
-        Ok(Err(Refusal::Earlier(error))) => life::end(&error, function),
-        Ok(Err(Refusal::Failed(error))) if error.scope() > Scope::Operation => life::end(&error, function),
+        Ok(Err(Refusal::Earlier(error))) => library::end(&error, function),
+        Ok(Err(Refusal::Failed(error))) if error.scope() > Scope::Operation => library::end(&error, function),
         Ok(Err(why)) => {
-            life::refuse(function, &why);
+            library::report(function, &why);
             failed
         }
         Err(_panic) => {
-            refusal::say(who(), &format_args!("{function}: a mistake in the library; the job is ended"));
-            exit::at_once(1)
+            refusal::write_line(own_rank(), &format_args!("{function}: a mistake in the library; the job is ended"));
+            exit::immediately(1)
         }
     }
 }
@@ -48,14 +48,14 @@ fn status(function: &str, f: impl FnOnce() -> Result<(), Refusal>) -> c_int {
 }
 
 /// What cannot be told by a result ends the process.
-fn must<R>(function: &str, result: pelago::Result<R>) -> R {
-    result.unwrap_or_else(|error| life::end(&error, function))
+fn or_end<R>(function: &str, result: pelago::Result<R>) -> R {
+    result.unwrap_or_else(|error| library::end(&error, function))
 }
 
 /// Initializes the library. Collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_init(_count: *mut c_int, _arguments: *mut *mut *mut c_char) -> c_int {
-    status("acp_init", life::init)
+    status("acp_init", library::init)
 }
 
 /// Ends what `acp_init` began. Collective.
@@ -78,8 +78,8 @@ pub extern "C" fn acp_reset(rank: c_int) -> c_int {
 pub unsafe extern "C" fn acp_abort(text: *const c_char) {
     // SAFETY: A4.
     let text = if text.is_null() { c"aborted" } else { unsafe { CStr::from_ptr(text) } };
-    refusal::say(who(), &text.to_string_lossy().trim_end());
-    exit::at_once(1)
+    refusal::write_line(own_rank(), &text.to_string_lossy().trim_end());
+    exit::immediately(1)
 }
 
 /// Waits for all ranks. Collective.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn acp_abort(text: *const c_char) {
 pub extern "C" fn acp_sync() -> c_int {
     status("acp_sync", || {
         let library = library()?;
-        must("acp_sync", library.sync());
+        or_end("acp_sync", library.sync());
         Ok(())
     })
 }
@@ -118,8 +118,8 @@ pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color:
         if color != 0 {
             return Err(Refusal::Color(color));
         }
-        let address = simulated::outward(address as usize, bytes)?;
-        library.turns().with(|core| core.regions.register(core.job, library.memory(), address, bytes))
+        let address = simulated::shared_address(address as usize, bytes)?;
+        library.monitor().with(|state| state.registrations.register(state.job, library.memory(), address, bytes))
     })
 }
 
@@ -128,8 +128,8 @@ pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color:
 pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
     status("acp_unregister_memory", || {
         let library = library()?;
-        must("acp_unregister_memory", library.access().complete(handles::ALL));
-        library.turns().with(|core| core.regions.unregister(library.memory(), key))
+        or_end("acp_unregister_memory", library.access().complete(handles::ALL));
+        library.monitor().with(|state| state.registrations.unregister(library.memory(), key))
     })
 }
 
@@ -138,8 +138,8 @@ pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
 pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
     call("acp_query_ga", 0, || {
         let library = library()?;
-        let address = simulated::outward(address as usize, 1)?;
-        library.turns().with(|core| Ok(core.regions.address_of(key, address)?.bits()))
+        let address = simulated::shared_address(address as usize, 1)?;
+        library.monitor().with(|state| Ok(state.registrations.address_of(key, address)?.bits()))
     })
 }
 
@@ -149,7 +149,7 @@ pub extern "C" fn acp_query_address(address: u64) -> *mut c_void {
     call("acp_query_address", std::ptr::null_mut(), || {
         let memory: &'static Memory = library()?.memory();
         match memory.own(address, 0) {
-            Ok(cells) => Ok(simulated::inward(cells.pointer().as_ptr() as usize) as *mut c_void),
+            Ok(cells) => Ok(simulated::program_address(cells.pointer().as_ptr() as usize) as *mut c_void),
             Err(Refusal::Elsewhere(_) | Refusal::Null(_)) => Ok(std::ptr::null_mut()),
             Err(why) => Err(why),
         }

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use pelago::Word;
 use pelago_base::AtomicOperator;
 
-use super::{call, must};
+use super::{call, or_end};
 use crate::handles::NULL;
 use crate::library::library;
 
@@ -63,7 +63,7 @@ atomics! {
 pub extern "C" fn acp_complete(handle: i64) {
     call("acp_complete", (), || {
         let library = library()?;
-        must("acp_complete", library.access().complete(handle));
+        or_end("acp_complete", library.access().complete(handle));
         Ok(())
     });
 }
@@ -73,6 +73,6 @@ pub extern "C" fn acp_complete(handle: i64) {
 pub extern "C" fn acp_inquire(handle: i64) -> c_int {
     call("acp_inquire", 0, || {
         let library = library()?;
-        Ok(must("acp_inquire", library.access().inquire(handle)).into())
+        Ok(or_end("acp_inquire", library.access().inquire(handle)).into())
     })
 }

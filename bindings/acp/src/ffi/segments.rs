@@ -7,7 +7,7 @@ use pelago::Context;
 
 use super::call;
 use crate::library::library;
-use crate::links::Joined;
+use crate::links::Connection;
 use crate::links::segments::SegmentBuffer;
 use crate::refusal::Refusal;
 use crate::simulated;
@@ -28,8 +28,8 @@ fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usiz
     call(function, 0, || {
         let library = library()?;
         let peer = library.rank_of(rank)?;
-        let memory = simulated::outward(memory as usize, shape[0].saturating_mul(shape[1]))?;
-        library.with_links(|links, context| links.segments.create(&mut links.post, context, peer, is_source, memory, shape))
+        let memory = simulated::shared_address(memory as usize, shape[0].saturating_mul(shape[1]))?;
+        library.with_links(|links, context| links.segments.create(&mut links.connector, context, peer, is_source, memory, shape))
     })
 }
 
@@ -47,17 +47,17 @@ fn count(function: &str, buffer: usize, f: impl FnOnce(&mut SegmentBuffer, &'sta
     call(function, -1, || library()?.with_links(|links, context| Ok(f(links.segments.get(buffer)?, context)? as i64)))
 }
 
-/// Waits until both ends are joined.
+/// Waits until both ends are connected.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_connect_segbuf(buffer: usize) -> c_int {
     call("acp_connect_segbuf", 1, || library()?.connect(buffer).map(|()| 0))
 }
 
-/// 0 if both ends are joined, else 1.
+/// 0 if both ends are connected, else 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isconnected_segbuf(buffer: usize) -> c_int {
     call("acp_isconnected_segbuf", 1, || {
-        library()?.with_links(|links, context| Ok(c_int::from(links.join(buffer, context)? != Joined::With(()))))
+        library()?.with_links(|links, context| Ok(c_int::from(links.connect(buffer, context)? != Connection::Established(()))))
     })
 }
 
@@ -88,7 +88,7 @@ pub extern "C" fn acp_isacked_segbuf(buffer: usize) -> c_int {
 /// A question that programs ask again and again.
 fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
     let answer = segments(function, buffer, |buffer, context| {
-        if buffer.is_source() != of_source || !buffer.is_joined() {
+        if buffer.is_source() != of_source || !buffer.is_connected() {
             return Err(Refusal::NotConnected);
         }
         let is_open = buffer.is_open(context);
@@ -98,7 +98,7 @@ fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
         Ok(is_open || buffer.is_open(context))
     });
     if let (1.., Ok(library)) = (answer, library()) {
-        library.turns().give_core_away();
+        library.monitor().yield_core();
     }
     answer
 }
@@ -130,7 +130,7 @@ pub extern "C" fn acp_query_segbuf_sent(buffer: usize) -> i64 {
 /// Ends the connection, when what was sent has arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_disconnect_segbuf(buffer: usize) -> c_int {
-    segments("acp_disconnect_segbuf", buffer, |buffer, context| buffer.leave(context).map(|()| true))
+    segments("acp_disconnect_segbuf", buffer, |buffer, context| buffer.close(context).map(|()| true))
 }
 
 /// Frees an end that is not connected.

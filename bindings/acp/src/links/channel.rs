@@ -15,7 +15,7 @@ use pelago::messaging::{ChannelReceiver, ChannelSender, ChannelSettings, Sent};
 use pelago::{Context, Rank, Result};
 use pelago_memory::Cells;
 
-use super::{BLOCK_WORDS, Inlet, Joined, Kind, Outlet, Post};
+use super::{BLOCK_WORDS, Connection, Connector, LinkKind, ReceivingEnd, SendingEnd};
 use crate::refusal::Refusal;
 use crate::slab::Slab;
 
@@ -48,8 +48,8 @@ struct Channel {
 }
 
 enum End {
-    Sender { outlet: Outlet, sender: Option<(ChannelSender<'static>, pelago::GlobalPtr<u64>)> },
-    Receiver { inlet: Inlet, receiver: Option<ChannelReceiver<'static>> },
+    Sender { link: SendingEnd, sender: Option<(ChannelSender<'static>, pelago::GlobalPtr<u64>)> },
+    Receiver { link: ReceivingEnd, receiver: Option<ChannelReceiver<'static>> },
 }
 
 /// A message that is to be sent or received.
@@ -71,7 +71,7 @@ impl Channels {
     /// Makes this rank's end of a channel.
     pub(crate) fn create(
         &mut self,
-        post: &mut Post,
+        connector: &mut Connector,
         context: &'static Context,
         sender: Rank,
         receiver: Rank,
@@ -79,10 +79,12 @@ impl Channels {
         let me = context.rank();
         let end = match () {
             () if sender == receiver => return Err(Refusal::SameRank),
-            () if me == sender => End::Sender { outlet: post.outlet(context, Kind::Channel, receiver, [0; 2])?, sender: None },
+            () if me == sender => {
+                End::Sender { link: connector.sending_end(context, LinkKind::Channel, receiver, [0; 2])?, sender: None }
+            }
             () if me == receiver => {
-                let inlet = post.inlet(context, Kind::Channel, sender, [0; 2], SETTINGS.ring_words()?)?;
-                End::Receiver { inlet, receiver: None }
+                let link = connector.receiving_end(context, LinkKind::Channel, sender, [0; 2], SETTINGS.ring_words()?)?;
+                End::Receiver { link, receiver: None }
             }
             () => return Err(Refusal::NoEnd),
         };
@@ -132,12 +134,12 @@ impl Channels {
     }
 
     /// Does what can be done without waiting.
-    pub(crate) fn advance(&mut self, post: &mut Post, context: &'static Context) -> Result<()> {
+    pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let Self { channels, requests, busy } = self;
         let mut failure = Ok(());
         busy.retain(|&number| {
             let Some(channel) = channels.get(number) else { return false };
-            match channel.advance(post, context, requests) {
+            match channel.advance(connector, context, requests) {
                 Ok(Outcome::Busy) => true,
                 Ok(Outcome::Idle) => false,
                 Ok(Outcome::Gone) => {
@@ -168,19 +170,24 @@ enum Outcome {
 }
 
 impl Channel {
-    fn advance(&mut self, post: &mut Post, context: &'static Context, requests: &mut Slab<Option<usize>>) -> Result<Outcome> {
-        if !self.is_joined(post, context)? {
+    fn advance(
+        &mut self,
+        connector: &mut Connector,
+        context: &'static Context,
+        requests: &mut Slab<Option<usize>>,
+    ) -> Result<Outcome> {
+        if !self.is_connected(connector, context)? {
             return Ok(Outcome::Busy);
         }
-        // What came before the other end left is found after this was looked at.
-        let is_left = self.is_left();
+        // What came before the other end closed the link is found after this was looked at.
+        let is_closed = self.is_closed();
         while let Some(transfer) = self.queue.front_mut() {
             let is_done = match &mut self.end {
                 End::Sender { sender: Some((sender, _)), .. } => transfer.send(sender)?,
                 End::Receiver { receiver: Some(receiver), .. } => transfer.receive(receiver)?,
                 _ => false,
             };
-            if !is_done && !is_left {
+            if !is_done && !is_closed {
                 break;
             }
             // Without another end, what is left comes to nothing.
@@ -192,42 +199,42 @@ impl Channel {
         };
         if !is_told {
             match &self.end {
-                End::Sender { outlet, sender: Some((_, block)) } => outlet.leave(context, *block)?,
+                End::Sender { link, sender: Some((_, block)) } => link.close(context, *block)?,
                 End::Sender { .. } => {}
-                End::Receiver { inlet, .. } => inlet.leave(context)?,
+                End::Receiver { link, .. } => link.close(context)?,
             }
             self.freeing = Some((request, true));
         }
-        if !is_left {
+        if !is_closed {
             return Ok(Outcome::Busy);
         }
         complete(requests, request, 0);
         Ok(Outcome::Gone)
     }
 
-    fn is_joined(&mut self, post: &mut Post, context: &'static Context) -> Result<bool> {
+    fn is_connected(&mut self, connector: &mut Connector, context: &'static Context) -> Result<bool> {
         match &mut self.end {
             End::Sender { sender: Some(_), .. } | End::Receiver { receiver: Some(_), .. } => {}
-            End::Sender { outlet, sender } => {
-                let Joined::With(block) = outlet.joined()? else { return Ok(false) };
+            End::Sender { link, sender } => {
+                let Connection::Established(block) = link.connection()? else { return Ok(false) };
                 let ring = block.add(BLOCK_WORDS as u64);
-                let made = ChannelSender::over(context, outlet.peer, SETTINGS, ring, outlet.progress(context))?;
+                let made = ChannelSender::over(context, link.peer, SETTINGS, ring, link.progress(context))?;
                 *sender = Some((made, block));
             }
-            End::Receiver { inlet, receiver } => {
-                let Joined::With(progress) = inlet.joined(post, context)? else { return Ok(false) };
-                let block = inlet.block(context);
+            End::Receiver { link, receiver } => {
+                let Connection::Established(progress) = link.connection(connector, context)? else { return Ok(false) };
+                let block = link.block(context);
                 let ring = block.range(BLOCK_WORDS..block.len());
-                *receiver = Some(ChannelReceiver::over(context, inlet.peer, SETTINGS, ring, progress)?);
+                *receiver = Some(ChannelReceiver::over(context, link.peer, SETTINGS, ring, progress)?);
             }
         }
         Ok(true)
     }
 
-    fn is_left(&self) -> bool {
+    fn is_closed(&self) -> bool {
         match &self.end {
-            End::Sender { outlet, .. } => outlet.is_left(),
-            End::Receiver { inlet, .. } => inlet.is_left(),
+            End::Sender { link, .. } => link.is_closed(),
+            End::Receiver { link, .. } => link.is_closed(),
         }
     }
 }

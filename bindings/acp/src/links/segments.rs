@@ -13,17 +13,17 @@ use std::ptr::NonNull;
 use pelago::{Context, GlobalPtr, Handle, Rank, Result};
 use pelago_memory::Cells;
 
-use super::{BLOCK_WORDS, COME, Inlet, Joined, Kind, Outlet, Post};
+use super::{BLOCK_WORDS, COME, Connection, Connector, LinkKind, ReceivingEnd, SendingEnd};
 use crate::refusal::Refusal;
 use crate::slab::Slab;
 
 /// The segment buffers of this rank.
 pub(crate) struct SegmentBuffers {
     buffers: Slab<SegmentBuffer>,
-    /// Destinations that are not joined.
+    /// Destinations that are not connected.
     waiting: Vec<usize>,
-    /// Ends that were freed before their peers have left.
-    leaving: Vec<End>,
+    /// Ends that were freed before their peers have closed the link.
+    closing: Vec<End>,
 }
 
 pub(crate) struct SegmentBuffer {
@@ -42,24 +42,24 @@ pub(crate) struct SegmentBuffer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Created,
-    Joined(GlobalPtr<u64>),
-    Left,
+    Connected(GlobalPtr<u64>),
+    Closed,
 }
 
 enum End {
-    Source(Outlet),
-    Destination(Inlet),
+    Source(SendingEnd),
+    Destination(ReceivingEnd),
 }
 
 impl SegmentBuffers {
     pub(crate) const fn new() -> Self {
-        Self { buffers: Slab::new(3), waiting: Vec::new(), leaving: Vec::new() }
+        Self { buffers: Slab::new(3), waiting: Vec::new(), closing: Vec::new() }
     }
 
     /// Makes this rank's end of a segment buffer with `peer`.
     pub(crate) fn create(
         &mut self,
-        post: &mut Post,
+        connector: &mut Connector,
         context: &'static Context,
         peer: Rank,
         is_source: bool,
@@ -75,10 +75,10 @@ impl SegmentBuffers {
         }
         let shape = [segment_bytes as u64, segments as u64];
         let end = if is_source {
-            End::Source(post.outlet(context, Kind::SegmentBuffer, peer, shape)?)
+            End::Source(connector.sending_end(context, LinkKind::SegmentBuffer, peer, shape)?)
         } else {
             let words = segment_bytes.div_ceil(8) * segments;
-            End::Destination(post.inlet(context, Kind::SegmentBuffer, peer, shape, words)?)
+            End::Destination(connector.receiving_end(context, LinkKind::SegmentBuffer, peer, shape, words)?)
         };
         let buffer = SegmentBuffer {
             end,
@@ -103,10 +103,10 @@ impl SegmentBuffers {
     }
 
     /// Answers the sources that have asked: they may wait in whatever order their program likes.
-    pub(crate) fn advance(&mut self, post: &mut Post, context: &'static Context) -> Result<()> {
+    pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let mut failure = Ok(());
-        self.waiting.retain(|&number| match self.buffers.get(number).map(|buffer| buffer.join(post, context)) {
-            Some(Ok(joined)) => joined == Joined::NotYet,
+        self.waiting.retain(|&number| match self.buffers.get(number).map(|buffer| buffer.connect(connector, context)) {
+            Some(Ok(connection)) => connection == Connection::Pending,
             Some(Err(error)) => {
                 failure = Err(error);
                 true
@@ -121,15 +121,15 @@ impl SegmentBuffers {
         self.buffers.get(number).ok_or(Refusal::SegmentBuffer(number))
     }
 
-    /// Frees an end that is not joined.
+    /// Frees an end that is not connected.
     pub(crate) fn free(&mut self, number: usize) -> Result<(), Refusal> {
         match self.get(number)?.state {
-            State::Joined(_) => Err(Refusal::Connected),
-            State::Left | State::Created => {
+            State::Connected(_) => Err(Refusal::Connected),
+            State::Closed | State::Created => {
                 let buffer = self.buffers.remove(number).ok_or(Refusal::SegmentBuffer(number))?;
                 // The peer may still write to what this end has told it about.
-                self.leaving.push(buffer.end);
-                self.leaving.retain(|end| !end.is_left());
+                self.closing.push(buffer.end);
+                self.closing.retain(|end| !end.is_closed());
                 Ok(())
             }
         }
@@ -137,43 +137,43 @@ impl SegmentBuffers {
 }
 
 impl End {
-    fn is_left(&self) -> bool {
+    fn is_closed(&self) -> bool {
         match self {
-            Self::Source(outlet) => outlet.is_left(),
-            Self::Destination(inlet) => inlet.is_left(),
+            Self::Source(link) => link.is_closed(),
+            Self::Destination(link) => link.is_closed(),
         }
     }
 }
 
 impl SegmentBuffer {
-    /// Whether both ends are joined.
-    pub(crate) fn join(&mut self, post: &mut Post, context: &'static Context) -> Result<Joined<()>> {
+    /// Whether both ends are connected.
+    pub(crate) fn connect(&mut self, connector: &mut Connector, context: &'static Context) -> Result<Connection<()>> {
         if self.state != State::Created {
-            return Ok(if self.state == State::Left { Joined::Never } else { Joined::With(()) });
+            return Ok(if self.state == State::Closed { Connection::Refused } else { Connection::Established(()) });
         }
-        let joined = match &mut self.end {
-            End::Source(outlet) => outlet.joined()?,
-            End::Destination(inlet) => inlet.joined(post, context)?,
+        let connection = match &mut self.end {
+            End::Source(link) => link.connection()?,
+            End::Destination(link) => link.connection(connector, context)?,
         };
-        Ok(match joined {
-            Joined::With(peer) => {
-                self.state = State::Joined(peer);
-                Joined::With(())
+        Ok(match connection {
+            Connection::Established(peer) => {
+                self.state = State::Connected(peer);
+                Connection::Established(())
             }
-            Joined::Never => Joined::Never,
-            Joined::NotYet => Joined::NotYet,
+            Connection::Refused => Connection::Refused,
+            Connection::Pending => Connection::Pending,
         })
     }
 
     /// Whether this end may be used.
-    pub(crate) fn is_joined(&self) -> bool {
-        matches!(self.state, State::Joined(_))
+    pub(crate) fn is_connected(&self) -> bool {
+        matches!(self.state, State::Connected(_))
     }
 
     /// Sends the segment at the tail.
     pub(crate) fn send(&mut self, context: &'static Context) -> Result<(), Refusal> {
         self.look(context);
-        let (End::Source(_), State::Joined(block)) = (&self.end, self.state) else { return Err(Refusal::NotConnected) };
+        let (End::Source(_), State::Connected(block)) = (&self.end, self.state) else { return Err(Refusal::NotConnected) };
         if self.tail - self.head >= self.segments {
             return Err(Refusal::NoSegment("is free at the destination"));
         }
@@ -198,7 +198,9 @@ impl SegmentBuffer {
     /// Frees the segment at the head.
     pub(crate) fn release(&mut self, context: &'static Context) -> Result<(), Refusal> {
         self.look(context);
-        let (End::Destination(_), State::Joined(progress)) = (&self.end, self.state) else { return Err(Refusal::NotConnected) };
+        let (End::Destination(_), State::Connected(progress)) = (&self.end, self.state) else {
+            return Err(Refusal::NotConnected);
+        };
         if self.head == self.tail {
             return Err(Refusal::NoSegment("has come"));
         }
@@ -243,23 +245,23 @@ impl SegmentBuffer {
     }
 
     /// Ends the connection, when what was sent has arrived.
-    pub(crate) fn leave(&mut self, context: &'static Context) -> Result<(), Refusal> {
-        let State::Joined(peer) = self.state else { return Err(Refusal::NotConnected) };
+    pub(crate) fn close(&mut self, context: &'static Context) -> Result<(), Refusal> {
+        let State::Connected(peer) = self.state else { return Err(Refusal::NotConnected) };
         self.flights.drain(..).try_for_each(|(_, handle)| handle.wait())?;
         match &self.end {
-            End::Source(outlet) => outlet.leave(context, peer)?,
-            End::Destination(inlet) => inlet.leave(context)?,
+            End::Source(link) => link.close(context, peer)?,
+            End::Destination(link) => link.close(context)?,
         }
-        self.state = State::Left;
+        self.state = State::Closed;
         Ok(())
     }
 
     /// Learns what the peer has said; at the destination, moves what has come to the program's memory.
     fn look(&mut self, context: &'static Context) {
         match &self.end {
-            End::Source(outlet) => self.head = outlet.progress(context).load(0),
-            End::Destination(inlet) => {
-                let block = inlet.block(context);
+            End::Source(link) => self.head = link.progress(context).load(0),
+            End::Destination(link) => {
+                let block = link.block(context);
                 let come = block.load(COME).min(self.head + self.segments);
                 // What the count says has come is read after it.
                 std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);

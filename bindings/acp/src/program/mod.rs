@@ -41,12 +41,12 @@ type Finalizer = extern "C" fn();
 type Handler = (extern "C" fn(*mut c_void), usize);
 
 /// What a rank has besides its data.
-struct Seat {
+struct SimulatedRank {
     handlers: Mutex<Vec<Handler>>,
     threads: Mutex<Threads>,
 }
 
-impl Seat {
+impl SimulatedRank {
     const fn new() -> Self {
         Self { handlers: Mutex::new(Vec::new()), threads: Mutex::new(Threads::new()) }
     }
@@ -60,10 +60,10 @@ impl Seat {
     }
 }
 
-static SEATS: PerRank<Seat> = PerRank::new(Seat::new(), Seat::new);
+static RANKS: PerRank<SimulatedRank> = PerRank::new(SimulatedRank::new(), SimulatedRank::new);
 
 /// The program, to be called for each rank.
-struct Called {
+struct SimulatedProgram {
     main: Main,
     arguments: Vec<CString>,
     initializers: Vec<usize>,
@@ -130,7 +130,7 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
     if let Err(error) = simulated::begin(&images, ranks) {
         return refused(&format_args!("no room for the data of {ranks} ranks: {error}"));
     }
-    processes::simulate(&Called { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
+    processes::simulate(&SimulatedProgram { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
 }
 
 /// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in
@@ -147,19 +147,19 @@ fn initialize_streams() {
 }
 
 fn refused(why: &dyn std::fmt::Display) -> c_int {
-    refusal::say(None, why);
+    refusal::write_line(None, why);
     2
 }
 
-/// The seat of the rank that runs.
-fn seat() -> Option<&'static Seat> {
-    simulated::running().map(|_| SEATS.get())
+/// The rank that runs.
+fn running_rank() -> Option<&'static SimulatedRank> {
+    simulated::running().map(|_| RANKS.get())
 }
 
-impl Program for Called {
+impl Program for SimulatedProgram {
     fn enter(&self, rank: Rank) {
         if let Err(error) = simulated::enter(rank.index()) {
-            refusal::say(Some(rank.number()), &format_args!("no room for its data: {error}"));
+            refusal::write_line(Some(rank.number()), &format_args!("no room for its data: {error}"));
             // SAFETY: ends the process: without its data no rank can go on.
             unsafe { libc::_exit(1) }
         }
@@ -182,9 +182,9 @@ impl Program for Called {
 
 /// Does what the rank that runs has set up for its end; its exit code.
 fn finish(code: c_int) -> i32 {
-    let Some(seat) = seat() else { return code };
+    let Some(rank) = running_rank() else { return code };
     // One that is called may set up another.
-    while let Some((handler, argument)) = { seat.handlers().pop() } {
+    while let Some((handler, argument)) = { rank.handlers().pop() } {
         handler(argument as *mut c_void);
     }
     for &finalizer in FINALIZERS.get().into_iter().flatten() {

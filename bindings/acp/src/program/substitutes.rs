@@ -9,8 +9,8 @@ use libc::{clockid_t, time_t, timespec, timeval};
 use pelago::processes::{self, End};
 use pelago::{Duration, Instant};
 
-use super::{finish, seat, start, threads};
-use crate::library::{refuse, who};
+use super::{finish, running_rank, start, threads};
+use crate::library::{own_rank, report};
 use crate::refusal;
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"abort", abort as *const () as usize),
         (c"__assert_fail", assert_fail as *const () as usize),
         (c"__cxa_atexit", at_exit as *const () as usize),
-        (c"sched_yield", give_way as *const () as usize),
+        (c"sched_yield", yield_core as *const () as usize),
         (c"sleep", sleep as *const () as usize),
         (c"usleep", sleep_microseconds as *const () as usize),
         (c"nanosleep", sleep_nanoseconds as *const () as usize),
@@ -60,21 +60,21 @@ extern "C" fn assert_fail(condition: *const c_char, file: *const c_char, line: c
         if text.is_null() { "?".into() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy() }
     };
     let [condition, file, function] = [condition, file, function].map(text);
-    refusal::say(who(), &format_args!("{file}:{line}: {function}: assertion {condition} failed"));
+    refusal::write_line(own_rank(), &format_args!("{file}:{line}: {function}: assertion {condition} failed"));
     abort()
 }
 
 extern "C" fn at_exit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, _object: *mut c_void) -> c_int {
-    match seat() {
-        Some(seat) => {
-            seat.handlers().push((handler, argument as usize));
+    match running_rank() {
+        Some(rank) => {
+            rank.handlers().push((handler, argument as usize));
             0
         }
         None => -1,
     }
 }
 
-extern "C" fn give_way() -> c_int {
+extern "C" fn yield_core() -> c_int {
     processes::give_way();
     0
 }
@@ -148,7 +148,7 @@ pub(super) fn now() -> (i64, i64) {
 }
 
 extern "C" fn no_fork() -> c_int {
-    refuse("fork", &"a simulated rank cannot become two");
+    report("fork", &"a simulated rank cannot become two");
     failed(libc::ENOSYS)
 }
 

@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_int, c_void};
 use libc::{pthread_cond_t, pthread_mutex_t, pthread_t, sem_t, timespec};
 use pelago::processes;
 
-use super::{seat, substitutes};
+use super::{running_rank, substitutes};
 
 /// Threads that a rank makes at most, also those that have ended.
 const THREADS_MAX: usize = 1 << 16;
@@ -48,8 +48,8 @@ extern "C" fn create(
     main: extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
-    let Some(seat) = seat() else { return libc::EAGAIN };
-    let number = seat.threads().0.len() + 1;
+    let Some(rank) = running_rank() else { return libc::EAGAIN };
+    let number = rank.threads().0.len() + 1;
     if number > THREADS_MAX {
         return libc::EAGAIN;
     }
@@ -58,7 +58,7 @@ extern "C" fn create(
     if processes::begin_thread(number, STACK_BYTES, body).is_err() {
         return libc::EAGAIN;
     }
-    seat.threads().0.push(None);
+    rank.threads().0.push(None);
     // SAFETY: A12.
     unsafe { thread.write(number as pthread_t) };
     0
@@ -66,18 +66,18 @@ extern "C" fn create(
 
 /// A thread of the running rank has returned something.
 fn note(number: usize, returned: usize) {
-    if let Some(seat) = seat() {
-        seat.threads().0[number - 1] = Some(returned);
+    if let Some(rank) = running_rank() {
+        rank.threads().0[number - 1] = Some(returned);
     }
 }
 
 extern "C" fn join(thread: pthread_t, into: *mut *mut c_void) -> c_int {
-    let Some(seat) = seat() else { return libc::ESRCH };
+    let Some(rank) = running_rank() else { return libc::ESRCH };
     if thread as usize == processes::thread() {
         return libc::EDEADLK;
     }
     loop {
-        let found = (thread as usize).checked_sub(1).and_then(|index| seat.threads().0.get(index).copied());
+        let found = (thread as usize).checked_sub(1).and_then(|index| rank.threads().0.get(index).copied());
         match found {
             None => return libc::ESRCH,
             Some(None) => processes::let_threads_run(),
@@ -103,7 +103,7 @@ extern "C" fn exit(returned: *mut c_void) -> ! {
         processes::end_thread()
     }
     // The rank goes on until its last thread has ended.
-    while seat().is_some_and(|seat| seat.threads().0.iter().any(Option::is_none)) {
+    while running_rank().is_some_and(|rank| rank.threads().0.iter().any(Option::is_none)) {
         processes::let_threads_run();
     }
     substitutes::exit(0)

@@ -97,7 +97,7 @@ impl Copies {
     }
 
     /// Where others reach memory of the rank that runs; `None` if they cannot reach all of it.
-    pub(super) fn outward(&self, address: usize, bytes: usize) -> Option<usize> {
+    pub(super) fn shared_address(&self, address: usize, bytes: usize) -> Option<usize> {
         let end = address.checked_add(bytes)?;
         let overlaps = |range: &&Range<usize>| address < range.end && range.start < end.max(address + 1);
         if self.swapped.iter().any(|range| overlaps(&range)) {
@@ -114,7 +114,7 @@ impl Copies {
     }
 
     /// Where the rank that runs finds memory that others reach.
-    pub(super) fn inward(&self, address: usize) -> usize {
+    pub(super) fn program_address(&self, address: usize) -> usize {
         let Some(mut offset) = self.running.map(|rank| rank * self.stride) else { return address };
         for range in &self.ranges {
             let inside = address.wrapping_sub(self.view + offset);

@@ -87,14 +87,14 @@ impl<T> PerRank<T> {
 }
 
 /// Where others reach memory of this rank's; the same, unless it is simulated and that is the program's data.
-pub(crate) fn outward(address: usize, bytes: usize) -> Result<usize, Refusal> {
+pub(crate) fn shared_address(address: usize, bytes: usize) -> Result<usize, Refusal> {
     match SIMULATED.get() {
-        Some(simulated) => simulated.copies.borrow().outward(address, bytes).ok_or(Refusal::NoMemory { address, bytes }),
+        Some(simulated) => simulated.copies.borrow().shared_address(address, bytes).ok_or(Refusal::NoMemory { address, bytes }),
         None => Ok(address),
     }
 }
 
 /// Where this rank finds memory that others reach.
-pub(crate) fn inward(address: usize) -> usize {
-    SIMULATED.get().map_or(address, |simulated| simulated.copies.borrow().inward(address))
+pub(crate) fn program_address(address: usize) -> usize {
+    SIMULATED.get().map_or(address, |simulated| simulated.copies.borrow().program_address(address))
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pelago_base::limits::LOST_RANKS_MAX;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Fault;
 use pelago_shm::Stage;
+use pelago_shm::limits::LOST_RANKS_MAX;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};

@@ -11,9 +11,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pelago_base::limits::{FAILURE_GROUPS_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_platform::Failure;
 
+use crate::limits::{FAILURE_GROUPS_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use crate::{Error, Result};
 
 /// Numbers of a group: bits of a word.

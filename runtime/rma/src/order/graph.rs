@@ -9,8 +9,9 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_platform::Failure;
+
+use crate::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIGHT_MAX};
 
 const _: () = assert!(4 * OPERATIONS_IN_FLIGHT_MAX < 3 * OPERATION_PLACES, "so many places are never tight");
 

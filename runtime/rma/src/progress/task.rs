@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use pelago_base::limits::STRIPED_BYTES_MIN;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
 
+use crate::limits::STRIPED_BYTES_MIN;
 use crate::memory::buffer::Buffer;
 use crate::progress::striping::{Stripes, Striping};
 

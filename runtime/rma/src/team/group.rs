@@ -5,10 +5,10 @@
 
 use std::cell::Cell;
 
-use pelago_base::limits::COLLECTIVE_CHUNK_BYTES;
 use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
 
+use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::known;
 use crate::memory::segment::{ALIGN_BYTES, Symmetric};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};

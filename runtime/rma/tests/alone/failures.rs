@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use pelago_base::limits::OPERATIONS_IN_FLIGHT_MAX;
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_platform::Failure;
+use pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX;
 use pelago_rma::{Error, Fetch, GlobalPtr, Handle, Result, World};
 use proptest::prelude::*;
 

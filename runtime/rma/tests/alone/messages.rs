@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use pelago_base::limits::CAPTURED_BYTES_MAX;
 use pelago_base::{AddressLayout, Rank, SegmentId};
+use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Endpoint, Failure, Fault};
 use pelago_rma::{Error, GlobalPtr};
 

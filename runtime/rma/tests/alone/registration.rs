@@ -1,9 +1,9 @@
 //! Memory that is registered and taken back, and whoever is still inside.
 
-use pelago_base::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_platform::RegisterError;
 use pelago_rma::Error;
+use pelago_rma::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 
 use super::scripted::{HEAP_BYTES, lone};
 use pelago_test_support::counting::freed_bytes;

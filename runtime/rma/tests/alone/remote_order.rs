@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Endpoint, Failure, Fault, For, Rail};
+use pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX;
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 
 use super::scripted::Call::{self, Fence, Post};

@@ -1,9 +1,10 @@
 //! Registered memory: many regions, that come and go in any order, each reached by its own addresses and by no others.
 
-use pelago_base::limits::{RANKS_MAX, REGION_GAP_BYTES, REGIONS_RETIRED_MAX, SEGMENT_BYTES_MAX};
+use pelago_base::limits::{RANKS_MAX, SEGMENT_BYTES_MAX};
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
 use pelago_memory::Space;
 use pelago_platform::Failure;
+use pelago_rma::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use pelago_rma::{Error, GlobalPtr, Registered, World};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Many allocations, regions and groups at once, and as many bytes under way as there may be.
 
-use pelago_base::limits::REGION_GAP_BYTES;
 use pelago_base::{Rank, Team};
+use pelago_rma::limits::REGION_GAP_BYTES;
 
 use crate::jobs::regions::pointer;
 use pelago_test_support::threads::{Platform, on_every_platform, run, run_with_heaps};
@@ -101,7 +101,7 @@ fn long_puts_wait_for_room_and_arrive_whole() {
     on_every_platform(&[2], |world, _| {
         let memory = world.alloc::<u64>(WORDS).unwrap();
         let peer = world.rank().next(2);
-        let rounds = 3 * pelago_base::limits::CAPTURED_BYTES_MAX / (8 * WORDS);
+        let rounds = 3 * pelago_platform::limits::CAPTURED_BYTES_MAX / (8 * WORDS);
         for round in 0..rounds as u64 {
             world.after_all().put(memory.at(peer, 0), &vec![round; WORDS]).unwrap();
         }

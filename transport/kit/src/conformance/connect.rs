@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pelago_base::{Instant, Rank, limits};
+use pelago_base::{Instant, Rank};
+
+use pelago_platform::limits;
 use pelago_platform::{Address, ConnectError, Endpoint, Flags, Operation, PostError, Rail, Token};
 
 use super::Fixture;

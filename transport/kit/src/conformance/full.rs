@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pelago_base::{AtomicOperator, Rank, Width, limits};
+use pelago_base::{AtomicOperator, Rank, Width};
+
+use pelago_platform::limits;
 use pelago_platform::{Operation, PostError};
 
 use super::Fixture;

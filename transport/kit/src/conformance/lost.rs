@@ -1,6 +1,8 @@
 //! T6 finite: a lost peer completes what needs it, and holds up nothing else.
 
-use pelago_base::{AtomicOperator, Rank, SegmentId, Width, limits};
+use pelago_base::{AtomicOperator, Rank, SegmentId, Width};
+
+use pelago_platform::limits;
 use pelago_platform::{Failure, Operation, Token};
 
 use super::Fixture;

@@ -124,7 +124,8 @@ fn count(counters: &Mutex<Counters>, events: impl IntoIterator<Item = Event>) {
 mod tests {
     use super::*;
     use crate::Loopback;
-    use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width, limits};
+    use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
+    use pelago_platform::limits;
 
     #[test]
     fn counts_what_was_accepted_refused_completed_and_failed() {
@@ -135,7 +136,7 @@ mod tests {
         let nowhere = GlobalAddress::NULL;
         let write = Operation::Write { to: nowhere, bytes: &[] };
         let atomic = Operation::Atomic { at: nowhere, width: Width::Four, operator: AtomicOperator::Load, operand: 0 };
-        let long = Operation::Write { to: nowhere, bytes: &[0; limits::INJECT_SIZE + 1] };
+        let long = Operation::Write { to: nowhere, bytes: &[0; pelago_base::limits::INJECT_SIZE + 1] };
         for token in 0..limits::COMPLETIONS_MAX as u64 + 3 {
             let operation = if token < 5 { atomic } else { write };
             let _ = transport.post(Instant::ZERO, itself, operation, Flags::NONE, Token(token));

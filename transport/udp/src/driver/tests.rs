@@ -2,13 +2,13 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
-use pelago_base::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
 use pelago_base::{AddressLayout, Event, SegmentId};
 use pelago_protocol::{Config, Key};
 
 use pelago_memory::Cells;
 
 use super::*;
+use crate::limits::{UDP_LENT_BYTES, UDP_OUTGOING_BYTES};
 
 const HEAP_BYTES: usize = 4 << 20;
 

@@ -2,10 +2,10 @@
 
 use std::os::fd::BorrowedFd;
 
-use pelago_base::limits::{UDP_ERRORS_SKIPPED_MAX, UDP_INCOMING_MESSAGES_MAX, UDP_MESSAGE_BYTES_MAX};
 use rustix::io::Errno;
 
 use super::kernel::Arrivals;
+use crate::limits::{UDP_ERRORS_SKIPPED_MAX, UDP_INCOMING_MESSAGES_MAX, UDP_MESSAGE_BYTES_MAX};
 
 /// Calls in a row that find as many messages as were asked for, and after which as many are asked for as there is room for.
 const STREAK_MAX: u32 = 2 * UDP_INCOMING_MESSAGES_MAX.ilog2();

@@ -21,9 +21,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 
-use pelago_base::limits::{UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_SOCKET_BUFFER_BYTES};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+use crate::limits::{UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_SOCKET_BUFFER_BYTES};
 
 pub(crate) use self::kernel::keep_from_dumps;
 pub use incoming::Incoming;

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 
-use pelago_base::limits::{UDP_LENT_MESSAGE_BYTES_MIN, UDP_OUTGOING_DATAGRAMS_MAX};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use super::kernel::{Departures, Message, Passage};
 use super::lanes::{Connected, Lanes};
 use super::queue::{Kernel, Queue, Sent, begins_page};
+use crate::limits::{UDP_LENT_MESSAGE_BYTES_MIN, UDP_OUTGOING_DATAGRAMS_MAX};
 
 /// Datagrams to send, each assembled in place at the end of one buffer.
 ///

@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelago_base::limits::{
-    UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
-    UDP_RUN_DATAGRAMS_MAX,
-};
 use rustix::io::Errno;
 
 use super::kernel::Message;
 use super::name::{Name, canonical};
+use crate::limits::{
+    UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
+    UDP_RUN_DATAGRAMS_MAX,
+};
 
 /// Bytes of a page, or of several: what is lent is lent by the page.
 const PAGE_BYTES: usize = 4096;
@@ -252,7 +252,7 @@ pub(super) fn begins_page(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_base::limits::{UDP_LENT_BYTES_MAX, UDP_LENT_MESSAGE_BYTES_MIN};
+    use crate::limits::{UDP_LENT_BYTES_MAX, UDP_LENT_MESSAGE_BYTES_MIN};
     use proptest::prelude::*;
 
     /// A kernel that does as it is told, call by call, and then takes everything.

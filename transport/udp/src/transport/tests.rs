@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;
 
-use pelago_base::limits::UDP_DATAGRAM_BYTES_MAX;
 use pelago_base::{Event, SegmentId};
 use pelago_protocol::Liveness;
 use rustix::net::sockopt;
@@ -11,6 +10,7 @@ use rustix::net::sockopt;
 use pelago_memory::Cells;
 
 use super::*;
+use crate::limits::UDP_DATAGRAM_BYTES_MAX;
 
 const HEAP_BYTES: usize = 2 << 20;
 

@@ -9,10 +9,11 @@
 
 mod posting;
 
-use pelago_base::limits::{CAPTURED_BYTES_MAX, OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
 use pelago_base::{Counters, Event, GlobalAddress, Rank};
+use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
+use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
 use crate::memory::buffer::Buffer;
 use crate::order::chain::Terms;
 use crate::order::graph::{After, Order, Released};

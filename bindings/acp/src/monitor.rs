@@ -21,11 +21,11 @@ const LOOKS: u32 = 20;
 /// The shortest and the longest pause between its looks.
 const PAUSE: (Pause, Pause) = (Pause::from_micros(10), Pause::from_micros(200));
 
-/// Gives way so often, at most, to whoever wants in.
+/// Yields so often, at most, to whoever wants in.
 const YIELDS_MAX: u32 = 1000;
 
-/// What threads use one at a time.
-pub(crate) struct Turns<T> {
+/// What threads use one at a time: a lock, and waits that hand it over.
+pub(crate) struct Monitor<T> {
     state: Mutex<State<T>>,
     /// How many threads want in.
     wanted: AtomicU32,
@@ -50,15 +50,15 @@ struct Confined<T>(T);
 unsafe impl<T> Send for Confined<T> {}
 
 /// What waits go through.
-pub(crate) trait Waiter {
+pub(crate) trait Progress {
     /// The way to wait.
     fn context(&self) -> &'static Context;
 
     /// Does what does not wait and whose time may have come.
-    fn turn(&mut self) -> Result<()>;
+    fn progress(&mut self) -> Result<()>;
 }
 
-impl<T: Waiter> Turns<T> {
+impl<T: Progress> Monitor<T> {
     pub(crate) fn new(inside: T, are_coroutines: bool) -> Self {
         let (reach, rank) = (inside.context().reach().clone(), inside.context().rank());
         let state = Mutex::new(State { inside: Confined(inside), led: false });
@@ -80,7 +80,7 @@ impl<T: Waiter> Turns<T> {
         let mut state = self.lock();
         let (mut looks, mut pause) = (0, PAUSE.0);
         while state.led {
-            state.inside.0.turn()?;
+            state.inside.0.progress()?;
             if let Some(found) = ready(&mut state.inside.0)? {
                 return Ok(found);
             }
@@ -103,14 +103,14 @@ impl<T: Waiter> Turns<T> {
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
             let looked = context.wait_for(what, limit, || {
-                inside.turn()?;
+                inside.progress()?;
                 let found = ready(inside)?;
                 Ok((found.is_some() || self.wanted.load(Ordering::SeqCst) > 0).then_some(found))
             });
             match looked {
                 Ok(None) => {
                     drop(state);
-                    self.give_way();
+                    self.yield_to_waiting();
                     state = self.lock();
                 }
                 Err(Error::TimedOut { .. }) => limit = Some(SLICE).filter(|_| !is_only_thread()),
@@ -127,7 +127,7 @@ impl<T: Waiter> Turns<T> {
     }
 
     /// Lets whoever wants in come in.
-    fn give_way(&self) {
+    fn yield_to_waiting(&self) {
         for _ in 0..YIELDS_MAX {
             if self.wanted.load(Ordering::SeqCst) == 0 {
                 return;
@@ -141,7 +141,7 @@ impl<T: Waiter> Turns<T> {
     }
 
     /// Gives the core away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
-    pub(crate) fn give_core_away(&self) {
+    pub(crate) fn yield_core(&self) {
         if !self.are_coroutines {
             yield_now();
         }

@@ -1,0 +1,29 @@
+//! Bounds of a host's memory, with their reasons.
+
+/// Hosts of a job whose ranks reach each other over a network: one for every sixteen ranks of the largest job. At 32 bytes each, their
+/// table takes two megabytes of each host.
+pub const HOSTS_MAX: usize = 1 << 16;
+
+/// Ranks that a job may lose and still go on, if its program wants that: what lies in one cache line of numbers, times sixteen. A job
+/// that loses more is beyond what a program expects.
+pub const LOST_RANKS_MAX: usize = 256;
+
+/// Entries in a rank's table of registered regions, in the memory of its host, at least: twice as many as any known program registers.
+pub const HOST_REGIONS_MIN: u32 = 1 << 17;
+
+/// Entries in that table, at most: one gibibyte of address space. Of 64 bytes each, they take memory when they are used.
+pub const HOST_REGIONS_MAX: u32 = 1 << 24;
+
+/// Requests to another rank's progress thread that one rank has under way: one reply slot of 64 bytes each.
+pub const PROGRESS_THREAD_REPLIES_MAX: usize = 32;
+
+/// Requests in a rank's inbox, from all ranks of its host together; a power of two.
+pub const INBOX_SLOTS: usize = 128;
+
+/// Bytes of a staging buffer, for copies that only the owner's progress thread may do.
+pub const STAGING_BYTES: usize = 32 * 1024;
+
+const _: () = {
+    assert!(HOST_REGIONS_MIN.is_power_of_two() && HOST_REGIONS_MAX.is_power_of_two(), "tables fill whole pages");
+    assert!(INBOX_SLOTS.is_power_of_two());
+};
