@@ -40,6 +40,6 @@ pub(crate) fn operations(platform: Platform) -> u64 {
     match platform {
         Platform::Mapped => 25_000,
         Platform::Remote => 2_500,
-        Platform::Unruly | Platform::Rails | Platform::Hosts | Platform::Networks => 500,
+        Platform::Fabric | Platform::Unruly | Platform::Rails | Platform::Hosts | Platform::Networks => 500,
     }
 }
