@@ -1,8 +1,17 @@
 //! The only folder that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
 
+#[cfg(feature = "udp")]
+use pelago_platform::Capabilities;
+
 #[cfg(feature = "launch")]
 pub(crate) mod launched;
 #[cfg(feature = "udp")]
 mod network;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
+
+/// What the transports of a launched job do by themselves, and what operations cost on them: between ranks of one host, and of several.
+#[cfg(feature = "udp")]
+pub const fn transports() -> [Capabilities; 2] {
+    [pelago_shm::CAPABILITIES, pelago_udp::CAPABILITIES]
+}
