@@ -90,7 +90,7 @@ pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceError, DeviceMemory, Error, Fetch, GlobalPtr, Group,
-    Handle, Individual, MemoryKind, Ordered, Pod, PointerError, Registered, RegisteredDevice, Result, Scope, Symmetric,
+    Handle, Individual, MemoryKind, Ordered, Pod, PointerError, Rails, Registered, RegisteredDevice, Result, Scope, Symmetric,
     UnknownBarrier, Word, World,
 };
 #[cfg(feature = "launch")]
@@ -98,5 +98,7 @@ pub use run::run;
 pub use run_with::run_with;
 #[cfg(feature = "simulation")]
 pub use simulation::processes;
+#[cfg(feature = "udp")]
+pub use wiring::transports;
 /// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
 pub use zerocopy;

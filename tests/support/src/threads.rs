@@ -90,15 +90,13 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
     };
     let everything = reach_of(Rank::new(0), size);
     let host = |first: u32| reach_of(Rank::new(first), HOST_RANKS.min(size - first));
-    let own: Vec<Reach> = (0..size).map(|rank| reach_of(Rank::new(rank), 1)).collect();
+    let own: Vec<Reach> = (0..size).map(|rank| Reach::private(addresses, Rank::new(rank)).unwrap()).collect();
     let hosts: Vec<Reach> = (0..size).step_by(HOST_RANKS as usize).map(host).collect();
     let meeting = Arc::new(Meeting { published: Mutex::default(), arrived: AtomicUsize::new(0), failed: AtomicBool::new(false) });
     let wake = {
         let own = own.clone();
         move |rank: Rank| own[rank.index()].bell(rank).into_iter().for_each(Doorbell::ring)
     };
-    // Else sleepers look each millisecond, and find what nobody has told them of.
-    let _else_the_kernel_is_too_old = pelago_sync::asymmetric::register();
     std::thread::scope(|scope| {
         let capabilities = if platform == Platform::Fabric { FABRIC } else { Loopback::CAPABILITIES };
         let [ends, intra_ends] = [0; 2].map(|_| Loopback::network_like(capabilities, addresses, size, wake.clone()));
@@ -211,6 +209,7 @@ impl Wait for Sleeping {
 
     fn park(&self, _what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         let limit = until.map_or(PATIENCE, |until| until.since(self.clock.now()).into());
+        // Asked once; where the kernel lacks membarrier each millisecond, which finds what nobody has told of.
         let slept = self.reach.bell(self.rank).unwrap().sleep(Some(limit.min(PATIENCE)), ready);
         let overslept = slept == Slept::TimedOut && until.is_none();
         let fault = self.fault().or(overslept.then_some(platform::Fault::Deadlock));

@@ -30,6 +30,7 @@ impl Info {
 
 fn lines() -> Vec<(&'static str, String)> {
     let system = rustix::system::uname();
+    let [shm, udp] = pelago::transports();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let memory = rustix::system::sysinfo();
     let [cut, join] = datagram_options().map(|(name, refusal)| {
@@ -44,8 +45,8 @@ fn lines() -> Vec<(&'static str, String)> {
         ("core", core().unwrap_or_else(|| "unknown".into())),
         ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
-        ("transport shm", pelago_shm::CAPABILITIES.to_string()),
-        ("transport udp", pelago_udp::CAPABILITIES.to_string()),
+        ("transport shm", shm.to_string()),
+        ("transport udp", udp.to_string()),
         cut,
         join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),

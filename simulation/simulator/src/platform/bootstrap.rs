@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pelago_base::Rank;
-use pelago_base::limits::PUBLISHED_BYTES_MAX;
+use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_platform::{Bootstrap, BootstrapError, For, VirtualTime};
 
 use super::shared_job::SharedJob;

@@ -56,7 +56,7 @@ pub fn cores_are_excluded<F: Fixture>(make: impl Fn(u32) -> F) {
         }
         let mut word = [0; 8];
         word[..bytes as usize].copy_from_slice(&world.bytes(owner, segment, 0, bytes));
-        assert_eq!(u64::from_le_bytes(word), ADDITIONS + (2 * ADDITIONS << 16), "additions of {width:?} bytes (T11)");
+        assert_eq!(u64::from_le_bytes(word), ADDITIONS + ((2 * ADDITIONS) << 16), "additions of {width:?} bytes (T11)");
     }
 }
 

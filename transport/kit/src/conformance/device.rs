@@ -92,7 +92,8 @@ pub fn device_memory_is_checked<F: Fixture>(make: impl Fn(u32) -> F) {
 pub fn a_failing_device_fails_what_needs_it<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (there, heap, segment) = (Rank::new(1), world.segments()[0], world.spare_segment());
-    let bytes = BYTES.min(world.segment_bytes(heap)).min(world.layout().segment_bytes()) / 16 * 16;
+    let room = BYTES.min(world.segment_bytes(heap)).min(world.layout().segment_bytes());
+    let bytes = room.min(world.capabilities(there).message_bytes_max) / 16 * 16;
     let device = MockDevice::new(0, bytes as usize);
     let start = world.address(there, segment, 0);
     let range = Region::Device(DeviceRange::whole(device.clone()));
