@@ -20,20 +20,12 @@
 //!
 //! Absent on purpose: handles, ordering, waiting, launching.
 
-mod cma;
-mod control;
 mod host;
-mod place;
-mod plan;
-mod progress_thread;
-mod published;
-mod regions;
-mod staged;
-mod table;
+mod registered;
 mod transport;
 
-pub use control::{Control, Job, Stage};
-pub use host::{Host, HostError};
-pub use plan::{HostAddress, Plan};
-pub use progress_thread::ProgressThread;
+pub use host::control::{Control, Job, Stage};
+pub use host::memory::{Host, HostError};
+pub use host::plan::{HostAddress, Plan};
+pub use registered::progress_thread::ProgressThread;
 pub use transport::{CopyBy, Shm};

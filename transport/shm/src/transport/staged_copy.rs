@@ -8,9 +8,9 @@ use pelago_memory::{Cells, DeviceError, Region};
 use pelago_platform::{Failure, Token};
 
 use crate::Host;
-use crate::host::words;
-use crate::place::{self, Place, locate};
-use crate::progress_thread::Task;
+use crate::host::memory::words;
+use crate::registered::location::{self, Place, locate};
+use crate::registered::progress_thread::Task;
 use crate::transport::Replies;
 
 /// Copies under way and waiting, in order; the first has the staging buffer.
@@ -168,8 +168,8 @@ impl End {
     /// Where the end lies, as `me` sees it.
     pub(crate) fn place<'a>(&'a mut self, host: &'a Host, me: Rank, bytes: u64) -> Result<Place<'a>, Failure> {
         match self {
-            Self::Captured(captured) => Ok(place::local(Cells::from_mut(captured))),
-            Self::Local(cells) => Ok(place::local(*cells)),
+            Self::Captured(captured) => Ok(location::local(Cells::from_mut(captured))),
+            Self::Local(cells) => Ok(location::local(*cells)),
             Self::Global(address) => locate(host, me, *address, bytes),
         }
     }

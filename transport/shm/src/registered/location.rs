@@ -9,8 +9,8 @@ use pelago_memory::{Cells, Region};
 use pelago_platform::Failure;
 use pelago_sync::Pass;
 
-use crate::cma::{self, CmaError};
-use crate::regions::Found;
+use crate::registered::cross_memory_attach::{self, CmaError};
+use crate::registered::region_table::Found;
 use crate::{Host, Stage};
 
 /// Some bytes of a rank of this host; they stay where they are while this is held.
@@ -54,7 +54,9 @@ impl Place<'_> {
     /// Reads from byte `start` on.
     fn read(&self, start: u64, into: &mut [u8]) -> Result<(), CmaError> {
         match (self, self.region()) {
-            (Self::There { process, address, .. }, _) => cma::read(*process, address + start, Cells::from_mut(into)),
+            (Self::There { process, address, .. }, _) => {
+                cross_memory_attach::read(*process, address + start, Cells::from_mut(into))
+            }
             (_, Some(memory)) => piece(&memory, start, into.len())?.read(into).map_err(|_| CmaError::Device),
             _ => Err(CmaError::Hidden),
         }
@@ -63,7 +65,9 @@ impl Place<'_> {
     /// Writes from byte `start` on.
     fn write(&self, start: u64, from: &mut [u8]) -> Result<(), CmaError> {
         match (self, self.region()) {
-            (Self::There { process, address, .. }, _) => cma::write(*process, address + start, Cells::from_mut(from)),
+            (Self::There { process, address, .. }, _) => {
+                cross_memory_attach::write(*process, address + start, Cells::from_mut(from))
+            }
             (_, Some(memory)) => piece(&memory, start, from.len())?.write(from).map_err(|_| CmaError::Device),
             _ => Err(CmaError::Hidden),
         }
@@ -109,8 +113,12 @@ pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) 
 pub(crate) fn copy(from: &Place<'_>, to: &Place<'_>) -> Result<(), CmaError> {
     match (from, to) {
         (Place::Unknown, _) | (_, Place::Unknown) => Err(CmaError::Hidden),
-        (Place::There { process, address, .. }, Place::Here { cells, .. }) => cma::read(*process, *address, *cells),
-        (Place::Here { cells, .. }, Place::There { process, address, .. }) => cma::write(*process, *address, *cells),
+        (Place::There { process, address, .. }, Place::Here { cells, .. }) => {
+            cross_memory_attach::read(*process, *address, *cells)
+        }
+        (Place::Here { cells, .. }, Place::There { process, address, .. }) => {
+            cross_memory_attach::write(*process, *address, *cells)
+        }
         _ => match (from.region(), to.region()) {
             (Some(from), Some(to)) => to.copy_from(&from).map_err(|_| CmaError::Device),
             _ => {

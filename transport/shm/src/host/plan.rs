@@ -6,7 +6,7 @@ use pelago_base::Rank;
 use pelago_base::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use rustix::process::{Resource, getrlimit};
 
-use crate::regions::Entry;
+use crate::registered::region_table::Entry;
 use crate::{Host, HostError};
 
 /// Address space that the heaps of a host may take: half of what a process has.

@@ -13,10 +13,10 @@ use pelago_platform::Fault;
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
 use crate::Plan;
-use crate::control::{Control, Job, Stage};
-use crate::plan::regions_per_rank;
-use crate::regions::{self, Regions};
-use crate::table::{self, Entry};
+use crate::host::address_table::{self, Entry};
+use crate::host::control::{Control, Job, Stage};
+use crate::host::plan::regions_per_rank;
+use crate::registered::region_table::{self, Regions};
 
 /// "pelago" and the version of the layout.
 const MAGIC: u64 = 0x7065_6c61_676f_0004;
@@ -168,7 +168,7 @@ impl Host {
     ///
     /// Cost: a binary search in a table that the ranks of this host share.
     pub fn address_of(&self, rank: Rank) -> Option<SocketAddr> {
-        (rank.number() < self.ranks()).then(|| table::find(self.table(), rank)).flatten()
+        (rank.number() < self.ranks()).then(|| address_table::find(self.table(), rank)).flatten()
     }
 
     /// The job.
@@ -197,7 +197,7 @@ impl Host {
         let head = &self.control(rank)?.regions;
         let local = (rank.number() - self.first().number()) as usize;
         let entries = self.layout.regions_per_rank as usize;
-        let start = self.layout.regions + local * entries * size_of::<regions::Entry>();
+        let start = self.layout.regions + local * entries * size_of::<region_table::Entry>();
         // SAFETY: H1, H2; `layout` puts a table there for each rank of this host.
         let entries =
             unsafe { std::slice::from_raw_parts(self.reach.mapping().cells().pointer().add(start).cast().as_ptr(), entries) };
@@ -353,7 +353,7 @@ fn layout(
     let control_bytes = size_of::<Control>();
     let table = controls + count as usize * control_bytes;
     let regions = (table + hosts * size_of::<Entry>()).next_multiple_of(REGIONS_ALIGN);
-    let regions_bytes = count as usize * regions_per_rank as usize * size_of::<regions::Entry>();
+    let regions_bytes = count as usize * regions_per_rank as usize * size_of::<region_table::Entry>();
     let heaps = (regions + regions_bytes).next_multiple_of(HEAPS_ALIGN);
     let reach = ReachLayout { addresses, first, count, controls, control_bytes, heaps };
     Ok(Layout { reach, table, hosts, regions, regions_per_rank })
@@ -363,7 +363,7 @@ fn layout(
 mod tests {
     use super::*;
     use crate::HostAddress;
-    use crate::plan::ADDRESS_SPACE_BYTES;
+    use crate::host::plan::ADDRESS_SPACE_BYTES;
     use pelago_base::SegmentId;
     use pelago_base::limits::{HOSTS_MAX, LOST_RANKS_MAX, STAGING_BYTES};
 
@@ -527,7 +527,7 @@ mod tests {
         for ranks in [1, 2, 3, 1000, RANKS_PER_HOST_MAX] {
             let regions = regions_per_rank(ranks);
             let layout = layout(ranks, Rank::new(0), ranks, 0, regions, Host::heap_bytes_default(ranks)).unwrap();
-            let controls = u64::from(ranks) * (size_of::<Control>() + regions as usize * size_of::<regions::Entry>()) as u64;
+            let controls = u64::from(ranks) * (size_of::<Control>() + regions as usize * size_of::<region_table::Entry>()) as u64;
             assert!(
                 layout.reach.bytes() <= ADDRESS_SPACE_BYTES + 2 * HEAPS_ALIGN as u64 + controls,
                 "{ranks} ranks take {} bytes",

@@ -1,5 +1,7 @@
 //! The transport between ranks of one host.
 
+mod staged_copy;
+
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,11 +15,11 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
-use crate::cma::{self, CmaError};
-use crate::place::{self, locate};
-use crate::progress_thread::{self, Request, Status, Task};
-use crate::regions::{DEVICE, Inserted, Regions};
-use crate::staged::{End, Staged, Staging};
+use crate::registered::cross_memory_attach::{self, CmaError};
+use crate::registered::location::{self, locate};
+use crate::registered::progress_thread::{self, Request, Status, Task};
+use crate::registered::region_table::{DEVICE, Inserted, Regions};
+use crate::transport::staged_copy::{End, Staged, Staging};
 use crate::{Host, ProgressThread, Stage};
 
 /// How registered memory of another process is copied.
@@ -70,7 +72,7 @@ impl Shm {
     /// `me` is not on this host.
     pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
         assert!(host.control(me).is_some(), "{me} is on this host");
-        cma::allow();
+        cross_memory_attach::allow();
         let capabilities = Capabilities {
             name: "shm",
             inject_size: CAPTURED_BYTES_MAX,
@@ -126,7 +128,7 @@ impl Shm {
         }
         let blamed = if target.is_there() { to_address } else { from_address };
         let device = if target.is_device() { to_address } else { from_address };
-        match place::copy(&source, &target) {
+        match location::copy(&source, &target) {
             Ok(()) => Ok(true),
             Err(CmaError::Forbidden) => {
                 self.copy_by.set(CopyBy::ProgressThread);

@@ -6,7 +6,7 @@ use pelago_base::Rank;
 use pelago_base::limits::PUBLISHED_BYTES_MAX;
 
 use crate::Host;
-use crate::host::words;
+use crate::host::memory::words;
 
 impl Host {
     /// Adds a record to what `rank` published; `false` if there is no room.

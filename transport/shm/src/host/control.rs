@@ -9,7 +9,7 @@ use pelago_base::limits::{
 use pelago_platform::Fault;
 use pelago_sync::{Doorbell, Ring, Watch};
 
-use crate::regions;
+use crate::registered::region_table;
 
 /// The job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
@@ -100,7 +100,7 @@ pub struct Control {
     /// What the rank published: see `Host::publish`.
     pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
     /// Memory that its program owned before: the head of the table.
-    pub(crate) regions: regions::Head,
+    pub(crate) regions: region_table::Head,
     /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
     attending: Watch,
     /// Requests from other ranks.

@@ -12,9 +12,9 @@ use pelago_memory::Region;
 use pelago_platform::Failure;
 
 use crate::Host;
-use crate::control::REQUEST_WORDS;
-use crate::host::words;
-use crate::place::locate;
+use crate::host::control::REQUEST_WORDS;
+use crate::host::memory::words;
+use crate::registered::location::locate;
 
 /// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
 pub struct ProgressThread {
