@@ -23,9 +23,9 @@ pub const RANKS_PER_HOST_MAX: u32 = 4096;
 /// table takes two megabytes of each host.
 pub const HOSTS_MAX: usize = 1 << 16;
 
-/// Ranks that a job may lose and still go on, if its program wants that: what lies in one cache line of numbers, times sixteen. A job
-/// that loses more is beyond what a program expects.
-pub const LOST_RANKS_MAX: usize = 256;
+/// Failed ranks after which a fault-tolerant job still continues: sixteen cache lines of rank numbers. A job with more failures than that
+/// ends.
+pub const FAILED_RANKS_MAX: usize = 256;
 
 /// Bytes of addresses after each registered region that lead nowhere, so that an access past its end does not reach the next region.
 /// The longest element that a program is likely to be off by, times some.

@@ -8,7 +8,7 @@ use pelago_kit::Split;
 use pelago_launch::{Local, OsClock, Progress, Settings, TransportChoice};
 use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, Clock, Fault, Transport};
-use pelago_shm::{Host, Shm};
+use pelago_shm::{HostMemory, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
@@ -66,13 +66,14 @@ pub(super) fn connect(
 /// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
 /// of a host that does not answer it, and ranks that another launcher has started tell each other: whoever is not told of is alive.
 struct JobWatcher {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     is_watched: bool,
 }
 
 impl Watcher for JobWatcher {
     fn liveness(&self, rank: Rank) -> Liveness {
-        let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
+        let is_lost =
+            self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.failed_ranks().any(|failed| failed == rank);
         match (is_lost, self.is_watched) {
             (true, _) => Liveness::Lost,
             (false, true) => Liveness::Alive,
@@ -82,7 +83,7 @@ impl Watcher for JobWatcher {
 
     fn lost(&self, rank: Rank) {
         // Those who wait for a value from it would wait for ever.
-        self.host.lose(rank);
+        self.host.mark_failed(rank);
     }
 
     fn unreachable(&self, rank: Rank) {

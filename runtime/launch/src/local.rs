@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
-use pelago_shm::{Host, HostAddress, HostError, Plan};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
 use crate::adoption::{AdoptedJob, AdoptionError, Keeper, adopt};
 use crate::environment::LaunchedJob;
@@ -19,7 +19,7 @@ const DATAGRAMS: &str = "udp";
 
 /// A rank among those of its host.
 pub struct Local {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     rank: Rank,
     wait: Arc<OsWait>,
     /// Until somebody takes it.
@@ -36,7 +36,7 @@ pub struct Local {
 pub enum StartError {
     /// The memory of the job cannot be used.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(#[from] HostMemoryError),
     /// The launcher's descriptor did not survive until here.
     #[error(
         "descriptor {0}, which the launcher left for this rank, is not open: something between the launcher and this program closed it"
@@ -88,7 +88,7 @@ impl Local {
     }
 
     /// The memory of this host.
-    pub fn host(&self) -> &Arc<Host> {
+    pub fn host(&self) -> &Arc<HostMemory> {
         &self.host
     }
 
@@ -140,7 +140,7 @@ impl Bootstrap for Local {
 }
 
 /// A rank that takes part.
-type Joined = (Arc<Host>, Rank, [Option<OwnedFd>; 2], Option<Keeper>);
+type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<Keeper>);
 
 fn joined((host, rank, descriptors): Start) -> Joined {
     host.join(rank);
@@ -154,10 +154,10 @@ fn adopted(job: &AdoptedJob, settings: &Settings, clock: OsClock) -> Result<Join
 }
 
 /// What a rank starts from: its host's memory, its number, its socket and its pipe to the launcher.
-type Start = (Host, Rank, [Option<OwnedFd>; 2]);
+type Start = (HostMemory, Rank, [Option<OwnedFd>; 2]);
 
 fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> Result<Start, StartError> {
-    let host = Host::attach(&inherit(memory)?)?;
+    let host = HostMemory::attach(&inherit(memory)?)?;
     if host.ranks() != size || host.control(rank).is_none() {
         return Err(StartError::Rank { rank, size, ranks: host.ranks() });
     }
@@ -166,14 +166,14 @@ fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> 
 
 /// A job of one rank, which talks to itself over the network if the user wants to see that.
 fn alone(settings: &Settings) -> Result<Start, StartError> {
-    let plan = Plan::local(1, settings.heap_bytes);
+    let plan = HostPlan::local(1, settings.heap_bytes);
     if !settings.transport.has_network() {
-        return Ok((Host::create(&plan)?.0, plan.first, [None, None]));
+        return Ok((HostMemory::create(&plan)?.0, plan.first, [None, None]));
     }
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let hosts = [HostAddress { first: plan.first, address: socket.local_addr()? }];
     let key = key::draw()?;
-    Ok((Host::create(&Plan { key, hosts: &hosts, ..plan })?.0, plan.first, [Some(socket.into()), None]))
+    Ok((HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?.0, plan.first, [Some(socket.into()), None]))
 }
 
 /// Takes over a descriptor that the launcher left open.
@@ -240,14 +240,15 @@ mod tests {
         Local::start(&settings(Some(job)), OsClock::start()).unwrap()
     }
 
-    fn plan(hosts: &[HostAddress]) -> Plan<'_> {
-        Plan { first: Rank::new(2), count: 2, hosts, ..Plan::local(5, Some(1 << 20)) }
+    fn plan(hosts: &[HostAddress]) -> HostPlan<'_> {
+        HostPlan { first: Rank::new(2), count: 2, hosts, ..HostPlan::local(5, Some(1 << 20)) }
     }
 
     #[test]
     fn ranks_of_every_host_are_found_in_the_table() {
         let at = |first, address: &str| HostAddress { first: Rank::new(first), address: address.parse().unwrap() };
-        let (_host, memory) = Host::create(&plan(&[at(0, "10.0.0.1:70"), at(2, "[fe80::1%3]:80"), at(4, "[::1]:90")])).unwrap();
+        let (_host, memory) =
+            HostMemory::create(&plan(&[at(0, "10.0.0.1:70"), at(2, "[fe80::1%3]:80"), at(4, "[::1]:90")])).unwrap();
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = socket.local_addr().unwrap();
         // As the launcher leaves it.
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn ranks_of_one_host_wait_for_the_others_and_the_last_calls_the_launcher() {
-        let (host, memory) = Host::create(&plan(&[])).unwrap();
+        let (host, memory) = HostMemory::create(&plan(&[])).unwrap();
         let (answer, call) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).unwrap();
         let [mut one, mut other] =
             [2, 3].map(|rank| launched(memory.as_fd(), rank, [None, Some(call.try_clone().unwrap().into_raw_fd())]));
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_meeting_ends_when_a_rank_of_another_host_is_lost() {
-        let (host, memory) = Host::create(&plan(&[])).unwrap();
+        let (host, memory) = HostMemory::create(&plan(&[])).unwrap();
         let mut one = launched(memory.as_fd(), 2, [None, None]);
         let lost = Fault::PeerLost(Rank::new(0));
         host.fail(lost);

@@ -7,7 +7,7 @@ use std::thread::{available_parallelism, yield_now};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
-use pelago_shm::{Control, Host, Stage};
+use pelago_shm::{HostMemory, RankControl, RankStage};
 use pelago_sync::Slept;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -35,7 +35,7 @@ const WATCHES: u64 = 4;
 
 /// Sleeping on the doorbell of a rank.
 pub struct OsWait {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     rank: Rank,
     clock: OsClock,
     deadlock_after: Option<Duration>,
@@ -49,7 +49,7 @@ impl OsWait {
     ///
     /// # Panics
     /// `rank` is not on `host`.
-    pub fn new(host: Arc<Host>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
+    pub fn new(host: Arc<HostMemory>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
         assert!(host.control(rank).is_some(), "{rank} is on this host");
         let cores = available_parallelism().map_or(1, usize::from);
         let is_oversubscribed = host.count() as usize > cores;
@@ -67,7 +67,7 @@ impl OsWait {
         Ok(())
     }
 
-    fn control(&self) -> &Control {
+    fn control(&self) -> &RankControl {
         self.host.control(self.rank).expect("checked when made")
     }
 
@@ -116,13 +116,13 @@ impl OsWait {
             .controls()
             .map(|(_, control)| {
                 let stuck = match control.stage() {
-                    Stage::Absent => false,
+                    RankStage::Absent => false,
                     // A rank that starts or ends has no thread that uses the library; then it waits, or is no part of this.
-                    Stage::Joined => {
+                    RankStage::Joined => {
                         let threads = control.threads.load(Ordering::SeqCst).max(1);
                         control.waiting.load(Ordering::SeqCst) >= threads && control.is_unasked()
                     }
-                    Stage::Finished | Stage::Lost => true,
+                    RankStage::Finished | RankStage::Failed => true,
                 };
                 stuck.then(|| control.moves.load(Ordering::SeqCst))
             })
@@ -168,18 +168,18 @@ impl Wait for OsWait {
     }
 
     fn survive(&self) {
-        self.host.survive();
+        self.host.set_fault_tolerant();
     }
 
     fn lost(&self, known: usize) -> Option<Rank> {
-        self.host.lost().nth(known)
+        self.host.failed_ranks().nth(known)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pelago_shm::Plan;
+    use pelago_shm::HostPlan;
 
     const ME: Rank = Rank::new(0);
     const OTHER: Rank = Rank::new(1);
@@ -189,8 +189,8 @@ mod tests {
     const LOOKS: u32 = 40;
 
     /// Two ranks that have joined, of which the other sleeps: its one thread waits, and nobody has rung since.
-    fn asleep(plan: &Plan<'_>) -> Arc<Host> {
-        let host = Arc::new(Host::create(plan).expect("memory for two ranks").0);
+    fn asleep(plan: &HostPlan<'_>) -> Arc<HostMemory> {
+        let host = Arc::new(HostMemory::create(plan).expect("memory for two ranks").0);
         [ME, OTHER].into_iter().for_each(|rank| host.join(rank));
         let other = host.control(OTHER).expect("of this host");
         other.threads.store(1, Ordering::SeqCst);
@@ -200,11 +200,11 @@ mod tests {
         host
     }
 
-    fn plan() -> Plan<'static> {
-        Plan::local(2, Some(1 << 20))
+    fn plan() -> HostPlan<'static> {
+        HostPlan::local(2, Some(1 << 20))
     }
 
-    fn sleeper(host: &Arc<Host>) -> OsWait {
+    fn sleeper(host: &Arc<HostMemory>) -> OsWait {
         OsWait::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
     }
 
@@ -222,9 +222,9 @@ mod tests {
     fn a_job_in_which_every_rank_sleeps_is_a_deadlock() {
         let host = asleep(&plan());
         assert_eq!(wait(&sleeper(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock));
-        for end in [Host::finish, |host: &Host, rank| _ = host.lose(rank)] {
+        for end in [HostMemory::finish, |host: &HostMemory, rank| _ = host.mark_failed(rank)] {
             let host = asleep(&plan());
-            host.survive();
+            host.set_fault_tolerant();
             end(&host, OTHER);
             assert_eq!(wait(&sleeper(&host), None, u32::MAX, || ()), Woken::Fault(Fault::Deadlock), "the other has ended");
         }
@@ -257,10 +257,10 @@ mod tests {
 
     #[test]
     fn who_has_not_come_or_cannot_be_seen_may_move() {
-        let absent = Arc::new(Host::create(&plan()).expect("memory for two ranks").0);
+        let absent = Arc::new(HostMemory::create(&plan()).expect("memory for two ranks").0);
         absent.join(ME);
         assert_eq!(wait(&sleeper(&absent), None, LOOKS, || ()), Woken::Look, "the other has yet to join");
-        let part = asleep(&Plan { count: 2, ..Plan::local(3, Some(1 << 20)) });
+        let part = asleep(&HostPlan { count: 2, ..HostPlan::local(3, Some(1 << 20)) });
         assert_eq!(sleeper(&part).deadlock_after, None, "there are ranks on other hosts");
     }
 

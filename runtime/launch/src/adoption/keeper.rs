@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::Host;
+use pelago_shm::HostMemory;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::AdoptionError;
@@ -22,7 +22,7 @@ const STACK_BYTES: usize = 128 * 1024;
 
 /// Watches over the other ranks of the host, by a thread of its own, while this rank takes part.
 pub(crate) struct Keeper {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     rank: Rank,
     store: Box<dyn KeyValue>,
     call: Arc<Call>,
@@ -79,7 +79,7 @@ impl Call {
 impl Keeper {
     /// Watches from now on for `rank`, which has joined.
     pub(super) fn start(
-        host: Arc<Host>,
+        host: Arc<HostMemory>,
         rank: Rank,
         store: Box<dyn KeyValue>,
         failure_limit: Duration,

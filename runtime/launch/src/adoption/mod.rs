@@ -28,7 +28,7 @@ use std::sync::Arc;
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::{Host, HostAddress, HostError, Plan};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 use rustix::io::Errno;
 
 pub(crate) use self::keeper::Keeper;
@@ -137,7 +137,7 @@ pub enum AdoptionError {
     },
     /// The memory of the job cannot be made.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(#[from] HostMemoryError),
     /// The system gives no random numbers.
     #[error("cannot draw the key of the job: {0}")]
     Key(std::io::Error),
@@ -166,7 +166,7 @@ impl AdoptionError {
 
 /// A rank that has been adopted: its host's memory, its number, its socket, and who watches over it.
 pub(crate) struct Adopted {
-    pub(crate) host: Arc<Host>,
+    pub(crate) host: Arc<HostMemory>,
     pub(crate) rank: Rank,
     pub(crate) socket: Option<OwnedFd>,
     pub(crate) keeper: Keeper,
@@ -192,7 +192,11 @@ pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, cl
 }
 
 /// The memory of this host and this rank's socket, which the first rank of the host has made.
-fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+fn by_store(
+    store: &mut dyn KeyValue,
+    settings: &Settings,
+    clock: OsClock,
+) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let (rank, size) = (store.rank(), store.size());
     let host = store.placement().host_of(rank);
     let neighbours = store.placement().neighbours(rank, size);
@@ -200,7 +204,7 @@ fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Re
         return Err(AdoptionError::Hosts(size));
     }
     if size > RANKS_PER_HOST_MAX {
-        return Err(HostError::Ranks(size).into());
+        return Err(HostMemoryError::Ranks(size).into());
     }
     // What ends of ranks are seen by.
     if let Found::Unknown(error) = Identity::of(std::process::id()).find() {
@@ -221,7 +225,7 @@ fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Re
     let text = store.get(&key, clock.now() + settings.start_limit)?;
     let secret = Secret::parse(&text).ok_or_else(|| wrong(text))?;
     let (memory, socket) = follower.prove(secret, settings.transport.has_network())?;
-    let host = Host::attach(&memory)?;
+    let host = HostMemory::attach(&memory)?;
     if host.ranks() != size || host.control(Rank::new(rank)).is_none() {
         return Err(AdoptionError::Message(leader));
     }
@@ -234,7 +238,7 @@ fn lead(
     key: &str,
     settings: &Settings,
     clock: OsClock,
-) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
     let (host, memory, mut sockets) = make(store.size(), settings)?;
@@ -253,17 +257,17 @@ fn lead(
 }
 
 /// The memory of the job, and a socket for each rank if they reach each other over UDP.
-fn make(size: u32, settings: &Settings) -> Result<(Host, OwnedFd, Vec<UdpSocket>), AdoptionError> {
+fn make(size: u32, settings: &Settings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let plan = Plan::local(size, settings.heap_bytes);
+    let plan = HostPlan::local(size, settings.heap_bytes);
     if !settings.transport.has_network() {
-        let (host, memory) = Host::create(&plan)?;
+        let (host, memory) = HostMemory::create(&plan)?;
         return Ok((host, memory, Vec::new()));
     }
     let (port, sockets) = ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
     let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
     let key = key::draw().map_err(AdoptionError::Key)?;
-    let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
+    let (host, memory) = HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?;
     Ok((host, memory, sockets))
 }
 

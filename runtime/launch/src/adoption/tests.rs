@@ -86,7 +86,7 @@ impl Job {
         Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
     }
 
-    fn adopt(&self, rank: u32, settings: &Settings) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+    fn adopt(&self, rank: u32, settings: &Settings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
         let (socket, _launcher) = UnixStream::pair().unwrap();
         let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
         let mut store = Memory { shared, rank, size: self.size, job, placement, socket };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Clock, Fault};
-use pelago_shm::{Host, Stage};
+use pelago_shm::{HostMemory, RankStage};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process, pidfd_send_signal};
@@ -27,7 +27,7 @@ const PAUSE_MAX: Duration = Duration::from_milliseconds(1250);
 
 /// One rank's watch.
 pub(super) struct Watch {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     rank: Rank,
     clock: OsClock,
     call: Arc<Call>,
@@ -62,7 +62,7 @@ struct Link {
 
 impl Watch {
     pub(super) fn new(
-        host: Arc<Host>,
+        host: Arc<HostMemory>,
         rank: Rank,
         call: Arc<Call>,
         launcher: OwnedFd,
@@ -228,7 +228,7 @@ fn say(rank: Rank, line: &str) {
 }
 
 /// Ends the ranks behind this one, up to the first that runs, that are stopped and so cannot end by themselves. For a job that is at fault.
-pub(super) fn sweep(host: &Host, rank: Rank) {
+pub(super) fn sweep(host: &HostMemory, rank: Rank) {
     for distance in 1..host.count() {
         let rank = behind(host, rank, distance);
         let Some(identity) = identity(host, rank).filter(|_| is_watched(host, rank)) else { continue };
@@ -241,25 +241,25 @@ pub(super) fn sweep(host: &Host, rank: Rank) {
 }
 
 /// The rank of the same host that is so far behind in the ring.
-fn behind(host: &Host, rank: Rank, distance: u32) -> Rank {
+fn behind(host: &HostMemory, rank: Rank, distance: u32) -> Rank {
     let first = host.first().number();
     Rank::new(first + (rank.number() - first + distance) % host.count())
 }
 
 /// Whether the end of a rank would be news.
-fn is_watched(host: &Host, rank: Rank) -> bool {
-    host.control(rank).is_some_and(|control| matches!(control.stage(), Stage::Absent | Stage::Joined))
+fn is_watched(host: &HostMemory, rank: Rank) -> bool {
+    host.control(rank).is_some_and(|control| matches!(control.stage(), RankStage::Absent | RankStage::Joined))
 }
 
 /// The process of a rank, as its leader has written it down.
-fn identity(host: &Host, rank: Rank) -> Option<Identity> {
+fn identity(host: &HostMemory, rank: Rank) -> Option<Identity> {
     String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse().ok()
 }
 
 /// The process of a rank has ended. Before it had finished, the rank is lost.
-fn note_end(host: &Host, rank: Rank) {
+fn note_end(host: &HostMemory, rank: Rank) {
     if is_watched(host, rank) {
-        host.lose(rank);
+        host.mark_failed(rank);
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::process::{Child, Command};
 
-    use pelago_shm::Plan;
+    use pelago_shm::HostPlan;
     use rustix::event::Timespec;
     use rustix::process::{Pid, WaitOptions, waitpid};
 
@@ -278,7 +278,7 @@ mod tests {
 
     /// A watch of rank 0 over other processes, which are the ranks behind it; they survive losses, so that nobody is ended.
     struct Ring {
-        host: Arc<Host>,
+        host: Arc<HostMemory>,
         watch: Watch,
         others: Vec<Child>,
         launcher: Option<UnixStream>,
@@ -286,13 +286,13 @@ mod tests {
 
     impl Ring {
         fn of(ranks: u32) -> Self {
-            let host = Arc::new(Host::create(&Plan::local(ranks, Some(1 << 20))).unwrap().0);
+            let host = Arc::new(HostMemory::create(&HostPlan::local(ranks, Some(1 << 20))).unwrap().0);
             let others: Vec<Child> = (1..ranks).map(|_| Command::new("sleep").arg("1000").spawn().unwrap()).collect();
             for (rank, process) in (0..).zip([std::process::id()].into_iter().chain(others.iter().map(Child::id))) {
                 host.join(Rank::new(rank));
                 assert!(host.publish(Rank::new(rank), PROCESS_KEY, Identity::of(process).to_string().as_bytes()));
             }
-            host.survive();
+            host.set_fault_tolerant();
             let (theirs, ours) = UnixStream::pair().unwrap();
             let call = Arc::new(Call::new().unwrap());
             // No look is ever due: the tests look when they want to.
@@ -335,7 +335,7 @@ mod tests {
         }
 
         fn lost(&self) -> Vec<u32> {
-            self.host.lost().map(|rank| rank.number()).collect()
+            self.host.failed_ranks().map(|rank| rank.number()).collect()
         }
 
         /// What happens once something has.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pelago_base::limits::LOST_RANKS_MAX;
+use pelago_base::limits::FAILED_RANKS_MAX;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Fault;
-use pelago_shm::Stage;
+use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};
@@ -144,7 +144,7 @@ impl Course {
     }
 
     /// A rank's process ended.
-    pub(super) fn handle_end(&mut self, now: Instant, process: Process, end: End, stage: Stage) {
+    pub(super) fn handle_end(&mut self, now: Instant, process: Process, end: End, stage: RankStage) {
         self.left = self.left.saturating_sub(1);
         if self.outcome.is_some() {
             return self.amend(process, end);
@@ -156,8 +156,8 @@ impl Course {
                 self.lose(now, rank, Outcome::Lost(process, Death::Stopped(self.limits.failure)));
             }
             (End::Memory, _) => self.lose(now, rank, Outcome::Lost(process, Death::Memory)),
-            (End::Code(0), Stage::Finished) => self.took_part = true,
-            (End::Code(0), Stage::Absent) => _ = self.bystander.get_or_insert(process),
+            (End::Code(0), RankStage::Finished) => self.took_part = true,
+            (End::Code(0), RankStage::Absent) => _ = self.bystander.get_or_insert(process),
             (End::Code(0), _) => self.lose(now, rank, Outcome::Lost(process, Death::Silent)),
             (End::Code(code), _) => self.lose(now, rank, Outcome::Failed(process, code)),
             (End::Signal(signal), _) => self.lose(now, rank, Outcome::Lost(process, Death::Signal(signal))),
@@ -207,7 +207,7 @@ impl Course {
         let outcome = Outcome::HostLost { host, first, count };
         let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
         match &self.outcome {
-            None if self.survives && self.losses.len() + count as usize <= LOST_RANKS_MAX => {
+            None if self.survives && self.losses.len() + count as usize <= FAILED_RANKS_MAX => {
                 self.lost.extend((first.number()..first.number() + count).map(Rank::new));
                 self.losses.push(outcome);
             }
@@ -330,7 +330,7 @@ impl Course {
 
     /// Ends the job because of a rank, unless it goes on without it; the others are told, and so leave by themselves.
     fn lose(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
-        if self.survives && self.outcome.is_none() && self.losses.len() < LOST_RANKS_MAX {
+        if self.survives && self.outcome.is_none() && self.losses.len() < FAILED_RANKS_MAX {
             self.lost.push_back(rank);
             return self.losses.push(outcome);
         }
@@ -411,31 +411,31 @@ mod tests {
             let mut course = Course::new("program".into(), 3, ENDLESS, Instant::ZERO);
             (0..3).for_each(|_| course.handle_start(Instant::ZERO));
             course.handle_survival();
-            course.handle_end(Instant::ZERO, process(1), End::Signal(9), Stage::Joined);
+            course.handle_end(Instant::ZERO, process(1), End::Signal(9), RankStage::Joined);
             assert_eq!(course.poll_action(Instant::ZERO), Some(Action::Lose(Rank::new(1))));
             assert!(course.poll_action(Instant::ZERO).is_none() && !course.is_ending());
             course
         };
         let mut course = running();
-        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Code(0), Stage::Finished));
+        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Code(0), RankStage::Finished));
         assert_eq!((course.is_over(), course.into_outcome()), (true, Outcome::Survived(vec![killed(1)])));
 
         let mut course = running();
-        course.handle_end(Instant::ZERO, process(0), End::Code(7), Stage::Joined);
-        course.handle_end(Instant::ZERO, process(2), End::Code(0), Stage::Finished);
+        course.handle_end(Instant::ZERO, process(0), End::Code(7), RankStage::Joined);
+        course.handle_end(Instant::ZERO, process(2), End::Code(0), RankStage::Finished);
         let outcome = course.into_outcome();
         assert_eq!(outcome, Outcome::Survived(vec![killed(1), Outcome::Failed(process(0), 7)]));
         assert_eq!((outcome.exit_code(), Outcome::Survived(vec![killed(1)]).exit_code()), (1, 0));
 
         let mut course = running();
-        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Signal(9), Stage::Joined));
+        [0, 2].into_iter().for_each(|rank| course.handle_end(Instant::ZERO, process(rank), End::Signal(9), RankStage::Joined));
         assert_eq!(course.into_outcome(), killed(1), "nobody was left");
     }
 
     #[test]
     fn ranks_that_finish_are_a_good_job() {
         let mut course = course();
-        (0..3).for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), Stage::Finished));
+        (0..3).for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), RankStage::Finished));
         course.handle_time(at(5000));
         assert!(course.is_over() && actions(&mut course, at(5000)).is_empty());
         assert_eq!(course.into_outcome(), Outcome::Finished);
@@ -444,13 +444,13 @@ mod tests {
     #[test]
     fn the_first_loss_is_reported_and_the_rest_is_ended_step_by_step() {
         let mut course = course();
-        course.handle_end(at(10), process(1), End::Signal(9), Stage::Joined);
-        course.handle_end(at(20), process(0), End::Code(3), Stage::Joined);
+        course.handle_end(at(10), process(1), End::Signal(9), RankStage::Joined);
+        course.handle_end(at(20), process(0), End::Code(3), RankStage::Joined);
         assert_eq!(actions(&mut course, at(20)), [Action::Tell(Fault::PeerLost(Rank::new(1)))]);
         assert_eq!(course.next_deadline(), Some(at(510)));
         assert_eq!(actions(&mut course, at(510)), [Action::Terminate]);
         assert_eq!(actions(&mut course, at(760)), [Action::Kill]);
-        course.handle_end(at(761), process(2), End::Signal(9), Stage::Joined);
+        course.handle_end(at(761), process(2), End::Signal(9), RankStage::Joined);
         assert!(course.is_over());
         assert_eq!(course.into_outcome(), Outcome::Lost(process(1), Death::Signal(9)));
     }
@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn a_rank_that_leaves_in_the_middle_is_lost() {
         let mut course = course();
-        course.handle_end(at(1), process(2), End::Code(0), Stage::Joined);
+        course.handle_end(at(1), process(2), End::Code(0), RankStage::Joined);
         assert_eq!(course.into_outcome(), Outcome::Lost(process(2), Death::Silent));
     }
 
@@ -466,8 +466,8 @@ mod tests {
     fn hearsay_is_replaced_by_the_end_of_the_rank_that_is_lost() {
         let mut course = course();
         course.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
-        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
-        course.handle_end(at(3), process(2), End::Code(101), Stage::Lost);
+        course.handle_end(at(2), process(0), End::Code(3), RankStage::Joined);
+        course.handle_end(at(3), process(2), End::Code(101), RankStage::Failed);
         assert_eq!(course.into_outcome(), Outcome::Failed(process(2), 101));
     }
 
@@ -476,7 +476,7 @@ mod tests {
         let mut course = course();
         course.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
         assert_eq!(actions(&mut course, at(600)), [Action::Terminate]);
-        course.handle_end(at(601), process(2), End::Signal(15), Stage::Lost);
+        course.handle_end(at(601), process(2), End::Signal(15), RankStage::Failed);
         assert_eq!(course.into_outcome(), Outcome::Lost(process(2), Death::Hearsay));
     }
 
@@ -503,7 +503,7 @@ mod tests {
     fn a_rank_that_cannot_be_reached_is_not_said_to_be_lost() {
         let mut course = course();
         course.handle_fault(at(1), Fault::Unreachable(Rank::new(2)), Some(process(2)));
-        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
+        course.handle_end(at(2), process(0), End::Code(3), RankStage::Joined);
         let outcome = course.into_outcome();
         assert_eq!((outcome.exit_code(), &outcome), (3, &Outcome::Unreachable(process(2))));
         assert!(outcome.to_string().contains("is alive but cannot be reached"), "{outcome}");
@@ -513,15 +513,15 @@ mod tests {
     fn who_ended_the_job_is_named() {
         let mut course = course();
         course.handle_fault(at(1), Fault::Aborted, None);
-        course.handle_end(at(2), process(0), End::Code(3), Stage::Joined);
-        course.handle_end(at(2), process(1), End::Code(7), Stage::Joined);
+        course.handle_end(at(2), process(0), End::Code(3), RankStage::Joined);
+        course.handle_end(at(2), process(1), End::Code(7), RankStage::Joined);
         assert_eq!(course.into_outcome(), Outcome::Failed(process(1), 7));
     }
 
     #[test]
     fn programs_that_never_join_are_told_from_ranks_that_do_not() {
         let mut foreign = course();
-        (0..3).for_each(|rank| foreign.handle_end(at(1), process(rank), End::Code(0), Stage::Absent));
+        (0..3).for_each(|rank| foreign.handle_end(at(1), process(rank), End::Code(0), RankStage::Absent));
         assert_eq!(foreign.into_outcome(), Outcome::Foreign("program".into()));
 
         let mut idle = course();
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(late.into_outcome(), Outcome::Late(process(2), 0, SECOND));
 
         let mut left = course();
-        left.handle_end(at(1), process(1), End::Code(0), Stage::Absent);
+        left.handle_end(at(1), process(1), End::Code(0), RankStage::Absent);
         assert!(left.wants_census(at(2)));
         left.handle_census(at(2), census(false, Some(0)));
         assert!(!left.is_ending() && left.wants_census(at(3)));
@@ -571,7 +571,7 @@ mod tests {
         course.handle_start(at(0));
         course.handle_start_failure(at(1), Rank::new(1), "no room".into());
         assert!(!course.wants_start() && !course.is_over());
-        course.handle_end(at(2), process(0), End::Signal(15), Stage::Absent);
+        course.handle_end(at(2), process(0), End::Signal(15), RankStage::Absent);
         assert!(course.is_over());
         assert_eq!(course.into_outcome().exit_code(), 2);
     }
@@ -617,7 +617,7 @@ mod tests {
     #[test]
     fn who_is_the_only_rank_left_may_be_stopped() {
         let mut course = course();
-        [0, 1].into_iter().for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), Stage::Finished));
+        [0, 1].into_iter().for_each(|rank| course.handle_end(at(1), process(rank), End::Code(0), RankStage::Finished));
         stop(&mut course, &[(2, 100)]);
         assert!(!course.is_ending());
     }
@@ -628,9 +628,9 @@ mod tests {
         course.handle_survival();
         stop(&mut course, &[(1, 100)]);
         assert_eq!(actions(&mut course, at(10)), [Action::KillOne(Rank::new(1))], "once");
-        course.handle_end(at(11), process(1), End::Signal(9), Stage::Joined);
+        course.handle_end(at(11), process(1), End::Signal(9), RankStage::Joined);
         assert_eq!(actions(&mut course, at(11)), [Action::Lose(Rank::new(1))]);
-        [0, 2].into_iter().for_each(|rank| course.handle_end(at(12), process(rank), End::Code(0), Stage::Finished));
+        [0, 2].into_iter().for_each(|rank| course.handle_end(at(12), process(rank), End::Code(0), RankStage::Finished));
         assert_eq!(course.into_outcome(), Outcome::Survived(vec![stopped(1)]));
     }
 
@@ -645,7 +645,7 @@ mod tests {
     #[test]
     fn a_rank_that_the_kernel_killed_for_its_memory_says_so() {
         let mut course = course();
-        course.handle_end(at(1), process(0), End::Memory, Stage::Joined);
+        course.handle_end(at(1), process(0), End::Memory, RankStage::Joined);
         let outcome = course.into_outcome();
         assert_eq!(outcome, Outcome::Lost(process(0), Death::Memory));
         assert!(outcome.to_string().contains("killed by signal 9 (SIGKILL), probably because memory ran out"), "{outcome}");

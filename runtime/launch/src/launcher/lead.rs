@@ -2,7 +2,7 @@
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::Fault;
-use pelago_shm::Stage;
+use pelago_shm::RankStage;
 use rustix::event::PollFd;
 
 use super::course::{Action, Census, Course, End};
@@ -17,7 +17,7 @@ pub(super) enum Event {
     /// It could not be.
     NotStarted(Rank, String),
     /// A rank's process has ended, after the rank had come so far.
-    Ended(Process, End, Stage),
+    Ended(Process, End, RankStage),
     /// A rank is stopped: said each time that the launcher looks, which is a few times per failure limit.
     Stopped(Process),
     /// It is stopped no longer.

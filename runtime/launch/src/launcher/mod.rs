@@ -52,7 +52,7 @@ use std::process::Command;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX};
 use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::{Host, HostAddress, HostError, Plan};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
 pub use self::cluster::{Cluster, HOST_COMMAND, Hosts, HostsError, Network, NetworkError, RemoteShell, RemoteShellError, serve};
 pub use self::outcome::{Death, Outcome, Place, Process};
@@ -120,7 +120,7 @@ pub enum LaunchError {
     Sockets(u32, IpAddr, std::io::Error),
     /// The memory of the job cannot be made.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(#[from] HostMemoryError),
     /// The hosts do not suit the ranks.
     #[error(transparent)]
     Hosts(#[from] HostsError),
@@ -209,17 +209,17 @@ impl Job {
     }
 
     /// The memory of the job, and a socket for each rank if they reach each other over UDP.
-    fn supplies(&self) -> Result<(Host, OwnedFd, Vec<UdpSocket>), LaunchError> {
-        let plan = Plan::local(self.ranks, self.heap_bytes);
+    fn supplies(&self) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), LaunchError> {
+        let plan = HostPlan::local(self.ranks, self.heap_bytes);
         if !self.transport.has_network() {
-            let (host, memory) = Host::create(&plan)?;
+            let (host, memory) = HostMemory::create(&plan)?;
             return Ok((host, memory, Vec::new()));
         }
         let (port, sockets) = sockets::bind_reachable(LOOPBACK, self.ranks)?;
         let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
         key::keep_from_dumps();
         let key = key::draw().map_err(LaunchError::Key)?;
-        let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
+        let (host, memory) = HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?;
         Ok((host, memory, sockets))
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_shm::Host;
+use pelago_shm::HostMemory;
 
 use super::lead::Event;
 use super::limits::{STOP_LOOKS, STOP_PAUSE_MIN};
@@ -34,7 +34,7 @@ impl Stops {
     }
 
     /// Looks, if it is time: every rank that is stopped, and those that are no longer.
-    pub(super) fn look(&mut self, now: Instant, ranks: &[RankProcess], host: &Host) -> Vec<Event> {
+    pub(super) fn look(&mut self, now: Instant, ranks: &[RankProcess], host: &HostMemory) -> Vec<Event> {
         if now < self.at {
             return Vec::new();
         }
@@ -52,7 +52,7 @@ impl Stops {
 
 /// Whether the rank is a process that the started one has started, and is stopped. Who has left the group, or has its number in another
 /// namespace, is let alone.
-fn is_away_stopped(process: &RankProcess, host: &Host) -> bool {
+fn is_away_stopped(process: &RankProcess, host: &HostMemory) -> bool {
     let joined = host.control(process.rank()).map_or(0, |control| control.process());
     let is_stopped = |stat: Stat| stat.is_stopped && stat.group == process.group();
     joined != 0 && joined != process.group() && Stat::of(joined).is_some_and(is_stopped)

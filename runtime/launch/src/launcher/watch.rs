@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Clock, Fault};
-use pelago_shm::{Host, Stage};
+use pelago_shm::{HostMemory, RankStage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
@@ -31,7 +31,7 @@ const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
 /// What the ranks of a host are started with.
 pub(super) struct Supplies<'a, C> {
     /// The memory of the host, and its descriptor.
-    pub(super) host: &'a Host,
+    pub(super) host: &'a HostMemory,
     pub(super) memory: BorrowedFd<'a>,
     /// One for each rank, in their order; none without a network.
     pub(super) sockets: Vec<UdpSocket>,
@@ -49,7 +49,7 @@ pub(super) struct Supplies<'a, C> {
 
 /// A job under way, as far as it is of this host.
 pub(super) struct Watch<'a, C, L> {
-    host: &'a Host,
+    host: &'a HostMemory,
     memory: BorrowedFd<'a>,
     /// Of the ranks not yet started: the launcher's copy is closed when a rank has its own.
     sockets: std::vec::IntoIter<UdpSocket>,
@@ -188,7 +188,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
     fn look(&mut self) -> Result<(), Refusal> {
         let ready = self.ready.poll()?;
         let now = self.clock.now();
-        if !self.survives && self.host.survives() {
+        if !self.survives && self.host.is_fault_tolerant() {
             self.survives = true;
             self.lead.handle(now, Event::Survives);
         }
@@ -216,7 +216,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
             // Until the end can be taken, its descriptor is said to be readable again and again.
             if let Some((end, running)) = rank.take_end(&self.guard, &self.kills)? {
                 self.ready.remove(running);
-                let stage = self.host.control(rank.rank()).map_or(Stage::Absent, |control| control.stage());
+                let stage = self.host.control(rank.rank()).map_or(RankStage::Absent, |control| control.stage());
                 self.lead.handle(now, Event::Ended(rank.process(), end, stage));
             }
         } else if let (true, Some((end, _))) = (number == calls, self.call) {
@@ -269,8 +269,8 @@ impl<'a, C: FnMut(Rank) -> Command, L: Lead> Watch<'a, C, L> {
 
     /// Tells the ranks that one is lost, and the lead if that was the last that a meeting waited for.
     fn go_on_without(&mut self, rank: Rank) {
-        self.host.survive();
-        self.host.lose(rank);
+        self.host.set_fault_tolerant();
+        self.host.mark_failed(rank);
         if self.call.is_some() {
             self.lead.handle(self.clock.now(), Event::Met(self.host.meeting()));
         }
@@ -329,11 +329,11 @@ impl<L: Lead> Sink for Output<'_, L> {
     }
 }
 
-fn census(host: &Host, ranks: &[RankProcess]) -> Census {
+fn census(host: &HostMemory, ranks: &[RankProcess]) -> Census {
     let stage = |rank: &RankProcess| host.control(rank.rank()).map(|control| control.stage());
-    let mut absent = ranks.iter().filter(|rank| rank.running().is_some() && stage(rank) == Some(Stage::Absent));
+    let mut absent = ranks.iter().filter(|rank| rank.running().is_some() && stage(rank) == Some(RankStage::Absent));
     Census {
-        joined: host.controls().any(|(_, control)| control.stage() != Stage::Absent),
+        joined: host.controls().any(|(_, control)| control.stage() != RankStage::Absent),
         absent: absent.next().map(RankProcess::process),
         absent_besides: absent.count() as u32,
     }

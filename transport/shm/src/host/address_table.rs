@@ -9,14 +9,14 @@ use crate::HostAddress;
 
 /// One host. Its words: first rank, port and family from the lowest bit up; scope; the address's upper and lower half.
 #[repr(C)]
-pub(crate) struct Entry([AtomicU64; 4]);
+pub(crate) struct AddressEntry([AtomicU64; 4]);
 
 const PORT_SHIFT: u32 = 32;
 const FAMILY_SHIFT: u32 = 48;
 const VERSION_4: u64 = 4;
 const VERSION_6: u64 = 6;
 
-impl Entry {
+impl AddressEntry {
     /// Writes down a host, before anybody else sees the table.
     pub(crate) fn set(&self, host: &HostAddress) {
         let (family, bits, scope) = match host.address {
@@ -49,7 +49,7 @@ impl Entry {
 }
 
 /// Where `rank`, which is of the job, receives; `None` if the table is empty.
-pub(crate) fn find(table: &[Entry], rank: Rank) -> Option<SocketAddr> {
+pub(crate) fn find(table: &[AddressEntry], rank: Rank) -> Option<SocketAddr> {
     let after = table.partition_point(|entry| entry.first() <= rank.number());
     let entry = table.get(after.checked_sub(1)?)?;
     entry.address(rank.number() - entry.first())
@@ -59,9 +59,9 @@ pub(crate) fn find(table: &[Entry], rank: Rank) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    fn table(hosts: &[HostAddress]) -> Vec<Entry> {
+    fn table(hosts: &[HostAddress]) -> Vec<AddressEntry> {
         let entry = |host| {
-            let entry = Entry(Default::default());
+            let entry = AddressEntry(Default::default());
             entry.set(host);
             entry
         };
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_host_takes_32_bytes() {
-        assert_eq!((size_of::<Entry>(), align_of::<Entry>()), (32, 8));
+        assert_eq!((size_of::<AddressEntry>(), align_of::<AddressEntry>()), (32, 8));
     }
 
     #[test]
@@ -98,6 +98,6 @@ mod tests {
         assert_eq!(find(&[], Rank::new(0)), None);
         let last = table(&[HostAddress { first: Rank::new(0), address: ([1, 2, 3, 4], 65535).into() }]);
         assert_eq!(find(&last, Rank::new(1)), None);
-        assert_eq!(find(&[Entry(Default::default())], Rank::new(0)), None, "zeroes are no address");
+        assert_eq!(find(&[AddressEntry(Default::default())], Rank::new(0)), None, "zeroes are no address");
     }
 }

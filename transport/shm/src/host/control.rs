@@ -1,19 +1,19 @@
-//! What ranks of a host share besides their heaps: atomics only, valid when zero (invariant H2 of the crate).
+//! The control blocks in the memory of a host: atomics only, valid when zero (invariant H2 of the crate).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_base::Rank;
 use pelago_base::limits::{
-    INBOX_SLOTS, LOST_RANKS_MAX, PROGRESS_THREAD_REPLIES_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES,
+    FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, PUBLISHED_BYTES_MAX, RANKS_MAX, STAGING_BYTES,
 };
 use pelago_platform::Fault;
 use pelago_sync::{Doorbell, Ring, Watch};
 
 use crate::registered::region_table;
 
-/// The job, at the start of the file. The constants are written before any rank starts.
+/// The control block of the job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
-pub struct Job {
+pub struct JobControl {
     /// Tells a file of this layout from any other.
     pub(crate) magic: AtomicU64,
     /// Ranks of the job.
@@ -30,27 +30,28 @@ pub struct Job {
     pub(crate) hosts: AtomicU32,
     /// Entries in each rank's table of registered regions, behind that.
     pub(crate) regions: AtomicU32,
-    /// See [`Job::fault`].
+    /// See [`JobControl::fault`].
     fault: AtomicU32,
     /// Where ranks meet while they start: how many of this host have come, ever.
     pub(crate) arrivals: AtomicU64,
     /// The last meeting to which the ranks of all hosts have come. Not used where all ranks are of this host.
     pub(crate) released: AtomicU64,
-    /// Whether the job goes on when ranks are lost; the numbers of those that were, plus 1, up to the first 0.
-    pub(crate) survives: AtomicU32,
-    pub(crate) lost: [AtomicU32; LOST_RANKS_MAX],
+    /// Whether the job continues after the failure of ranks.
+    pub(crate) fault_tolerant: AtomicU32,
+    /// The numbers of the failed ranks, plus 1, up to the first 0.
+    pub(crate) failed_ranks: [AtomicU32; FAILED_RANKS_MAX],
 }
 
-/// No rank is lost and nobody ended the job.
+/// No rank has failed and no rank has aborted the job.
 const FAULT_NONE: u32 = 0;
 const FAULT_ABORTED: u32 = 1;
 const FAULT_DEADLOCK: u32 = 2;
-/// Plus the number of the first rank lost.
+/// Plus the number of the first failed rank.
 const FAULT_LOST: u32 = 3;
-/// Plus the number of the first rank that is alive and cannot be reached.
+/// Plus the number of the first rank that is alive but unreachable.
 const FAULT_UNREACHABLE: u32 = FAULT_LOST + RANKS_MAX;
 
-impl Job {
+impl JobControl {
     /// What is wrong with the job: the first thing that was.
     #[inline]
     pub fn fault(&self) -> Option<Fault> {
@@ -77,9 +78,9 @@ impl Job {
     }
 }
 
-/// One rank's part of the file. It begins with the rank's doorbell, where `Reach` looks for it.
+/// The control block of one rank. It begins with the rank's doorbell, where `Reach` looks for it.
 #[repr(C, align(4096))]
-pub struct Control {
+pub struct RankControl {
     /// Rung when something was written to the rank's memory or one of its requests was answered.
     pub bell: Doorbell,
     /// Rung when a request was put into the inbox.
@@ -97,41 +98,41 @@ pub struct Control {
     pub(crate) meeting: AtomicU64,
     /// How many bytes of `published` are in use.
     pub(crate) published_bytes: AtomicU32,
-    /// What the rank published: see `Host::publish`.
+    /// What the rank published: see `HostMemory::publish`.
     pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
     /// Memory that its program owned before: the head of the table.
-    pub(crate) regions: region_table::Head,
+    pub(crate) regions: region_table::RegionTableHead,
     /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
     attending: Watch,
     /// Requests from other ranks.
     pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
     /// Answers to this rank's requests.
-    pub(crate) replies: [Reply; PROGRESS_THREAD_REPLIES_MAX],
+    pub(crate) replies: [ReplySlot; PROGRESS_THREAD_REPLIES_MAX],
     /// Bytes on their way to or from a progress thread.
     pub(crate) staging: [AtomicU64; STAGING_BYTES / 8],
 }
 
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RankStage {
     /// It has not called the library.
     Absent,
     /// It takes part.
     Joined,
-    /// It has ended in good order.
+    /// It has finished normally.
     Finished,
-    /// It ended otherwise.
-    Lost,
+    /// Its process has ended before that.
+    Failed,
 }
 
-impl Control {
+impl RankControl {
     /// How far the rank has come.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> RankStage {
         match self.stage.load(Ordering::Acquire) {
-            0 => Stage::Absent,
-            1 => Stage::Joined,
-            2 => Stage::Finished,
-            _ => Stage::Lost,
+            0 => RankStage::Absent,
+            1 => RankStage::Joined,
+            2 => RankStage::Finished,
+            _ => RankStage::Failed,
         }
     }
 
@@ -140,8 +141,8 @@ impl Control {
         self.process.load(Ordering::Relaxed)
     }
 
-    /// Says how far the rank has come.
-    pub(crate) fn set_stage(&self, stage: Stage) {
+    /// Records how far the rank has come.
+    pub(crate) fn set_stage(&self, stage: RankStage) {
         self.stage.store(stage as u32, Ordering::Release);
     }
 
@@ -160,8 +161,8 @@ impl Control {
         }
     }
 
-    /// Puts a request into the inbox and wakes whoever is to serve it: a thread of the rank that waits anyhow, else its progress thread. Returns whether
-    /// there was room.
+    /// Puts a request into the inbox and wakes the thread that serves it: a thread of the rank that waits in the library, or else its
+    /// progress thread. Returns whether the inbox had room.
     pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
         if self.inbox.push(request).is_err() {
             return false;
@@ -174,19 +175,19 @@ impl Control {
         true
     }
 
-    /// Whether nothing that the rank has not seen yet could make it move: nobody rang since it fell asleep, nobody asked its progress thread.
+    /// Whether the rank sleeps with no event pending: neither a ring of its bell nor a request in its inbox.
     pub fn is_unasked(&self) -> bool {
         self.bell.has_sleeper() && self.inbox.is_empty()
     }
 }
 
-/// Words of a request; see `progress_thread::Request`.
+/// Words of a request; see `progress_thread::OwnerRequest`.
 pub(crate) const REQUEST_WORDS: usize = 4;
 
 /// Where the answer to a request comes.
 #[repr(C, align(64))]
-pub(crate) struct Reply {
-    /// See `progress_thread::Status`.
+pub(crate) struct ReplySlot {
+    /// See `progress_thread::ReplyStatus`.
     pub(crate) status: AtomicU32,
     /// The word that an atomic found.
     pub(crate) value: AtomicU64,
@@ -195,7 +196,7 @@ pub(crate) struct Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, Plan};
+    use crate::{HostMemory, HostPlan};
 
     /// Whether `change` rings the bell.
     fn is_rung(bell: &Doorbell, change: impl FnOnce()) -> bool {
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_progress_thread_is_woken_only_for_what_nobody_attends_to() {
-        let host = Host::create(&Plan::local(1, Some(1 << 20))).unwrap().0;
+        let host = HostMemory::create(&HostPlan::local(1, Some(1 << 20))).unwrap().0;
         let control = host.control(Rank::new(0)).unwrap();
         let bell = &control.progress_thread_bell;
         let ask = || assert!(control.ask([0; REQUEST_WORDS]));
@@ -224,7 +225,7 @@ mod tests {
     }
     #[test]
     fn a_rank_is_unasked_while_it_sleeps_and_nothing_stands_in_its_inbox() {
-        let host = Host::create(&Plan::local(1, Some(1 << 20))).unwrap().0;
+        let host = HostMemory::create(&HostPlan::local(1, Some(1 << 20))).unwrap().0;
         let control = host.control(Rank::new(0)).unwrap();
         let fall_asleep = || control.bell.sleep(None, &mut || true);
         assert!(!control.is_unasked(), "it is awake");

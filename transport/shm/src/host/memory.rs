@@ -1,4 +1,4 @@
-//! The file behind the mapping of a host (invariants H1 and H2 of the crate).
+//! The memory that the ranks of one host share: one file, mapped by each of them (invariants H1 and H2 of the crate).
 #![allow(unsafe_code)]
 
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
 use pelago_platform::Fault;
 use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 
-use crate::Plan;
-use crate::host::address_table::{self, Entry};
-use crate::host::control::{Control, Job, Stage};
+use crate::HostPlan;
+use crate::host::address_table::{self, AddressEntry};
+use crate::host::control::{JobControl, RankControl, RankStage};
 use crate::host::plan::regions_per_rank;
-use crate::registered::region_table::{self, Regions};
+use crate::registered::region_table::{self, RegionTable};
 
 /// "pelago" and the version of the layout.
 const MAGIC: u64 = 0x7065_6c61_676f_0004;
@@ -24,12 +24,12 @@ const MAGIC: u64 = 0x7065_6c61_676f_0004;
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
 
-/// The memory that the ranks of one host share: one file without a name, mapped by each of them.
+/// The memory that the ranks of one host share: one anonymous file (memfd), mapped by each of them.
 ///
-/// Nothing of it has a name in the file system: when the last process that holds it ends, by whatever death, it is gone.
-pub struct Host {
+/// The file has no name in the file system: the kernel frees it when the last process that holds it ends, for whatever reason.
+pub struct HostMemory {
     reach: Reach,
-    layout: Layout,
+    layout: HostLayout,
     /// Device memory that ranks of this process have registered: no other process reaches it.
     devices: Mutex<pelago_memory::Regions>,
 }
@@ -39,7 +39,7 @@ const REGIONS_ALIGN: usize = 4096;
 
 /// Where things lie in the file: the job, the control blocks, the table of hosts, the tables of registered regions, the heaps.
 #[derive(Clone, Copy)]
-struct Layout {
+struct HostLayout {
     reach: ReachLayout,
     /// Where the table begins, in bytes, and how many hosts it has.
     table: usize,
@@ -52,7 +52,7 @@ struct Layout {
 /// The memory of a host could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum HostError {
+pub enum HostMemoryError {
     /// The job cannot be addressed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -75,12 +75,12 @@ pub enum HostError {
     Foreign,
 }
 
-impl Host {
-    /// The memory for the ranks of one host of a job. Pages that nobody touches cost nothing.
+impl HostMemory {
+    /// The memory for the ranks of one host of a job. Untouched pages take no memory.
     ///
     /// # Errors
     /// Too many ranks, too large a heap, a plan that contradicts itself, or the kernel refuses.
-    pub fn create(plan: &Plan<'_>) -> Result<(Self, OwnedFd), HostError> {
+    pub fn create(plan: &HostPlan<'_>) -> Result<(Self, OwnedFd), HostMemoryError> {
         plan.check()?;
         let per_rank = regions_per_rank(plan.count);
         let layout = layout(plan.ranks, plan.first, plan.count, plan.hosts.len(), per_rank, plan.heap_bytes())?;
@@ -106,31 +106,31 @@ impl Host {
     ///
     /// # Errors
     /// The file is not such a file, or the kernel refuses.
-    pub fn attach(file: impl AsFd) -> Result<Self, HostError> {
+    pub fn attach(file: impl AsFd) -> Result<Self, HostMemoryError> {
         let bytes = fstat(&file)?.st_size as u64;
-        if bytes < size_of::<Job>() as u64 {
-            return Err(HostError::Foreign);
+        if bytes < size_of::<JobControl>() as u64 {
+            return Err(HostMemoryError::Foreign);
         }
-        let head = Mapping::shared(&file, size_of::<Job>())?;
-        // SAFETY: the mapping is as long and as aligned as a `Job`; H2.
-        let job = unsafe { head.cells().pointer().cast::<Job>().as_ref() };
+        let head = Mapping::shared(&file, size_of::<JobControl>())?;
+        // SAFETY: the mapping is as long and as aligned as a `JobControl`; H2.
+        let job = unsafe { head.cells().pointer().cast::<JobControl>().as_ref() };
         if job.magic.load(Ordering::Acquire) != MAGIC {
-            return Err(HostError::Foreign);
+            return Err(HostMemoryError::Foreign);
         }
         let [ranks, first, count, hosts, regions] =
             [&job.ranks, &job.first, &job.count, &job.hosts, &job.regions].map(|word| word.load(Ordering::Relaxed));
         if count > RANKS_PER_HOST_MAX || regions > HOST_REGIONS_MAX {
-            return Err(HostError::Foreign);
+            return Err(HostMemoryError::Foreign);
         }
         let heap_bytes = job.heap_bytes.load(Ordering::Relaxed);
         let layout = layout(ranks, Rank::new(first), count, hosts as usize, regions, heap_bytes)?;
         if layout.reach.bytes() > bytes {
-            return Err(HostError::Foreign);
+            return Err(HostMemoryError::Foreign);
         }
         Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout))
     }
 
-    fn over(mapping: Mapping, layout: Layout) -> Self {
+    fn over(mapping: Mapping, layout: HostLayout) -> Self {
         // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
         let _supported = pelago_sync::asymmetric::register();
         let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
@@ -171,19 +171,19 @@ impl Host {
         (rank.number() < self.ranks()).then(|| address_table::find(self.table(), rank)).flatten()
     }
 
-    /// The job.
-    pub fn job(&self) -> &Job {
+    /// The control block of the job.
+    pub fn job(&self) -> &JobControl {
         // SAFETY: H1, H2; `layout` puts a job at the start.
         unsafe { self.reach.mapping().cells().pointer().cast().as_ref() }
     }
 
-    /// The part of `rank`, if it is on this host.
-    pub fn control(&self, rank: Rank) -> Option<&Control> {
+    /// The control block of `rank`, if it is on this host.
+    pub fn control(&self, rank: Rank) -> Option<&RankControl> {
         let ReachLayout { first, count, controls, .. } = self.layout.reach;
         let local = rank.number().wrapping_sub(first.number());
         // SAFETY: H1, H2; `layout` puts `count` control blocks there.
         (local < count).then(|| unsafe {
-            self.reach.mapping().cells().pointer().add(controls).cast::<Control>().add(local as usize).as_ref()
+            self.reach.mapping().cells().pointer().add(controls).cast::<RankControl>().add(local as usize).as_ref()
         })
     }
 
@@ -193,43 +193,43 @@ impl Host {
     }
 
     /// The registered regions of `rank`, if it is on this host.
-    pub(crate) fn regions(&self, rank: Rank) -> Option<Regions<'_>> {
+    pub(crate) fn regions(&self, rank: Rank) -> Option<RegionTable<'_>> {
         let head = &self.control(rank)?.regions;
         let local = (rank.number() - self.first().number()) as usize;
         let entries = self.layout.regions_per_rank as usize;
-        let start = self.layout.regions + local * entries * size_of::<region_table::Entry>();
+        let start = self.layout.regions + local * entries * size_of::<region_table::RegionEntry>();
         // SAFETY: H1, H2; `layout` puts a table there for each rank of this host.
         let entries =
             unsafe { std::slice::from_raw_parts(self.reach.mapping().cells().pointer().add(start).cast().as_ptr(), entries) };
-        Some(Regions::new(head, entries))
+        Some(RegionTable::new(head, entries))
     }
 
-    /// The parts of all ranks of this host, in order.
-    pub fn controls(&self) -> impl Iterator<Item = (Rank, &Control)> {
+    /// The control blocks of all ranks of this host, in order.
+    pub fn controls(&self) -> impl Iterator<Item = (Rank, &RankControl)> {
         self.reach.ranks().filter_map(|rank| Some((rank, self.control(rank)?)))
     }
 
-    /// Says that this process is `rank` from now on.
+    /// Records that this process is `rank` from now on.
     pub fn join(&self, rank: Rank) {
         if let Some(control) = self.control(rank) {
             control.process.store(std::process::id(), Ordering::Release);
-            control.set_stage(Stage::Joined);
+            control.set_stage(RankStage::Joined);
         }
     }
 
-    /// Says that `rank` has ended in good order.
+    /// Records that `rank` has finished normally.
     pub fn finish(&self, rank: Rank) {
         if let Some(control) = self.control(rank) {
-            control.set_stage(Stage::Finished);
+            control.set_stage(RankStage::Finished);
         }
     }
 
-    /// Says that the job is at fault, and wakes every rank of this host to see it. A rank that is lost may be another host's.
+    /// Records a fault of the job, and wakes every rank of this host to see it. The rank of a [`Fault::PeerLost`] may be on another host.
     pub fn fail(&self, fault: Fault) {
         if let Fault::PeerLost(rank) = fault
             && let Some(control) = self.control(rank)
         {
-            control.set_stage(Stage::Lost);
+            control.set_stage(RankStage::Failed);
         }
         self.job().set_fault(fault);
         for (_, control) in self.controls() {
@@ -238,30 +238,30 @@ impl Host {
         }
     }
 
-    /// Says that the job goes on from now on when ranks are lost.
-    pub fn survive(&self) {
-        self.job().survives.store(1, Ordering::Release);
+    /// Makes the job fault tolerant: from now on the other ranks continue after the failure of one.
+    pub fn set_fault_tolerant(&self) {
+        self.job().fault_tolerant.store(1, Ordering::Release);
     }
 
-    /// Whether the job goes on when ranks are lost.
-    pub fn survives(&self) -> bool {
-        self.job().survives.load(Ordering::Acquire) != 0
+    /// Whether the job continues after the failure of ranks.
+    pub fn is_fault_tolerant(&self) -> bool {
+        self.job().fault_tolerant.load(Ordering::Acquire) != 0
     }
 
-    /// Says that a rank, of this host or another, is lost. The job goes on without it if it survives that, and unless it has lost too many;
-    /// returns whether it does.
-    pub fn lose(&self, rank: Rank) -> bool {
+    /// Marks a rank, of this host or another, as failed. A fault-tolerant job continues without it, up to `FAILED_RANKS_MAX` failed ranks;
+    /// any other job gets the fault [`Fault::PeerLost`]. Returns whether the job continues.
+    pub fn mark_failed(&self, rank: Rank) -> bool {
         let job = self.job();
         let word = rank.number() + 1;
-        // Several may say so at once, each of another rank: a slot is of whoever fills it first.
+        // Several processes may report different ranks at once: a slot belongs to the first that fills it.
         let note = |slot: &AtomicU32| match slot.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => true,
             Err(taken) => taken == word,
         };
         if let Some(control) = self.control(rank) {
-            control.set_stage(Stage::Lost);
+            control.set_stage(RankStage::Failed);
         }
-        if !self.survives() || !job.lost.iter().any(note) {
+        if !self.is_fault_tolerant() || !job.failed_ranks.iter().any(note) {
             self.fail(Fault::PeerLost(rank));
             return false;
         }
@@ -269,19 +269,20 @@ impl Host {
         true
     }
 
-    /// The ranks that the job goes on without, in the order in which that was known here.
-    pub fn lost(&self) -> impl Iterator<Item = Rank> {
-        let words = self.job().lost.iter().map(|word| word.load(Ordering::Acquire));
+    /// The failed ranks that the job continues without, in the order in which this host learned of them.
+    pub fn failed_ranks(&self) -> impl Iterator<Item = Rank> {
+        let words = self.job().failed_ranks.iter().map(|word| word.load(Ordering::Acquire));
         words.take_while(|word| *word != 0).map(|word| Rank::new(word - 1))
     }
 
-    /// The last meeting, counted from 1, to which all ranks of this host have come that are not lost; 0 before the first.
+    /// The last barrier of the start or the end, counted from 1, at which all ranks of this host have arrived that have not failed; 0 before
+    /// the first.
     pub fn meeting(&self) -> u64 {
-        let lost = self.lost().any(|rank| self.control(rank).is_some());
+        let lost = self.failed_ranks().any(|rank| self.control(rank).is_some());
         if !lost {
             return self.arrivals() / u64::from(self.count());
         }
-        let here = self.controls().filter(|(_, control)| control.stage() != Stage::Lost);
+        let here = self.controls().filter(|(_, control)| control.stage() != RankStage::Failed);
         here.map(|(_, control)| control.meeting.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
     }
 
@@ -290,8 +291,8 @@ impl Host {
         self.job().arrivals.load(Ordering::Acquire)
     }
 
-    /// Brings `rank` to its next meeting, by which ranks start and end together, and wakes those who wait there if it is the last of this
-    /// host; returns which meeting it is, counted from 1, and whether all of this host have come.
+    /// `rank` arrives at its next meeting, the barrier by which ranks start and end together. The last rank of the host wakes the others.
+    /// Returns the number of the meeting, from 1, and whether all ranks of this host have arrived.
     pub fn arrive(&self, rank: Rank) -> (u64, bool) {
         let meeting = self.control(rank).map_or(0, |control| control.meeting.fetch_add(1, Ordering::AcqRel) + 1);
         self.job().arrivals.fetch_add(1, Ordering::AcqRel);
@@ -302,8 +303,8 @@ impl Host {
         (meeting, complete)
     }
 
-    /// Says that the ranks of every host have come to the `meeting`-th meeting, counted from 1, and wakes those who wait there. For who
-    /// speaks for this host, where a job has others.
+    /// Records that the ranks of all hosts have arrived at the `meeting`-th meeting, counted from 1, and wakes the ranks that wait there. For
+    /// the launcher of this host, in a job of several hosts.
     pub fn release(&self, meeting: u64) {
         self.job().released.fetch_max(meeting, Ordering::Release);
         self.ring();
@@ -327,7 +328,7 @@ impl Host {
         self.controls().for_each(|(_, control)| control.bell.ring());
     }
 
-    fn table(&self) -> &[Entry] {
+    fn table(&self) -> &[AddressEntry] {
         let start = self.reach.mapping().cells().pointer();
         // SAFETY: H1, H2; `layout` puts `hosts` entries there.
         unsafe { std::slice::from_raw_parts(start.add(self.layout.table).cast().as_ptr(), self.layout.hosts) }
@@ -347,16 +348,16 @@ fn layout(
     hosts: usize,
     regions_per_rank: u32,
     heap_bytes: u64,
-) -> Result<Layout, HostError> {
+) -> Result<HostLayout, HostMemoryError> {
     let addresses = AddressLayout::new(ranks, heap_bytes)?;
-    let controls = size_of::<Job>();
-    let control_bytes = size_of::<Control>();
+    let controls = size_of::<JobControl>();
+    let control_bytes = size_of::<RankControl>();
     let table = controls + count as usize * control_bytes;
-    let regions = (table + hosts * size_of::<Entry>()).next_multiple_of(REGIONS_ALIGN);
-    let regions_bytes = count as usize * regions_per_rank as usize * size_of::<region_table::Entry>();
+    let regions = (table + hosts * size_of::<AddressEntry>()).next_multiple_of(REGIONS_ALIGN);
+    let regions_bytes = count as usize * regions_per_rank as usize * size_of::<region_table::RegionEntry>();
     let heaps = (regions + regions_bytes).next_multiple_of(HEAPS_ALIGN);
     let reach = ReachLayout { addresses, first, count, controls, control_bytes, heaps };
-    Ok(Layout { reach, table, hosts, regions, regions_per_rank })
+    Ok(HostLayout { reach, table, hosts, regions, regions_per_rank })
 }
 
 #[cfg(test)]
@@ -365,42 +366,43 @@ mod tests {
     use crate::HostAddress;
     use crate::host::plan::ADDRESS_SPACE_BYTES;
     use pelago_base::SegmentId;
-    use pelago_base::limits::{HOSTS_MAX, LOST_RANKS_MAX, STAGING_BYTES};
+    use pelago_base::limits::{FAILED_RANKS_MAX, HOSTS_MAX, STAGING_BYTES};
 
-    fn local(ranks: u32) -> (Host, OwnedFd) {
-        Host::create(&Plan::local(ranks, Some(1 << 20))).unwrap()
+    fn local(ranks: u32) -> (HostMemory, OwnedFd) {
+        HostMemory::create(&HostPlan::local(ranks, Some(1 << 20))).unwrap()
     }
 
     /// Three of eight ranks, from rank 3 on.
-    fn between(hosts: &[HostAddress]) -> (Host, OwnedFd) {
-        let plan = Plan { first: Rank::new(3), count: 3, key: *b"sixteen letters.", hosts, ..Plan::local(8, Some(1 << 20)) };
-        Host::create(&plan).unwrap()
+    fn between(hosts: &[HostAddress]) -> (HostMemory, OwnedFd) {
+        let plan =
+            HostPlan { first: Rank::new(3), count: 3, key: *b"sixteen letters.", hosts, ..HostPlan::local(8, Some(1 << 20)) };
+        HostMemory::create(&plan).unwrap()
     }
 
     #[test]
     fn two_attachments_see_one_job() {
         let (made, file) = local(3);
-        let attached = Host::attach(&file).unwrap();
+        let attached = HostMemory::attach(&file).unwrap();
         assert_eq!((attached.ranks(), attached.reach().addresses()), (3, made.reach().addresses()));
         attached.join(Rank::new(1));
-        assert_eq!(made.control(Rank::new(1)).unwrap().stage(), Stage::Joined);
+        assert_eq!(made.control(Rank::new(1)).unwrap().stage(), RankStage::Joined);
         assert!(made.control(Rank::new(3)).is_none());
         made.fail(Fault::PeerLost(Rank::new(2)));
         made.fail(Fault::Aborted);
         assert_eq!(attached.job().fault(), Some(Fault::PeerLost(Rank::new(2))), "the first fault stays");
-        assert_eq!(attached.control(Rank::new(2)).unwrap().stage(), Stage::Lost);
+        assert_eq!(attached.control(Rank::new(2)).unwrap().stage(), RankStage::Failed);
     }
 
     #[test]
     fn a_job_that_survives_goes_on_without_those_it_lost() {
         let (host, _file) = local(3);
         let lost = Rank::new(1);
-        host.survive();
+        host.set_fault_tolerant();
         assert_eq!(host.arrive(lost), (1, false));
         assert_eq!(host.arrive(Rank::new(0)), (1, false));
-        assert!(host.lose(lost) && host.lose(lost));
-        assert_eq!((host.job().fault(), host.lost().collect::<Vec<_>>()), (None, vec![lost]));
-        assert_eq!(host.control(lost).unwrap().stage(), Stage::Lost);
+        assert!(host.mark_failed(lost) && host.mark_failed(lost));
+        assert_eq!((host.job().fault(), host.failed_ranks().collect::<Vec<_>>()), (None, vec![lost]));
+        assert_eq!(host.control(lost).unwrap().stage(), RankStage::Failed);
         assert!(!host.have_met(1), "rank 2 has still to come");
         assert_eq!(host.arrive(Rank::new(2)), (1, true));
         assert!(host.have_met(1));
@@ -410,16 +412,16 @@ mod tests {
 
     #[test]
     fn a_job_that_does_not_survive_or_loses_too_many_is_at_fault() {
-        let (host, _file) = local(LOST_RANKS_MAX as u32 + 2);
+        let (host, _file) = local(FAILED_RANKS_MAX as u32 + 2);
         let (other, _file) = local(2);
-        assert!(!other.lose(Rank::new(1)));
+        assert!(!other.mark_failed(Rank::new(1)));
         assert_eq!(other.job().fault(), Some(Fault::PeerLost(Rank::new(1))));
-        host.survive();
-        for rank in 0..LOST_RANKS_MAX as u32 {
-            assert!(host.lose(Rank::new(rank)));
+        host.set_fault_tolerant();
+        for rank in 0..FAILED_RANKS_MAX as u32 {
+            assert!(host.mark_failed(Rank::new(rank)));
         }
-        let last = Rank::new(LOST_RANKS_MAX as u32);
-        assert!(!host.lose(last));
+        let last = Rank::new(FAILED_RANKS_MAX as u32);
+        assert!(!host.mark_failed(last));
         assert_eq!(host.job().fault(), Some(Fault::PeerLost(last)));
     }
 
@@ -427,14 +429,14 @@ mod tests {
     fn a_host_in_the_middle_of_a_job_is_attached_as_it_was_made() {
         let host = |first, port| HostAddress { first: Rank::new(first), address: ([10, 0, 0, first as u8], port).into() };
         let (made, file) = between(&[host(0, 100), host(3, 200), host(6, 300)]);
-        let attached = Host::attach(&file).unwrap();
+        let attached = HostMemory::attach(&file).unwrap();
         assert_eq!((attached.ranks(), attached.first(), attached.count()), (8, Rank::new(3), 3));
         assert_eq!(&attached.key(), b"sixteen letters.");
         let addresses: Vec<_> = (0..9).map(|rank| attached.address_of(Rank::new(rank))).collect();
         let expected = [(0, 100), (0, 101), (0, 102), (3, 200), (3, 201), (3, 202), (6, 300), (6, 301)];
         let expected = expected.map(|(host, port)| Some(([10, 0, 0, host], port).into()));
         assert_eq!(addresses, expected.into_iter().chain([None]).collect::<Vec<_>>());
-        let here = |host: &Host| (0..8).filter(|&rank| host.control(Rank::new(rank)).is_some()).collect::<Vec<_>>();
+        let here = |host: &HostMemory| (0..8).filter(|&rank| host.control(Rank::new(rank)).is_some()).collect::<Vec<_>>();
         assert_eq!((here(&made), here(&attached)), (vec![3, 4, 5], vec![3, 4, 5]));
 
         let last = attached.reach().addresses().encode(Rank::new(5), SegmentId::INDIVIDUAL, (1 << 20) - 8).unwrap();
@@ -451,8 +453,8 @@ mod tests {
         let address = |host: u32| ([10, 1, (host >> 8) as u8, host as u8], 7000).into();
         let ranks = HOSTS_MAX as u32;
         let hosts: Vec<_> = (0..ranks).map(|host| HostAddress { first: Rank::new(host), address: address(host) }).collect();
-        let plan = Plan { count: 1, hosts: &hosts, ..Plan::local(ranks, Some(1 << 20)) };
-        let (host, _file) = Host::create(&plan).unwrap();
+        let plan = HostPlan { count: 1, hosts: &hosts, ..HostPlan::local(ranks, Some(1 << 20)) };
+        let (host, _file) = HostMemory::create(&plan).unwrap();
         let heap = host.reach().addresses().encode(host.first(), SegmentId::SYMMETRIC, 0).unwrap();
         assert!(host.reach().write(heap, &[0xFF; 1 << 20]));
         words(&host.control(host.first()).unwrap().staging).write(&[0xFF; STAGING_BYTES]);
@@ -468,7 +470,7 @@ mod tests {
         host.fail(Fault::PeerLost(Rank::new(7)));
         assert_eq!(host.job().fault(), Some(Fault::PeerLost(Rank::new(7))));
         assert!(!bell.has_sleeper());
-        assert!(host.controls().all(|(_, control)| control.stage() == Stage::Absent));
+        assert!(host.controls().all(|(_, control)| control.stage() == RankStage::Absent));
     }
 
     #[test]
@@ -504,30 +506,31 @@ mod tests {
     #[test]
     fn what_is_no_job_is_refused() {
         let file = memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
-        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         ftruncate(&file, 1 << 20).unwrap();
-        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         let (host, file) = local(1);
         host.job().regions.store(u32::MAX, Ordering::Relaxed);
-        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         host.job().regions.store(regions_per_rank(1), Ordering::Relaxed);
         host.job().hosts.store(u32::MAX, Ordering::Relaxed);
-        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
+        assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         host.job().count.store(u32::MAX, Ordering::Relaxed);
         host.job().heap_bytes.store(1 << 40, Ordering::Relaxed);
-        assert!(matches!(Host::attach(&file), Err(HostError::Foreign)));
-        let refused = |plan: Plan<'_>| Host::create(&plan).err().unwrap();
-        assert!(matches!(refused(Plan::local(RANKS_PER_HOST_MAX + 1, None)), HostError::Ranks(_)));
-        assert!(matches!(refused(Plan::local(1, Some(1 << 50))), HostError::Layout(_)));
-        assert!(matches!(refused(Plan { count: 2, ..Plan::local(1, None) }), HostError::Plan(_)));
+        assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
+        let refused = |plan: HostPlan<'_>| HostMemory::create(&plan).err().unwrap();
+        assert!(matches!(refused(HostPlan::local(RANKS_PER_HOST_MAX + 1, None)), HostMemoryError::Ranks(_)));
+        assert!(matches!(refused(HostPlan::local(1, Some(1 << 50))), HostMemoryError::Layout(_)));
+        assert!(matches!(refused(HostPlan { count: 2, ..HostPlan::local(1, None) }), HostMemoryError::Plan(_)));
     }
 
     #[test]
     fn the_default_heaps_of_the_largest_host_fit_the_address_space() {
         for ranks in [1, 2, 3, 1000, RANKS_PER_HOST_MAX] {
             let regions = regions_per_rank(ranks);
-            let layout = layout(ranks, Rank::new(0), ranks, 0, regions, Host::heap_bytes_default(ranks)).unwrap();
-            let controls = u64::from(ranks) * (size_of::<Control>() + regions as usize * size_of::<region_table::Entry>()) as u64;
+            let layout = layout(ranks, Rank::new(0), ranks, 0, regions, HostMemory::heap_bytes_default(ranks)).unwrap();
+            let controls =
+                u64::from(ranks) * (size_of::<RankControl>() + regions as usize * size_of::<region_table::RegionEntry>()) as u64;
             assert!(
                 layout.reach.bytes() <= ADDRESS_SPACE_BYTES + 2 * HEAPS_ALIGN as u64 + controls,
                 "{ranks} ranks take {} bytes",

@@ -1,4 +1,4 @@
-//! What is decided about the memory of a host before it is made.
+//! The sizes and addresses from which the memory of a host is made.
 
 use std::net::SocketAddr;
 
@@ -6,15 +6,15 @@ use pelago_base::Rank;
 use pelago_base::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use rustix::process::{Resource, getrlimit};
 
-use crate::registered::region_table::Entry;
-use crate::{Host, HostError};
+use crate::registered::region_table::RegionEntry;
+use crate::{HostMemory, HostMemoryError};
 
 /// Address space that the heaps of a host may take: half of what a process has.
 pub(crate) const ADDRESS_SPACE_BYTES: u64 = 1 << 46;
 
-/// What the memory of one host of a job is made from.
+/// The sizes and addresses from which the memory of one host of a job is made.
 #[derive(Clone, Copy)]
-pub struct Plan<'a> {
+pub struct HostPlan<'a> {
     /// Ranks of the job.
     pub ranks: u32,
     /// The first rank of this host.
@@ -22,7 +22,7 @@ pub struct Plan<'a> {
     /// How many ranks, consecutive from the first, this host has.
     pub count: u32,
     /// The most that each of a rank's two heaps may grow to; rounded up to a power of two. The same on every host of the job. `None`,
-    /// where all ranks are of this host, is [`Host::heap_bytes_default`].
+    /// where all ranks are of this host, is [`HostMemory::heap_bytes_default`].
     pub heap_bytes: Option<u64>,
     /// The job's secret, for transports that authenticate.
     pub key: [u8; 16],
@@ -39,7 +39,7 @@ pub struct HostAddress {
     pub address: SocketAddr,
 }
 
-impl Plan<'_> {
+impl HostPlan<'_> {
     /// A job of `ranks` ranks, all of this host and without a network.
     pub fn local(ranks: u32, heap_bytes: Option<u64>) -> Self {
         Self { ranks, first: Rank::new(0), count: ranks, heap_bytes, key: [0; 16], hosts: &[] }
@@ -47,13 +47,13 @@ impl Plan<'_> {
 
     /// Bytes of a heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.heap_bytes.unwrap_or_else(|| Host::heap_bytes_default(self.count))
+        self.heap_bytes.unwrap_or_else(|| HostMemory::heap_bytes_default(self.count))
     }
 
     /// Refuses what no job can be.
-    pub(crate) fn check(&self) -> Result<(), HostError> {
+    pub(crate) fn check(&self) -> Result<(), HostMemoryError> {
         if self.count > RANKS_PER_HOST_MAX {
-            return Err(HostError::Ranks(self.count));
+            return Err(HostMemoryError::Ranks(self.count));
         }
         let fits = self.first.number().checked_add(self.count).is_some_and(|end| end <= self.ranks);
         let rules = [
@@ -64,7 +64,7 @@ impl Plan<'_> {
             (self.have_ranks_ports(), "a rank's port would be past the last that there is"),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
-            Some((_, why)) => Err(HostError::Plan(why)),
+            Some((_, why)) => Err(HostMemoryError::Plan(why)),
             None => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ impl Plan<'_> {
     }
 }
 
-impl Host {
+impl HostMemory {
     /// How much each heap may grow to on a host of `count` ranks unless something else is said: as much as the machine has memory,
     /// unless that many ranks would take up the address space, or more than half of what the user may map or put into a file.
     ///
@@ -100,7 +100,7 @@ impl Host {
 /// How many entries the table of registered regions of each of `count` ranks has: as many as an eighth of the address space has room
 /// for, within the limits.
 pub(crate) fn regions_per_rank(count: u32) -> u32 {
-    let share = address_space() / 8 / u64::from(count.max(1)) / size_of::<Entry>() as u64;
+    let share = address_space() / 8 / u64::from(count.max(1)) / size_of::<RegionEntry>() as u64;
     (1 << share.max(1).ilog2()).clamp(u64::from(HOST_REGIONS_MIN), u64::from(HOST_REGIONS_MAX)) as u32
 }
 
@@ -118,9 +118,9 @@ mod tests {
         HostAddress { first: Rank::new(first), address: ([10, 0, 0, 1], port).into() }
     }
 
-    fn why(plan: Plan<'_>) -> &'static str {
+    fn why(plan: HostPlan<'_>) -> &'static str {
         match plan.check() {
-            Err(HostError::Plan(why)) => why,
+            Err(HostMemoryError::Plan(why)) => why,
             Err(other) => panic!("{other}"),
             Ok(()) => "",
         }
@@ -129,20 +129,20 @@ mod tests {
     #[test]
     fn what_no_job_can_be_is_refused_with_its_reason() {
         let good = [host(0, 7000), host(2, 65533)];
-        let plan = Plan { first: Rank::new(2), count: 3, heap_bytes: Some(4096), hosts: &good, ..Plan::local(5, None) };
+        let plan = HostPlan { first: Rank::new(2), count: 3, heap_bytes: Some(4096), hosts: &good, ..HostPlan::local(5, None) };
         assert_eq!(why(plan), "");
-        assert_eq!(why(Plan::local(5, None)), "");
-        assert!(why(Plan { count: 4, ..plan }).contains("none of the job"));
-        assert!(why(Plan { count: 0, ..plan }).contains("none of the job"));
-        assert!(why(Plan { heap_bytes: None, ..plan }).contains("heap"));
+        assert_eq!(why(HostPlan::local(5, None)), "");
+        assert!(why(HostPlan { count: 4, ..plan }).contains("none of the job"));
+        assert!(why(HostPlan { count: 0, ..plan }).contains("none of the job"));
+        assert!(why(HostPlan { heap_bytes: None, ..plan }).contains("heap"));
         let many = vec![host(0, 1); HOSTS_MAX + 1];
-        assert!(why(Plan { hosts: &many, ..plan }).contains("too many hosts"));
+        assert!(why(HostPlan { hosts: &many, ..plan }).contains("too many hosts"));
         for wrong in [[host(1, 1), host(2, 1)], [host(0, 1), host(0, 1)], [host(0, 1), host(5, 1)]] {
-            assert!(why(Plan { hosts: &wrong, ..plan }).contains("order"), "{wrong:?}");
+            assert!(why(HostPlan { hosts: &wrong, ..plan }).contains("order"), "{wrong:?}");
         }
         for wrong in [[host(0, 65535), host(2, 1)], [host(0, 1), host(2, 65534)], [host(0, 0), host(2, 1)]] {
-            assert!(why(Plan { hosts: &wrong, ..plan }).contains("port"), "{wrong:?}");
+            assert!(why(HostPlan { hosts: &wrong, ..plan }).contains("port"), "{wrong:?}");
         }
-        assert!(matches!(Plan::local(RANKS_PER_HOST_MAX + 1, None).check(), Err(HostError::Ranks(_))));
+        assert!(matches!(HostPlan::local(RANKS_PER_HOST_MAX + 1, None).check(), Err(HostMemoryError::Ranks(_))));
     }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use pelago_base::Rank;
 use pelago_base::limits::PUBLISHED_BYTES_MAX;
 
-use crate::Host;
+use crate::HostMemory;
 use crate::host::memory::words;
 
-impl Host {
+impl HostMemory {
     /// Adds a record to what `rank` published; `false` if there is no room.
     pub fn publish(&self, rank: Rank, key: &str, value: &[u8]) -> bool {
         let Some(control) = self.control(rank) else { return false };
@@ -47,11 +47,11 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plan;
+    use crate::HostPlan;
 
     #[test]
     fn what_is_published_is_found_until_the_room_is_used_up() {
-        let (host, _file) = Host::create(&Plan::local(2, Some(1 << 20))).unwrap();
+        let (host, _file) = HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap();
         let rank = Rank::new(1);
         assert!(host.publish(rank, "udp", b"1.2.3.4"));
         assert!(host.publish(rank, "empty", b""));

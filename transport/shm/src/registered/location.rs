@@ -10,11 +10,11 @@ use pelago_platform::Failure;
 use pelago_sync::Pass;
 
 use crate::registered::cross_memory_attach::{self, CmaError};
-use crate::registered::region_table::Found;
-use crate::{Host, Stage};
+use crate::registered::region_table::RegionLookup;
+use crate::{HostMemory, RankStage};
 
 /// Some bytes of a rank of this host; they stay where they are while this is held.
-pub(crate) enum Place<'a> {
+pub(crate) enum MemoryLocation<'a> {
     /// In this process's address space.
     Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
     /// In memory of a device, which this process reaches by its driver.
@@ -25,7 +25,7 @@ pub(crate) enum Place<'a> {
     Unknown,
 }
 
-impl Place<'_> {
+impl MemoryLocation<'_> {
     /// Whether it is another process's.
     pub(crate) fn is_there(&self) -> bool {
         matches!(self, Self::There { .. } | Self::Unknown)
@@ -75,48 +75,48 @@ impl Place<'_> {
 }
 
 /// Finds `bytes` bytes from `address` on, as `me` sees them.
-pub(crate) fn locate(host: &Host, me: Rank, address: GlobalAddress, bytes: u64) -> Result<Place<'_>, Failure> {
+pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes: u64) -> Result<MemoryLocation<'_>, Failure> {
     let outside = Failure::OutOfBounds(address);
     let owner = host.reach().addresses().rank(address);
     let control = host.control(owner).ok_or(outside)?;
-    if control.stage() == Stage::Lost {
+    if control.stage() == RankStage::Failed {
         return Err(Failure::PeerLost(owner));
     }
     if let Some(cells) = host.reach().cells(address, bytes) {
-        return Ok(Place::Here { cells, _pass: None });
+        return Ok(MemoryLocation::Here { cells, _pass: None });
     }
     let regions = host.regions(owner).ok_or(outside)?;
     let (start, pass) = loop {
         match regions.find(address.bits(), bytes) {
-            Found::Inside { address, pass } => break (address, pass),
-            Found::Nowhere => return Err(outside),
-            Found::Changing if owner != me => return Ok(Place::Unknown),
+            RegionLookup::Inside { address, pass } => break (address, pass),
+            RegionLookup::Nowhere => return Err(outside),
+            RegionLookup::Changing if owner != me => return Ok(MemoryLocation::Unknown),
             // Another thread of this process is half-way through a change, which waits for nothing.
-            Found::Changing => {}
+            RegionLookup::Changing => {}
         }
     };
     let Some(start) = start else {
         // Only that of ranks of this process is known here.
         let found = host.devices().find(address, bytes).map(|(memory, ())| memory);
-        return Ok(found.map_or(Place::Unknown, |memory| Place::Device { memory, _pass: pass }));
+        return Ok(found.map_or(MemoryLocation::Unknown, |memory| MemoryLocation::Device { memory, _pass: pass }));
     };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
         // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
         let cells = unsafe { Cells::new(pointer, bytes as usize) };
-        return Ok(Place::Here { cells, _pass: Some(pass) });
+        return Ok(MemoryLocation::Here { cells, _pass: Some(pass) });
     }
-    Ok(Place::There { process: control.process.load(Ordering::Relaxed), address: start, bytes, _pass: pass })
+    Ok(MemoryLocation::There { process: control.process.load(Ordering::Relaxed), address: start, bytes, _pass: pass })
 }
 
 /// Copies between two places of equal length.
-pub(crate) fn copy(from: &Place<'_>, to: &Place<'_>) -> Result<(), CmaError> {
+pub(crate) fn copy(from: &MemoryLocation<'_>, to: &MemoryLocation<'_>) -> Result<(), CmaError> {
     match (from, to) {
-        (Place::Unknown, _) | (_, Place::Unknown) => Err(CmaError::Hidden),
-        (Place::There { process, address, .. }, Place::Here { cells, .. }) => {
+        (MemoryLocation::Unknown, _) | (_, MemoryLocation::Unknown) => Err(CmaError::Hidden),
+        (MemoryLocation::There { process, address, .. }, MemoryLocation::Here { cells, .. }) => {
             cross_memory_attach::read(*process, *address, *cells)
         }
-        (Place::Here { cells, .. }, Place::There { process, address, .. }) => {
+        (MemoryLocation::Here { cells, .. }, MemoryLocation::There { process, address, .. }) => {
             cross_memory_attach::write(*process, *address, *cells)
         }
         _ => match (from.region(), to.region()) {
@@ -139,6 +139,6 @@ fn piece<'a>(memory: &Region<'a>, start: u64, bytes: usize) -> Result<Region<'a>
 }
 
 /// Local memory as a place.
-pub(crate) fn local(cells: Cells<'_>) -> Place<'_> {
-    Place::Here { cells, _pass: None }
+pub(crate) fn local(cells: Cells<'_>) -> MemoryLocation<'_> {
+    MemoryLocation::Here { cells, _pass: None }
 }

@@ -1,7 +1,8 @@
-//! Serving what other ranks may not do to registered memory themselves: atomics, and copies where the system forbids attaching.
+//! Operations on registered memory that only its owner can execute: atomics, and copies where the system forbids cross-memory attach.
 //!
-//! A request waits in its target's inbox; whoever drives the target, a rank that waits in the library or else its progress thread, executes it
-//! and answers into a slot of the requester. Bytes pass through the requester's staging buffer, which every rank of the host maps.
+//! A request waits in the inbox of its target. A thread of the target that waits in the library, or else the target's progress thread,
+//! executes the request and writes the reply into a slot of the requester. Data pass through the staging buffer of the requester, which every
+//! rank of the host maps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +12,14 @@ use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::Region;
 use pelago_platform::Failure;
 
-use crate::Host;
+use crate::HostMemory;
 use crate::host::control::REQUEST_WORDS;
 use crate::host::memory::words;
 use crate::registered::location::locate;
 
 /// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
 pub struct ProgressThread {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     me: Rank,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -29,9 +30,9 @@ impl ProgressThread {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub fn start(host: Arc<Host>, me: Rank) -> std::io::Result<Self> {
+    pub fn start(host: Arc<HostMemory>, me: Rank) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::Builder::new().name("pelago-progress_thread".into()).stack_size(128 * 1024).spawn({
+        let thread = std::thread::Builder::new().name("pelago-progress".into()).stack_size(128 * 1024).spawn({
             let (host, stop) = (host.clone(), stop.clone());
             move || {
                 let Some(control) = host.control(me) else { return };
@@ -59,17 +60,17 @@ impl Drop for ProgressThread {
     }
 }
 
-/// What a rank asks of another.
+/// A request of one rank to the owner of registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct OwnerRequest {
     pub(crate) from: Rank,
     pub(crate) reply: u8,
     pub(crate) address: GlobalAddress,
-    pub(crate) task: Task,
+    pub(crate) task: OwnerTask,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum OwnerTask {
     /// Perform an atomic.
     Atomic { width: Width, operator: AtomicOperator, operand: u64 },
     /// Copy so many bytes from `address` to the requester's staging buffer.
@@ -80,7 +81,7 @@ pub(crate) enum Task {
 
 /// The states of a reply slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ReplyStatus {
     Free,
     Pending,
     Done,
@@ -89,7 +90,7 @@ pub(crate) enum Status {
     Device,
 }
 
-impl Status {
+impl ReplyStatus {
     pub(crate) fn from_word(word: u32) -> Self {
         let all = [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds, Self::Misaligned];
         all.get(word as usize).copied().unwrap_or(Self::Device)
@@ -108,19 +109,19 @@ impl Status {
 }
 
 /// Executes one request of `me`'s inbox; returns whether there was one.
-pub(crate) fn serve(host: &Host, me: Rank) -> bool {
+pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
     let asked = host.control(me).filter(|control| !control.inbox.is_empty());
     let Some(words) = asked.and_then(|control| control.inbox.pop()) else { return false };
-    // A request that nobody of this version wrote is dropped: there is nobody to answer.
-    if let Some(request) = Request::decode(words)
+    // A malformed request is dropped: it names no requester to reply to.
+    if let Some(request) = OwnerRequest::decode(words)
         && let Some(requester) = host.control(request.from)
         && let Some(reply) = requester.replies.get(usize::from(request.reply))
     {
         let (status, value) = match execute(host, me, &request) {
-            Ok(value) => (Status::Done, value),
-            Err(Failure::Misaligned(_)) => (Status::Misaligned, 0),
-            Err(Failure::Device(_)) => (Status::Device, 0),
-            Err(_) => (Status::OutOfBounds, 0),
+            Ok(value) => (ReplyStatus::Done, value),
+            Err(Failure::Misaligned(_)) => (ReplyStatus::Misaligned, 0),
+            Err(Failure::Device(_)) => (ReplyStatus::Device, 0),
+            Err(_) => (ReplyStatus::OutOfBounds, 0),
         };
         reply.value.store(value, Ordering::Relaxed);
         reply.status.store(status as u32, Ordering::Release);
@@ -131,11 +132,11 @@ pub(crate) fn serve(host: &Host, me: Rank) -> bool {
     true
 }
 
-fn execute(host: &Host, me: Rank, request: &Request) -> Result<u64, Failure> {
+fn execute(host: &HostMemory, me: Rank, request: &OwnerRequest) -> Result<u64, Failure> {
     let outside = Failure::OutOfBounds(request.address);
     let bytes = match request.task {
-        Task::Atomic { width, .. } => width.bytes(),
-        Task::Fetch { bytes } | Task::Store { bytes } => bytes,
+        OwnerTask::Atomic { width, .. } => width.bytes(),
+        OwnerTask::Fetch { bytes } | OwnerTask::Store { bytes } => bytes,
     };
     let place = locate(host, me, request.address, bytes)?;
     let memory = place.region().ok_or(outside)?;
@@ -143,23 +144,23 @@ fn execute(host: &Host, me: Rank, request: &Request) -> Result<u64, Failure> {
     let staging = || words(&requester.staging).part(0, bytes).map(Region::Host).ok_or(outside);
     let failed = |_| Failure::Device(request.address);
     match request.task {
-        Task::Atomic { width, operator, operand } => {
+        OwnerTask::Atomic { width, operator, operand } => {
             memory.atomic(width, operator, operand).map_err(failed)?.ok_or(Failure::Misaligned(request.address))
         }
-        Task::Fetch { .. } => staging()?.copy_from(&memory).map(|()| 0).map_err(failed),
-        Task::Store { .. } => memory.copy_from(&staging()?).map(|()| 0).map_err(failed),
+        OwnerTask::Fetch { .. } => staging()?.copy_from(&memory).map(|()| 0).map_err(failed),
+        OwnerTask::Store { .. } => memory.copy_from(&staging()?).map(|()| 0).map_err(failed),
     }
 }
 
-impl Request {
+impl OwnerRequest {
     pub(crate) fn encode(&self) -> [u64; REQUEST_WORDS] {
         let (kind, operator, width, operand, expected) = match self.task {
-            Task::Atomic { width, operator, operand } => {
+            OwnerTask::Atomic { width, operator, operand } => {
                 let (code, expected) = operator.code();
                 (0, u64::from(code), width.bytes(), operand, expected.unwrap_or(0))
             }
-            Task::Fetch { bytes } => (1, 0, 0, bytes, 0),
-            Task::Store { bytes } => (2, 0, 0, bytes, 0),
+            OwnerTask::Fetch { bytes } => (1, 0, 0, bytes, 0),
+            OwnerTask::Store { bytes } => (2, 0, 0, bytes, 0),
         };
         let head = kind | operator << 8 | width << 16 | u64::from(self.reply) << 24 | u64::from(self.from) << 32;
         [head, self.address.bits(), operand, expected]
@@ -168,13 +169,13 @@ impl Request {
     pub(crate) fn decode([head, address, operand, expected]: [u64; REQUEST_WORDS]) -> Option<Self> {
         let byte = |index: u32| (head >> (8 * index)) as u8;
         let task = match byte(0) {
-            0 => Task::Atomic {
+            0 => OwnerTask::Atomic {
                 width: if byte(2) == 4 { Width::Four } else { Width::Eight },
                 operator: AtomicOperator::from_code(byte(1), expected)?,
                 operand,
             },
-            1 => Task::Fetch { bytes: operand },
-            2 => Task::Store { bytes: operand },
+            1 => OwnerTask::Fetch { bytes: operand },
+            2 => OwnerTask::Store { bytes: operand },
             _ => return None,
         };
         Some(Self { from: Rank::new((head >> 32) as u32), reply: byte(3), address: GlobalAddress::from_bits(address), task })
@@ -191,18 +192,19 @@ mod tests {
         let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor, Max]
             .into_iter()
             .flat_map(|operator| {
-                [Width::Four, Width::Eight].map(|width| Task::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
+                [Width::Four, Width::Eight].map(|width| OwnerTask::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
             })
-            .chain([Task::Fetch { bytes: 77 }, Task::Store { bytes: 1 << 40 }]);
+            .chain([OwnerTask::Fetch { bytes: 77 }, OwnerTask::Store { bytes: 1 << 40 }]);
         for task in tasks {
-            let request = Request { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
-            assert_eq!(Request::decode(request.encode()), Some(request));
+            let request =
+                OwnerRequest { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
+            assert_eq!(OwnerRequest::decode(request.encode()), Some(request));
         }
     }
 
     #[test]
     fn what_is_no_request_is_refused() {
-        assert_eq!(Request::decode([3, 0, 0, 0]), None);
-        assert_eq!(Request::decode([9 << 8, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([3, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([9 << 8, 0, 0, 0]), None);
     }
 }

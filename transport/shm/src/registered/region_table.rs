@@ -10,14 +10,14 @@
 //! - *Found is right.* An entry is filled before its gate opens, and neither changed nor used again before its gate has been closed and
 //!   empty. So what a reader sees with a pass in hand is a region that is registered, whatever way led there.
 //! - *Not found is right if nothing changed meanwhile*, which the version tells. Otherwise the reader looks again.
-//! - *No reader waits.* After [`LOOKS_MAX`] looks it says that the table changes too fast, and whoever looked asks the owner instead. That an
-//!   owner died or was stopped half-way through a change is the same to it. Links that lead in a circle end after [`LINKS_MAX`] steps.
+//! - *No reader waits.* After [`LOOKS_MAX`] attempts the reader requests the operation from the owner instead. A reader treats an
+//!   owner that died or was stopped during a change in the same way. Links that lead in a circle end after [`LINKS_MAX`] steps.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_sync::{Gate, Pass, Version};
 
-/// Looks at a table that changes all the while, before whoever looks gives up.
+/// Attempts to read a table that changes meanwhile, before the reader gives up.
 const LOOKS_MAX: usize = 1000;
 
 /// Links that lead to an entry: several times as many as in a tree of all entries that there may be.
@@ -28,7 +28,7 @@ pub(crate) const DEVICE: u64 = 0;
 
 /// The head of a rank's table, in its control block. All zero bytes are an empty table.
 #[repr(C)]
-pub(crate) struct Head {
+pub(crate) struct RegionTableHead {
     version: Version,
     /// Entries by number, from 1 on; 0 is none.
     root: AtomicU32,
@@ -40,7 +40,7 @@ pub(crate) struct Head {
 
 /// A registered region, in memory that its owner's program owned before; peers go through the gate (H3). All zero bytes are a free entry.
 #[repr(C, align(64))]
-pub(crate) struct Entry {
+pub(crate) struct RegionEntry {
     gate: Gate,
     /// The global address of its first byte.
     start: AtomicU64,
@@ -53,13 +53,13 @@ pub(crate) struct Entry {
 
 /// The regions of one rank.
 #[derive(Clone, Copy)]
-pub(crate) struct Regions<'a> {
-    head: &'a Head,
-    entries: &'a [Entry],
+pub(crate) struct RegionTable<'a> {
+    head: &'a RegionTableHead,
+    entries: &'a [RegionEntry],
 }
 
 /// What leads to some bytes.
-pub(crate) enum Found<'a> {
+pub(crate) enum RegionLookup<'a> {
     /// A region; its owner does not take it back while the pass is held. Without an address it is memory of a device.
     Inside { address: Option<u64>, pass: Pass<'a> },
     /// None.
@@ -70,7 +70,7 @@ pub(crate) enum Found<'a> {
 
 /// What has become of a new region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inserted {
+pub(crate) enum RegionInsertion {
     /// All ranks find it.
     Open,
     /// Some of its addresses lead to another.
@@ -81,43 +81,43 @@ pub(crate) enum Inserted {
 
 /// Where the number of an entry stands.
 #[derive(Clone, Copy)]
-enum Link {
+enum TreeLink {
     Root,
     Left(u32),
     Right(u32),
 }
 
-impl<'a> Regions<'a> {
-    pub(crate) const fn new(head: &'a Head, entries: &'a [Entry]) -> Self {
+impl<'a> RegionTable<'a> {
+    pub(crate) const fn new(head: &'a RegionTableHead, entries: &'a [RegionEntry]) -> Self {
         Self { head, entries }
     }
 
     /// Looks for `bytes` bytes from the address `at` on. Any process.
-    pub(crate) fn find(self, at: u64, bytes: u64) -> Found<'a> {
+    pub(crate) fn find(self, at: u64, bytes: u64) -> RegionLookup<'a> {
         for look in 1..=LOOKS_MAX {
             if let Some(found) = self.look(at, bytes, || ()) {
                 return found;
             }
             if look.is_multiple_of(16) { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
-        Found::Changing
+        RegionLookup::Changing
     }
 
     /// Makes a region (owner).
-    pub(crate) fn insert(self, start: u64, address: u64, bytes: u64) -> Inserted {
+    pub(crate) fn insert(self, start: u64, address: u64, bytes: u64) -> RegionInsertion {
         // The region before ends before this begins, and the one after begins after this ends. One of no bytes has an address too.
         let apart = |from: u64, bytes: u64, to: u64| to.wrapping_sub(from) >= bytes.max(1);
         let is_free = self.last_up_to(start).is_none_or(|entry| apart(load(&entry.start), load(&entry.bytes), start));
         if !is_free || self.first_after(start).is_some_and(|entry| !apart(start, bytes, load(&entry.start))) {
-            return Inserted::Taken;
+            return RegionInsertion::Taken;
         }
-        let Some((number, entry)) = self.unused() else { return Inserted::Full(self.entries.len()) };
+        let Some((number, entry)) = self.unused() else { return RegionInsertion::Full(self.entries.len()) };
         entry.start.store(start, Ordering::Relaxed);
         entry.address.store(address, Ordering::Relaxed);
         entry.bytes.store(bytes, Ordering::Relaxed);
         self.head.version.change(|| self.hang(number, start));
         entry.gate.open();
-        Inserted::Open
+        RegionInsertion::Open
     }
 
     /// Takes a region back (owner), or begins to; `false` while a peer is inside.
@@ -134,14 +134,14 @@ impl<'a> Regions<'a> {
     }
 
     /// Looks once; `None` if the tree changes, so that what was not found may be there. `meanwhile` is for tests.
-    fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<Found<'a>> {
+    fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<RegionLookup<'a>> {
         let version = self.head.version.read();
         if let Some((address, pass)) = self.enter(at, bytes) {
-            return Some(Found::Inside { address, pass });
+            return Some(RegionLookup::Inside { address, pass });
         }
         meanwhile();
         let is_still = version.is_some_and(|version| self.head.version.is_still(version));
-        is_still.then_some(Found::Nowhere)
+        is_still.then_some(RegionLookup::Nowhere)
     }
 
     /// A way into the region that these bytes are of, if it is found now.
@@ -156,7 +156,7 @@ impl<'a> Regions<'a> {
     }
 
     /// The last entry that begins at `at` or before it, as far as links lead.
-    fn last_up_to(self, at: u64) -> Option<&'a Entry> {
+    fn last_up_to(self, at: u64) -> Option<&'a RegionEntry> {
         let (mut number, mut last) = (self.head.root.load(Ordering::Relaxed), None);
         for _ in 0..LINKS_MAX {
             let Some(entry) = self.entry(number) else { break };
@@ -170,7 +170,7 @@ impl<'a> Regions<'a> {
         last
     }
 
-    fn first_after(self, at: u64) -> Option<&'a Entry> {
+    fn first_after(self, at: u64) -> Option<&'a RegionEntry> {
         let (mut number, mut first) = (self.head.root.load(Ordering::Relaxed), None);
         while let Some(entry) = self.entry(number) {
             number = if load(&entry.start) > at {
@@ -184,21 +184,21 @@ impl<'a> Regions<'a> {
     }
 
     /// The entry that begins at `start`, and the link to it (owner).
-    fn link_to(self, start: u64) -> Option<(Link, u32, &'a Entry)> {
-        let mut link = Link::Root;
+    fn link_to(self, start: u64) -> Option<(TreeLink, u32, &'a RegionEntry)> {
+        let mut link = TreeLink::Root;
         loop {
             let number = self.get(link);
             let entry = self.entry(number)?;
             link = match start.cmp(&load(&entry.start)) {
-                std::cmp::Ordering::Less => Link::Left(number),
-                std::cmp::Ordering::Greater => Link::Right(number),
+                std::cmp::Ordering::Less => TreeLink::Left(number),
+                std::cmp::Ordering::Greater => TreeLink::Right(number),
                 std::cmp::Ordering::Equal => return Some((link, number, entry)),
             };
         }
     }
 
     /// An entry that is not in use (owner); the last that was given back, or else a new one.
-    fn unused(self) -> Option<(u32, &'a Entry)> {
+    fn unused(self) -> Option<(u32, &'a RegionEntry)> {
         let free = self.head.free.load(Ordering::Relaxed);
         if let Some(entry) = self.entry(free) {
             self.head.free.store(entry.left.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -212,7 +212,7 @@ impl<'a> Regions<'a> {
 
     /// Puts an entry into the tree: below those of higher rank, above all others on its way, which it divides.
     fn hang(self, number: u32, start: u64) {
-        let mut link = Link::Root;
+        let mut link = TreeLink::Root;
         let below = loop {
             let next = self.get(link);
             match self.entry(next) {
@@ -221,10 +221,13 @@ impl<'a> Regions<'a> {
             }
         };
         self.set(link, number);
-        let (mut before, mut after, mut next) = (Link::Left(number), Link::Right(number), below);
+        let (mut before, mut after, mut next) = (TreeLink::Left(number), TreeLink::Right(number), below);
         while let Some(entry) = self.entry(next) {
-            let (end, rest) =
-                if load(&entry.start) < start { (&mut before, Link::Right(next)) } else { (&mut after, Link::Left(next)) };
+            let (end, rest) = if load(&entry.start) < start {
+                (&mut before, TreeLink::Right(next))
+            } else {
+                (&mut after, TreeLink::Left(next))
+            };
             self.set(*end, next);
             *end = rest;
             next = self.get(rest);
@@ -234,43 +237,43 @@ impl<'a> Regions<'a> {
     }
 
     /// Takes an entry out of the tree: what was below it is joined in its place.
-    fn unhang(self, mut link: Link, entry: &Entry) {
+    fn unhang(self, mut link: TreeLink, entry: &RegionEntry) {
         let [mut left, mut right] = [&entry.left, &entry.right].map(|word| word.load(Ordering::Relaxed));
         while left != 0 && right != 0 {
             if height(left) > height(right) {
                 self.set(link, left);
-                link = Link::Right(left);
+                link = TreeLink::Right(left);
                 left = self.get(link);
             } else {
                 self.set(link, right);
-                link = Link::Left(right);
+                link = TreeLink::Left(right);
                 right = self.get(link);
             }
         }
         self.set(link, left | right);
     }
 
-    fn toward(start: u64, number: u32, entry: &Entry) -> Link {
-        if load(&entry.start) < start { Link::Right(number) } else { Link::Left(number) }
+    fn toward(start: u64, number: u32, entry: &RegionEntry) -> TreeLink {
+        if load(&entry.start) < start { TreeLink::Right(number) } else { TreeLink::Left(number) }
     }
 
-    fn entry(self, number: u32) -> Option<&'a Entry> {
+    fn entry(self, number: u32) -> Option<&'a RegionEntry> {
         self.entries.get((number as usize).wrapping_sub(1))
     }
 
-    fn word(self, link: Link) -> &'a AtomicU32 {
+    fn word(self, link: TreeLink) -> &'a AtomicU32 {
         match link {
-            Link::Root => &self.head.root,
-            Link::Left(number) => &self.entries[number as usize - 1].left,
-            Link::Right(number) => &self.entries[number as usize - 1].right,
+            TreeLink::Root => &self.head.root,
+            TreeLink::Left(number) => &self.entries[number as usize - 1].left,
+            TreeLink::Right(number) => &self.entries[number as usize - 1].right,
         }
     }
 
-    fn get(self, link: Link) -> u32 {
+    fn get(self, link: TreeLink) -> u32 {
         self.word(link).load(Ordering::Relaxed)
     }
 
-    fn set(self, link: Link, number: u32) {
+    fn set(self, link: TreeLink, number: u32) {
         self.word(link).store(number, Ordering::Relaxed);
     }
 }
@@ -296,14 +299,14 @@ mod tests {
 
     /// A table of its own, as if in a fresh file.
     struct Table {
-        head: Head,
-        entries: Vec<Entry>,
+        head: RegionTableHead,
+        entries: Vec<RegionEntry>,
     }
 
     impl Table {
         fn new(entries: usize) -> Self {
-            let head = Head { version: Version::new(), root: 0.into(), free: 0.into(), used: 0.into() };
-            let entry = || Entry {
+            let head = RegionTableHead { version: Version::new(), root: 0.into(), free: 0.into(), used: 0.into() };
+            let entry = || RegionEntry {
                 gate: Gate::new(),
                 start: 0.into(),
                 address: 0.into(),
@@ -314,8 +317,8 @@ mod tests {
             Self { head, entries: std::iter::repeat_with(entry).take(entries).collect() }
         }
 
-        fn regions(&self) -> Regions<'_> {
-            Regions::new(&self.head, &self.entries)
+        fn regions(&self) -> RegionTable<'_> {
+            RegionTable::new(&self.head, &self.entries)
         }
 
         /// Links to the deepest entry below one.
@@ -327,11 +330,11 @@ mod tests {
     }
 
     /// Where bytes lie; `None` if nowhere.
-    fn find(regions: Regions<'_>, at: u64, bytes: u64) -> Option<u64> {
+    fn find(regions: RegionTable<'_>, at: u64, bytes: u64) -> Option<u64> {
         match regions.find(at, bytes) {
-            Found::Inside { address, .. } => address,
-            Found::Nowhere => None,
-            Found::Changing => panic!("nobody changes it"),
+            RegionLookup::Inside { address, .. } => address,
+            RegionLookup::Nowhere => None,
+            RegionLookup::Changing => panic!("nobody changes it"),
         }
     }
 
@@ -351,12 +354,12 @@ mod tests {
                         let free = before.is_none_or(|(other, length)| far(other, length, start))
                             && model.range(start + 1..).next().is_none_or(|(&other, _)| far(start, bytes, other));
                         let expected = match free {
-                            false => Inserted::Taken,
-                            true if model.len() == 40 => Inserted::Full(40),
-                            true => Inserted::Open,
+                            false => RegionInsertion::Taken,
+                            true if model.len() == 40 => RegionInsertion::Full(40),
+                            true => RegionInsertion::Open,
                         };
                         prop_assert_eq!(regions.insert(start, 1_000_000 + start, bytes), expected);
-                        if expected == Inserted::Open {
+                        if expected == RegionInsertion::Open {
                             model.insert(start, bytes);
                         }
                     }
@@ -385,9 +388,9 @@ mod tests {
         for step in [1, 40_503, REGIONS - 1] {
             let table = Table::new(REGIONS as usize);
             for index in 0..REGIONS {
-                assert_eq!(table.regions().insert(index * step % REGIONS * 64, 8, 8), Inserted::Open);
+                assert_eq!(table.regions().insert(index * step % REGIONS * 64, 8, 8), RegionInsertion::Open);
             }
-            assert_eq!(table.regions().insert(REGIONS * 64, 8, 8), Inserted::Full(REGIONS as usize));
+            assert_eq!(table.regions().insert(REGIONS * 64, 8, 8), RegionInsertion::Full(REGIONS as usize));
             // A balanced tree has 17.
             let depth = table.depth(table.head.root.load(Ordering::Relaxed));
             assert!(depth <= 60, "in steps of {step}: {depth} links");
@@ -399,26 +402,29 @@ mod tests {
     fn a_region_is_taken_back_when_nobody_is_inside() {
         let table = Table::new(3);
         let regions = table.regions();
-        [0, 100].into_iter().for_each(|start| assert_eq!(regions.insert(start, 5000 + start, 10), Inserted::Open));
-        let Found::Inside { pass, .. } = regions.find(3, 4) else { panic!("it is registered") };
+        [0, 100].into_iter().for_each(|start| assert_eq!(regions.insert(start, 5000 + start, 10), RegionInsertion::Open));
+        let RegionLookup::Inside { pass, .. } = regions.find(3, 4) else { panic!("it is registered") };
         assert!(!regions.remove(0) && !regions.remove(0), "somebody is inside");
         assert_eq!((find(regions, 3, 4), find(regions, 103, 4)), (None, Some(5103)), "nobody enters any more, but elsewhere");
-        assert_eq!(regions.insert(5, 1, 1), Inserted::Taken, "its addresses are its own until then");
+        assert_eq!(regions.insert(5, 1, 1), RegionInsertion::Taken, "its addresses are its own until then");
         drop(pass);
         assert!(regions.remove(0) && regions.remove(0));
-        assert_eq!((regions.insert(5, 7005, 1), find(regions, 5, 1), find(regions, 3, 1)), (Inserted::Open, Some(7005), None));
+        assert_eq!(
+            (regions.insert(5, 7005, 1), find(regions, 5, 1), find(regions, 3, 1)),
+            (RegionInsertion::Open, Some(7005), None)
+        );
     }
 
     #[test]
     fn nobody_waits_for_a_change_that_does_not_end() {
         let table = Table::new(3);
         let regions = table.regions();
-        assert_eq!(regions.insert(0, 5000, 10), Inserted::Open);
+        assert_eq!(regions.insert(0, 5000, 10), RegionInsertion::Open);
         table.head.version.change(|| {
-            assert!(matches!(regions.find(20, 1), Found::Changing), "a region may be there in a moment");
+            assert!(matches!(regions.find(20, 1), RegionLookup::Changing), "a region may be there in a moment");
             assert_eq!(find(regions, 2, 1), Some(5002), "what is found is right at any time");
         });
-        let changed = regions.look(20, 1, || assert_eq!(regions.insert(20, 5020, 1), Inserted::Open));
+        let changed = regions.look(20, 1, || assert_eq!(regions.insert(20, 5020, 1), RegionInsertion::Open));
         assert!(changed.is_none() && find(regions, 20, 1) == Some(5020), "it came while somebody looked");
         assert!(regions.remove(20));
         // Links in a circle, as a reader may meet them that looks at several moments.
@@ -432,7 +438,7 @@ mod tests {
         const STAYING: u64 = 50;
         let table = Table::new(4096);
         for index in 0..STAYING {
-            assert_eq!(table.regions().insert(index * 1000, index * 1000 + 8, 8), Inserted::Open);
+            assert_eq!(table.regions().insert(index * 1000, index * 1000 + 8, 8), RegionInsertion::Open);
         }
         let over = AtomicU32::new(0);
         std::thread::scope(|scope| {
@@ -442,9 +448,9 @@ mod tests {
                     while over.load(Ordering::Relaxed) == 0 || looks < 1000 {
                         let at = looks % STAYING * 1000;
                         match table.regions().find(at, 8) {
-                            Found::Inside { address, .. } => assert_eq!(address, Some(at + 8)),
-                            Found::Nowhere => panic!("{at} is registered"),
-                            Found::Changing => {}
+                            RegionLookup::Inside { address, .. } => assert_eq!(address, Some(at + 8)),
+                            RegionLookup::Nowhere => panic!("{at} is registered"),
+                            RegionLookup::Changing => {}
                         }
                         looks += 1;
                     }
@@ -453,7 +459,7 @@ mod tests {
             for round in 0..200u64 {
                 let coming = |index: u64| index * 1000 + 100 + round % 7 * 64;
                 for index in 0..STAYING {
-                    assert_eq!(table.regions().insert(coming(index), 1, 8), Inserted::Open);
+                    assert_eq!(table.regions().insert(coming(index), 1, 8), RegionInsertion::Open);
                 }
                 for index in 0..STAYING {
                     while !table.regions().remove(coming(index * 7 % STAYING)) {

@@ -17,10 +17,10 @@ use pelago_platform::{
 
 use crate::registered::cross_memory_attach::{self, CmaError};
 use crate::registered::location::{self, locate};
-use crate::registered::progress_thread::{self, Request, Status, Task};
-use crate::registered::region_table::{DEVICE, Inserted, Regions};
-use crate::transport::staged_copy::{End, Staged, Staging};
-use crate::{Host, ProgressThread, Stage};
+use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplyStatus};
+use crate::registered::region_table::{DEVICE, RegionInsertion, RegionTable};
+use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
+use crate::{HostMemory, ProgressThread, RankStage};
 
 /// How registered memory of another process is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +35,10 @@ pub enum CopyBy {
 ///
 /// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
 /// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of a
-/// thread that waits in the library, if one has said so ([`Control::attend`](crate::Control::attend)), else of its progress thread, started when it
+/// thread that waits in the library, if one has said so ([`RankControl::attend`](crate::RankControl::attend)), else of its progress thread, started when it
 /// first registers memory.
 pub struct Shm {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     me: Rank,
     capabilities: Capabilities,
     copy_by: Cell<CopyBy>,
@@ -50,15 +50,15 @@ pub struct Shm {
     /// Endpoints whose next operation must wait for those under way.
     fenced: BTreeSet<u32>,
     completed: VecDeque<Completion>,
-    atomics: Vec<Asked>,
-    staging: Staging,
-    replies: Replies,
+    atomics: Vec<PendingAtomic>,
+    staging: StagedCopies,
+    replies: ReplySlots,
 }
 
 const HEAPS: [SegmentId; 2] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL];
 
-/// An atomic that was asked of its owner.
-struct Asked {
+/// An atomic that the owner of the memory has been requested to perform.
+struct PendingAtomic {
     token: Token,
     at: GlobalAddress,
     owner: Rank,
@@ -70,7 +70,7 @@ impl Shm {
     ///
     /// # Panics
     /// `me` is not on this host.
-    pub fn new(host: Arc<Host>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
+    pub fn new(host: Arc<HostMemory>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
         assert!(host.control(me).is_some(), "{me} is on this host");
         cross_memory_attach::allow();
         let capabilities = Capabilities {
@@ -93,29 +93,29 @@ impl Shm {
             fenced: BTreeSet::new(),
             completed: VecDeque::new(),
             atomics: Vec::new(),
-            staging: Staging::default(),
-            replies: Replies { me },
+            staging: StagedCopies::default(),
+            replies: ReplySlots { me },
         }
     }
 
     /// What this rank has registered.
-    fn regions(&self) -> Regions<'_> {
+    fn regions(&self) -> RegionTable<'_> {
         self.host.regions(self.me).expect("this rank is on its host")
     }
 
-    fn copy(&mut self, token: Token, mut from: End, mut to: End, bytes: u64) {
+    fn copy(&mut self, token: Token, mut from: CopyEnd, mut to: CopyEnd, bytes: u64) {
         match self.copy_now(&mut from, &mut to, bytes) {
             Ok(true) => {
                 self.ring(to.address());
                 self.complete(token, Ok(0));
             }
-            Ok(false) => self.staging.push(Staged { token, from, to, bytes, done: 0, loaded: false, awaiting: None }),
+            Ok(false) => self.staging.push(StagedCopy { token, from, to, bytes, done: 0, loaded: false, awaiting: None }),
             Err(failure) => self.complete(token, Err(failure)),
         }
     }
 
     /// Copies at once if that needs no progress thread; `Ok(false)` if it does.
-    fn copy_now(&self, from: &mut End, to: &mut End, bytes: u64) -> Result<bool, Failure> {
+    fn copy_now(&self, from: &mut CopyEnd, to: &mut CopyEnd, bytes: u64) -> Result<bool, Failure> {
         let (from_address, to_address) = (from.address(), to.address());
         let source = from.place(&self.host, self.me, bytes)?;
         let target = to.place(&self.host, self.me, bytes)?;
@@ -158,9 +158,9 @@ impl Shm {
         };
         let Some(result) = here else {
             let owner = self.host.reach().addresses().rank(at);
-            let task = Task::Atomic { width, operator, operand };
+            let task = OwnerTask::Atomic { width, operator, operand };
             let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
-            self.atomics.push(Asked { token, at, owner, reply });
+            self.atomics.push(PendingAtomic { token, at, owner, reply });
             return Ok(());
         };
         if result.is_ok() {
@@ -229,11 +229,11 @@ impl Transport for Shm {
         match operation {
             Operation::Write { bytes, .. } if bytes.len() > CAPTURED_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
             Operation::Write { to, bytes } => {
-                self.copy(token, End::Captured(bytes.to_vec()), End::Global(to), bytes.len() as u64)
+                self.copy(token, CopyEnd::Captured(bytes.to_vec()), CopyEnd::Global(to), bytes.len() as u64)
             }
-            Operation::Put { from, to } => self.copy(token, End::Local(from), End::Global(to), from.bytes() as u64),
-            Operation::Get { from, to } => self.copy(token, End::Global(from), End::Local(to), to.bytes() as u64),
-            Operation::Copy { from, to, bytes } => self.copy(token, End::Global(from), End::Global(to), bytes),
+            Operation::Put { from, to } => self.copy(token, CopyEnd::Local(from), CopyEnd::Global(to), from.bytes() as u64),
+            Operation::Get { from, to } => self.copy(token, CopyEnd::Global(from), CopyEnd::Local(to), to.bytes() as u64),
+            Operation::Copy { from, to, bytes } => self.copy(token, CopyEnd::Global(from), CopyEnd::Global(to), bytes),
             Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
         }
@@ -253,7 +253,7 @@ impl Transport for Shm {
                     Some(result) => result,
                     None => return true,
                 },
-                Err(lost) => Err(lost),
+                Err(failure) => Err(failure),
             };
             done.push_back(Completion { token: asked.token, result });
             false
@@ -323,9 +323,9 @@ impl Registry for Shm {
             return Err(taken);
         }
         let inserted = match self.regions().insert(start.bits(), address, bytes) {
-            Inserted::Open => return Ok(()),
-            Inserted::Taken => taken,
-            Inserted::Full(limit) => RegisterError::Full(limit),
+            RegionInsertion::Open => return Ok(()),
+            RegionInsertion::Taken => taken,
+            RegionInsertion::Full(limit) => RegisterError::Full(limit),
         };
         if address == DEVICE {
             self.host.devices().remove(start);
@@ -343,37 +343,37 @@ impl Registry for Shm {
 }
 
 /// This rank's reply slots.
-pub(crate) struct Replies {
+pub(crate) struct ReplySlots {
     me: Rank,
 }
 
-impl Replies {
+impl ReplySlots {
     /// Sends a request to `owner` and returns the slot of its answer; `None` if there is no slot or no room in the inbox.
-    pub(crate) fn ask(&mut self, host: &Host, owner: Rank, address: GlobalAddress, task: Task) -> Option<u8> {
+    pub(crate) fn ask(&mut self, host: &HostMemory, owner: Rank, address: GlobalAddress, task: OwnerTask) -> Option<u8> {
         let slots = &host.control(self.me)?.replies;
-        let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == Status::Free as u32)?;
+        let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == ReplyStatus::Free as u32)?;
         const { assert!(PROGRESS_THREAD_REPLIES_MAX <= 256, "a slot number is a byte") };
         let target = host.control(owner)?;
-        slots[free].status.store(Status::Pending as u32, Ordering::Relaxed);
-        let request = Request { from: self.me, reply: free as u8, address, task };
+        slots[free].status.store(ReplyStatus::Pending as u32, Ordering::Relaxed);
+        let request = OwnerRequest { from: self.me, reply: free as u8, address, task };
         if !target.ask(request.encode()) {
-            slots[free].status.store(Status::Free as u32, Ordering::Relaxed);
+            slots[free].status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
             return None;
         }
         Some(free as u8)
     }
 
     /// The state of an answer; the slot is free again unless it is pending.
-    pub(crate) fn take(&mut self, host: &Host, owner: Rank, reply: u8) -> Result<(Status, u64), Failure> {
+    pub(crate) fn take(&mut self, host: &HostMemory, owner: Rank, reply: u8) -> Result<(ReplyStatus, u64), Failure> {
         let slot = &host.control(self.me).expect("this rank is on its host").replies[usize::from(reply)];
-        let status = Status::from_word(slot.status.load(Ordering::Acquire));
-        if status == Status::Pending {
-            // The slot of a lost rank is never used again: an answer may still be on its way.
-            let lost = host.control(owner).is_none_or(|control| control.stage() == Stage::Lost);
-            return if lost { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
+        let status = ReplyStatus::from_word(slot.status.load(Ordering::Acquire));
+        if status == ReplyStatus::Pending {
+            // The slot of a failed rank is never used again: an answer may still be on its way.
+            let failed = host.control(owner).is_none_or(|control| control.stage() == RankStage::Failed);
+            return if failed { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
         }
         let value = slot.value.load(Ordering::Relaxed);
-        slot.status.store(Status::Free as u32, Ordering::Relaxed);
+        slot.status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
         Ok((status, value))
     }
 }
@@ -381,15 +381,15 @@ impl Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plan;
+    use crate::HostPlan;
 
-    /// Whatever way bytes take, who waits for them is woken, and not before they are there.
+    /// Every kind of write wakes a rank that waits for the data, after the data have arrived.
     #[test]
     fn every_write_rings_its_target_when_it_has_landed() {
         const BYTES: u64 = 100_000;
         let registered = SegmentId::REGISTERED_FIRST;
         for copy_by in [CopyBy::Attach, CopyBy::ProgressThread] {
-            let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
+            let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
             let ranks = [Rank::new(0), Rank::new(1)];
             ranks.iter().for_each(|&rank| host.join(rank));
             let mut ends = ranks.map(|rank| Shm::new(host.clone(), rank, copy_by, true));
@@ -399,7 +399,7 @@ mod tests {
                 let cells = host.reach().cells(start, BYTES).unwrap();
                 let first = host.reach().addresses().encode(rank, registered, 0).unwrap();
                 let open = host.regions(rank).unwrap().insert(first.bits(), cells.pointer().as_ptr() as u64, BYTES);
-                assert_eq!(open, Inserted::Open);
+                assert_eq!(open, RegionInsertion::Open);
                 end.connect(None, ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
                 end.connect(None, ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
             }

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::Fault;
-use pelago_shm::Stage;
+use pelago_shm::RankStage;
 use rustix::io::Errno;
 
 use self::host::{Host, Phase};
@@ -220,7 +220,7 @@ impl Course {
             }
             Up::Ended { rank, end, stage } if host.ended < host.count => {
                 host.ended += 1;
-                host.census.joined |= stage != Stage::Absent;
+                host.census.joined |= stage != RankStage::Absent;
                 self.job.handle_end(now, host.process(rank)?, end, stage);
             }
             Up::Fault(trouble) => self.spread(now, place, trouble)?,

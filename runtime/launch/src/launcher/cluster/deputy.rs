@@ -284,7 +284,7 @@ impl Lead for Deputy {
 #[cfg(test)]
 mod tests {
     use pelago_base::Duration;
-    use pelago_shm::Stage;
+    use pelago_shm::RankStage;
     use rustix::pipe::{PipeFlags, pipe_with};
 
     use super::*;
@@ -338,7 +338,7 @@ mod tests {
 
     fn ended(rank: u32) -> Event {
         let process = Process { rank: Rank::new(rank), place: Place::Here(7) };
-        Event::Ended(process, End::Signal(9), Stage::Joined)
+        Event::Ended(process, End::Signal(9), RankStage::Joined)
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         let process = Process { rank: Rank::new(4), place: Place::Here(7) };
         deputy.handle(Instant::ZERO, Event::Stopped(process));
         deputy.handle(Instant::ZERO, Event::Continued(Rank::new(4)));
-        let end = Up::Ended { rank: 4, end: End::Signal(9), stage: Stage::Joined };
+        let end = Up::Ended { rank: 4, end: End::Signal(9), stage: RankStage::Joined };
         let stops = [Up::Stopped { rank: 4 }, Up::Continued { rank: 4 }];
         let [stopped, continued] = stops;
         assert_eq!(heard(&mut launcher), [Up::Arrived(1), Up::Fault(Trouble::Deadlock), end, stopped, continued], "each once");

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::{Host, HostAddress};
+use pelago_shm::{HostAddress, HostMemory};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Rlimit;
 
@@ -43,7 +43,7 @@ pub fn serve() -> Result<(), LaunchError> {
         Ok(part) => part,
         Err(error) => return refuse(deputy, clock, &error),
     };
-    deputy.send(&Up::Bound { port: part.port, heap_bytes: Host::heap_bytes_default(part.plan.count) });
+    deputy.send(&Up::Bound { port: part.port, heap_bytes: HostMemory::heap_bytes_default(part.plan.count) });
     let Some(start) = wait(&mut deputy, clock, |deputy| deputy.take_start(part.plan.count))? else { return Ok(()) };
     match part.make_memory(start) {
         Ok((host, memory)) => part.run(&host, &memory, deputy, clock),
@@ -77,17 +77,17 @@ impl Part {
         Ok(Self { job, program, limit, port, sockets: sockets.unwrap_or_default(), plan })
     }
 
-    fn make_memory(&self, start: Start) -> Result<(Host, OwnedFd), LaunchError> {
+    fn make_memory(&self, start: Start) -> Result<(HostMemory, OwnedFd), LaunchError> {
         let address = |(first, address)| HostAddress { first: Rank::new(first), address };
         let hosts: Vec<_> = start.hosts.into_iter().map(address).collect();
         let Plan { first, count, ref job, .. } = self.plan;
         let (first, heap_bytes) = (Rank::new(first), Some(start.heap_bytes));
-        let plan = pelago_shm::Plan { ranks: job.ranks, first, count, heap_bytes, key: job.key, hosts: &hosts };
-        Ok(Host::create(&plan)?)
+        let plan = pelago_shm::HostPlan { ranks: job.ranks, first, count, heap_bytes, key: job.key, hosts: &hosts };
+        Ok(HostMemory::create(&plan)?)
     }
 
     /// From the first rank's start to the last word.
-    fn run(self, host: &Host, memory: &OwnedFd, deputy: Deputy, clock: OsClock) -> Result<(), LaunchError> {
+    fn run(self, host: &HostMemory, memory: &OwnedFd, deputy: Deputy, clock: OsClock) -> Result<(), LaunchError> {
         let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2")?;
         let call = (!host.is_whole_job()).then(|| (call.0.as_fd(), call.1.as_fd()));
         let command = |rank| self.job.command(&self.program, rank);

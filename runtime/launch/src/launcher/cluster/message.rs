@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pelago_base::Rank;
 use pelago_platform::Fault;
-use pelago_shm::Stage;
+use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
 use super::network::Reachable;
@@ -36,7 +36,7 @@ pub(super) enum Up {
         rank: u32,
         end: End,
         #[serde(with = "StageAsText")]
-        stage: Stage,
+        stage: RankStage,
     },
     /// A rank is stopped, and was seen so once more.
     Stopped { rank: u32 },
@@ -108,12 +108,12 @@ pub(super) struct Work {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Stage")]
+#[serde(remote = "RankStage")]
 enum StageAsText {
     Absent,
     Joined,
     Finished,
-    Lost,
+    Failed,
 }
 
 /// What is wrong with a job: a fault.

@@ -1,7 +1,7 @@
 //! Jobs of several hosts in virtual time.
 
 use pelago_base::Duration;
-use pelago_shm::Stage;
+use pelago_shm::RankStage;
 
 use super::*;
 use crate::TransportChoice;
@@ -46,11 +46,11 @@ fn bound(port: u16, heap_bytes: u64) -> Up {
 }
 
 fn ended(rank: u32, end: End) -> Up {
-    Up::Ended { rank, end, stage: Stage::Joined }
+    Up::Ended { rank, end, stage: RankStage::Joined }
 }
 
 fn finished(rank: u32) -> Up {
-    Up::Ended { rank, end: End::Code(0), stage: Stage::Finished }
+    Up::Ended { rank, end: End::Code(0), stage: RankStage::Finished }
 }
 
 /// Both hosts say these things, one after the other.
