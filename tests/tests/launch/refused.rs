@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX};
+use pelago_launch::launcher::system_calls::{CALLS, Call, Need, OLDEST_LINUX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};

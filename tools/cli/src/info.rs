@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
-use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX, datagram_options};
+use pelago_launch::launcher::system_calls::{CALLS, Call, Need, OLDEST_LINUX, datagram_options};
 use rustix::process::{Resource, getrlimit};
 
 use crate::attach;

@@ -1,25 +1,16 @@
 //! Jobs of other launchers: processes that only know a number and a store of keys and values become the ranks of a job by themselves.
 //!
-//! | file | holds |
+//! | folder | content |
 //! |---|---|
-//! | `store` | what the launcher gives: `KeyValue`, and which ranks share a host |
-//! | `pmi` | PMI-1, by which Hydra, MPICH, Intel MPI and srun give it |
-//! | `leader`, `follower` | the first rank of a host makes what a launcher of ours makes, and hands it to the others |
-//! | `message`, `socket`, `peer` | how they speak to each other on the host |
-//! | `keeper`, `watch`, `process` | who sees that a rank ends or is stopped, where no launcher of ours does |
+//! | `launcher_store` | the interface to the launcher, a store of keys and values, and PMI-1, by which Hydra, MPICH, Intel MPI and srun offer it |
+//! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
+//! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
 //!
-//! Why it is done like this is written in `docs/decisions/0019-adoption.md`.
+//! `docs/decisions/0019-adoption.md` gives the reasons.
 
-mod follower;
-mod keeper;
-mod leader;
-mod message;
-mod peer;
-mod pmi;
-mod process;
-mod socket;
-mod store;
-mod watch;
+mod gathering;
+mod launcher_store;
+mod monitor;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,18 +22,20 @@ use pelago_platform::Clock;
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 use rustix::io::Errno;
 
-pub(crate) use self::keeper::Keeper;
-pub use self::store::StoreError;
-pub use self::watch::tell_fault;
+pub use crate::adoption::launcher_store::StoreError;
+pub(crate) use crate::adoption::monitor::rank_part::Keeper;
+pub use crate::adoption::monitor::ring::tell_fault;
 
-use self::follower::Follower;
-use self::leader::{Leader, Supplies};
-use self::message::{Hello, Secret};
-use self::pmi::Pmi;
-use self::process::{Found, Identity};
-use self::socket::Name;
-use self::store::KeyValue;
-use crate::{OsClock, Settings, key, ports};
+use crate::adoption::gathering::follower::Follower;
+use crate::adoption::gathering::leader::{Leader, Supplies};
+use crate::adoption::gathering::message::{Hello, Secret};
+use crate::adoption::gathering::socket::Name;
+use crate::adoption::launcher_store::KeyValue;
+use crate::adoption::launcher_store::pmi::Pmi;
+use crate::adoption::monitor::process_identity::{Found, Identity};
+use crate::adoption::monitor::rank_part::LEAVE_LIMIT;
+use crate::system::{job_key, udp_ports};
+use crate::{OsClock, Settings};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
@@ -181,7 +174,7 @@ pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, cl
         Ok(adopted) => adopted,
         Err(error) => {
             // So that the launcher leaves the others the time to say why they end.
-            store.leave(clock.now() + keeper::LEAVE_LIMIT);
+            store.leave(clock.now() + LEAVE_LIMIT);
             return Err(error);
         }
     };
@@ -245,7 +238,7 @@ fn lead(
     // Before any other rank has the memory, so that whoever looks for one finds it.
     let all = [Identity::of(std::process::id())].into_iter().chain(processes);
     host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));
-    let secret = Secret(key::draw().map_err(AdoptionError::Key)?);
+    let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
     store.put(key, &secret.to_string(), until(settings.start_limit))?;
     leader.go_on();
     store.fence(until(settings.start_limit))?;
@@ -264,9 +257,9 @@ fn make(size: u32, settings: &Settings) -> Result<(HostMemory, OwnedFd, Vec<UdpS
         let (host, memory) = HostMemory::create(&plan)?;
         return Ok((host, memory, Vec::new()));
     }
-    let (port, sockets) = ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
+    let (port, sockets) = udp_ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
     let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
-    let key = key::draw().map_err(AdoptionError::Key)?;
+    let key = job_key::draw().map_err(AdoptionError::Key)?;
     let (host, memory) = HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?;
     Ok((host, memory, sockets))
 }

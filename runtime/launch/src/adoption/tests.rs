@@ -7,10 +7,11 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use pelago_base::Instant;
 
-use super::message::{ToLeader, ToRank};
-use super::socket::{Connection, Received};
-use super::store::Placement;
 use super::*;
+use crate::adoption::gathering::message::{ToLeader, ToRank};
+use crate::adoption::gathering::socket;
+use crate::adoption::gathering::socket::{Connection, Received};
+use crate::adoption::launcher_store::Placement;
 
 /// A store that all ranks of a test share.
 #[derive(Default)]

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 /// An address with the network that it belongs to: the first bits, which all addresses there have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
-    pub(super) address: IpAddr,
-    pub(super) prefix_bits: u8,
+    pub(crate) address: IpAddr,
+    pub(crate) prefix_bits: u8,
 }
 
 /// What a host says about where it can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Reachable {
+pub(crate) struct Reachable {
     /// The same for two hosts if they are one machine and share its loopback.
-    pub(super) machine: String,
+    pub(crate) machine: String,
     /// In the system's order.
-    pub(super) addresses: Vec<Network>,
+    pub(crate) addresses: Vec<Network>,
 }
 
 /// A text is no network.
@@ -30,9 +30,9 @@ pub struct NetworkError;
 /// Why hosts cannot reach each other: one of them has no address that would do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has no address {wanted}; it has {has}")]
-pub(super) struct ChoiceError {
+pub(crate) struct ChoiceError {
     /// Its place among the hosts.
-    pub(super) place: usize,
+    pub(crate) place: usize,
     wanted: String,
     has: String,
 }
@@ -82,7 +82,7 @@ impl FromStr for Network {
 ///
 /// That is the network that is `asked` for; or loopback, where all are one machine; or the first network, in the order of the first
 /// host, in which every host has an address; or, with routers between, the first address of each.
-pub(super) fn choose(hosts: &[&Reachable], asked: Option<&Network>) -> Result<Vec<IpAddr>, ChoiceError> {
+pub(crate) fn choose(hosts: &[&Reachable], asked: Option<&Network>) -> Result<Vec<IpAddr>, ChoiceError> {
     if let Some(network) = asked {
         return everywhere(hosts, |address| network.contains(address))
             .ok_or_else(|| without(hosts, format!("in {network}"), |address| network.contains(address)));
