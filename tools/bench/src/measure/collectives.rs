@@ -2,11 +2,12 @@
 
 use pelago::collectives::{Choice, Collectives, Operation, Plan, Settings, Sum};
 
-use crate::duel::time;
+use crate::Row;
 use crate::error::{Error, Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
-use crate::{Row, duel};
+use crate::rank::comparison;
+use crate::rank::comparison::time;
+use crate::rank::stage::Stage;
+use crate::results::row::rounded;
 
 /// Bytes of a block, unless the command line names others.
 const BYTES: [u64; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20];
@@ -67,7 +68,7 @@ fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Operation, bytes
     for taken in &mut times {
         *taken = batch(stage, &mut plan, &input, &mut output, operations)? / operations as f64;
     }
-    let median = duel::percentile(&mut times, 50);
+    let median = comparison::percentile(&mut times, 50);
     let row = Row { repetitions: Some(REPETITIONS as u64), ..stage.row(operation.name()).sized(bytes) };
     Ok(Row { median_ns: Some(rounded(median)), min_ns: Some(rounded(times[0])), ..row })
 }

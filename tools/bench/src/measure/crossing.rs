@@ -7,10 +7,10 @@ use pelago::Symmetric;
 
 use super::transfer::{fill, pattern, renew, source};
 use crate::Row;
-use crate::duel::percentile;
 use crate::error::{Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::comparison::percentile;
+use crate::rank::stage::Stage;
+use crate::results::row::rounded;
 
 /// Operations that are timed together: few enough for a core to have all their stores under way.
 const BATCH: u64 = 16;

@@ -7,10 +7,10 @@ use pelago::Duration;
 use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};
 
 use crate::Row;
-use crate::duel::{WARM_UP_ROUNDS, percentile, time};
 use crate::error::{Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::comparison::{WARM_UP_ROUNDS, percentile, time};
+use crate::rank::stage::Stage;
+use crate::results::row::rounded;
 
 const REPETITIONS: u64 = 201;
 

@@ -2,8 +2,8 @@
 
 use crate::Row;
 use crate::error::{Error, Result};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::stage::Stage;
+use crate::results::row::rounded;
 
 /// Memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use pelago::dsm::{Placement, Region, RegionSettings, Shared};
 use super::REPETITIONS;
 use super::transfer::ROUND_TRIP;
 use crate::Row;
-use crate::duel::{Duel, Side, percentile, time};
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::row::rounded;
-use crate::stage::{BATCH_APART_NS, BATCH_NS, Stage};
+use crate::rank::comparison::{Comparison, Side, percentile, time};
+use crate::rank::stage::{BATCH_APART_NS, BATCH_NS, Stage};
+use crate::results::row::rounded;
 
 /// Sizes of what is handed over, and of what is cached, unless the command line names others.
 const HANDED_BYTES: [u64; 3] = [64, 4 << 10, 64 << 10];
@@ -51,16 +51,16 @@ fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -
     if stage.is_idle() {
         return Ok(());
     }
-    let limit = Limit::of(stage, &memory)?;
+    let limit = Baseline::of(stage, &memory)?;
     let mut count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
-    if let Limit::Datagrams(_) = limit {
+    if let Baseline::Datagrams(_) = limit {
         count = count.min(CONVERSATION_MAX);
     }
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| acquire_each(&mut variable, count))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| lock_each(raw.word(0), raw.word(1), count))?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| lock_each(raw.word(0), raw.word(1), count))?,
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || (0..count).try_for_each(|_| line.ask(&[0], &mut [0])),
                 || line.serve(count, |question| line.send(question)),
@@ -68,7 +68,7 @@ fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -
         };
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row(name).timed(&duel, limit.name("mutex", ROUND_TRIP)).sized(8))
+    stage.emit(&stage.row(name).timed(&comparison, limit.name("mutex", ROUND_TRIP)).sized(8))
 }
 
 #[inline(never)]
@@ -138,10 +138,10 @@ fn hand_over_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
     };
     let trial_ns: f64 = play(100, Side::Library)?;
     let count = stage.tell(((batch_ns / trial_ns / 2.0) as u64).max(10))?;
-    let duel = Duel::fight(REPETITIONS, |side| play(count, side))?;
+    let comparison = Comparison::run(REPETITIONS, |side| play(count, side))?;
     check("a variable that was handed over", variable.read()?[0], 2 * done)?;
     let raw_name = if raw.is_some() { "turn, memcpy" } else { ROUND_TRIP };
-    stage.emit(&stage.row("hand_over").timed(&duel, raw_name).moved(bytes))
+    stage.emit(&stage.row("hand_over").timed(&comparison, raw_name).moved(bytes))
 }
 
 /// Writes all of a variable when it is this rank's turn, so many times: each time it is handed over.
@@ -295,7 +295,7 @@ fn of_times(stage: &Stage<'_>, name: &str, times: &mut [f64]) -> Row {
 impl Row {
     /// With what is told apart among rows of one name.
     fn named(self, what: &str) -> Self {
-        let plane = self.bytes.map_or(what.into(), |bytes| format!("{what} {}", crate::table::bytes_text(bytes)));
+        let plane = self.bytes.map_or(what.into(), |bytes| format!("{what} {}", crate::results::table::bytes_text(bytes)));
         Self { plane: Some(plane), ..self }
     }
 }

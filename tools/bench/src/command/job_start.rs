@@ -4,8 +4,8 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use crate::Row;
-use crate::duel::{Duel, Side, time};
 use crate::error::{Error, Result};
+use crate::rank::comparison::{Comparison, Side, time};
 
 const REPETITIONS: u64 = 11;
 
@@ -20,7 +20,7 @@ const NOTHING: &str = "true";
 /// A job failed, or the system cannot start a process.
 pub fn launch_rows(transport: &str, ranks: &[u32], mut start: impl FnMut(u32) -> io::Result<()>) -> Result<Vec<Row>> {
     let mut row = |&ranks: &u32| {
-        let duel = Duel::fight(REPETITIONS, |side| {
+        let comparison = Comparison::run(REPETITIONS, |side| {
             time(|| {
                 match side {
                     Side::Library => start(ranks),
@@ -30,7 +30,7 @@ pub fn launch_rows(transport: &str, ranks: &[u32], mut start: impl FnMut(u32) ->
             })
         })?;
         let row = Row { name: "launch".into(), transport: transport.into(), ranks, ..Row::default() };
-        Ok(row.timed(&duel, "processes"))
+        Ok(row.timed(&comparison, "processes"))
     };
     ranks.iter().map(&mut row).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::duel::Duel;
+use crate::rank::comparison::Comparison;
 
 /// One result: what was measured, and the raw limit of the same run. Fields that do not apply are left out of its JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,14 +60,14 @@ pub struct Row {
 
 impl Row {
     /// With the times of a duel against `raw_name`.
-    pub(crate) fn timed(self, duel: &Duel, raw_name: &str) -> Self {
+    pub(crate) fn timed(self, comparison: &Comparison, raw_name: &str) -> Self {
         Self {
-            repetitions: Some(duel.repetitions()),
-            median_ns: Some(rounded(duel.library_median())),
-            min_ns: Some(rounded(duel.library_min())),
+            repetitions: Some(comparison.repetitions()),
+            median_ns: Some(rounded(comparison.library_median())),
+            min_ns: Some(rounded(comparison.library_min())),
             raw_name: Some(raw_name.into()),
-            raw_ns: Some(rounded(duel.raw_median())),
-            ratio: Some(rounded(duel.ratio_median())),
+            raw_ns: Some(rounded(comparison.raw_median())),
+            ratio: Some(rounded(comparison.ratio_median())),
             ..self
         }
     }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_does_not_apply_is_left_out() {
         let row = Row { name: "put".into(), transport: "shm".into(), ranks: 2, ..Row::default() };
-        let row = row.timed(&Duel::of([(2.0, 1.0), (3.0, 1.0), (4.0, 1.0)]), "store").moved(12);
+        let row = row.timed(&Comparison::of([(2.0, 1.0), (3.0, 1.0), (4.0, 1.0)]), "store").moved(12);
         let text = serde_json::to_string(&row).unwrap();
         assert_eq!(
             text,

@@ -12,16 +12,16 @@ pub(crate) enum Side {
 }
 
 /// The times of both, in nanoseconds for one operation.
-pub(crate) struct Duel {
+pub(crate) struct Comparison {
     pairs: Vec<(f64, f64)>,
 }
 
 /// Rounds whose times are not kept: pages are touched, caches and predictors learn.
 pub(crate) const WARM_UP_ROUNDS: u64 = 2;
 
-impl Duel {
+impl Comparison {
     /// Lets both measure themselves `repetitions` times; who is first changes every time.
-    pub(crate) fn fight(repetitions: u64, mut measure: impl FnMut(Side) -> Result<f64>) -> Result<Self> {
+    pub(crate) fn run(repetitions: u64, mut measure: impl FnMut(Side) -> Result<f64>) -> Result<Self> {
         let mut pairs = Vec::new();
         for round in 0..WARM_UP_ROUNDS + repetitions {
             let pair = if round % 2 == 0 {
@@ -94,15 +94,15 @@ mod tests {
     #[test]
     fn the_first_rounds_do_not_count_and_turns_change() {
         let mut order = Vec::new();
-        let duel = Duel::fight(3, |side| {
+        let comparison = Comparison::run(3, |side| {
             order.push(side);
             Ok(if side == Side::Library { 10.0 } else { 5.0 } * order.len() as f64)
         });
-        let duel = duel.unwrap();
-        assert_eq!(duel.repetitions(), 3);
+        let comparison = comparison.unwrap();
+        assert_eq!(comparison.repetitions(), 3);
         assert_eq!(order[..4], [Side::Library, Side::Raw, Side::Raw, Side::Library]);
         assert_eq!(order.len(), 10);
-        assert_eq!((duel.library_median(), duel.raw_median(), duel.library_min()), (80.0, 35.0, 50.0));
+        assert_eq!((comparison.library_median(), comparison.raw_median(), comparison.library_min()), (80.0, 35.0, 50.0));
     }
 
     #[test]
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn the_ratio_is_that_of_the_same_moment() {
         // The machine was three times as slow for a while: the ratio does not see it.
-        let duel = Duel::of([(2.0, 1.0), (6.0, 3.0), (6.0, 3.0), (2.0, 1.0)]);
-        assert_eq!(duel.ratio_median(), 2.0);
-        assert_eq!(duel.library_median(), 4.0);
+        let comparison = Comparison::of([(2.0, 1.0), (6.0, 3.0), (6.0, 3.0), (2.0, 1.0)]);
+        assert_eq!(comparison.ratio_median(), 2.0);
+        assert_eq!(comparison.library_median(), 4.0);
     }
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use pelago::{GlobalPtr, Rank, Symmetric, World};
 
-use crate::duel::time;
+use crate::baseline::udp_sockets::{Line, Plain};
 use crate::error::Result;
 use crate::measure::memory::Usage;
-use crate::raw_udp::{Line, Plain};
+use crate::rank::comparison::time;
 use crate::{Arguments, Row, Transport};
 
 /// Looks at the other's flag before naps begin: some ten microseconds.
@@ -89,7 +89,7 @@ impl<'w> Stage<'w> {
     }
 
     /// Whether ranks share cores.
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub(crate) fn is_oversubscribed(&self) -> bool {
         self.world.size() as usize > available_parallelism().map_or(1, usize::from)
     }
 

@@ -3,7 +3,7 @@
 use crate::Transport;
 use crate::error::Result;
 use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, shared, transfer, visible};
-use crate::stage::Stage;
+use crate::rank::stage::Stage;
 
 /// Something that can be measured.
 pub(crate) struct Benchmark {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::Row;
-use crate::table::{bytes_text, nanoseconds_text};
+use crate::results::table::{bytes_text, nanoseconds_text};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use pelago::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_MESSAGE_BYTES_MAX, UDP_RUN_BYTES_MAX, UDP_RUN_DATAGRAMS_MAX};
 use rustix::net::sockopt;
 
+use crate::baseline::mapped_memory::set_udp_option;
 use crate::error::{Error, Result};
-use crate::raw::set_udp_option;
 
 /// The most bytes of a stream that are under way.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -33,7 +33,7 @@ const HEADER_BYTES: usize = 28;
 const LOOKS: u32 = 200;
 
 /// The same where ranks share cores, and whoever is waited for may need this one.
-const LOOKS_CROWDED: u32 = 1;
+const LOOKS_OVERSUBSCRIBED: u32 = 1;
 
 /// What does not come within this time was lost.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,11 +46,11 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// A socket on loopback; `crowded`: where ranks share cores.
-    pub(crate) fn bind(crowded: bool) -> Result<Self> {
+    /// A socket on loopback; `oversubscribed`: where ranks share cores.
+    pub(crate) fn bind(oversubscribed: bool) -> Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
-        Ok(Self { socket, looks: if crowded { LOOKS_CROWDED } else { LOOKS } })
+        Ok(Self { socket, looks: if oversubscribed { LOOKS_OVERSUBSCRIBED } else { LOOKS } })
     }
 
     /// Where others send to.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::plot::{Curve, Quantity, curves};
+use crate::results::plot::{Curve, Quantity, curves};
 
 /// Reads the figures in the folder that is the only argument, and writes the pictures there.
 pub fn plots_main(arguments: &[String]) -> ExitCode {

@@ -76,7 +76,7 @@ fn columns(cells: [String; 10]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::BENCHMARKS;
+    use crate::command::catalogue::BENCHMARKS;
 
     #[test]
     fn units_suit() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::catalogue::{BENCHMARKS, Benchmark, Jobs};
+use crate::command::catalogue::{BENCHMARKS, Benchmark, Jobs};
 
 /// Sizes that put and get are measured with unless the command line names others.
 const BYTES_DEFAULT: [u64; 11] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];

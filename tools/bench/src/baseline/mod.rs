@@ -1,21 +1,24 @@
 //! Which raw limit stands beside the library: the same memory, or plain sockets.
 
+pub(crate) mod mapped_memory;
+pub(crate) mod udp_sockets;
+
 use pelago::{Pod, Symmetric};
 
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::Result;
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::stage::Stage;
+use crate::rank::stage::Stage;
 
 /// The raw limit of operations on the receiver's memory.
-pub(crate) enum Limit<'m, T = u64> {
+pub(crate) enum Baseline<'m, T = u64> {
     /// Both ranks map it.
     Memory(Raw<'m, T>),
     /// It is reached over UDP.
     Datagrams(&'m Line),
 }
 
-impl<'m, T: Pod> Limit<'m, T> {
+impl<'m, T: Pod> Baseline<'m, T> {
     /// The limit of operations on the part that the receiver has of `memory`.
     pub(crate) fn of(stage: &'m Stage<'_>, memory: &'m Symmetric<'_, T>) -> Result<Self> {
         Ok(match stage.line() {

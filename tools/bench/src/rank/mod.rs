@@ -1,5 +1,8 @@
 //! What each rank does.
 
+pub(crate) mod comparison;
+pub(crate) mod stage;
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -7,7 +10,7 @@ use clap::Parser;
 use crate::Arguments;
 use crate::error::Error;
 use crate::measure::memory::Usage;
-use crate::stage::Stage;
+use crate::rank::stage::Stage;
 
 /// The arguments of a rank are those of the command.
 #[derive(Parser)]

@@ -1,12 +1,17 @@
 //! The command: starts jobs of ranks, collects their rows and shows them.
 
+pub(crate) mod arguments;
+pub(crate) mod catalogue;
+pub(crate) mod job_start;
+
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::arguments::RANKS_DEFAULT;
-use crate::catalogue::{BENCHMARKS, Jobs};
-use crate::{Arguments, Format, Row, launch_rows, plot, table};
+use crate::command::arguments::RANKS_DEFAULT;
+use crate::command::catalogue::{BENCHMARKS, Jobs};
+use crate::results::{plot, table};
+use crate::{Arguments, Format, Row, launch_rows};
 
 /// Measures what `arguments` name and shows the results.
 ///
@@ -91,7 +96,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
             return Ok(ExitCode::from(code));
         }
     }
-    let empty = |benchmark: &'static crate::catalogue::Benchmark| match benchmark.jobs {
+    let empty = |benchmark: &'static crate::command::catalogue::Benchmark| match benchmark.jobs {
         Jobs::Empty(table) => Some(arguments.ranks.map_or(table.to_vec(), |ranks| vec![ranks])),
         _ => None,
     };
