@@ -2,7 +2,7 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `rank` | a process as a rank: its environment ([`Settings`]), its host ([`Local`], a `Bootstrap`), its cores ([`Binding`]) |
+//! | `rank` | a process as a rank: its environment ([`LaunchSettings`]), its host ([`LocalBootstrap`], a `Bootstrap`), its cores ([`CoreBinding`]) |
 //! | `adoption` | processes of another launcher that become ranks by themselves: [`AdoptedJob`] |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | `system` | the clock of the machine ([`OsClock`]); sleeping on a doorbell ([`OsWait`]) |
@@ -18,9 +18,9 @@ mod rank;
 mod system;
 
 pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell_fault};
-pub use rank::bootstrap::{Local, StartError};
-pub use rank::core_binding::Binding;
-pub use rank::environment::{LaunchedJob, Progress, Settings, SettingsError, TransportChoice, names};
-pub use rank::foreign_launcher::Foreign;
+pub use rank::bootstrap::{LocalBootstrap, StartError};
+pub use rank::core_binding::CoreBinding;
+pub use rank::environment::{LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names};
+pub use rank::foreign_launcher::ForeignLauncher;
 pub use system::clock::OsClock;
 pub use system::wait::OsWait;

@@ -263,10 +263,10 @@ fn wrong_hosts_are_one_line() {
     let two = |arguments: &[&str]| run(&[&["run", "-n", "2", "--hosts", "a,b"], arguments, &[RANK, "meet"]].concat());
     two(&["--transport", "shm"])
         .expect(2, "ranks on 2 hosts cannot reach each other by shared memory; use --transport auto or udp");
-    two(&["--export", "NO_SUCH_VARIABLE"]).expect(2, "there is no variable NO_SUCH_VARIABLE to export");
+    two(&["--export", "NO_SUCH_VARIABLE"]).expect(2, "--export NO_SUCH_VARIABLE: this variable is not set");
     for (arguments, says) in [
-        (&["--hosts", "a:0"][..], "\"a:0\" is no host"),
-        (&["--hosts", "a,-oProxyCommand=x"], "\"-oProxyCommand=x\" is no host"),
+        (&["--hosts", "a:0"][..], "\"a:0\" is not a host"),
+        (&["--hosts", "a,-oProxyCommand=x"], "\"-oProxyCommand=x\" is not a host"),
         (&["--hosts", "a", "--remote-shell", "ssh"], "does not say {host}"),
         (&["--hosts", "a", "--remote-shell", "ssh '{host}"], "no end"),
         (&["--hosts", "a", "--network", "10.0.0.0"], "10.1.0.0/16"),

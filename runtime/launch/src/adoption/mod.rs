@@ -23,19 +23,19 @@ use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 use rustix::io::Errno;
 
 pub use crate::adoption::launcher_store::StoreError;
-pub(crate) use crate::adoption::monitor::rank_part::Keeper;
+pub(crate) use crate::adoption::monitor::rank_monitor::RankMonitor;
 pub use crate::adoption::monitor::ring::tell_fault;
 
 use crate::adoption::gathering::follower::Follower;
-use crate::adoption::gathering::leader::{Leader, Supplies};
+use crate::adoption::gathering::leader::{Leader, RankResources};
 use crate::adoption::gathering::message::{Hello, Secret};
-use crate::adoption::gathering::socket::Name;
+use crate::adoption::gathering::socket::SocketName;
 use crate::adoption::launcher_store::KeyValue;
 use crate::adoption::launcher_store::pmi::Pmi;
-use crate::adoption::monitor::process_identity::{Found, Identity};
-use crate::adoption::monitor::rank_part::LEAVE_LIMIT;
+use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
+use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
-use crate::{OsClock, Settings};
+use crate::{LaunchSettings, OsClock};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
@@ -157,16 +157,21 @@ impl AdoptionError {
     }
 }
 
-/// A rank that has been adopted: its host's memory, its number, its socket, and who watches over it.
+/// An adopted rank: the memory of its host, its number, its socket and its monitor.
 pub(crate) struct Adopted {
     pub(crate) host: Arc<HostMemory>,
     pub(crate) rank: Rank,
     pub(crate) socket: Option<OwnedFd>,
-    pub(crate) keeper: Keeper,
+    pub(crate) monitor: RankMonitor,
 }
 
 /// Becomes a rank of the job that the launcher behind `launcher` has started.
-pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, clock: OsClock) -> Result<Adopted, AdoptionError> {
+pub(crate) fn adopt(
+    job: &AdoptedJob,
+    launcher: OwnedFd,
+    settings: &LaunchSettings,
+    clock: OsClock,
+) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
     let mut store = Pmi::start(launcher, clock, job.rank.number(), job.size, until)?;
     let adopted = by_store(&mut store, settings, clock);
@@ -180,14 +185,14 @@ pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, cl
     };
     let (host, rank) = (Arc::new(host), job.rank);
     host.join(rank);
-    let keeper = Keeper::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
-    Ok(Adopted { keeper: keeper?, host, rank, socket })
+    let monitor = RankMonitor::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
+    Ok(Adopted { monitor: monitor?, host, rank, socket })
 }
 
 /// The memory of this host and this rank's socket, which the first rank of the host has made.
 fn by_store(
     store: &mut dyn KeyValue,
-    settings: &Settings,
+    settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let (rank, size) = (store.rank(), store.size());
@@ -200,10 +205,10 @@ fn by_store(
         return Err(HostMemoryError::Ranks(size).into());
     }
     // What ends of ranks are seen by.
-    if let Found::Unknown(error) = Identity::of(std::process::id()).find() {
+    if let ProcessLookup::Unknown(error) = ProcessIdentity::of(std::process::id()).find() {
         return Err(AdoptionError::System("pidfd_open", error));
     }
-    let name = Name::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
+    let name = SocketName::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
     let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
     let (&leader, others) = neighbours.split_first().expect("this rank is one of them");
     let key = format!("{SECRET_KEY}{host}");
@@ -229,14 +234,14 @@ fn lead(
     leader: &mut Leader,
     store: &mut dyn KeyValue,
     key: &str,
-    settings: &Settings,
+    settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
     let (host, memory, mut sockets) = make(store.size(), settings)?;
-    // Before any other rank has the memory, so that whoever looks for one finds it.
-    let all = [Identity::of(std::process::id())].into_iter().chain(processes);
+    // Before any other rank has the memory, so that every lookup succeeds.
+    let all = [ProcessIdentity::of(std::process::id())].into_iter().chain(processes);
     host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));
     let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
     store.put(key, &secret.to_string(), until(settings.start_limit))?;
@@ -244,13 +249,13 @@ fn lead(
     store.fence(until(settings.start_limit))?;
     let own = if sockets.is_empty() { None } else { Some(OwnedFd::from(sockets.remove(0))) };
     let others = (1..host.count() as usize)
-        .map(|place| Supplies { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
+        .map(|place| RankResources { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
     leader.supply(secret, &others.collect::<Vec<_>>(), until(settings.start_limit))?;
     Ok((host, own))
 }
 
 /// The memory of the job, and a socket for each rank if they reach each other over UDP.
-fn make(size: u32, settings: &Settings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
+fn make(size: u32, settings: &LaunchSettings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let plan = HostPlan::local(size, settings.heap_bytes);
     if !settings.transport.has_network() {

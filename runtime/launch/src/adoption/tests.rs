@@ -87,7 +87,7 @@ impl Job {
         Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
     }
 
-    fn adopt(&self, rank: u32, settings: &Settings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
+    fn adopt(&self, rank: u32, settings: &LaunchSettings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
         let (socket, _launcher) = UnixStream::pair().unwrap();
         let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
         let mut store = Memory { shared, rank, size: self.size, job, placement, socket };
@@ -96,7 +96,7 @@ impl Job {
 
     /// Somebody at the job's meeting place.
     fn stranger(&self) -> Connection {
-        let (name, clock) = (Name::new(&self.name, 0).unwrap(), OsClock::start());
+        let (name, clock) = (SocketName::new(&self.name, 0).unwrap(), OsClock::start());
         Connection::open(&name, clock, clock.now() + settings().start_limit).unwrap().expect("a leader")
     }
 
@@ -121,9 +121,9 @@ impl Job {
     }
 }
 
-fn settings() -> Settings {
-    let none = Settings::from_variables(|_| None).unwrap();
-    Settings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
+fn settings() -> LaunchSettings {
+    let none = LaunchSettings::from_variables(|_| None).unwrap();
+    LaunchSettings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
 }
 
 /// Waits for what is said next.
@@ -178,7 +178,7 @@ fn many_that_come_at_once_are_all_let_in() {
 #[test]
 fn each_rank_has_its_own_socket_where_there_is_a_network() {
     let job = Job::new("sockets", 3);
-    let settings = Settings { transport: crate::TransportChoice::Udp, ..settings() };
+    let settings = LaunchSettings { transport: crate::TransportChoice::Udp, ..settings() };
     let adopted = std::thread::scope(|threads| {
         [0, 1, 2]
             .map(|rank| {
@@ -221,7 +221,7 @@ fn who_does_not_know_the_secret_gets_nothing() {
         let Received::Message(text, none) = hear(&impostor) else { panic!("a word") };
         assert!(text == ToRank::Gathered.to_string() && none.is_empty());
         assert!(matches!(stranger.receive(), Received::End), "nobody else is listened to");
-        let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+        let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
         assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
         // As the rank that it pretends to be would.
         *job.shared.come.lock().unwrap() += 1;
@@ -266,7 +266,7 @@ fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
 #[test]
 fn a_leader_that_ends_is_named() {
     let job = Job::new("leader", 2);
-    let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+    let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
     let held = socket::hold(&name, 1).unwrap();
     let error = std::thread::scope(|threads| {
         let follower = threads.spawn(|| job.adopt(1, &settings()));

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_shm::HostMemoryError;
 
-use crate::launcher::cluster::{HOST_COMMAND, HostsError};
+use crate::launcher::cluster::{HOST_COMMAND, HostListError};
 use crate::launcher::limits::DOWN_BYTES_MAX;
-use crate::launcher::system::call_error::Refusal;
+use crate::launcher::system::call_error::SystemCallError;
 
 /// A job could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -43,12 +43,12 @@ pub enum LaunchError {
     Host(#[from] HostMemoryError),
     /// The hosts do not suit the ranks.
     #[error(transparent)]
-    Hosts(#[from] HostsError),
-    /// Ranks on several hosts were to share memory.
+    Hosts(#[from] HostListError),
+    /// Shared memory was requested between several hosts.
     #[error("ranks on {0} hosts cannot reach each other by shared memory; use --transport auto or udp")]
     Apart(usize),
     /// A variable that ranks should have is not there.
-    #[error("there is no variable {0} to export")]
+    #[error("--export {0}: this variable is not set")]
     Export(String),
     /// Arguments and variables are too many.
     #[error("the command line and its variables take {0} bytes to pass on; {DOWN_BYTES_MAX} are allowed")]
@@ -56,9 +56,9 @@ pub enum LaunchError {
     /// The working folder of the job is not one of this host.
     #[error("cannot enter the folder {}: {}", .0.display(), reason(.1))]
     Folder(PathBuf, std::io::Error),
-    /// Nobody is there to say what to do.
+    /// A user has called the command of the node daemon.
     #[error(
-        "pelago {HOST_COMMAND} is what pelago run --hosts starts on each host; it is told through its standard input what to do"
+        "pelago {HOST_COMMAND} is an internal command: pelago run --hosts starts it on each host and controls it through its standard input"
     )]
     Uncalled,
     /// The system gives no random numbers.
@@ -71,7 +71,7 @@ pub enum LaunchError {
     Unreachable(IpAddr, std::io::Error),
     /// The system refuses a call.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] SystemCallError),
     /// The job cannot be started for another reason.
     #[error("cannot start the job: {0}")]
     System(#[from] std::io::Error),

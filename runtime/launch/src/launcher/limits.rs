@@ -49,7 +49,7 @@ pub(crate) const STOP_PAUSE_MIN: Duration = Duration::from_milliseconds(20);
 /// How often the launcher looks, without any event, whether the ranks have found the job at fault.
 pub(crate) const WATCH: Duration = Duration::from_milliseconds(500);
 
-/// Hosts that one launcher looks after: each is a remote shell of some megabytes, three descriptors, and a share of what is said.
+/// Hosts that one launcher manages: each is a remote shell of some megabytes, three descriptors, and a share of what is said.
 pub(crate) const REMOTE_HOSTS_MAX: usize = 1024;
 
 /// Bytes of what a host is told at once: a plan holds a command line and variables, two mebibytes on Linux, each byte of which takes up to
@@ -78,7 +78,7 @@ pub(crate) const HOST_START: Duration = Duration::from_milliseconds(30_000);
 /// How often hosts are asked whether they are alive.
 pub(crate) const PING: Duration = Duration::from_milliseconds(1000);
 
-/// Questions in succession after which a host that said nothing is lost: five seconds. They are counted and not timed, so that a launcher
+/// Unanswered pings in succession after which a host counts as failed: five seconds. They are counted and not timed, so that a launcher
 /// that was itself stopped for a while blames no host.
 pub(crate) const PINGS_MAX: u32 = 5;
 

@@ -12,9 +12,10 @@ use pelago_platform::Clock;
 use pelago_shm::{HostAddress, HostMemory, HostPlan};
 
 use crate::launcher::LaunchError;
-use crate::launcher::job::controller::Alone;
+use crate::launcher::job::controller::StandaloneController;
+use crate::launcher::job::event_loop;
 use crate::launcher::job::outcome::Outcome;
-use crate::launcher::job::{event_loop, state_machine};
+use crate::launcher::job::state_machine::{JobLimits, JobStateMachine};
 use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
 use crate::rank::environment::FAILURE_LIMIT_DEFAULT;
@@ -26,7 +27,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A job to run on this host.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct LocalJob {
     /// How many ranks.
     pub ranks: u32,
     /// The program that each of them runs: a path, or a name to look up in `PATH`.
@@ -51,7 +52,7 @@ pub struct Job {
 
 const _: () = assert!(RANKS_PER_HOST_MAX <= RANKS_MAX, "every rank of a full host can be addressed");
 
-impl Job {
+impl LocalJob {
     /// How long ranks have to call the library, unless the job says otherwise.
     pub const START_LIMIT_DEFAULT: Duration = crate::limits::START_LIMIT_DEFAULT;
 
@@ -88,17 +89,17 @@ impl Job {
         let limit = descriptor_limit::make_room(self.ranks)?;
         let (host, memory, sockets) = self.supplies()?;
         let name = self.program.to_string_lossy().into_owned();
-        let course = state_machine::Course::new(name, self.ranks, self.limits(), clock.now());
-        let alone = Alone::new(course, writer::outlets(self.label)?);
+        let state = JobStateMachine::new(name, self.ranks, self.limits(), clock.now());
+        let controller = StandaloneController::new(state, writer::writers(self.label)?);
         let command = |rank| self.command(&program, rank);
         let (memory, failure_limit) = (memory.as_fd(), self.failure_limit);
         let supplies =
-            event_loop::Supplies { host: &host, memory, sockets, call: None, input: true, command, limit, failure_limit };
-        Ok(event_loop::Watch::new(supplies, clock, alone)?.run()?.into_outcome())
+            event_loop::JobResources { host: &host, memory, sockets, call: None, input: true, command, limit, failure_limit };
+        Ok(event_loop::RankEventLoop::new(supplies, clock, controller)?.run()?.into_outcome())
     }
 
-    pub(crate) fn limits(&self) -> state_machine::Limits {
-        state_machine::Limits { start: self.start_limit, time: self.time_limit, failure: self.failure_limit }
+    pub(crate) fn limits(&self) -> JobLimits {
+        JobLimits { start: self.start_limit, time: self.time_limit, failure: self.failure_limit }
     }
 
     /// The memory of the job, and a socket for each rank if they reach each other over UDP.

@@ -23,11 +23,13 @@ mod output;
 mod process;
 mod system;
 
-pub use self::cluster::{Cluster, HOST_COMMAND, Hosts, HostsError, Network, NetworkError, RemoteShell, RemoteShellError, serve};
+pub use self::cluster::{
+    ClusterJob, HOST_COMMAND, HostList, HostListError, IpNetwork, IpNetworkError, RemoteShell, RemoteShellError, serve,
+};
 pub use self::error::LaunchError;
-pub use self::job::outcome::{Death, Outcome, Place, Process};
-pub use self::local_job::Job;
-pub use self::system::call_error::Refusal;
+pub use self::job::outcome::{FailureCause, Outcome, ProcessLocation, RankProcess};
+pub use self::local_job::LocalJob;
+pub use self::system::call_error::SystemCallError;
 pub use self::system::system_calls;
 
 /// A number of bytes, with an optional K, M, G or T for powers of 1024, as everywhere in Pelago.

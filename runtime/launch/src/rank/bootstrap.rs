@@ -9,26 +9,26 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
-use crate::adoption::{AdoptedJob, AdoptionError, Keeper, adopt};
+use crate::adoption::{AdoptedJob, AdoptionError, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::system::job_key;
-use crate::{Binding, OsClock, OsWait, Settings};
+use crate::{CoreBinding, LaunchSettings, OsClock, OsWait};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
 const DATAGRAMS: &str = "udp";
 
 /// A rank among those of its host.
-pub struct Local {
+pub struct LocalBootstrap {
     host: Arc<HostMemory>,
     rank: Rank,
     wait: Arc<OsWait>,
-    /// Until somebody takes it.
+    /// The socket for datagrams, until it is taken.
     socket: Option<OwnedFd>,
     /// Where the launcher is called when all ranks of this host have come to a meeting.
     call: Option<OwnedFd>,
     /// Watches over the others, if no launcher of ours does.
-    keeper: Option<Keeper>,
+    monitor: Option<RankMonitor>,
 }
 
 /// A program could not become a rank.
@@ -38,7 +38,7 @@ pub enum StartError {
     /// The memory of the job cannot be used.
     #[error(transparent)]
     Host(#[from] HostMemoryError),
-    /// The launcher's descriptor did not survive until here.
+    /// The launcher's descriptor is closed.
     #[error(
         "descriptor {0}, which the launcher left for this rank, is not open: something between the launcher and this program closed it"
     )]
@@ -61,19 +61,19 @@ pub enum StartError {
     Adoption(#[from] AdoptionError),
 }
 
-impl Local {
+impl LocalBootstrap {
     /// Becomes the rank that `settings` names, or the only rank of a job of its own.
     ///
     /// # Errors
     /// The memory of the job cannot be used.
-    pub fn start(settings: &Settings, clock: OsClock) -> Result<Self, StartError> {
-        let (host, rank, [socket, call], keeper) = match (settings.job, settings.adopted) {
+    pub fn start(settings: &LaunchSettings, clock: OsClock) -> Result<Self, StartError> {
+        let (host, rank, [socket, call], monitor) = match (settings.job, settings.adopted) {
             (Some(job), _) => joined(launched(&job)?),
             (None, Some(job)) => adopted(&job, settings, clock)?,
             (None, None) => joined(alone(settings)?),
         };
         let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
-        Ok(Self { host, rank, wait, socket, call, keeper })
+        Ok(Self { host, rank, wait, socket, call, monitor })
     }
 
     /// The socket by which this rank receives datagrams, bound to its address; the first time that it is asked for, if ranks reach each
@@ -84,7 +84,7 @@ impl Local {
 
     /// Keeps the calling thread, and those that it starts from now on, to this rank's cores. To be called when all is made that others
     /// wait for while the rank computes: progress threads stay free to run where nobody else does.
-    pub fn bind(&self, binding: Binding) {
+    pub fn bind(&self, binding: CoreBinding) {
         binding.keep(self.rank.number() - self.host.first().number(), self.host.count());
     }
 
@@ -99,7 +99,7 @@ impl Local {
     }
 }
 
-impl Bootstrap for Local {
+impl Bootstrap for LocalBootstrap {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -122,7 +122,7 @@ impl Bootstrap for Local {
     fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
         let (meeting, complete) = self.host.arrive(self.rank);
         if let Some(call) = self.call.as_ref().filter(|_| complete) {
-            // A pipe that is full wakes the launcher too, and one that nobody reads any more has no launcher.
+            // A full pipe wakes the launcher as well, and a pipe without a reader has no launcher.
             let _ = rustix::io::write(call, &[1]);
         }
         while !self.host.have_met(meeting) {
@@ -136,12 +136,12 @@ impl Bootstrap for Local {
 
     fn finish(&mut self) {
         self.host.finish(self.rank);
-        self.keeper.iter_mut().for_each(Keeper::finish);
+        self.monitor.iter_mut().for_each(RankMonitor::finish);
     }
 }
 
 /// A rank that takes part.
-type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<Keeper>);
+type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<RankMonitor>);
 
 fn joined((host, rank, descriptors): Start) -> Joined {
     host.join(rank);
@@ -149,9 +149,9 @@ fn joined((host, rank, descriptors): Start) -> Joined {
 }
 
 /// A rank whose job the ranks set up by themselves.
-fn adopted(job: &AdoptedJob, settings: &Settings, clock: OsClock) -> Result<Joined, StartError> {
+fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
     let adopted = adopt(job, inherit(job.launcher)?, settings, clock)?;
-    Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.keeper)))
+    Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.monitor)))
 }
 
 /// What a rank starts from: its host's memory, its number, its socket and its pipe to the launcher.
@@ -166,7 +166,7 @@ fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> 
 }
 
 /// A job of one rank, which talks to itself over the network if the user wants to see that.
-fn alone(settings: &Settings) -> Result<Start, StartError> {
+fn alone(settings: &LaunchSettings) -> Result<Start, StartError> {
     let plan = HostPlan::local(1, settings.heap_bytes);
     if !settings.transport.has_network() {
         return Ok((HostMemory::create(&plan)?.0, plan.first, [None, None]));
@@ -201,14 +201,14 @@ mod tests {
     /// Turns a hang into a failure; nothing depends on its length.
     const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
-    fn settings(job: Option<LaunchedJob>) -> Settings {
-        let none = Settings::from_variables(|_| None).unwrap();
-        Settings { job, heap_bytes: Some(1 << 20), ..none }
+    fn settings(job: Option<LaunchedJob>) -> LaunchSettings {
+        let none = LaunchSettings::from_variables(|_| None).unwrap();
+        LaunchSettings { job, heap_bytes: Some(1 << 20), ..none }
     }
 
     #[test]
     fn a_program_alone_is_a_job_of_one() {
-        let mut local = Local::start(&settings(None), OsClock::start()).unwrap();
+        let mut local = LocalBootstrap::start(&settings(None), OsClock::start()).unwrap();
         assert_eq!((local.rank(), local.size()), (Rank::new(0), 1));
         local.publish("key", b"value").unwrap();
         local.barrier(&mut || false).unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_program_alone_has_no_network_unless_it_wants_one() {
-        let start = |transport| Local::start(&Settings { transport, ..settings(None) }, OsClock::start()).unwrap();
+        let start = |transport| LocalBootstrap::start(&LaunchSettings { transport, ..settings(None) }, OsClock::start()).unwrap();
         let mut quiet = start(TransportChoice::Auto);
         assert!(quiet.take_socket().is_none());
         assert!(matches!(quiet.lookup(Rank::new(0), DATAGRAMS), Err(BootstrapError::Missing(..))));
@@ -234,11 +234,11 @@ mod tests {
     }
 
     /// Rank `rank` of a job whose ranks 2 and 3 are of this host, started as by a launcher.
-    fn launched(host: BorrowedFd<'_>, rank: u32, descriptors: [Option<RawFd>; 2]) -> Local {
+    fn launched(host: BorrowedFd<'_>, rank: u32, descriptors: [Option<RawFd>; 2]) -> LocalBootstrap {
         let memory = host.try_clone_to_owned().unwrap().into_raw_fd();
         let [socket, call] = descriptors;
         let job = LaunchedJob { rank: Rank::new(rank), size: 5, memory, socket, call };
-        Local::start(&settings(Some(job)), OsClock::start()).unwrap()
+        LocalBootstrap::start(&settings(Some(job)), OsClock::start()).unwrap()
     }
 
     fn plan(hosts: &[HostAddress]) -> HostPlan<'_> {
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn a_descriptor_that_is_closed_is_an_error() {
         let job = LaunchedJob { rank: Rank::new(0), size: 1, memory: 9999, socket: None, call: None };
-        let error = Local::start(&settings(Some(job)), OsClock::start()).err().unwrap();
+        let error = LocalBootstrap::start(&settings(Some(job)), OsClock::start()).err().unwrap();
         assert!(matches!(error, StartError::Descriptor(9999)), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Which cores the ranks of a host keep to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Binding {
+pub enum CoreBinding {
     /// An equal part each, if there is a core for each rank of the host and there are two ranks or more; else as [`None`](Self::None).
     #[default]
     Auto,
@@ -15,7 +15,7 @@ pub enum Binding {
     None,
 }
 
-impl Binding {
+impl CoreBinding {
     /// The words for them in the environment.
     pub(crate) const WORDS: [(&'static str, Self); 2] = [("auto", Self::Auto), ("none", Self::None)];
 
@@ -47,7 +47,8 @@ mod tests {
     fn each_rank_has_its_part_and_no_core_is_left_out() {
         let allowed: Vec<usize> = (0..12).filter(|core| core % 5 != 0).collect();
         for ranks in 2..=allowed.len() {
-            let parts: Vec<&[usize]> = (0..ranks).map(|number| Binding::Auto.share(&allowed, number, ranks).unwrap()).collect();
+            let parts: Vec<&[usize]> =
+                (0..ranks).map(|number| CoreBinding::Auto.share(&allowed, number, ranks).unwrap()).collect();
             assert!(parts.iter().all(|part| !part.is_empty()));
             assert_eq!(parts.concat(), allowed);
         }
@@ -55,17 +56,17 @@ mod tests {
 
     #[test]
     fn ranks_share_all_cores_where_each_has_none_of_its_own_or_nobody_wants_it() {
-        assert_eq!(Binding::Auto.share(&[0, 1], 0, 1), None);
-        assert_eq!(Binding::Auto.share(&[0, 1], 0, 3), None);
-        assert_eq!(Binding::Auto.share(&[0, 1], 2, 2), None);
-        assert_eq!(Binding::None.share(&[0, 1], 0, 2), None);
+        assert_eq!(CoreBinding::Auto.share(&[0, 1], 0, 1), None);
+        assert_eq!(CoreBinding::Auto.share(&[0, 1], 0, 3), None);
+        assert_eq!(CoreBinding::Auto.share(&[0, 1], 2, 2), None);
+        assert_eq!(CoreBinding::None.share(&[0, 1], 0, 2), None);
     }
 
     #[test]
     fn a_thread_that_is_kept_keeps_those_that_it_starts() {
         let all = sched_getaffinity(None).unwrap().count();
         let kept = std::thread::spawn(|| {
-            Binding::Auto.keep(1, 2);
+            CoreBinding::Auto.keep(1, 2);
             std::thread::spawn(|| sched_getaffinity(None).unwrap().count()).join().unwrap()
         });
         assert_eq!(kept.join().unwrap(), if all < 2 { all } else { all.div_ceil(2) });

@@ -1,4 +1,4 @@
-//! What the environment says about the job; the launcher writes it, the rank reads it.
+//! The environment variables that describe a job: the launcher sets them, the ranks read them.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{AdoptedJob, Binding, Foreign};
+use crate::{AdoptedJob, CoreBinding, ForeignLauncher};
 
 /// The names of the variables.
 pub mod names {
@@ -28,9 +28,9 @@ pub mod names {
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
     /// `1`: what ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
-    /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as lost.
+    /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as failed.
     pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
-    /// `auto`, `thread` or `manual`: who serves other ranks' requests.
+    /// `auto`, `thread` or `manual`: whether a progress thread or the rank itself serves the requests of other ranks.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
     /// `auto` or `none`: whether ranks keep to cores of their own, where there are enough.
     pub const BIND: &str = "PELAGO_BIND";
@@ -59,27 +59,27 @@ pub mod names {
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
 pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
-/// What the environment says.
+/// The settings of a rank, from its environment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct LaunchSettings {
     /// The job that a launcher started, or `None` if the program was started alone.
     pub job: Option<LaunchedJob>,
     /// The job that another launcher started, and that its processes set up by themselves; `None` if a single rank is intended.
     pub adopted: Option<AdoptedJob>,
     /// Another launcher that has started the program, of which it cannot be a rank; `None` if a single rank is intended.
-    pub foreign: Option<Foreign>,
+    pub foreign: Option<ForeignLauncher>,
     /// How long ranks that another launcher has started wait for each other.
     pub start_limit: Duration,
     /// How ranks reach each other.
     pub transport: TransportChoice,
     /// Whether what they send over a network is encrypted.
     pub encrypt: bool,
-    /// For how long a rank may be stopped, or not answer others over a network, before it counts as lost.
+    /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
     pub failure_limit: Duration,
     /// Who serves other ranks' requests.
-    pub progress: Progress,
+    pub progress: ProgressMode,
     /// Which cores ranks keep to.
-    pub binding: Binding,
+    pub binding: CoreBinding,
     /// Whether copies of registered memory are left to its owner's progress thread.
     pub copy_by_progress_thread: bool,
     /// Whether operations of the transport are written down.
@@ -134,8 +134,8 @@ impl TransportChoice {
         matches!(self, Self::Udp | Self::Both { .. })
     }
 
-    /// The ranks whose memory `rank` may map, if they are on its host.
-    pub fn near(self, rank: Rank) -> Range<u32> {
+    /// The ranks whose memory `rank` maps, if they are on its host.
+    pub fn mapped_ranks(self, rank: Rank) -> Range<u32> {
         let group = match self {
             Self::Udp => NonZeroU32::MIN,
             Self::Both { group: Some(group) } => group,
@@ -192,8 +192,8 @@ impl From<TransportChoice> for String {
 
 /// Who serves other ranks' requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Progress {
-    /// A progress thread, where somebody has to.
+pub enum ProgressMode {
+    /// A progress thread, if the transports need one.
     #[default]
     Auto,
     /// A progress thread.
@@ -205,18 +205,18 @@ pub enum Progress {
 /// A variable has a value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} cannot be {value:?}: it is {expected}")]
-pub struct SettingsError {
+pub struct LaunchSettingsError {
     name: &'static str,
     value: String,
     expected: &'static str,
 }
 
-impl Settings {
+impl LaunchSettings {
     /// Reads the environment of this process.
     ///
     /// # Errors
     /// A variable has a value that it cannot have.
-    pub fn from_environment() -> Result<Self, SettingsError> {
+    pub fn from_environment() -> Result<Self, LaunchSettingsError> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 
@@ -224,16 +224,16 @@ impl Settings {
     ///
     /// # Errors
     /// A variable has a value that it cannot have.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, LaunchSettingsError> {
         let variables = Variables(variable);
-        let progress = [("auto", Progress::Auto), ("thread", Progress::Thread), ("manual", Progress::Manual)];
+        let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
         let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
         let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
         let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
         let adopted = if is_single { None } else { variables.adopted_job()? };
-        let foreign = (!is_single && adopted.is_none()).then(|| Foreign::find(&variables.0)).flatten();
+        let foreign = (!is_single && adopted.is_none()).then(|| ForeignLauncher::find(&variables.0)).flatten();
         let start_limit = variables.read(names::START, "a number of seconds above 0, at most a million", limit)?;
         Ok(Self {
             job: variables.job()?,
@@ -244,7 +244,7 @@ impl Settings {
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
-            binding: variables.choice(names::BIND, "auto or none", &Binding::WORDS)?,
+            binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
             copy_by_progress_thread: variables.choice(names::COPY, "attach or thread", &[("attach", false), ("thread", true)])?,
             trace: variables.switch(names::TRACE)?,
             statistics: variables.switch(names::STATISTICS)?,
@@ -258,7 +258,7 @@ impl Settings {
 struct Variables<F>(F);
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
-    fn job(&self) -> Result<Option<LaunchedJob>, SettingsError> {
+    fn job(&self) -> Result<Option<LaunchedJob>, LaunchSettingsError> {
         let (rank, size) = (self.number(names::RANK)?, self.number(names::SIZE)?);
         let [memory, socket, call] = [names::MEMORY, names::SOCKET, names::CALL].map(|name| self.number(name));
         let (memory, socket, call) = (memory?, socket?, call?);
@@ -267,7 +267,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 
     /// A job of several processes of a launcher that speaks PMI-1.
-    fn adopted_job(&self) -> Result<Option<AdoptedJob>, SettingsError> {
+    fn adopted_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
             return Ok(None);
         }
@@ -279,11 +279,11 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 
     /// A rank, a number of ranks or a descriptor.
-    fn number(&self, name: &'static str) -> Result<Option<i32>, SettingsError> {
+    fn number(&self, name: &'static str) -> Result<Option<i32>, LaunchSettingsError> {
         self.read(name, "a number set by the launcher", |text| text.parse().ok().filter(|&number| number >= 0))
     }
 
-    fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
+    fn switch(&self, name: &'static str) -> Result<bool, LaunchSettingsError> {
         self.choice(name, "0 or 1", &[("0", false), ("1", true)])
     }
 
@@ -293,7 +293,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         name: &'static str,
         expected: &'static str,
         words: &[(&str, T)],
-    ) -> Result<T, SettingsError> {
+    ) -> Result<T, LaunchSettingsError> {
         let meaning = |text: &str| words.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning);
         Ok(self.read(name, expected, meaning)?.unwrap_or_default())
     }
@@ -303,9 +303,9 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         name: &'static str,
         expected: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, SettingsError> {
+    ) -> Result<Option<T>, LaunchSettingsError> {
         let Some(value) = (self.0)(name) else { return Ok(None) };
-        parse(&value).map(Some).ok_or(SettingsError { name, value, expected })
+        parse(&value).map(Some).ok_or(LaunchSettingsError { name, value, expected })
     }
 }
 
@@ -330,15 +330,15 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
-        Settings::from_variables(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
+    fn read(variables: &[(&str, &str)]) -> Result<LaunchSettings, LaunchSettingsError> {
+        LaunchSettings::from_variables(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
     }
 
     #[test]
     fn an_empty_environment_is_a_program_alone() {
         let settings = read(&[]).unwrap();
-        assert_eq!((settings.job, settings.progress, settings.copy_by_progress_thread), (None, Progress::Auto, false));
-        assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, Binding::Auto));
+        assert_eq!((settings.job, settings.progress, settings.copy_by_progress_thread), (None, ProgressMode::Auto, false));
+        assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, CoreBinding::Auto));
         assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
     }
@@ -362,7 +362,11 @@ mod tests {
         let job = LaunchedJob { rank: Rank::new(3), size: 8, memory: 17, socket: None, call: None };
         assert_eq!(settings.job, Some(job));
         assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
-        assert!(settings.progress == Progress::Manual && settings.copy_by_progress_thread && settings.binding == Binding::None);
+        assert!(
+            settings.progress == ProgressMode::Manual
+                && settings.copy_by_progress_thread
+                && settings.binding == CoreBinding::None
+        );
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
 
@@ -403,10 +407,10 @@ mod tests {
 
     #[test]
     fn ranks_of_a_group_are_near() {
-        let near = |text: &str, rank| text.parse::<TransportChoice>().unwrap().near(Rank::new(rank));
-        assert_eq!(["auto", "shm", "shm,udp"].map(|text| near(text, 7)), [const { 0..u32::MAX }; 3]);
-        assert_eq!((near("udp", 7), near("shm:3,udp", 7), near("shm:3,udp", 2)), (7..8, 6..9, 0..3));
-        assert_eq!(near("shm:4294967295,udp", 7), 0..u32::MAX);
+        let mapped = |text: &str, rank| text.parse::<TransportChoice>().unwrap().mapped_ranks(Rank::new(rank));
+        assert_eq!(["auto", "shm", "shm,udp"].map(|text| mapped(text, 7)), [const { 0..u32::MAX }; 3]);
+        assert_eq!((mapped("udp", 7), mapped("shm:3,udp", 7), mapped("shm:3,udp", 2)), (7..8, 6..9, 0..3));
+        assert_eq!(mapped("shm:4294967295,udp", 7), 0..u32::MAX);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What the environment says about a launcher whose processes cannot become the ranks of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Foreign {
+pub struct ForeignLauncher {
     variable: &'static str,
     /// How many processes it has started, where it says so.
     processes: Option<u64>,
@@ -25,7 +25,7 @@ const SLURM_STEP: &str = "SLURM_STEP_ID";
 /// What a PMIx server tells its processes.
 const PMIX: [&str; 2] = ["PMIX_NAMESPACE", "PMIX_RANK"];
 
-impl Foreign {
+impl ForeignLauncher {
     /// Looks for a launcher of several processes. One that says that it has started a single process does no harm.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &&'static str| Some((*name, variable(name)?.trim().parse::<u64>().ok()?));
@@ -37,7 +37,7 @@ impl Foreign {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignLauncher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let processes = self.processes.map_or("N".into(), |count| count.to_string());
         match (self.processes, self.has_started) {
@@ -69,7 +69,7 @@ mod tests {
 
     fn find(variables: &[(&str, &str)]) -> Option<String> {
         let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
-        Foreign::find(value).map(|foreign| foreign.to_string())
+        ForeignLauncher::find(value).map(|foreign| foreign.to_string())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 /// A process, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
     pub(crate) is_stopped: bool,
     /// Its group.
@@ -13,7 +13,7 @@ pub(crate) struct Stat {
     pub(crate) started: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// `None` if there is no such process, or it cannot be seen.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -31,13 +31,13 @@ mod tests {
 
     #[test]
     fn a_process_that_runs_is_described() {
-        let stat = Stat::of(std::process::id()).unwrap();
+        let stat = ProcessStat::of(std::process::id()).unwrap();
         assert_eq!(stat.group as i32, rustix::process::getpgrp().as_raw_nonzero().get());
-        assert!(!stat.is_stopped && stat.started >= Stat::of(1).map_or(0, |first| first.started));
+        assert!(!stat.is_stopped && stat.started >= ProcessStat::of(1).map_or(0, |first| first.started));
     }
 
     #[test]
     fn who_is_no_process_is_not_described() {
-        assert_eq!(Stat::of(1 << 30), None);
+        assert_eq!(ProcessStat::of(1 << 30), None);
     }
 }

@@ -17,7 +17,7 @@ use crate::OsClock;
 /// what a barrier takes.
 const SPINS_ALONE: u32 = 2000;
 
-/// The same where ranks share cores: who is waited for may need this one.
+/// The same if the host is oversubscribed: the rank that this one waits for may need its core.
 const SPINS_SHARED: u32 = 1;
 
 /// How often a wait lets others run before it sleeps. Where ranks share cores, this is what hands the turn round; where they do not,
@@ -40,7 +40,7 @@ pub struct OsWait {
     clock: OsClock,
     deadlock_after: Option<Duration>,
     is_oversubscribed: bool,
-    /// What may become readable when the rank should look, if nobody else watches it.
+    /// A socket whose data should wake the rank, if no progress thread watches it.
     socket: OnceLock<OwnedFd>,
 }
 

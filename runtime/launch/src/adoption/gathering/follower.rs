@@ -8,9 +8,9 @@ use pelago_platform::Clock;
 use crate::OsClock;
 use crate::adoption::AdoptionError;
 use crate::adoption::gathering::message::{Hello, Secret, ToLeader, ToRank};
-use crate::adoption::gathering::socket::{Connection, Name, Received, wait};
+use crate::adoption::gathering::socket::{Connection, Received, SocketName, wait};
 
-/// How much longer than the leader a rank waits, so that it hears from it who is missing.
+/// How much longer than the leader a rank waits, so that the leader can tell it which ranks are missing.
 const GRACE: Duration = Duration::from_milliseconds(2000);
 
 /// A rank in conversation with its leader.
@@ -22,8 +22,14 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Finds the leader, and says who this rank is.
-    pub(crate) fn open(name: &Name, hello: Hello, leader: u32, clock: OsClock, limit: Duration) -> Result<Self, AdoptionError> {
+    /// Connects to the leader and sends the hello of this rank.
+    pub(crate) fn open(
+        name: &SocketName,
+        hello: Hello,
+        leader: u32,
+        clock: OsClock,
+        limit: Duration,
+    ) -> Result<Self, AdoptionError> {
         let connection = Connection::open(name, clock, clock.now() + limit)?.ok_or_else(|| AdoptionError::missing([leader]))?;
         let user = connection.peer()?.user;
         if user != rustix::process::geteuid().as_raw() {

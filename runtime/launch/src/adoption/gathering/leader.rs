@@ -9,19 +9,19 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::OsClock;
 use crate::adoption::AdoptionError;
 use crate::adoption::gathering::message::{Hello, Secret, ToLeader, ToRank};
-use crate::adoption::gathering::socket::{Connection, Name, Received, hold, wait};
-use crate::adoption::monitor::process_identity::Identity;
+use crate::adoption::gathering::socket::{Connection, Received, SocketName, hold, wait};
+use crate::adoption::monitor::process_identity::ProcessIdentity;
 
-/// Connections of processes that have not said who they are, besides one for each rank: above that, the oldest is closed.
+/// Connections of processes that have not identified themselves, besides one for each rank: above that, the oldest is closed.
 const STRANGERS_MAX: usize = 64;
 
-/// Descriptors of each rank in its leader: before and after it has said who it is, and its socket.
+/// Descriptors of each rank in its leader: before and after it has identified itself, and its socket.
 const DESCRIPTORS_PER_RANK: u64 = 3;
 
 /// Descriptors that a leader has besides.
 const DESCRIPTORS_BESIDES: u64 = 64 + STRANGERS_MAX as u64;
 
-/// Who leads the ranks of a host while they adopt each other.
+/// The first rank of a host while the ranks gather.
 pub(crate) struct Leader {
     clock: OsClock,
     /// What it would say itself.
@@ -30,18 +30,18 @@ pub(crate) struct Leader {
     meeting_place: Option<OwnedFd>,
     strangers: VecDeque<Connection>,
     /// The other ranks of the host, in their order.
-    seats: Vec<Seat>,
-    _room: Room,
+    seats: Vec<GatheredRank>,
+    _room: RaisedDescriptorLimit,
 }
 
-/// Who has something to say.
-struct Ready {
+/// The sockets that are ready to be read.
+struct ReadySockets {
     meeting_place: bool,
     strangers: Vec<bool>,
     seats: Vec<bool>,
 }
 
-struct Seat {
+struct GatheredRank {
     rank: u32,
     connection: Option<Connection>,
     process: u32,
@@ -49,23 +49,23 @@ struct Seat {
 }
 
 /// What is handed to a rank.
-pub(crate) struct Supplies<'a> {
+pub(crate) struct RankResources<'a> {
     pub(crate) memory: BorrowedFd<'a>,
     pub(crate) socket: Option<BorrowedFd<'a>>,
 }
 
 impl Leader {
     /// Opens the meeting place for these ranks.
-    pub(crate) fn open(name: &Name, hello: Hello, ranks: &[u32], clock: OsClock) -> Result<Self, AdoptionError> {
-        let room = Room::make(DESCRIPTORS_PER_RANK * ranks.len() as u64 + DESCRIPTORS_BESIDES)?;
+    pub(crate) fn open(name: &SocketName, hello: Hello, ranks: &[u32], clock: OsClock) -> Result<Self, AdoptionError> {
+        let room = RaisedDescriptorLimit::make(DESCRIPTORS_PER_RANK * ranks.len() as u64 + DESCRIPTORS_BESIDES)?;
         let meeting_place = hold(name, ranks.len().clamp(1, 4096) as i32)?;
-        let seat = |&rank: &u32| Seat { rank, connection: None, process: 0, is_supplied: false };
+        let seat = |&rank: &u32| GatheredRank { rank, connection: None, process: 0, is_supplied: false };
         let seats = ranks.iter().map(seat).collect();
         Ok(Self { clock, hello, meeting_place: Some(meeting_place), strangers: VecDeque::new(), seats, _room: room })
     }
 
     /// Waits for all ranks of the host. Which process each of them is. Nobody else is let in afterwards.
-    pub(crate) fn gather(&mut self, until: Instant) -> Result<Vec<Identity>, AdoptionError> {
+    pub(crate) fn gather(&mut self, until: Instant) -> Result<Vec<ProcessIdentity>, AdoptionError> {
         while self.seats.iter().any(|seat| seat.connection.is_none()) {
             let Some(ready) = self.wait(until)? else {
                 return Err(self.missing(|seat| seat.connection.is_none()));
@@ -78,7 +78,7 @@ impl Leader {
         }
         self.meeting_place = None;
         self.strangers.clear();
-        Ok(self.seats.iter().map(|seat| Identity::of(seat.process)).collect())
+        Ok(self.seats.iter().map(|seat| ProcessIdentity::of(seat.process)).collect())
     }
 
     /// Tells the ranks that all have come.
@@ -87,7 +87,7 @@ impl Leader {
     }
 
     /// Hands each rank, in their order, what it needs, once it has proved that it is of the job.
-    pub(crate) fn supply(&mut self, secret: Secret, supplies: &[Supplies<'_>], until: Instant) -> Result<(), AdoptionError> {
+    pub(crate) fn supply(&mut self, secret: Secret, supplies: &[RankResources<'_>], until: Instant) -> Result<(), AdoptionError> {
         while self.seats.iter().any(|seat| !seat.is_supplied) {
             let Some(ready) = self.wait(until)? else {
                 return Err(self.missing(|seat| !seat.is_supplied));
@@ -96,7 +96,7 @@ impl Leader {
                 if message != ToLeader::Proof(secret) {
                     return Err(AdoptionError::Proof(seat.rank));
                 }
-                let Supplies { memory, socket } = &supplies[place];
+                let RankResources { memory, socket } = &supplies[place];
                 let descriptors: Vec<BorrowedFd<'_>> = [*memory].into_iter().chain(*socket).collect();
                 seat.is_supplied = seat.send(&ToRank::Supplies, &descriptors);
                 if seat.is_supplied { Ok(()) } else { Err(AdoptionError::Ended(seat.rank)) }
@@ -115,20 +115,20 @@ impl Leader {
         self.seats.iter().for_each(|seat| _ = seat.send(message, &[]));
     }
 
-    fn missing(&self, is_missing: impl Fn(&Seat) -> bool) -> AdoptionError {
+    fn missing(&self, is_missing: impl Fn(&GatheredRank) -> bool) -> AdoptionError {
         AdoptionError::missing(self.seats.iter().filter(|seat| is_missing(seat)).map(|seat| seat.rank))
     }
 
-    /// Waits until somebody says something, or comes; `None` if nobody does until then.
-    fn wait(&self, until: Instant) -> Result<Option<Ready>, AdoptionError> {
-        let listens = |seat: &Seat| seat.connection.is_some() && !seat.is_supplied;
+    /// Waits for a message or a new connection; `None` if none comes by then.
+    fn wait(&self, until: Instant) -> Result<Option<ReadySockets>, AdoptionError> {
+        let listens = |seat: &GatheredRank| seat.connection.is_some() && !seat.is_supplied;
         let seats = self.seats.iter().filter(|seat| listens(seat)).filter_map(|seat| seat.connection.as_ref());
         let others = self.meeting_place.iter().map(AsFd::as_fd).chain(self.strangers.iter().map(AsFd::as_fd));
         let sockets: Vec<BorrowedFd<'_>> = others.chain(seats.map(AsFd::as_fd)).collect();
         let Some(ready) = wait(&sockets, self.clock, until)? else { return Ok(None) };
         let mut ready = ready.into_iter();
         let mut next = || ready.next().expect("one for each socket");
-        Ok(Some(Ready {
+        Ok(Some(ReadySockets {
             meeting_place: self.meeting_place.is_some() && next(),
             strangers: self.strangers.iter().map(|_| next()).collect(),
             seats: self.seats.iter().map(|seat| listens(seat) && next()).collect(),
@@ -139,7 +139,7 @@ impl Leader {
     fn hear_seats(
         &mut self,
         ready: &[bool],
-        mut heard: impl FnMut(usize, &mut Seat, ToLeader) -> Result<(), AdoptionError>,
+        mut heard: impl FnMut(usize, &mut GatheredRank, ToLeader) -> Result<(), AdoptionError>,
     ) -> Result<(), AdoptionError> {
         for (place, (seat, _)) in self.seats.iter_mut().zip(ready).enumerate().filter(|(_, (_, ready))| **ready) {
             match seat.connection.as_ref().map_or(Received::Nothing, Connection::receive) {
@@ -155,7 +155,7 @@ impl Leader {
         Ok(())
     }
 
-    /// Hears who the others are. One that does not say so in the words of a rank is sent away, and one of another user was.
+    /// Receives the hellos of new connections, and closes those that send anything else. Connections of other users were refused before.
     fn hear_strangers(&mut self, ready: &[bool]) -> Result<(), AdoptionError> {
         let strangers = std::mem::take(&mut self.strangers);
         for (stranger, &ready) in strangers.into_iter().zip(ready) {
@@ -193,7 +193,7 @@ impl Leader {
         Ok(())
     }
 
-    /// Lets those in who wait at the meeting place.
+    /// Accepts waiting connections of this user.
     fn accept(&mut self) {
         let user = rustix::process::geteuid().as_raw();
         let Some(meeting_place) = &self.meeting_place else { return };
@@ -209,16 +209,16 @@ impl Leader {
     }
 }
 
-impl Seat {
+impl GatheredRank {
     fn send(&self, message: &ToRank, descriptors: &[BorrowedFd<'_>]) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.send(&message.to_string(), descriptors))
     }
 }
 
 /// A higher limit on open descriptors, until this is dropped.
-struct Room(Option<Rlimit>);
+struct RaisedDescriptorLimit(Option<Rlimit>);
 
-impl Room {
+impl RaisedDescriptorLimit {
     fn make(needed: u64) -> Result<Self, AdoptionError> {
         let before = getrlimit(Resource::Nofile);
         if before.current.is_none_or(|current| current >= needed) {
@@ -233,7 +233,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for RaisedDescriptorLimit {
     fn drop(&mut self) {
         if let Some(before) = self.0.take() {
             // What is open stays open.
@@ -254,12 +254,12 @@ mod tests {
         // Enough for all other tests.
         let lower = Rlimit { current: Some(allowed / 2), ..before };
         setrlimit(Resource::Nofile, lower).unwrap();
-        let room = Room::make(allowed).unwrap();
+        let room = RaisedDescriptorLimit::make(allowed).unwrap();
         assert_eq!(limit(), Some(allowed));
         drop(room);
         assert_eq!(limit(), Some(allowed / 2));
-        assert!(Room::make(1).unwrap().0.is_none(), "there is enough");
-        let refused = Room::make(allowed + 1);
+        assert!(RaisedDescriptorLimit::make(1).unwrap().0.is_none(), "there is enough");
+        let refused = RaisedDescriptorLimit::make(allowed + 1);
         assert!(
             matches!(refused, Err(AdoptionError::Descriptors { needed, allowed: all }) if needed == allowed + 1 && all == allowed)
         );

@@ -1,4 +1,4 @@
-//! What the ranks of a host say to each other while they adopt each other: short texts, one in each packet.
+//! The messages of the ranks of a host while they gather: short texts, one in each packet.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ const REASON_BYTES_MAX: usize = 900;
 /// Tells a rank of this version from anything else.
 const GREETING: &str = "pelago-adoption-1";
 
-/// The secret of a job's adoption, which its ranks have from the launcher's store: whoever proves to know it is a rank.
+/// The secret of a job's adoption, which its ranks have from the launcher's store: a process that proves to know it is a rank.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) [u8; 16]);
 

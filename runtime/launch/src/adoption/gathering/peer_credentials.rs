@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 /// The process that made a connection, or that listens for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct PeerCredentials {
     /// As this process's namespace numbers it; 0 if it does not.
     pub(crate) process: u32,
     /// Its user, as this process's namespace numbers it.
     pub(crate) user: u32,
 }
 
-impl Peer {
+impl PeerCredentials {
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Result<Self, Errno> {
         let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut bytes = size_of_val(&found) as libc::socklen_t;
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn the_other_end_is_known() {
         let (one, _other) = UnixStream::pair().unwrap();
-        let me = Peer { process: std::process::id(), user: rustix::process::geteuid().as_raw() };
-        assert_eq!(Peer::of(one.as_fd()), Ok(me));
+        let me = PeerCredentials { process: std::process::id(), user: rustix::process::geteuid().as_raw() };
+        assert_eq!(PeerCredentials::of(one.as_fd()), Ok(me));
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!(Peer::of(file.as_fd()), Err(Errno::NOTSOCK));
+        assert_eq!(PeerCredentials::of(file.as_fd()), Err(Errno::NOTSOCK));
     }
 }

@@ -16,7 +16,7 @@ use rustix::net::{
 use crate::OsClock;
 use crate::adoption::AdoptionError;
 use crate::adoption::gathering::message::MESSAGE_BYTES_MAX;
-use crate::adoption::gathering::peer_credentials::Peer;
+use crate::adoption::gathering::peer_credentials::PeerCredentials;
 use crate::adoption::launcher_store::pmi::timespec;
 
 /// Descriptors beside a message.
@@ -27,9 +27,9 @@ const PAUSE_MIN: Duration = Duration::from_microseconds(500);
 const PAUSE_MAX: Duration = Duration::from_milliseconds(20);
 
 /// The name of a meeting place.
-pub(crate) struct Name(SocketAddrUnix);
+pub(crate) struct SocketName(SocketAddrUnix);
 
-impl Name {
+impl SocketName {
     /// Where the ranks of `job` on the launcher's `host` meet, as this user: two of the launcher's hosts may be one machine.
     pub(crate) fn new(job: &str, host: u32) -> Result<Self, Errno> {
         let text = format!("pelago/{}/{:016x}/{host}", rustix::process::geteuid().as_raw(), digest(job));
@@ -43,7 +43,7 @@ fn digest(text: &str) -> u64 {
 }
 
 /// Listens at a meeting place. Nobody else can then; the name goes with this.
-pub(crate) fn hold(name: &Name, backlog: i32) -> Result<OwnedFd, AdoptionError> {
+pub(crate) fn hold(name: &SocketName, backlog: i32) -> Result<OwnedFd, AdoptionError> {
     let socket = socket()?;
     match bind(&socket, &name.0) {
         Err(Errno::ADDRINUSE) => Err(AdoptionError::Taken),
@@ -73,8 +73,8 @@ pub(crate) enum Received {
 }
 
 impl Connection {
-    /// Connects to whoever listens at a meeting place; `None` if nobody has until then.
-    pub(crate) fn open(name: &Name, clock: OsClock, until: Instant) -> Result<Option<Self>, AdoptionError> {
+    /// Connects to the process that listens at a meeting place; `None` if none does by then.
+    pub(crate) fn open(name: &SocketName, clock: OsClock, until: Instant) -> Result<Option<Self>, AdoptionError> {
         let mut pause = PAUSE_MIN;
         loop {
             let socket = socket()?;
@@ -98,8 +98,8 @@ impl Connection {
     }
 
     /// Who is at the other end.
-    pub(crate) fn peer(&self) -> Result<Peer, AdoptionError> {
-        Peer::of(self.0.as_fd()).map_err(AdoptionError::system("getsockopt"))
+    pub(crate) fn peer(&self) -> Result<PeerCredentials, AdoptionError> {
+        PeerCredentials::of(self.0.as_fd()).map_err(AdoptionError::system("getsockopt"))
     }
 
     /// Sends a message, of which there is room for more than either side ever sends; whether the other end still takes it.
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_meeting_place_has_one_holder_and_none_after_it() {
-        let name = Name::new(&format!("unit-{}", std::process::id()), 0).unwrap();
+        let name = SocketName::new(&format!("unit-{}", std::process::id()), 0).unwrap();
         let held = hold(&name, 4).unwrap();
         assert!(matches!(hold(&name, 4), Err(AdoptionError::Taken)));
         let clock = OsClock::start();
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn jobs_and_hosts_have_places_of_their_own() {
-        let texts = [("a", 0), ("b", 0), ("a", 1)].map(|(job, host)| Name::new(job, host).unwrap().0);
+        let texts = [("a", 0), ("b", 0), ("a", 1)].map(|(job, host)| SocketName::new(job, host).unwrap().0);
         assert!(texts[0] != texts[1] && texts[0] != texts[2]);
-        assert!(Name::new(&"x".repeat(1000), u32::MAX).is_ok());
+        assert!(SocketName::new(&"x".repeat(1000), u32::MAX).is_ok());
     }
 }

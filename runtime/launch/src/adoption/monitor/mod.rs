@@ -2,10 +2,10 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `rank_part` | the monitor of one rank, from its adoption to its end |
+//! | `rank_monitor` | the monitor of one rank, from its adoption to its end |
 //! | `ring` | the thread of that monitor, which watches the next ranks in a ring |
 //! | `process_identity` | a process, distinguished from a later one with the same number |
 
 pub(crate) mod process_identity;
-pub(crate) mod rank_part;
+pub(crate) mod rank_monitor;
 pub(crate) mod ring;

@@ -1,7 +1,12 @@
-//! Ranks that watch over each other in a ring: each over those behind it, up to the first that runs, so that every end is seen by one that lives.
+//! Ranks monitor each other in a ring: each rank monitors the next ones, up to the first that runs, so that a live rank notices every end.
 //!
-//! No process is needed for it, whichever ranks die; the price is a thread and a descriptor for each rank. A rank that is stopped watches over
-//! nobody: the one before it watches over those behind it as well.
+//! ```text
+//!   rank 0 ----> rank 1 ----> rank 2 (stopped) ----> rank 3 ----> rank 0
+//!                rank 1 ---------------------------> rank 3
+//! ```
+//!
+//! The ring needs no extra process, whichever ranks die; it costs a thread and a descriptor for each rank. A stopped rank monitors no other:
+//! the rank before it monitors those after it as well.
 
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,24 +22,24 @@ use rustix::process::{Signal, getpid, kill_process, pidfd_send_signal};
 use crate::OsClock;
 use crate::adoption::PROCESS_KEY;
 use crate::adoption::launcher_store::pmi::timespec;
-use crate::adoption::monitor::process_identity::{Found, Identity};
-use crate::adoption::monitor::rank_part::{Call, Part};
+use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
+use crate::adoption::monitor::rank_monitor::{MonitorSignal, Participation};
 use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
 
 /// The pause between two looks which of those that a rank watches over are stopped.
 const PAUSE_MIN: Duration = Duration::from_milliseconds(20);
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1250);
 
-/// One rank's watch.
-pub(crate) struct Watch {
+/// The monitor thread of one rank.
+pub(crate) struct RingMonitor {
     host: Arc<HostMemory>,
     rank: Rank,
     clock: OsClock,
-    call: Arc<Call>,
+    call: Arc<MonitorSignal>,
     /// Until it has hung up, or may.
     launcher: Option<OwnedFd>,
-    /// Whom this rank watches over, in the order of the ring; all but the last are stopped.
-    links: Vec<Link>,
+    /// The ranks that this one monitors, in the order of the ring; all but the last are stopped.
+    links: Vec<MonitoredRank>,
     /// How far behind this rank the last is that was looked at.
     reach: u32,
     pause: Duration,
@@ -47,12 +52,12 @@ pub(crate) struct Watch {
     kill_at: Option<Instant>,
 }
 
-/// A rank that is watched over.
-struct Link {
+/// A rank that this one monitors.
+struct MonitoredRank {
     rank: Rank,
     /// How far behind.
     distance: u32,
-    identity: Identity,
+    identity: ProcessIdentity,
     /// Can be read when the process has ended.
     running: OwnedFd,
     is_stopped: bool,
@@ -60,11 +65,11 @@ struct Link {
     looks: u64,
 }
 
-impl Watch {
+impl RingMonitor {
     pub(crate) fn new(
         host: Arc<HostMemory>,
         rank: Rank,
-        call: Arc<Call>,
+        call: Arc<MonitorSignal>,
         launcher: OwnedFd,
         failure_limit: Duration,
         clock: OsClock,
@@ -90,7 +95,7 @@ impl Watch {
 
     /// Until the rank has finished.
     pub(crate) fn run(mut self) {
-        while self.call.part() != Part::Finished {
+        while self.call.part() != Participation::Finished {
             self.reach_out();
             self.wait();
             self.call.hear();
@@ -109,18 +114,13 @@ impl Watch {
             let distance = self.reach + 1;
             let rank = behind(&self.host, self.rank, distance);
             if is_watched(&self.host, rank) {
-                match identity(&self.host, rank).map_or(Found::Ended, Identity::find) {
-                    Found::Running(running) => self.links.extend(identity(&self.host, rank).map(|identity| Link {
-                        rank,
-                        distance,
-                        identity,
-                        running,
-                        is_stopped: identity.is_stopped(),
-                        looks: 0,
+                match identity(&self.host, rank).map_or(ProcessLookup::Ended, ProcessIdentity::find) {
+                    ProcessLookup::Running(running) => self.links.extend(identity(&self.host, rank).map(|identity| {
+                        MonitoredRank { rank, distance, identity, running, is_stopped: identity.is_stopped(), looks: 0 }
                     })),
-                    Found::Ended => note_end(&self.host, rank),
+                    ProcessLookup::Ended => note_end(&self.host, rank),
                     // As when no descriptor is left: it is tried again at the next look.
-                    Found::Unknown(_) => return,
+                    ProcessLookup::Unknown(_) => return,
                 }
             }
             self.reach = distance;
@@ -156,7 +156,7 @@ impl Watch {
         });
         if launcher_is_gone {
             self.launcher = None;
-            if self.call.part() == Part::Taken && self.host.job().fault().is_none() {
+            if self.call.part() == Participation::Taken && self.host.job().fault().is_none() {
                 self.say("the launcher has gone");
                 self.host.fail(Fault::Aborted);
             }
@@ -176,7 +176,7 @@ impl Watch {
         }
         for link in self.links.iter().filter(|link| link.looks == self.looks_max + 1) {
             self.say(&format!(
-                "rank {} (process {}) was stopped, not dead, for longer than the failure limit of {} s (PELAGO_FAILURE_SECONDS allows more)",
+                "rank {} (process {}) was stopped (not killed) for longer than the failure limit of {} s (PELAGO_FAILURE_SECONDS allows more)",
                 link.rank.number(),
                 link.identity.process,
                 self.failure_limit.as_seconds()
@@ -187,7 +187,7 @@ impl Watch {
 
     /// Ends this process if the job is at fault and the rank does not leave by itself, and those that cannot because they are stopped.
     fn end(&mut self, now: Instant) {
-        if self.host.job().fault().is_none() || self.call.part() == Part::Finished {
+        if self.host.job().fault().is_none() || self.call.part() == Participation::Finished {
             return;
         }
         let terminate_at = *self.terminate_at.get_or_insert_with(|| {
@@ -201,7 +201,7 @@ impl Watch {
             self.terminate_at = Some(kill_at);
             // This may be the end of the process.
             sweep(&self.host, self.rank);
-            if let (Some(fault), Part::Taken) = (self.host.job().fault(), self.call.part()) {
+            if let (Some(fault), Participation::Taken) = (self.host.job().fault(), self.call.part()) {
                 tell_fault(self.rank, fault);
             }
             let _ = kill_process(getpid(), Signal::TERM);
@@ -232,7 +232,7 @@ pub(crate) fn sweep(host: &HostMemory, rank: Rank) {
     for distance in 1..host.count() {
         let rank = behind(host, rank, distance);
         let Some(identity) = identity(host, rank).filter(|_| is_watched(host, rank)) else { continue };
-        let Found::Running(running) = identity.find() else { continue };
+        let ProcessLookup::Running(running) = identity.find() else { continue };
         if !identity.is_stopped() {
             return;
         }
@@ -252,11 +252,11 @@ fn is_watched(host: &HostMemory, rank: Rank) -> bool {
 }
 
 /// The process of a rank, as its leader has written it down.
-fn identity(host: &HostMemory, rank: Rank) -> Option<Identity> {
+fn identity(host: &HostMemory, rank: Rank) -> Option<ProcessIdentity> {
     String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse().ok()
 }
 
-/// The process of a rank has ended. Before it had finished, the rank is lost.
+/// The process of a rank has ended: a rank that had not finished has failed.
 fn note_end(host: &HostMemory, rank: Rank) {
     if is_watched(host, rank) {
         host.mark_failed(rank);
@@ -276,10 +276,10 @@ mod tests {
     const ME: Rank = Rank::new(0);
     const LIMIT: Duration = Duration::from_milliseconds(80);
 
-    /// A watch of rank 0 over other processes, which are the ranks behind it; they survive losses, so that nobody is ended.
+    /// The monitor of rank 0 and other processes, which are the next ranks; the job is fault tolerant, so that no process is ended.
     struct Ring {
         host: Arc<HostMemory>,
-        watch: Watch,
+        watch: RingMonitor,
         others: Vec<Child>,
         launcher: Option<UnixStream>,
     }
@@ -290,13 +290,13 @@ mod tests {
             let others: Vec<Child> = (1..ranks).map(|_| Command::new("sleep").arg("1000").spawn().unwrap()).collect();
             for (rank, process) in (0..).zip([std::process::id()].into_iter().chain(others.iter().map(Child::id))) {
                 host.join(Rank::new(rank));
-                assert!(host.publish(Rank::new(rank), PROCESS_KEY, Identity::of(process).to_string().as_bytes()));
+                assert!(host.publish(Rank::new(rank), PROCESS_KEY, ProcessIdentity::of(process).to_string().as_bytes()));
             }
             host.set_fault_tolerant();
             let (theirs, ours) = UnixStream::pair().unwrap();
-            let call = Arc::new(Call::new().unwrap());
+            let call = Arc::new(MonitorSignal::new().unwrap());
             // No look is ever due: the tests look when they want to.
-            let mut watch = Watch::new(host.clone(), ME, call, ours.into(), LIMIT, OsClock::start());
+            let mut watch = RingMonitor::new(host.clone(), ME, call, ours.into(), LIMIT, OsClock::start());
             watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);
             watch.reach_out();
             Self { host, watch, others, launcher: Some(theirs) }
@@ -314,7 +314,7 @@ mod tests {
         /// Whether a rank ends, without its being killed here; what turns a hang into a failure is long.
         fn ends(&mut self, rank: usize) -> bool {
             const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
-            let Found::Running(running) = Identity::of(self.others[rank - 1].id()).find() else { return true };
+            let ProcessLookup::Running(running) = ProcessIdentity::of(self.others[rank - 1].id()).find() else { return true };
             poll(&mut [PollFd::new(&running, PollFlags::IN)], Some(&HANG)) == Ok(1)
         }
 
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_job_ends_with_its_launcher_unless_the_rank_has_left() {
-        for (part, fault) in [(Part::Taken, Some(Fault::Aborted)), (Part::Left, None)] {
+        for (part, fault) in [(Participation::Taken, Some(Fault::Aborted)), (Participation::Left, None)] {
             let mut ring = Ring::of(2);
             ring.watch.call.tell(part);
             ring.watch.call.hear();

@@ -1,4 +1,4 @@
-//! Which hosts a job has and which ranks each of them gets: what the user says, understood.
+//! The hosts that the user names, and the ranks that each of them gets.
 
 use pelago_base::Rank;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX};
@@ -7,10 +7,10 @@ use crate::launcher::limits::REMOTE_HOSTS_MAX;
 
 /// Hosts as the user names them, in order. A name given twice is two hosts, each with memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts(Vec<Named>);
+pub struct HostList(Vec<HostEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
+struct HostEntry {
     name: String,
     /// Without, the host takes an equal share of what is left.
     slots: Option<u32>,
@@ -18,7 +18,7 @@ struct Named {
 
 /// A host and its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct HostRanks {
     pub(crate) name: String,
     pub(crate) first: Rank,
     pub(crate) count: u32,
@@ -27,23 +27,23 @@ pub(crate) struct Placed {
 /// The hosts cannot be understood, or do not suit the ranks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HostsError {
+pub enum HostListError {
     /// Nothing is named.
     #[error("no host is named; name some as HOST or HOST:SLOTS")]
     None,
     /// One entry is wrong.
-    #[error("{0:?} is no host: it is HOST or HOST:SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots and an IPv6 address in brackets")]
+    #[error("{0:?} is not a host: use HOST or HOST:SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots; put an IPv6 address in brackets")]
     Entry(String),
     /// One line of a file is wrong.
-    #[error("line {line} is {text:?}: it is HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots")]
+    #[error("line {line} is {text:?}: use HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots")]
     Line {
         /// Its number, from 1.
         line: usize,
         /// What it says.
         text: String,
     },
-    /// More than one launcher can look after.
-    #[error("{0} hosts are too many; one launcher looks after {REMOTE_HOSTS_MAX}")]
+    /// More than one launcher can manage.
+    #[error("{0} hosts are too many; one launcher manages at most {REMOTE_HOSTS_MAX}")]
     Many(usize),
     /// The number of ranks is wrong.
     #[error("{0} ranks: a job has 1 to {RANKS_MAX} ranks")]
@@ -60,7 +60,7 @@ pub enum HostsError {
     },
     /// A host gets too many ranks.
     #[error("{host} would get {count} ranks; the limit for one host is {RANKS_PER_HOST_MAX}")]
-    Crowded {
+    TooManyRanks {
         /// The host.
         host: String,
         /// What would be its ranks.
@@ -68,13 +68,13 @@ pub enum HostsError {
     },
 }
 
-impl Hosts {
+impl HostList {
     /// Reads `a:2,b:2`.
     ///
     /// # Errors
     /// An entry is wrong, or there is none.
-    pub fn parse_list(text: &str) -> Result<Self, HostsError> {
-        let entry = |text: &str| parse_entry(text).ok_or_else(|| HostsError::Entry(text.into()));
+    pub fn parse_list(text: &str) -> Result<Self, HostListError> {
+        let entry = |text: &str| parse_entry(text).ok_or_else(|| HostListError::Entry(text.into()));
         Self(text.split(',').map(str::trim).map(entry).collect::<Result<_, _>>()?).checked()
     }
 
@@ -82,24 +82,24 @@ impl Hosts {
     ///
     /// # Errors
     /// A line is wrong, or there is none.
-    pub fn parse_file(text: &str) -> Result<Self, HostsError> {
+    pub fn parse_file(text: &str) -> Result<Self, HostListError> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.split('#').next().unwrap_or_default().trim()));
         let named = lines
             .filter(|(_, text)| !text.is_empty())
-            .map(|(line, text)| parse_line(text).ok_or_else(|| HostsError::Line { line, text: text.into() }));
+            .map(|(line, text)| parse_line(text).ok_or_else(|| HostListError::Line { line, text: text.into() }));
         Self(named.collect::<Result<_, _>>()?).checked()
     }
 
     /// Gives `ranks` ranks to the hosts, consecutive numbers to each, in order; a host that gets none is left out.
-    pub(crate) fn place(&self, ranks: u32) -> Result<Vec<Placed>, HostsError> {
+    pub(crate) fn place(&self, ranks: u32) -> Result<Vec<HostRanks>, HostListError> {
         if !(1..=RANKS_MAX).contains(&ranks) {
-            return Err(HostsError::Ranks(ranks));
+            return Err(HostListError::Ranks(ranks));
         }
         let said = self.0.iter().filter_map(|host| host.slots);
         let slots: u64 = said.map(u64::from).sum();
         let mut sharing = self.0.iter().filter(|host| host.slots.is_none()).count() as u64;
         if sharing == 0 && slots < u64::from(ranks) {
-            return Err(HostsError::Slots { ranks, slots, hosts: self.0.len() });
+            return Err(HostListError::Slots { ranks, slots, hosts: self.0.len() });
         }
         let mut shared = u64::from(ranks).saturating_sub(slots);
         let mut first = 0;
@@ -114,36 +114,36 @@ impl Hosts {
                 }
             };
             if count > RANKS_PER_HOST_MAX {
-                return Err(HostsError::Crowded { host: host.name.clone(), count });
+                return Err(HostListError::TooManyRanks { host: host.name.clone(), count });
             }
             if count > 0 {
-                placed.push(Placed { name: host.name.clone(), first: Rank::new(first), count });
+                placed.push(HostRanks { name: host.name.clone(), first: Rank::new(first), count });
             }
             first += count;
         }
         Ok(placed)
     }
 
-    fn checked(self) -> Result<Self, HostsError> {
+    fn checked(self) -> Result<Self, HostListError> {
         match self.0.len() {
-            0 => Err(HostsError::None),
-            hosts if hosts > REMOTE_HOSTS_MAX => Err(HostsError::Many(hosts)),
+            0 => Err(HostListError::None),
+            hosts if hosts > REMOTE_HOSTS_MAX => Err(HostListError::Many(hosts)),
             _ => Ok(self),
         }
     }
 }
 
-fn parse_line(text: &str) -> Option<Named> {
+fn parse_line(text: &str) -> Option<HostEntry> {
     match text.split_once(char::is_whitespace) {
         None => parse_entry(text),
         Some((name, slots)) => {
             let named = parse_entry(name).filter(|named| named.slots.is_none())?;
-            Some(Named { slots: Some(parse_slots(slots.trim().strip_prefix("slots=")?)?), ..named })
+            Some(HostEntry { slots: Some(parse_slots(slots.trim().strip_prefix("slots=")?)?), ..named })
         }
     }
 }
 
-fn parse_entry(text: &str) -> Option<Named> {
+fn parse_entry(text: &str) -> Option<HostEntry> {
     let (name, slots) = match text.strip_prefix('[') {
         Some(rest) => {
             let (name, rest) = rest.split_once(']')?;
@@ -155,7 +155,7 @@ fn parse_entry(text: &str) -> Option<Named> {
         },
     };
     let slots = slots.map(|slots| parse_slots(slots).ok_or(())).transpose().ok()?;
-    is_name(name).then(|| Named { name: name.into(), slots })
+    is_name(name).then(|| HostEntry { name: name.into(), slots })
 }
 
 fn parse_slots(text: &str) -> Option<u32> {
@@ -172,12 +172,12 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn placed(list: &str, ranks: u32) -> Result<Vec<(String, u32, u32)>, HostsError> {
-        let placed = Hosts::parse_list(list)?.place(ranks)?;
+    fn placed(list: &str, ranks: u32) -> Result<Vec<(String, u32, u32)>, HostListError> {
+        let placed = HostList::parse_list(list)?.place(ranks)?;
         Ok(placed.into_iter().map(|host| (host.name, host.first.number(), host.count)).collect())
     }
 
-    fn named(expected: &[(&str, u32, u32)]) -> Result<Vec<(String, u32, u32)>, HostsError> {
+    fn named(expected: &[(&str, u32, u32)]) -> Result<Vec<(String, u32, u32)>, HostListError> {
         Ok(expected.iter().map(|&(name, first, count)| (name.to_owned(), first, count)).collect())
     }
 
@@ -201,10 +201,10 @@ mod tests {
 
     #[test]
     fn ranks_that_do_not_fit_are_refused() {
-        assert_eq!(placed("a:2,b:2", 5), Err(HostsError::Slots { ranks: 5, slots: 4, hosts: 2 }));
-        assert_eq!(placed("a:2", 0), Err(HostsError::Ranks(0)));
-        assert_eq!(placed("a", RANKS_MAX + 1), Err(HostsError::Ranks(RANKS_MAX + 1)));
-        assert_eq!(placed("a:1,b", 4098), Err(HostsError::Crowded { host: "b".into(), count: 4097 }));
+        assert_eq!(placed("a:2,b:2", 5), Err(HostListError::Slots { ranks: 5, slots: 4, hosts: 2 }));
+        assert_eq!(placed("a:2", 0), Err(HostListError::Ranks(0)));
+        assert_eq!(placed("a", RANKS_MAX + 1), Err(HostListError::Ranks(RANKS_MAX + 1)));
+        assert_eq!(placed("a:1,b", 4098), Err(HostListError::TooManyRanks { host: "b".into(), count: 4097 }));
     }
 
     #[test]
@@ -214,20 +214,20 @@ mod tests {
         for wrong in
             ["", ",", "a,,b", "a:", "a:0", "a:4097", "a:b", "fe80::1:2", "[a", "[a]2", "-oProxyCommand=x", "a b", "a;'b'"]
         {
-            assert!(matches!(Hosts::parse_list(wrong), Err(HostsError::Entry(_))), "{wrong:?}");
+            assert!(matches!(HostList::parse_list(wrong), Err(HostListError::Entry(_))), "{wrong:?}");
         }
         let many = vec!["a"; REMOTE_HOSTS_MAX + 1].join(",");
-        assert_eq!(Hosts::parse_list(&many), Err(HostsError::Many(REMOTE_HOSTS_MAX + 1)));
+        assert_eq!(HostList::parse_list(&many), Err(HostListError::Many(REMOTE_HOSTS_MAX + 1)));
     }
 
     #[test]
     fn files_say_the_same_line_by_line() {
         let text = "# the machines\n\na:2   # two\n b\t slots=3\nc\n";
-        assert_eq!(Hosts::parse_file(text), Hosts::parse_list("a:2,b:3,c"));
-        assert_eq!(Hosts::parse_file("# none\n"), Err(HostsError::None));
+        assert_eq!(HostList::parse_file(text), HostList::parse_list("a:2,b:3,c"));
+        assert_eq!(HostList::parse_file("# none\n"), Err(HostListError::None));
         for wrong in ["a 2", "a:2 slots=2", "a slots=0", "a slots=2 b", "-a", "a slots="] {
-            let expected = HostsError::Line { line: 2, text: wrong.into() };
-            assert_eq!(Hosts::parse_file(&format!("b\n{wrong}")), Err(expected));
+            let expected = HostListError::Line { line: 2, text: wrong.into() };
+            assert_eq!(HostList::parse_file(&format!("b\n{wrong}")), Err(expected));
         }
     }
 }

@@ -32,36 +32,36 @@ use std::path::PathBuf;
 
 use pelago_platform::Clock;
 
-pub use crate::launcher::cluster::host_list::{Hosts, HostsError};
-pub use crate::launcher::cluster::network::{Network, NetworkError};
+pub use crate::launcher::cluster::host_list::{HostList, HostListError};
+pub use crate::launcher::cluster::network::{IpNetwork, IpNetworkError};
 pub use crate::launcher::cluster::node_daemon::serve;
 pub use crate::launcher::cluster::remote_shell::command::{RemoteShell, RemoteShellError};
 
-use crate::launcher::cluster::protocol::message::Work;
-use crate::launcher::cluster::state_machine::{Course, Way};
+use crate::launcher::cluster::protocol::message::JobDescription;
+use crate::launcher::cluster::state_machine::{ClusterStateMachine, NetworkChoice};
 use crate::launcher::job::outcome::Outcome;
-use crate::launcher::job::state_machine as job;
+use crate::launcher::job::state_machine::JobStateMachine;
 use crate::launcher::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
 use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, system_calls};
-use crate::launcher::{Job, LaunchError};
+use crate::launcher::{LaunchError, LocalJob};
 use crate::system::job_key;
 use crate::{OsClock, TransportChoice};
 
 /// A job to run on several hosts.
 #[derive(Clone, Debug)]
-pub struct Cluster {
+pub struct ClusterJob {
     /// What runs there. The program is looked up on each host; relative paths are relative to this process's working folder, which
     /// must exist on each host.
-    pub job: Job,
+    pub job: LocalJob,
     /// Where it runs.
-    pub hosts: Hosts,
+    pub hosts: HostList,
     /// How a command is run on a host.
     pub remote_shell: RemoteShell,
     /// Where the `pelago` command is on each host.
     pub remote_pelago: PathBuf,
     /// By which network ranks reach each other; `None` is one by which all hosts do.
-    pub network: Option<Network>,
+    pub network: Option<IpNetwork>,
     /// The variables of this process that ranks have besides those of their host and those whose names begin with `PELAGO_`.
     pub export: Vec<String>,
 }
@@ -69,7 +69,7 @@ pub struct Cluster {
 /// The hidden argument by which the `pelago` command becomes the launcher on a host.
 pub const HOST_COMMAND: &str = "host";
 
-impl Cluster {
+impl ClusterJob {
     /// Runs the job to its end: calls the hosts, passes the output of the ranks on to this process's, and leaves none behind.
     ///
     /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job while this runs. No rank has this process's standard input.
@@ -83,22 +83,22 @@ impl Cluster {
             return Err(LaunchError::Apart(hosts.len()));
         }
         let uses_network = hosts.len() > 1 || self.job.transport.has_network();
-        let way = uses_network.then(|| self.network.map_or(Way::Any, Way::By));
+        let way = uses_network.then(|| self.network.map_or(NetworkChoice::Common, NetworkChoice::Given));
         job_key::keep_from_dumps();
         let work = self.work()?;
         system_calls::check(false)?;
         descriptor_limit::make_room(hosts.len() as u32)?;
         let name = self.job.program.to_string_lossy().into_owned();
-        let job = job::Course::new(name, self.job.ranks, self.job.limits(), clock.now());
+        let job = JobStateMachine::new(name, self.job.ranks, self.job.limits(), clock.now());
         let command = [self.remote_pelago.as_os_str(), HOST_COMMAND.as_ref()];
         let calls = hosts.iter().map(|host| self.remote_shell.words(&host.name, &command)).collect();
-        let course = Course::new(job, work, way, hosts, clock.now());
-        let outlets = writer::outlets(self.job.label)?;
-        Ok(event_loop::Watch::new(calls, clock, course, outlets)?.run()?)
+        let state = ClusterStateMachine::new(job, work, way, hosts, clock.now());
+        let writers = writer::writers(self.job.label)?;
+        Ok(event_loop::HostEventLoop::new(calls, clock, state, writers)?.run()?)
     }
 
-    fn work(&self) -> Result<Work, LaunchError> {
-        let work = Work {
+    fn work(&self) -> Result<JobDescription, LaunchError> {
+        let work = JobDescription {
             ranks: self.job.ranks,
             program: self.job.program.clone(),
             arguments: self.job.arguments.clone(),

@@ -1,42 +1,43 @@
-//! Who leads the ranks of a host: decides about them, and takes what they write.
+//! The interface between the event loop of a host and the controller that decides about its ranks and takes their output.
+//!
+//! A job of one host has a [`StandaloneController`]; on each host of a larger job, the node daemon is the controller.
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::Fault;
 use pelago_shm::RankStage;
 use rustix::event::PollFd;
 
-use crate::launcher::job::outcome::{Outcome, Process};
-use crate::launcher::job::state_machine::{Action, Census, Course, End};
-use crate::launcher::output::lines::Sink;
-use crate::launcher::output::writer::Outlet;
+use crate::launcher::job::outcome::{Outcome, RankProcess};
+use crate::launcher::job::state_machine::{Census, JobStateMachine, ProcessEnd, RankAction};
+use crate::launcher::output::lines::LineSink;
+use crate::launcher::output::writer::OutputWriter;
 
 /// What happened to the ranks of a host, or to its launcher.
-pub(crate) enum Event {
+pub(crate) enum RankEvent {
     /// The next rank was started.
     Started,
     /// It could not be.
     NotStarted(Rank, String),
     /// A rank's process has ended, after the rank had come so far.
-    Ended(Process, End, RankStage),
+    Ended(RankProcess, ProcessEnd, RankStage),
     /// A rank is stopped: said each time that the launcher looks, which is a few times per failure limit.
-    Stopped(Process),
+    Stopped(RankProcess),
     /// It is stopped no longer.
     Continued(Rank),
-    /// The ranks have found the job at fault; this is the rank that is lost or cannot be reached, if it is that fault and the rank is of this
-    /// host.
-    Fault(Fault, Option<Process>),
-    /// The program wants to go on when ranks are lost.
-    Survives,
+    /// The ranks have reported a fault; this is the rank that failed or is unreachable, if that is the fault and the rank is of this host.
+    Fault(Fault, Option<RankProcess>),
+    /// The program continues after the failure of ranks.
+    FaultTolerant,
     /// All ranks of this host have come to this meeting, counted from 1.
     Met(u64),
     /// The launcher was asked to end the job.
     Signal(i32),
 }
 
-/// What `Watch` asks, tells and gives the output to.
-pub(crate) trait Lead {
+/// Decides about the ranks of a host. The event loop reports events and output to it, and executes its actions.
+pub(crate) trait Controller {
     /// Something happened.
-    fn handle(&mut self, now: Instant, event: Event);
+    fn handle(&mut self, now: Instant, event: RankEvent);
 
     /// Time has passed.
     fn handle_time(&mut self, now: Instant);
@@ -57,12 +58,12 @@ pub(crate) trait Lead {
     fn is_ending(&self) -> bool;
 
     /// What to do now, if anything; ask again until there is nothing.
-    fn poll_action(&mut self, now: Instant) -> Option<Action>;
+    fn poll_action(&mut self, now: Instant) -> Option<RankAction>;
 
     /// When to look again without an event.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Takes what a rank wrote to its standard output (0) or error (1), as a [`Sink`] does.
+    /// Takes what a rank wrote to its standard output (0) or error (1), as a [`LineSink`] does.
     fn push(&mut self, stream: usize, rank: Rank, bytes: &[u8]);
 
     /// Whether to read more of that stream from the ranks.
@@ -78,97 +79,97 @@ pub(crate) trait Lead {
     fn finish(&mut self);
 }
 
-/// The only launcher of a job.
-pub(crate) struct Alone {
-    course: Course,
-    outlets: [Outlet; 2],
+/// The controller of a job of one host.
+pub(crate) struct StandaloneController {
+    state: JobStateMachine,
+    writers: [OutputWriter; 2],
 }
 
-impl Alone {
-    pub(crate) fn new(course: Course, outlets: [Outlet; 2]) -> Self {
-        Self { course, outlets }
+impl StandaloneController {
+    pub(crate) fn new(state: JobStateMachine, writers: [OutputWriter; 2]) -> Self {
+        Self { state, writers }
     }
 
     /// How the job ended, once it is over.
     pub(crate) fn into_outcome(self) -> Outcome {
-        self.course.into_outcome()
+        self.state.into_outcome()
     }
 }
 
-impl Lead for Alone {
-    fn handle(&mut self, now: Instant, event: Event) {
+impl Controller for StandaloneController {
+    fn handle(&mut self, now: Instant, event: RankEvent) {
         match event {
-            Event::Started => self.course.handle_start(now),
-            Event::NotStarted(rank, why) => self.course.handle_start_failure(now, rank, why),
-            Event::Ended(process, end, stage) => self.course.handle_end(now, process, end, stage),
-            Event::Stopped(process) => self.course.handle_stop(now, process),
-            Event::Continued(rank) => self.course.handle_continuation(rank),
-            Event::Fault(fault, process) => self.course.handle_fault(now, fault, process),
-            Event::Signal(signal) => self.course.handle_signal(now, signal),
-            Event::Survives => self.course.handle_survival(),
+            RankEvent::Started => self.state.handle_start(now),
+            RankEvent::NotStarted(rank, why) => self.state.handle_start_failure(now, rank, why),
+            RankEvent::Ended(process, end, stage) => self.state.handle_end(now, process, end, stage),
+            RankEvent::Stopped(process) => self.state.handle_stop(now, process),
+            RankEvent::Continued(rank) => self.state.handle_continuation(rank),
+            RankEvent::Fault(fault, process) => self.state.handle_fault(now, fault, process),
+            RankEvent::Signal(signal) => self.state.handle_signal(now, signal),
+            RankEvent::FaultTolerant => self.state.handle_fault_tolerant(),
             // There are no others to meet.
-            Event::Met(_) => {}
+            RankEvent::Met(_) => {}
         }
     }
 
     fn handle_time(&mut self, now: Instant) {
-        self.course.handle_time(now);
+        self.state.handle_time(now);
     }
 
     fn wants_census(&self, now: Instant) -> bool {
-        self.course.wants_census(now)
+        self.state.wants_census(now)
     }
 
     fn handle_census(&mut self, now: Instant, census: Census) {
-        self.course.handle_census(now, census);
+        self.state.handle_census(now, census);
     }
 
     fn wants_start(&self) -> bool {
-        self.course.wants_start()
+        self.state.wants_start()
     }
 
     fn is_over(&self) -> bool {
-        self.course.is_over()
+        self.state.is_over()
     }
 
     fn is_ending(&self) -> bool {
-        self.course.is_ending()
+        self.state.is_ending()
     }
 
-    fn poll_action(&mut self, now: Instant) -> Option<Action> {
-        self.course.poll_action(now)
+    fn poll_action(&mut self, now: Instant) -> Option<RankAction> {
+        self.state.poll_action(now)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.course.next_deadline()
+        self.state.next_deadline()
     }
 
     fn push(&mut self, stream: usize, rank: Rank, bytes: &[u8]) {
-        self.outlets[stream].push(rank, bytes);
+        self.writers[stream].push(rank, bytes);
     }
 
     fn has_room(&self, stream: usize) -> bool {
-        self.outlets[stream].has_room()
+        self.writers[stream].has_room()
     }
 
     fn interest(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.outlets.iter().filter_map(Outlet::interest)
+        self.writers.iter().filter_map(OutputWriter::interest)
     }
 
     fn pump(&mut self, now: Instant) -> bool {
-        for outlet in &mut self.outlets {
-            outlet.flush();
-            if let Some(error) = outlet.broken() {
-                self.course.handle_output(now, error);
+        for writer in &mut self.writers {
+            writer.flush();
+            if let Some(error) = writer.broken() {
+                self.state.handle_output(now, error);
             }
         }
-        self.outlets.iter().any(Outlet::is_waiting)
+        self.writers.iter().any(OutputWriter::is_waiting)
     }
 
     fn finish(&mut self) {
         // The line that says how the job ended follows here.
-        if self.course.is_ending() {
-            let [_, error] = &mut self.outlets;
+        if self.state.is_ending() {
+            let [_, error] = &mut self.writers;
             error.close_line();
         }
     }

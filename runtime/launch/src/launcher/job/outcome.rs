@@ -1,4 +1,4 @@
-//! How a job ended: its exit code, and the one line about it.
+//! How a job ended: its exit code, and the message of one line about it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use rustix::io::Errno;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Every rank ended in good order.
+    /// Every rank finished.
     Finished,
-    /// The program went on when ranks were lost, and those that were left finished. How each was lost.
-    Survived(Vec<Outcome>),
+    /// The job is fault tolerant: ranks failed, as listed, and the remaining ranks finished.
+    ContinuedAfterFailures(Vec<Outcome>),
     /// A rank ended with an exit code other than 0.
-    Failed(Process, i32),
-    /// A rank ended before it had finished.
-    Lost(Process, Death),
-    /// A rank is alive, but another has heard nothing of it for too long.
-    Unreachable(Process),
-    /// A rank ended in peace, but never took part, while others did.
-    Left(Process),
-    /// All ranks of this program ended in peace and none took part.
-    Foreign(String),
-    /// This program runs, but not one of its ranks took part within the start limit.
-    Idle(String, Duration),
-    /// This rank, and so many others, did not take part within the start limit.
-    Late(Process, u32, Duration),
+    ExitCode(RankProcess, i32),
+    /// The process of a rank ended before the rank had finished.
+    RankFailed(RankProcess, FailureCause),
+    /// A rank is alive, but has sent nothing to another rank for too long.
+    Unreachable(RankProcess),
+    /// A rank ended with exit code 0 without joining the job, which others joined.
+    LeftWithoutJoining(RankProcess),
+    /// All ranks of this program ended with exit code 0, and none joined the job.
+    NotAPelagoProgram(String),
+    /// This program runs, but none of its ranks joined the job within the start limit.
+    NoRankJoined(String, Duration),
+    /// This rank, and so many others, did not join the job within the start limit.
+    RanksDidNotJoin(RankProcess, u32, Duration),
     /// Every rank waits for another.
     Deadlock,
     /// The program ended the job.
@@ -36,14 +36,14 @@ pub enum Outcome {
     TimeLimit(Duration),
     /// The launcher was asked by this signal to end the job.
     Interrupted(i32),
-    /// The reader of the output is gone, or the output cannot be written.
+    /// The output cannot be written, for instance because its reader has ended.
     Output(Errno),
     /// A rank could not be started.
     NotStarted(Rank, String),
-    /// This host could not take part, and why.
-    Unready(Arc<str>, String),
-    /// A host was lost with all of its ranks.
-    HostLost {
+    /// This host could not take part, for this reason.
+    HostNotReady(Arc<str>, String),
+    /// A host failed with all of its ranks.
+    HostFailed {
         /// Its name.
         host: Arc<str>,
         /// The first of its ranks.
@@ -55,56 +55,60 @@ pub enum Outcome {
 
 /// A rank and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
+pub struct RankProcess {
     /// The rank.
     pub rank: Rank,
     /// Where it runs.
-    pub place: Place,
+    pub location: ProcessLocation,
 }
 
 /// Where a rank runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProcessLocation {
     /// As this process of this host, as the kernel numbers it.
-    Here(u32),
+    Local(u32),
     /// On the host of this name.
-    On(Arc<str>),
+    Host(Arc<str>),
 }
 
-/// What is known of the end of a rank that was lost.
+/// How a rank failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Death {
+pub enum FailureCause {
     /// A signal killed it.
     Signal(i32),
-    /// It ended with exit code 0 in the middle of the job.
+    /// It ended with exit code 0 before it had finished.
     Silent,
-    /// A signal killed it, as the kernel does when memory runs out, which it did meanwhile.
-    Memory,
+    /// The kernel killed it, probably because memory ran out.
+    OutOfMemory,
     /// It was stopped for longer than the failure limit, as by SIGSTOP.
     Stopped(Duration),
-    /// Another rank says that it was lost.
-    Hearsay,
+    /// Another rank reported the failure; nothing more is known.
+    ReportedByPeer,
 }
 
 impl Outcome {
-    /// The exit code of the `pelago` command: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit;
+    /// The exit code of the `pelago` command: 0 good; 1 the program failed; 2 wrong usage; 3 a rank failed; 4 time limit;
     /// 130 interrupted; 141 the reader of the output went away, as if killed by SIGPIPE.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Survived(losses) => u8::from(losses.iter().any(|loss| matches!(loss, Self::Failed(..)))),
+            Self::ContinuedAfterFailures(failures) => u8::from(failures.iter().any(|loss| matches!(loss, Self::ExitCode(..)))),
             Self::Finished => 0,
-            Self::Failed(..) | Self::Left(_) | Self::Foreign(_) | Self::Idle(..) | Self::Late(..) => 1,
+            Self::ExitCode(..)
+            | Self::LeftWithoutJoining(_)
+            | Self::NotAPelagoProgram(_)
+            | Self::NoRankJoined(..)
+            | Self::RanksDidNotJoin(..) => 1,
             Self::Deadlock | Self::Aborted => 1,
             Self::Output(Errno::PIPE) => 141,
             Self::Output(_) => 1,
-            Self::NotStarted(..) | Self::Unready(..) => 2,
-            Self::Lost(..) | Self::Unreachable(_) | Self::HostLost { .. } => 3,
+            Self::NotStarted(..) | Self::HostNotReady(..) => 2,
+            Self::RankFailed(..) | Self::Unreachable(_) | Self::HostFailed { .. } => 3,
             Self::TimeLimit(_) => 4,
             Self::Interrupted(_) => 130,
         }
     }
 
-    /// Whether there is nothing to say: the job was good, or nobody listens.
+    /// Whether no message is due: the job succeeded, or its output has no reader.
     pub fn is_quiet(&self) -> bool {
         matches!(self, Self::Finished | Self::Output(Errno::PIPE))
     }
@@ -120,48 +124,48 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => write!(f, "every rank finished"),
-            Self::Survived(losses) => {
-                for loss in losses {
+            Self::ContinuedAfterFailures(failures) => {
+                for loss in failures {
                     let line = loss.to_string();
                     write!(f, "{}; ", line.strip_suffix(ENDED).unwrap_or(&line))?;
                 }
                 write!(f, "the others finished")
             }
-            Self::Failed(process, code) => write!(f, "{process} failed with exit code {code}; the job was ended"),
-            Self::Lost(process, Death::Signal(signal)) => {
+            Self::ExitCode(process, code) => write!(f, "{process} failed with exit code {code}; the job was ended"),
+            Self::RankFailed(process, FailureCause::Signal(signal)) => {
                 write!(f, "{process} was killed by {}; the job was ended", SignalName(*signal))
             }
-            Self::Lost(process, Death::Silent) => {
+            Self::RankFailed(process, FailureCause::Silent) => {
                 write!(f, "{process} ended with exit code 0 in the middle of the job; the job was ended")
             }
-            Self::Lost(process, Death::Memory) => {
+            Self::RankFailed(process, FailureCause::OutOfMemory) => {
                 write!(f, "{process} was killed by {}, probably because memory ran out; the job was ended", SignalName(KILLED))
             }
-            Self::Lost(process, Death::Stopped(limit)) => {
+            Self::RankFailed(process, FailureCause::Stopped(limit)) => {
                 let seconds = limit.as_seconds();
                 write!(
                     f,
-                    "{process} was stopped, not dead, for longer than the failure limit of {seconds} s (--failure-limit allows more); the job was ended"
+                    "{process} was stopped (not killed) for longer than the failure limit of {seconds} s (--failure-limit allows more); the job was ended"
                 )
             }
-            Self::Lost(process, Death::Hearsay) => write!(f, "{process} was lost; the job was ended"),
+            Self::RankFailed(process, FailureCause::ReportedByPeer) => write!(f, "{process} was lost; the job was ended"),
             Self::Unreachable(process) => write!(
                 f,
-                "{process} is alive but cannot be reached: nothing of it has come for 20 times the failure limit; check that UDP passes \
-                 both ways (routes, firewalls) and, with --progress manual, that it calls the library; the job was ended"
+                "{process} is alive but unreachable: it has sent nothing for 20 times the failure limit; check that UDP passes in \
+                 both directions (routes, firewalls) and, with --progress manual, that the rank calls the library; the job was ended"
             ),
-            Self::Left(process) => {
+            Self::LeftWithoutJoining(process) => {
                 write!(f, "{process} ended without joining the job, which other ranks joined; the job was ended")
             }
-            Self::Foreign(program) => write!(f, "{program} ended without joining the job: is it a Pelago program?"),
-            Self::Idle(program, limit) => {
+            Self::NotAPelagoProgram(program) => write!(f, "{program} ended without joining the job: is it a Pelago program?"),
+            Self::NoRankJoined(program, limit) => {
                 let seconds = limit.as_seconds();
                 write!(
                     f,
                     "{program} did not join the job within {seconds} s: is it a Pelago program? (--start-limit allows more)"
                 )
             }
-            Self::Late(process, others, limit) => {
+            Self::RanksDidNotJoin(process, others, limit) => {
                 let seconds = limit.as_seconds();
                 let others = if *others == 0 { String::new() } else { format!(" and {others} more") };
                 write!(
@@ -175,9 +179,9 @@ impl fmt::Display for Outcome {
             Self::Interrupted(signal) => write!(f, "interrupted by {}; the job was ended", SignalName(*signal)),
             Self::Output(error) => write!(f, "cannot write the output of the ranks: {error}; the job was ended"),
             Self::NotStarted(rank, why) => write!(f, "{rank} could not be started: {why}; the job was ended"),
-            Self::Unready(host, why) => write!(f, "host {host} could not take part: {why}"),
-            Self::HostLost { host, first, count: 1 } => write!(f, "host {host} was lost ({first}); the job was ended"),
-            Self::HostLost { host, first, count } => {
+            Self::HostNotReady(host, why) => write!(f, "host {host} could not take part: {why}"),
+            Self::HostFailed { host, first, count: 1 } => write!(f, "host {host} was lost ({first}); the job was ended"),
+            Self::HostFailed { host, first, count } => {
                 let (first, last) = (first.number(), first.number() + count - 1);
                 write!(f, "host {host} was lost (ranks {first}-{last}); the job was ended")
             }
@@ -185,11 +189,11 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl fmt::Display for Process {
+impl fmt::Display for RankProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Here(process) => write!(f, "{} (process {process})", self.rank),
-            Place::On(host) => write!(f, "{} (host {host})", self.rank),
+        match &self.location {
+            ProcessLocation::Local(process) => write!(f, "{} (process {process})", self.rank),
+            ProcessLocation::Host(host) => write!(f, "{} (host {host})", self.rank),
         }
     }
 }

@@ -5,7 +5,7 @@ use pelago_base::Rank;
 use crate::launcher::limits::{LINE_BYTES_MAX, WAITING_BYTES_MAX};
 
 /// Where the lines of ranks go.
-pub(crate) trait Sink {
+pub(crate) trait LineSink {
     /// Takes whole lines of a rank, a piece of one that is too long, or a last one without an end; at most twice `LINE_BYTES_MAX`.
     fn push(&mut self, rank: Rank, bytes: &[u8]);
 
@@ -15,11 +15,11 @@ pub(crate) trait Sink {
 
 /// The beginning of a line whose end has not come yet.
 #[derive(Default)]
-pub(crate) struct Unfinished(Vec<u8>);
+pub(crate) struct PartialLine(Vec<u8>);
 
-impl Unfinished {
+impl PartialLine {
     /// Takes what a rank wrote, up to `LINE_BYTES_MAX`, and passes on the lines that are whole, all at once.
-    pub(crate) fn feed(&mut self, rank: Rank, bytes: &[u8], into: &mut impl Sink) {
+    pub(crate) fn feed(&mut self, rank: Rank, bytes: &[u8], into: &mut impl LineSink) {
         let (whole, rest) = bytes.split_at(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
         match whole {
             [] => {}
@@ -36,7 +36,7 @@ impl Unfinished {
     }
 
     /// Passes on what there is. The memory is given back: thousands of ranks may have had one long line each.
-    pub(crate) fn finish(&mut self, rank: Rank, into: &mut impl Sink) {
+    pub(crate) fn finish(&mut self, rank: Rank, into: &mut impl LineSink) {
         if !self.0.is_empty() {
             into.push(rank, &std::mem::take(&mut self.0));
         }
@@ -44,7 +44,7 @@ impl Unfinished {
 }
 
 /// One stream made of those of all ranks, until it is written.
-pub(crate) struct Merged {
+pub(crate) struct MergedLines {
     label: bool,
     bytes: Vec<u8>,
     /// How many of them have been written.
@@ -53,7 +53,7 @@ pub(crate) struct Merged {
     open: Option<Rank>,
 }
 
-impl Merged {
+impl MergedLines {
     pub(crate) fn new(label: bool) -> Self {
         Self { label, bytes: Vec::new(), written: 0, open: None }
     }
@@ -81,7 +81,7 @@ impl Merged {
     }
 }
 
-impl Sink for Merged {
+impl LineSink for MergedLines {
     /// What one rank writes is never changed; only where another rank goes on in the middle of a line, that line is ended first.
     fn push(&mut self, rank: Rank, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -114,9 +114,9 @@ mod tests {
     use super::*;
 
     fn merge(label: bool, pieces: &[(u32, &str)]) -> String {
-        let mut into = Merged::new(label);
+        let mut into = MergedLines::new(label);
         let ranks = pieces.iter().map(|(rank, _)| rank + 1).max().unwrap_or(0);
-        let mut unfinished: Vec<_> = (0..ranks).map(|_| Unfinished::default()).collect();
+        let mut unfinished: Vec<_> = (0..ranks).map(|_| PartialLine::default()).collect();
         for (rank, bytes) in pieces {
             unfinished[*rank as usize].feed(Rank::new(*rank), bytes.as_bytes(), &mut into);
         }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_line_is_passed_on_at_once_however_it_came() {
         struct Pushes(Vec<String>);
-        impl Sink for Pushes {
+        impl LineSink for Pushes {
             fn push(&mut self, _: Rank, bytes: &[u8]) {
                 self.0.push(String::from_utf8(bytes.to_vec()).unwrap());
             }
@@ -144,7 +144,7 @@ mod tests {
                 true
             }
         }
-        let (mut into, mut unfinished) = (Pushes(Vec::new()), Unfinished::default());
+        let (mut into, mut unfinished) = (Pushes(Vec::new()), PartialLine::default());
         for piece in ["a", "b", "c\nd\ne", "f\n", "\n", "g"] {
             unfinished.feed(Rank::new(0), piece.as_bytes(), &mut into);
         }
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn an_endless_line_is_passed_on_in_pieces_and_unchanged() {
         let piece = "z".repeat(1000);
-        let mut into = Merged::new(true);
-        let mut unfinished = Unfinished::default();
+        let mut into = MergedLines::new(true);
+        let mut unfinished = PartialLine::default();
         for _ in 0..100 {
             unfinished.feed(Rank::new(0), piece.as_bytes(), &mut into);
             assert!(unfinished.0.len() < LINE_BYTES_MAX);

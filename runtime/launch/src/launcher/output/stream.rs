@@ -7,36 +7,36 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use crate::launcher::limits::LINE_BYTES_MAX;
-use crate::launcher::output::lines::{Sink, Unfinished};
-use crate::launcher::system::call_error::Refusal;
-use crate::launcher::system::poll_set::Ready;
+use crate::launcher::output::lines::{LineSink, PartialLine};
+use crate::launcher::system::call_error::SystemCallError;
+use crate::launcher::system::poll_set::PollSet;
 
 /// The standard output, or the standard error, of all ranks of this host.
-pub(crate) struct Stream {
+pub(crate) struct OutputStream {
     first: Rank,
     /// The pipes of ranks that have not closed theirs, from the first of this host on.
     pipes: Vec<Option<Pipe>>,
-    ready: Ready,
+    ready: PollSet,
     scratch: Vec<u8>,
 }
 
 struct Pipe {
     end: OwnedFd,
-    unfinished: Unfinished,
-    /// How much of it is still to be read, once the rank has ended: whoever else writes there is not heard.
+    unfinished: PartialLine,
+    /// The bytes still to be read, once the rank has ended; later output of other processes is discarded.
     left_bytes: Option<u64>,
 }
 
-impl Stream {
+impl OutputStream {
     /// The stream of ranks from `first` on.
-    pub(crate) fn new(first: Rank) -> Result<Self, Refusal> {
-        Ok(Self { first, pipes: Vec::new(), ready: Ready::new()?, scratch: vec![0; LINE_BYTES_MAX] })
+    pub(crate) fn new(first: Rank) -> Result<Self, SystemCallError> {
+        Ok(Self { first, pipes: Vec::new(), ready: PollSet::new()?, scratch: vec![0; LINE_BYTES_MAX] })
     }
 
     /// Adds the pipe of the next rank.
-    pub(crate) fn add(&mut self, end: OwnedFd) -> Result<(), Refusal> {
+    pub(crate) fn add(&mut self, end: OwnedFd) -> Result<(), SystemCallError> {
         self.ready.add(&end, self.pipes.len() as u64)?;
-        self.pipes.push(Some(Pipe { end, unfinished: Unfinished::default(), left_bytes: None }));
+        self.pipes.push(Some(Pipe { end, unfinished: PartialLine::default(), left_bytes: None }));
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl Stream {
     }
 
     /// Passes on what ranks wrote, as long as there is room; `false` if there was nothing.
-    pub(crate) fn pump(&mut self, into: &mut impl Sink) -> Result<bool, Refusal> {
+    pub(crate) fn pump(&mut self, into: &mut impl LineSink) -> Result<bool, SystemCallError> {
         let mut busy = false;
         if into.has_room() {
             for place in self.ready.poll()? {
@@ -68,7 +68,7 @@ impl Stream {
     }
 
     /// Passes on the beginnings of lines that will have no end any more.
-    pub(crate) fn finish(&mut self, into: &mut impl Sink) {
+    pub(crate) fn finish(&mut self, into: &mut impl LineSink) {
         for (place, pipe) in std::mem::take(&mut self.pipes).into_iter().enumerate() {
             if let Some(mut pipe) = pipe {
                 pipe.unfinished.finish(self.rank(place), into);
@@ -76,7 +76,7 @@ impl Stream {
         }
     }
 
-    fn read(&mut self, place: usize, into: &mut impl Sink) {
+    fn read(&mut self, place: usize, into: &mut impl LineSink) {
         let rank = self.rank(place);
         let Some(pipe) = &mut self.pipes[place] else { return };
         let most = pipe.left_bytes.map_or(self.scratch.len(), |left| self.scratch.len().min(left as usize));
@@ -109,7 +109,7 @@ mod tests {
     #[derive(Default)]
     struct Heard(Vec<u8>);
 
-    impl Sink for Heard {
+    impl LineSink for Heard {
         fn push(&mut self, _: Rank, bytes: &[u8]) {
             self.0.extend_from_slice(bytes);
         }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_ranks_have_left_is_heard_and_nothing_after_it() {
-        let (mut stream, mut heard) = (Stream::new(Rank::new(0)).unwrap(), Heard::default());
+        let (mut stream, mut heard) = (OutputStream::new(Rank::new(0)).unwrap(), Heard::default());
         let (end, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         stream.add(end).unwrap();
         rustix::io::write(&writer, b"left\n").unwrap();

@@ -7,27 +7,27 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::launcher::limits::WRITE_BYTES;
-use crate::launcher::output::lines::{Merged, Sink};
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::output::lines::{LineSink, MergedLines};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Lines on their way out.
-pub(crate) struct Outlet {
-    merged: Merged,
+pub(crate) struct OutputWriter {
+    merged: MergedLines,
     into: OwnedFd,
     broken: Option<Errno>,
 }
 
 /// The launcher's standard output and error.
-pub(crate) fn outlets(label: bool) -> Result<[Outlet; 2], Refusal> {
-    Ok([Outlet::new(std::io::stdout().as_fd(), label)?, Outlet::new(std::io::stderr().as_fd(), label)?])
+pub(crate) fn writers(label: bool) -> Result<[OutputWriter; 2], SystemCallError> {
+    Ok([OutputWriter::new(std::io::stdout().as_fd(), label)?, OutputWriter::new(std::io::stderr().as_fd(), label)?])
 }
 
-impl Outlet {
-    fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, Refusal> {
+impl OutputWriter {
+    fn new(into: BorrowedFd<'_>, label: bool) -> Result<Self, SystemCallError> {
         let into = rustix::io::fcntl_dupfd_cloexec(into, 3).named("fcntl(F_DUPFD_CLOEXEC)")?;
-        Ok(Self { merged: Merged::new(label), into, broken: None })
+        Ok(Self { merged: MergedLines::new(label), into, broken: None })
     }
 
     /// What to wait for, if anything is to be written.
@@ -70,7 +70,7 @@ impl Outlet {
     }
 }
 
-impl Sink for Outlet {
+impl LineSink for OutputWriter {
     fn push(&mut self, rank: Rank, bytes: &[u8]) {
         self.merged.push(rank, bytes);
         self.flush();

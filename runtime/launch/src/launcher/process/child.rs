@@ -2,7 +2,7 @@
 //!
 //! - **L1** Between fork and exec only system calls are made: no allocation, no lock.
 //! - **L2** The kernel ends a rank when the *thread* that started it ends, so `start` belongs on a thread that lives as long as the job.
-//! - **L3** The launcher collects orphans (`Watch` makes it their parent), so that what is killed is also gone.
+//! - **L3** The launcher collects orphans (`RankEventLoop` makes it their parent), so that what is killed is also gone.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -17,16 +17,16 @@ use rustix::process::{
     pidfd_send_signal, set_parent_process_death_signal, setrlimit, waitid,
 };
 
-use crate::launcher::job::outcome::{Place, Process};
-use crate::launcher::job::state_machine::End;
+use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
+use crate::launcher::job::state_machine::ProcessEnd;
 use crate::launcher::limits::COLLECT;
-use crate::launcher::process::guard::Guard;
-use crate::launcher::process::oom_kills::Kills;
+use crate::launcher::process::guard::ProcessGuard;
+use crate::launcher::process::oom_kills::OomKills;
 use crate::launcher::process::reap;
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// The process of a rank, with all that it starts: a process group.
-pub(crate) struct RankProcess {
+pub(crate) struct ChildProcess {
     rank: Rank,
     id: Pid,
     /// Until its end has been seen.
@@ -40,11 +40,11 @@ const KILLED: i32 = Signal::KILL.as_raw();
 
 /// A process that was started, and the ends of the pipes that it writes to: standard output, then error.
 pub(crate) struct Started {
-    pub(crate) process: RankProcess,
+    pub(crate) process: ChildProcess,
     pub(crate) pipes: [OwnedFd; 2],
 }
 
-impl RankProcess {
+impl ChildProcess {
     /// Starts `command` as `rank`, with this limit on its descriptors. It inherits `descriptors` and learns the number of each from the
     /// variable named beside it.
     pub(crate) fn start(
@@ -86,8 +86,8 @@ impl RankProcess {
     }
 
     /// The rank and its process.
-    pub(crate) fn process(&self) -> Process {
-        Process { rank: self.rank, place: Place::Here(self.group()) }
+    pub(crate) fn process(&self) -> RankProcess {
+        RankProcess { rank: self.rank, location: ProcessLocation::Local(self.group()) }
     }
 
     /// The rank.
@@ -108,16 +108,20 @@ impl RankProcess {
     /// How the process ended, if it has, and the descriptor that told so; what it left in its group is killed, and to be collected.
     ///
     /// Killing comes first: until the process is collected, no other group can have its number.
-    pub(crate) fn take_end(&mut self, guard: &Guard, kills: &Kills) -> Result<Option<(End, OwnedFd)>, Refusal> {
+    pub(crate) fn take_end(
+        &mut self,
+        guard: &ProcessGuard,
+        kills: &OomKills,
+    ) -> Result<Option<(ProcessEnd, OwnedFd)>, SystemCallError> {
         let Some(running) = &self.running else { return Ok(None) };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Some(status) = waitid(WaitId::PidFd(running.as_fd()), options).named("waitid")? else { return Ok(None) };
         self.signal(Signal::KILL);
         guard.remove(self.group());
         let end = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => End::Code(code),
-            (None, Some(KILLED)) if kills.have_risen() => End::Memory,
-            (None, signal) => End::Signal(signal.unwrap_or(0)),
+            (Some(code), _) => ProcessEnd::Code(code),
+            (None, Some(KILLED)) if kills.have_risen() => ProcessEnd::OutOfMemory,
+            (None, signal) => ProcessEnd::Signal(signal.unwrap_or(0)),
         };
         Ok(self.running.take().map(|running| (end, running)))
     }
@@ -148,14 +152,14 @@ impl RankProcess {
 
 /// The ranks that were started, from the first of the host on. Whatever goes wrong in the launcher, none outlives it.
 #[derive(Default)]
-pub(crate) struct Ranks(pub(crate) Vec<RankProcess>);
+pub(crate) struct ChildProcesses(pub(crate) Vec<ChildProcess>);
 
-impl Drop for Ranks {
+impl Drop for ChildProcesses {
     fn drop(&mut self) {
         self.0.iter().for_each(|rank| rank.signal(Signal::KILL));
         for rank in &mut self.0 {
             rank.running = None;
         }
-        reap::wait(COLLECT, || self.0.iter_mut().filter(|rank| !rank.is_collected).all(RankProcess::is_gone));
+        reap::wait(COLLECT, || self.0.iter_mut().filter(|rank| !rank.is_collected).all(ChildProcess::is_gone));
     }
 }

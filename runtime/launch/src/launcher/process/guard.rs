@@ -3,7 +3,7 @@
 //! The kernel ends the ranks themselves in that case, but where a rank is a script, its children are the kernel's business no more.
 //!
 //! - **G1** Between fork and exit the guard makes system calls only, on memory of its own stack: no allocation, no lock.
-//! - **G2** It closes every descriptor but its end of the pipe, so that nobody waits for it, and the pipe ends with the launcher. Where the
+//! - **G2** It closes every descriptor but its end of the pipe, so that no other process waits for it, and the pipe ends with the launcher. Where the
 //!   kernel lacks `close_range` (Linux 5.9), it closes those that were open when it was started, one by one.
 //! - **G3** The launcher does not wait for it without end: a guard that does not go when the pipe ends is killed.
 #![allow(unsafe_code)]
@@ -17,10 +17,10 @@ use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, kill_proce
 
 use crate::launcher::limits::{DESCRIPTORS_TRIED_MAX, GUARD_LEAVE};
 use crate::launcher::process::reap;
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// The guard of one job. Dropping it tells it to go.
-pub(crate) struct Guard {
+pub(crate) struct ProcessGuard {
     /// What is written here: groups that run, and groups that have ended, which the guard forgets.
     pipe: Option<OwnedFd>,
     process: Pid,
@@ -29,9 +29,9 @@ pub(crate) struct Guard {
 /// Marks a group that has ended. Process numbers are below 2²².
 const ENDED: u32 = 1 << 31;
 
-impl Guard {
+impl ProcessGuard {
     /// Starts the guard.
-    pub(crate) fn start() -> Result<Self, Refusal> {
+    pub(crate) fn start() -> Result<Self, SystemCallError> {
         let (end, pipe) = pipe_with(PipeFlags::CLOEXEC).named("pipe2")?;
         let open = open_descriptors();
         // SAFETY: G1 for the child; the parent goes on as before.
@@ -60,7 +60,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for ProcessGuard {
     /// G3.
     fn drop(&mut self) {
         self.pipe = None;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_guard_goes_when_it_is_dropped() {
-        let guard = Guard::start().unwrap();
+        let guard = ProcessGuard::start().unwrap();
         let process = guard.process;
         guard.add(1 << 22);
         guard.remove(1 << 22);
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_guard_that_does_not_go_is_killed() {
-        let guard = Guard::start().unwrap();
+        let guard = ProcessGuard::start().unwrap();
         let process = guard.process;
         kill_process(process, Signal::STOP).unwrap();
         drop(guard);

@@ -3,11 +3,11 @@
 use std::fs::read_to_string;
 
 /// What is known of the kills of the whole machine, whichever limit was reached; nothing where the kernel does not count them.
-pub(crate) struct Kills {
+pub(crate) struct OomKills {
     before: Option<u64>,
 }
 
-impl Kills {
+impl OomKills {
     /// Notes how many there have been so far, before any rank runs.
     pub(crate) fn note() -> Self {
         Self { before: killed() }

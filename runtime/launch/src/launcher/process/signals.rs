@@ -33,7 +33,7 @@ struct Watched {
 }
 
 impl Signals {
-    /// Watches the signals, except those that whoever started the launcher has told it to ignore (`nohup`).
+    /// Watches the signals, except those that the parent process set to be ignored (`nohup`).
     pub(crate) fn watch() -> io::Result<Self> {
         let ignored = ignored();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
@@ -64,7 +64,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // SAFETY: N1; whoever goes on after the job is not ended by what was meant for it.
+        // SAFETY: N1; after the job the alarm must not end this process.
         unsafe { libc::alarm(0) };
         for &handler in &self.handlers {
             unregister(handler);

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// Descriptors that are told apart by a number each.
-pub(crate) struct Ready {
+pub(crate) struct PollSet {
     set: OwnedFd,
     events: Vec<epoll::Event>,
 }
@@ -18,13 +18,13 @@ const EVENTS: usize = 64;
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-impl Ready {
-    pub(crate) fn new() -> Result<Self, Refusal> {
+impl PollSet {
+    pub(crate) fn new() -> Result<Self, SystemCallError> {
         Ok(Self { set: epoll::create(epoll::CreateFlags::CLOEXEC).named("epoll_create1")?, events: Vec::with_capacity(EVENTS) })
     }
 
     /// Adds a descriptor under `number`.
-    pub(crate) fn add(&self, descriptor: impl AsFd, number: u64) -> Result<(), Refusal> {
+    pub(crate) fn add(&self, descriptor: impl AsFd, number: u64) -> Result<(), SystemCallError> {
         epoll::add(&self.set, descriptor, epoll::EventData::new_u64(number), epoll::EventFlags::IN).named("epoll_ctl")
     }
 
@@ -40,7 +40,7 @@ impl Ready {
     }
 
     /// The numbers of some that can be read now.
-    pub(crate) fn poll(&mut self) -> Result<Vec<u64>, Refusal> {
+    pub(crate) fn poll(&mut self) -> Result<Vec<u64>, SystemCallError> {
         self.events.clear();
         match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&NOW)) {
             Ok(_) | Err(Errno::INTR) => Ok(self.events.iter().map(|event| event.data.u64()).collect()),

@@ -12,13 +12,13 @@ use std::os::fd::AsRawFd;
 
 use rustix::io::Errno;
 
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// The oldest Linux that has all that the launcher needs: `waitid` by a descriptor.
 pub const OLDEST_LINUX: (u32, u32) = (5, 4);
 
 /// A system call.
-pub struct Call {
+pub struct SystemCall {
     /// Its name.
     pub name: &'static str,
     /// Its number here.
@@ -26,7 +26,7 @@ pub struct Call {
     /// What for.
     pub purpose: &'static str,
     /// Who cannot do without.
-    pub need: Need,
+    pub need: CallNeed,
     /// The errors after which that is so; with the others a call is done without.
     fatal: &'static [Errno],
     arguments: [i64; 6],
@@ -34,7 +34,7 @@ pub struct Call {
 
 /// Who cannot do without a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum CallNeed {
     /// Every job.
     Job,
     /// Jobs whose ranks reach each other over a network.
@@ -50,7 +50,7 @@ const NONE: i64 = -1;
 const NOBODY: i64 = 1 << 30;
 
 /// All of them.
-pub const CALLS: &[Call] = &[
+pub const SYSTEM_CALLS: &[SystemCall] = &[
     job("epoll_create1", libc::SYS_epoll_create1, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
     job("epoll_ctl", libc::SYS_epoll_ctl, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
     job("epoll_pwait", libc::SYS_epoll_pwait, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
@@ -87,7 +87,7 @@ pub const CALLS: &[Call] = &[
     ),
     network("eventfd2", libc::SYS_eventfd2, "the thread that receives while a rank computes", [0, NONE, 0, 0, 0, 0]),
     // The C library tries `clone` instead where this is unknown, and only there.
-    Call {
+    SystemCall {
         fatal: &[Errno::PERM],
         ..network("clone3", libc::SYS_clone3, "the thread that receives while a rank computes", [0; 6])
     },
@@ -168,19 +168,19 @@ pub const CALLS: &[Call] = &[
 /// What filters say, and kernels that are too old.
 const REFUSED: &[Errno] = &[Errno::NOSYS, Errno::PERM];
 
-const fn job(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> Call {
-    Call { name, number, purpose, need: Need::Job, fatal: REFUSED, arguments }
+const fn job(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Job, fatal: REFUSED, arguments }
 }
 
-const fn network(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> Call {
-    Call { name, number, purpose, need: Need::Network, fatal: REFUSED, arguments }
+const fn network(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Network, fatal: REFUSED, arguments }
 }
 
-const fn any(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6], instead: &'static str) -> Call {
-    Call { name, number, purpose, need: Need::Nobody(instead), fatal: &[], arguments }
+const fn any(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6], instead: &'static str) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Nobody(instead), fatal: &[], arguments }
 }
 
-impl Call {
+impl SystemCall {
     /// Why the system refuses the call, if it does.
     pub fn refusal(&self) -> Option<io::Error> {
         self.error().filter(|error| REFUSED.contains(error)).map(io::Error::from)
@@ -213,8 +213,8 @@ fn set_option(option: libc::c_int) -> io::Result<()> {
 }
 
 /// Tries what no job can do without, or no job that uses a network: what is missing is said once, and before anything runs.
-pub(crate) fn check(uses_network: bool) -> Result<(), Refusal> {
-    let needed = CALLS.iter().filter(|call| call.need == Need::Job || uses_network && call.need == Need::Network);
+pub(crate) fn check(uses_network: bool) -> Result<(), SystemCallError> {
+    let needed = SYSTEM_CALLS.iter().filter(|call| call.need == CallNeed::Job || uses_network && call.need == CallNeed::Network);
     for call in needed {
         if let Some(error) = call.error().filter(|error| call.fatal.contains(error)) {
             return Err(error).named(call.name);
@@ -232,7 +232,7 @@ mod tests {
         assert!(check(true).is_ok());
         // Linux 4.18 and 5.0.
         assert!(datagram_options().iter().all(|(_, refusal)| refusal.is_none()));
-        let refused: Vec<_> = CALLS.iter().filter(|call| call.refusal().is_some()).map(|call| call.name).collect();
+        let refused: Vec<_> = SYSTEM_CALLS.iter().filter(|call| call.refusal().is_some()).map(|call| call.name).collect();
         // Not every user may have it.
         assert!(refused.iter().all(|name| *name == "userfaultfd"), "{refused:?}");
     }

@@ -1,4 +1,4 @@
-//! The launcher on a host, as far as it listens to the launcher of the job: passes on what happens, and does what it is told.
+//! The node daemon as a controller: reports events to the launcher of the job, and passes its commands on to the ranks of the host.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,22 +10,22 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
 use crate::launcher::cluster::protocol::frame::{Frame, parse};
-use crate::launcher::cluster::protocol::link::Link;
-use crate::launcher::cluster::protocol::message::{Down, Plan, Up};
-use crate::launcher::job::controller::{Event, Lead};
-use crate::launcher::job::state_machine::{Action, Census};
+use crate::launcher::cluster::protocol::link::FrameLink;
+use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, ToHost};
+use crate::launcher::job::controller::{Controller, RankEvent};
+use crate::launcher::job::state_machine::{Census, RankAction};
 use crate::launcher::limits::{COLLECT, DOWN_BYTES_MAX, LEADER_SILENCE, ROOM_BYTES, WAITING_BYTES_MAX};
-use crate::launcher::system::call_error::Refusal;
+use crate::launcher::system::call_error::SystemCallError;
 
-/// Speaks for a host.
-pub(crate) struct Deputy {
-    link: Link,
+/// One host in its connection with the launcher of the job.
+pub(crate) struct NodeDaemon {
+    link: FrameLink,
     /// When the launcher of the job last said something.
     heard: Instant,
     /// Whether it will say nothing any more.
-    is_left: bool,
+    is_disconnected: bool,
     /// What it said that has not been acted on.
-    told: Told,
+    pending: PendingCommands,
     /// Whether the job ends.
     is_ending: bool,
     /// Whether it was told what the ranks have found.
@@ -41,35 +41,35 @@ pub(crate) struct Deputy {
     room: [i64; 2],
 }
 
-/// Things said, each the last of its kind.
+/// Commands of the launcher that are not executed yet, the latest of each kind.
 #[derive(Default)]
-struct Told {
-    plan: Option<Box<Plan>>,
-    start: Option<Start>,
+struct PendingCommands {
+    plan: Option<Box<HostAssignment>>,
+    start: Option<StartCommand>,
     meeting: Option<u64>,
     fault: Option<Fault>,
-    lost: VecDeque<Rank>,
-    condemned: VecDeque<Rank>,
+    failed: VecDeque<Rank>,
+    to_kill: VecDeque<Rank>,
     terminate: bool,
     kill: bool,
     ping: Option<u64>,
 }
 
-/// What is known when all hosts are ready.
-pub(crate) struct Start {
+/// The command to start the ranks, when all hosts are ready.
+pub(crate) struct StartCommand {
     /// The first rank of each host and where that receives datagrams; none without a network.
     pub(crate) hosts: Vec<(u32, SocketAddr)>,
     pub(crate) heap_bytes: u64,
 }
 
-impl Deputy {
+impl NodeDaemon {
     /// Listens to `input` and speaks to `output`.
-    pub(crate) fn new(input: OwnedFd, output: OwnedFd, now: Instant) -> Result<Self, Refusal> {
+    pub(crate) fn new(input: OwnedFd, output: OwnedFd, now: Instant) -> Result<Self, SystemCallError> {
         Ok(Self {
-            link: Link::new(input, output, DOWN_BYTES_MAX)?,
+            link: FrameLink::new(input, output, DOWN_BYTES_MAX)?,
             heard: now,
-            is_left: false,
-            told: Told::default(),
+            is_disconnected: false,
+            pending: PendingCommands::default(),
             is_ending: false,
             has_told: false,
             unstarted: 0,
@@ -82,74 +82,74 @@ impl Deputy {
 
     /// Says something.
     pub(crate) fn send(&mut self, message: &impl Serialize) {
-        if !self.is_left {
+        if !self.is_disconnected {
             self.link.send(message);
         }
     }
 
     /// The part of the host, once it is known.
-    pub(crate) fn take_plan(&mut self) -> Option<Box<Plan>> {
-        self.told.plan.take()
+    pub(crate) fn take_plan(&mut self) -> Option<Box<HostAssignment>> {
+        self.pending.plan.take()
     }
 
     /// What every host knows when all are ready; from then on the host starts `count` ranks.
-    pub(crate) fn take_start(&mut self, count: u32) -> Option<Start> {
-        let start = self.told.start.take()?;
+    pub(crate) fn take_start(&mut self, count: u32) -> Option<StartCommand> {
+        let start = self.pending.start.take()?;
         self.unstarted = count;
         Some(start)
     }
 
     /// Whether there is nothing more to do for the job.
     pub(crate) fn is_dismissed(&self) -> bool {
-        self.is_left || self.is_ending
+        self.is_disconnected || self.is_ending
     }
 
     /// Whether something that was said has not been taken by the other side.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.is_left || self.link.waiting_bytes() == 0
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.is_disconnected || self.link.waiting_bytes() == 0
     }
 
     /// Takes what the launcher of the job has said.
     fn listen(&mut self, now: Instant) {
-        if !self.is_left && !self.link.receive() {
-            self.leave();
+        if !self.is_disconnected && !self.link.receive() {
+            self.disconnect();
         }
-        while !self.is_left {
+        while !self.is_disconnected {
             match self.link.take() {
                 Ok(None) => return,
                 Ok(Some(Frame::Message(message))) => {
                     self.heard = now;
                     match parse(message) {
                         Ok(message) => self.understand(message),
-                        Err(_) => self.leave(),
+                        Err(_) => self.disconnect(),
                     }
                 }
-                Ok(Some(Frame::Output { .. })) | Err(_) => self.leave(),
+                Ok(Some(Frame::Output { .. })) | Err(_) => self.disconnect(),
             }
         }
     }
 
-    fn understand(&mut self, message: Down) {
+    fn understand(&mut self, message: ToHost) {
         match message {
-            Down::Plan(plan) => self.told.plan = Some(plan),
-            Down::Start { hosts, heap_bytes } => self.told.start = Some(Start { hosts, heap_bytes }),
-            Down::Release(meeting) => self.told.meeting = Some(meeting),
-            Down::Fault(trouble) => {
-                self.told.fault = Some(trouble.into());
+            ToHost::Plan(plan) => self.pending.plan = Some(plan),
+            ToHost::Start { hosts, heap_bytes } => self.pending.start = Some(StartCommand { hosts, heap_bytes }),
+            ToHost::Release(meeting) => self.pending.meeting = Some(meeting),
+            ToHost::Fault(wire_fault) => {
+                self.pending.fault = Some(wire_fault.into());
                 self.end();
             }
-            Down::Lost(rank) => self.told.lost.push_back(Rank::new(rank)),
-            Down::KillOne(rank) => self.told.condemned.push_back(Rank::new(rank)),
-            Down::Terminate => {
-                self.told.terminate = true;
+            ToHost::RankFailed(rank) => self.pending.failed.push_back(Rank::new(rank)),
+            ToHost::KillOne(rank) => self.pending.to_kill.push_back(Rank::new(rank)),
+            ToHost::Terminate => {
+                self.pending.terminate = true;
                 self.end();
             }
-            Down::Kill => {
-                self.told.kill = true;
+            ToHost::Kill => {
+                self.pending.kill = true;
                 self.end();
             }
-            Down::Ping(round) => self.told.ping = Some(round),
-            Down::Room { stream, bytes } => {
+            ToHost::Ping(round) => self.pending.ping = Some(round),
+            ToHost::Room { stream, bytes } => {
                 if let Some(room) = self.room.get_mut(stream) {
                     *room = room.saturating_add_unsigned(bytes);
                 }
@@ -158,9 +158,9 @@ impl Deputy {
     }
 
     /// The launcher of the job is gone: so must the ranks be.
-    fn leave(&mut self) {
-        self.is_left = true;
-        self.told.kill = true;
+    fn disconnect(&mut self) {
+        self.is_disconnected = true;
+        self.pending.kill = true;
         self.end();
     }
 
@@ -170,43 +170,43 @@ impl Deputy {
     }
 }
 
-impl Lead for Deputy {
-    fn handle(&mut self, _now: Instant, event: Event) {
+impl Controller for NodeDaemon {
+    fn handle(&mut self, _now: Instant, event: RankEvent) {
         match event {
-            Event::Started => {
+            RankEvent::Started => {
                 self.running += 1;
                 self.unstarted -= 1;
                 if self.unstarted == 0 {
-                    self.send(&Up::Started);
+                    self.send(&FromHost::Started);
                 }
             }
-            Event::NotStarted(rank, why) => {
+            RankEvent::NotStarted(rank, why) => {
                 self.unstarted = 0;
-                self.send(&Up::NotStarted { rank: rank.number(), why });
+                self.send(&FromHost::NotStarted { rank: rank.number(), why });
             }
-            Event::Ended(process, end, stage) => {
+            RankEvent::Ended(process, end, stage) => {
                 self.running = self.running.saturating_sub(1);
-                self.send(&Up::Ended { rank: process.rank.number(), end, stage });
+                self.send(&FromHost::Ended { rank: process.rank.number(), end, stage });
             }
-            Event::Fault(fault, _) if !self.has_told => {
+            RankEvent::Fault(fault, _) if !self.has_told => {
                 self.has_told = true;
-                self.send(&Up::Fault(fault.into()));
+                self.send(&FromHost::Fault(fault.into()));
             }
-            Event::Met(meeting) if meeting > self.met => {
+            RankEvent::Met(meeting) if meeting > self.met => {
                 self.met = meeting;
-                self.send(&Up::Arrived(meeting));
+                self.send(&FromHost::Arrived(meeting));
             }
-            Event::Signal(signal) => self.send(&Up::Signal(signal)),
-            Event::Survives => self.send(&Up::Survives),
-            Event::Stopped(process) => self.send(&Up::Stopped { rank: process.rank.number() }),
-            Event::Continued(rank) => self.send(&Up::Continued { rank: rank.number() }),
-            Event::Fault(..) | Event::Met(_) => {}
+            RankEvent::Signal(signal) => self.send(&FromHost::Signal(signal)),
+            RankEvent::FaultTolerant => self.send(&FromHost::FaultTolerant),
+            RankEvent::Stopped(process) => self.send(&FromHost::Stopped { rank: process.rank.number() }),
+            RankEvent::Continued(rank) => self.send(&FromHost::Continued { rank: rank.number() }),
+            RankEvent::Fault(..) | RankEvent::Met(_) => {}
         }
     }
 
     fn handle_time(&mut self, now: Instant) {
-        if !self.is_left && now >= self.heard + LEADER_SILENCE {
-            self.leave();
+        if !self.is_disconnected && now >= self.heard + LEADER_SILENCE {
+            self.disconnect();
         }
         if self.give_up_at.is_some_and(|end| now >= end) {
             self.running = 0;
@@ -214,13 +214,13 @@ impl Lead for Deputy {
     }
 
     fn wants_census(&self, _now: Instant) -> bool {
-        self.told.ping.is_some()
+        self.pending.ping.is_some()
     }
 
     fn handle_census(&mut self, _now: Instant, census: Census) {
-        if let Some(round) = self.told.ping.take() {
+        if let Some(round) = self.pending.ping.take() {
             let absent = census.absent.map(|process| process.rank.number());
-            self.send(&Up::Pong { round, joined: census.joined, absent, absent_besides: census.absent_besides });
+            self.send(&FromHost::Pong { round, joined: census.joined, absent, absent_besides: census.absent_besides });
         }
     }
 
@@ -236,46 +236,46 @@ impl Lead for Deputy {
         self.is_ending
     }
 
-    fn poll_action(&mut self, now: Instant) -> Option<Action> {
-        if self.told.kill {
+    fn poll_action(&mut self, now: Instant) -> Option<RankAction> {
+        if self.pending.kill {
             self.give_up_at.get_or_insert(now + COLLECT);
         }
-        let told = &mut self.told;
-        let meeting = told.meeting.take().map(Action::Release);
+        let pending = &mut self.pending;
+        let meeting = pending.meeting.take().map(RankAction::Release);
         meeting
-            .or_else(|| told.fault.take().map(Action::Tell))
-            .or_else(|| told.lost.pop_front().map(Action::Lose))
-            .or_else(|| told.condemned.pop_front().map(Action::KillOne))
-            .or_else(|| std::mem::take(&mut told.terminate).then_some(Action::Terminate))
-            .or_else(|| std::mem::take(&mut told.kill).then_some(Action::Kill))
+            .or_else(|| pending.fault.take().map(RankAction::Tell))
+            .or_else(|| pending.failed.pop_front().map(RankAction::ContinueWithout))
+            .or_else(|| pending.to_kill.pop_front().map(RankAction::KillOne))
+            .or_else(|| std::mem::take(&mut pending.terminate).then_some(RankAction::Terminate))
+            .or_else(|| std::mem::take(&mut pending.kill).then_some(RankAction::Kill))
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let silence = (!self.is_left).then(|| self.heard + LEADER_SILENCE);
+        let silence = (!self.is_disconnected).then(|| self.heard + LEADER_SILENCE);
         silence.into_iter().chain(self.give_up_at).min()
     }
 
     fn push(&mut self, stream: usize, rank: Rank, bytes: &[u8]) {
-        if !self.is_left {
+        if !self.is_disconnected {
             self.room[stream] -= bytes.len() as i64;
             self.link.send_output(stream, rank, bytes);
         }
     }
 
     fn has_room(&self, stream: usize) -> bool {
-        self.is_left || self.room[stream] > 0 && self.link.waiting_bytes() < WAITING_BYTES_MAX
+        self.is_disconnected || self.room[stream] > 0 && self.link.waiting_bytes() < WAITING_BYTES_MAX
     }
 
     fn interest(&self) -> impl Iterator<Item = PollFd<'_>> {
         let input = self.link.input();
-        let input = (!self.is_left).then(|| PollFd::from_borrowed_fd(input, PollFlags::IN));
+        let input = (!self.is_disconnected).then(|| PollFd::from_borrowed_fd(input, PollFlags::IN));
         input.into_iter().chain(self.link.interest())
     }
 
     fn pump(&mut self, now: Instant) -> bool {
         self.link.flush();
         self.listen(now);
-        !self.is_left && (self.link.waiting_bytes() > 0 || self.room.iter().any(|room| *room <= 0))
+        !self.is_disconnected && (self.link.waiting_bytes() > 0 || self.room.iter().any(|room| *room <= 0))
     }
 
     fn finish(&mut self) {}
@@ -288,165 +288,172 @@ mod tests {
     use rustix::pipe::{PipeFlags, pipe_with};
 
     use super::*;
-    use crate::launcher::cluster::protocol::message::Trouble;
-    use crate::launcher::job::outcome::{Place, Process};
-    use crate::launcher::job::state_machine::End;
+    use crate::launcher::cluster::protocol::message::WireFault;
+    use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
+    use crate::launcher::job::state_machine::ProcessEnd;
     use crate::launcher::limits::UP_BYTES_MAX;
 
-    const START: Down = Down::Start { hosts: Vec::new(), heap_bytes: 4096 };
+    const START: ToHost = ToHost::Start { hosts: Vec::new(), heap_bytes: 4096 };
 
-    /// A deputy, and the launcher that it listens to.
-    fn pair() -> (Deputy, Link) {
+    /// A node daemon, and its launcher.
+    fn pair() -> (NodeDaemon, FrameLink) {
         let ((input, to), (from, output)) = (pipe_with(PipeFlags::CLOEXEC).unwrap(), pipe_with(PipeFlags::CLOEXEC).unwrap());
-        (Deputy::new(input, output, Instant::ZERO).unwrap(), Link::new(from, to, UP_BYTES_MAX).unwrap())
+        (NodeDaemon::new(input, output, Instant::ZERO).unwrap(), FrameLink::new(from, to, UP_BYTES_MAX).unwrap())
     }
 
     /// The same, with two ranks that run.
-    fn running() -> (Deputy, Link) {
-        let (mut deputy, mut launcher) = pair();
-        tell(&mut deputy, &mut launcher, &START);
-        assert_eq!(deputy.take_start(2).unwrap().heap_bytes, 4096);
+    fn running() -> (NodeDaemon, FrameLink) {
+        let (mut daemon, mut launcher) = pair();
+        tell(&mut daemon, &mut launcher, &START);
+        assert_eq!(daemon.take_start(2).unwrap().heap_bytes, 4096);
         for _ in 0..2 {
-            assert!(deputy.wants_start());
-            deputy.handle(Instant::ZERO, Event::Started);
+            assert!(daemon.wants_start());
+            daemon.handle(Instant::ZERO, RankEvent::Started);
         }
-        assert_eq!(heard(&mut launcher), [Up::Started]);
-        (deputy, launcher)
+        assert_eq!(heard(&mut launcher), [FromHost::Started]);
+        (daemon, launcher)
     }
 
-    fn tell(deputy: &mut Deputy, launcher: &mut Link, message: &Down) {
+    fn tell(daemon: &mut NodeDaemon, launcher: &mut FrameLink, message: &ToHost) {
         launcher.send(message);
-        deputy.pump(Instant::ZERO);
+        daemon.pump(Instant::ZERO);
     }
 
     /// What the launcher hears now; output as the signal of its number of bytes.
-    fn heard(launcher: &mut Link) -> Vec<Up> {
+    fn heard(launcher: &mut FrameLink) -> Vec<FromHost> {
         launcher.receive();
         let mut heard = Vec::new();
         while let Some(frame) = launcher.take().unwrap() {
             heard.push(match frame {
                 Frame::Message(message) => parse(message).unwrap(),
-                Frame::Output { bytes, .. } => Up::Signal(bytes.len() as i32),
+                Frame::Output { bytes, .. } => FromHost::Signal(bytes.len() as i32),
             });
         }
         heard
     }
 
-    fn actions(deputy: &mut Deputy) -> Vec<Action> {
-        std::iter::from_fn(|| deputy.poll_action(Instant::ZERO)).collect()
+    fn actions(daemon: &mut NodeDaemon) -> Vec<RankAction> {
+        std::iter::from_fn(|| daemon.poll_action(Instant::ZERO)).collect()
     }
 
-    fn ended(rank: u32) -> Event {
-        let process = Process { rank: Rank::new(rank), place: Place::Here(7) };
-        Event::Ended(process, End::Signal(9), RankStage::Joined)
+    fn ended(rank: u32) -> RankEvent {
+        let process = RankProcess { rank: Rank::new(rank), location: ProcessLocation::Local(7) };
+        RankEvent::Ended(process, ProcessEnd::Signal(9), RankStage::Joined)
     }
 
     #[test]
     fn what_happens_is_passed_on() {
-        let (mut deputy, mut launcher) = running();
-        deputy.handle(Instant::ZERO, Event::Met(1));
-        deputy.handle(Instant::ZERO, Event::Met(1));
-        deputy.handle(Instant::ZERO, Event::Fault(Fault::Deadlock, None));
-        deputy.handle(Instant::ZERO, Event::Fault(Fault::Deadlock, None));
-        deputy.handle(Instant::ZERO, ended(4));
-        let process = Process { rank: Rank::new(4), place: Place::Here(7) };
-        deputy.handle(Instant::ZERO, Event::Stopped(process));
-        deputy.handle(Instant::ZERO, Event::Continued(Rank::new(4)));
-        let end = Up::Ended { rank: 4, end: End::Signal(9), stage: RankStage::Joined };
-        let stops = [Up::Stopped { rank: 4 }, Up::Continued { rank: 4 }];
+        let (mut daemon, mut launcher) = running();
+        daemon.handle(Instant::ZERO, RankEvent::Met(1));
+        daemon.handle(Instant::ZERO, RankEvent::Met(1));
+        daemon.handle(Instant::ZERO, RankEvent::Fault(Fault::Deadlock, None));
+        daemon.handle(Instant::ZERO, RankEvent::Fault(Fault::Deadlock, None));
+        daemon.handle(Instant::ZERO, ended(4));
+        let process = RankProcess { rank: Rank::new(4), location: ProcessLocation::Local(7) };
+        daemon.handle(Instant::ZERO, RankEvent::Stopped(process));
+        daemon.handle(Instant::ZERO, RankEvent::Continued(Rank::new(4)));
+        let end = FromHost::Ended { rank: 4, end: ProcessEnd::Signal(9), stage: RankStage::Joined };
+        let stops = [FromHost::Stopped { rank: 4 }, FromHost::Continued { rank: 4 }];
         let [stopped, continued] = stops;
-        assert_eq!(heard(&mut launcher), [Up::Arrived(1), Up::Fault(Trouble::Deadlock), end, stopped, continued], "each once");
-        assert!(!deputy.is_over());
-        deputy.handle(Instant::ZERO, ended(5));
-        assert!(deputy.is_over() && !deputy.is_ending());
+        assert_eq!(
+            heard(&mut launcher),
+            [FromHost::Arrived(1), FromHost::Fault(WireFault::Deadlock), end, stopped, continued],
+            "each once"
+        );
+        assert!(!daemon.is_over());
+        daemon.handle(Instant::ZERO, ended(5));
+        assert!(daemon.is_over() && !daemon.is_ending());
     }
 
     #[test]
     fn what_is_said_is_done() {
-        let (mut deputy, mut launcher) = running();
-        tell(&mut deputy, &mut launcher, &Down::Release(3));
-        assert!(actions(&mut deputy) == [Action::Release(3)] && !deputy.is_ending());
-        tell(&mut deputy, &mut launcher, &Down::KillOne(4));
-        assert!(actions(&mut deputy) == [Action::KillOne(Rank::new(4))] && !deputy.is_ending());
-        for message in [Down::Fault(Trouble::Lost(9)), Down::Terminate, Down::Kill] {
-            tell(&mut deputy, &mut launcher, &message);
+        let (mut daemon, mut launcher) = running();
+        tell(&mut daemon, &mut launcher, &ToHost::Release(3));
+        assert!(actions(&mut daemon) == [RankAction::Release(3)] && !daemon.is_ending());
+        tell(&mut daemon, &mut launcher, &ToHost::KillOne(4));
+        assert!(actions(&mut daemon) == [RankAction::KillOne(Rank::new(4))] && !daemon.is_ending());
+        for message in [ToHost::Fault(WireFault::PeerLost(9)), ToHost::Terminate, ToHost::Kill] {
+            tell(&mut daemon, &mut launcher, &message);
         }
-        assert_eq!(actions(&mut deputy), [Action::Tell(Fault::PeerLost(Rank::new(9))), Action::Terminate, Action::Kill]);
-        assert!(deputy.is_ending() && actions(&mut deputy).is_empty());
+        assert_eq!(
+            actions(&mut daemon),
+            [RankAction::Tell(Fault::PeerLost(Rank::new(9))), RankAction::Terminate, RankAction::Kill]
+        );
+        assert!(daemon.is_ending() && actions(&mut daemon).is_empty());
     }
 
     #[test]
     fn ranks_that_are_not_started_yet_need_not_be_when_the_job_ends() {
-        for message in [Down::Fault(Trouble::Aborted), Down::Terminate, Down::Kill] {
-            let (mut deputy, mut launcher) = pair();
-            tell(&mut deputy, &mut launcher, &START);
-            assert!(deputy.take_start(2).is_some() && !deputy.is_over());
-            tell(&mut deputy, &mut launcher, &message);
-            assert!(!deputy.wants_start() && deputy.is_over());
+        for message in [ToHost::Fault(WireFault::Aborted), ToHost::Terminate, ToHost::Kill] {
+            let (mut daemon, mut launcher) = pair();
+            tell(&mut daemon, &mut launcher, &START);
+            assert!(daemon.take_start(2).is_some() && !daemon.is_over());
+            tell(&mut daemon, &mut launcher, &message);
+            assert!(!daemon.wants_start() && daemon.is_over());
         }
     }
 
     #[test]
     fn questions_are_answered_with_how_the_ranks_do() {
-        let (mut deputy, mut launcher) = running();
-        assert!(!deputy.wants_census(Instant::ZERO));
-        tell(&mut deputy, &mut launcher, &Down::Ping(5));
-        assert!(deputy.wants_census(Instant::ZERO));
-        let absent = Process { rank: Rank::new(4), place: Place::Here(7) };
-        deputy.handle_census(Instant::ZERO, Census { joined: true, absent: Some(absent), absent_besides: 1 });
-        assert_eq!(heard(&mut launcher), [Up::Pong { round: 5, joined: true, absent: Some(4), absent_besides: 1 }]);
-        assert!(!deputy.wants_census(Instant::ZERO));
+        let (mut daemon, mut launcher) = running();
+        assert!(!daemon.wants_census(Instant::ZERO));
+        tell(&mut daemon, &mut launcher, &ToHost::Ping(5));
+        assert!(daemon.wants_census(Instant::ZERO));
+        let absent = RankProcess { rank: Rank::new(4), location: ProcessLocation::Local(7) };
+        daemon.handle_census(Instant::ZERO, Census { joined: true, absent: Some(absent), absent_besides: 1 });
+        assert_eq!(heard(&mut launcher), [FromHost::Pong { round: 5, joined: true, absent: Some(4), absent_besides: 1 }]);
+        assert!(!daemon.wants_census(Instant::ZERO));
     }
 
     #[test]
     fn output_waits_for_room() {
-        let (mut deputy, mut launcher) = running();
+        let (mut daemon, mut launcher) = running();
         let half = vec![0; ROOM_BYTES as usize / 2 + 1];
-        deputy.push(1, Rank::new(0), &half);
-        assert!(deputy.has_room(1) && !deputy.pump(Instant::ZERO));
-        assert_eq!(heard(&mut launcher), [Up::Signal(half.len() as i32)]);
-        deputy.push(1, Rank::new(0), &half);
-        assert!(!deputy.has_room(1) && deputy.has_room(0));
+        daemon.push(1, Rank::new(0), &half);
+        assert!(daemon.has_room(1) && !daemon.pump(Instant::ZERO));
+        assert_eq!(heard(&mut launcher), [FromHost::Signal(half.len() as i32)]);
+        daemon.push(1, Rank::new(0), &half);
+        assert!(!daemon.has_room(1) && daemon.has_room(0));
         heard(&mut launcher);
-        assert!(deputy.pump(Instant::ZERO), "more may be waiting in the pipes of the ranks");
-        tell(&mut deputy, &mut launcher, &Down::Room { stream: 1, bytes: 2 });
-        assert!(!deputy.has_room(1), "it had sent two bytes more than there was room");
-        tell(&mut deputy, &mut launcher, &Down::Room { stream: 1, bytes: 1 });
-        assert!(deputy.has_room(1) && !deputy.pump(Instant::ZERO));
-        tell(&mut deputy, &mut launcher, &Down::Room { stream: 7, bytes: u64::MAX });
-        assert!(!deputy.is_ending(), "there is no such stream");
+        assert!(daemon.pump(Instant::ZERO), "more may be waiting in the pipes of the ranks");
+        tell(&mut daemon, &mut launcher, &ToHost::Room { stream: 1, bytes: 2 });
+        assert!(!daemon.has_room(1), "it had sent two bytes more than there was room");
+        tell(&mut daemon, &mut launcher, &ToHost::Room { stream: 1, bytes: 1 });
+        assert!(daemon.has_room(1) && !daemon.pump(Instant::ZERO));
+        tell(&mut daemon, &mut launcher, &ToHost::Room { stream: 7, bytes: u64::MAX });
+        assert!(!daemon.is_ending(), "there is no such stream");
     }
 
     #[test]
     fn ranks_end_when_their_leader_is_gone_talks_nonsense_or_is_silent_for_long() {
         let silence = Instant::ZERO + LEADER_SILENCE;
         for way in ["gone", "nonsense", "silent"] {
-            let (mut deputy, mut launcher) = running();
-            deputy.handle_time(Instant::from_picoseconds(silence.as_picoseconds() - 1));
-            assert!(!deputy.is_ending() && deputy.next_deadline() == Some(silence));
+            let (mut daemon, mut launcher) = running();
+            daemon.handle_time(Instant::from_picoseconds(silence.as_picoseconds() - 1));
+            assert!(!daemon.is_ending() && daemon.next_deadline() == Some(silence));
             match way {
                 "gone" => drop(launcher),
                 "nonsense" => launcher.send(&"no message"),
-                _ => deputy.handle_time(silence),
+                _ => daemon.handle_time(silence),
             }
-            deputy.pump(silence);
-            assert!(deputy.is_ending() && deputy.is_dismissed() && deputy.is_heard(), "{way}");
-            assert_eq!(actions(&mut deputy), [Action::Kill]);
-            deputy.push(0, Rank::new(0), &[0; 1_000_000]);
-            assert!(deputy.has_room(0) && !deputy.pump(silence), "nobody is waited for");
-            assert_eq!((deputy.interest().count(), deputy.next_deadline()), (0, Some(Instant::ZERO + COLLECT)));
-            deputy.handle_time(Instant::ZERO + COLLECT);
-            assert!(deputy.is_over(), "ranks that cannot be killed are left");
+            daemon.pump(silence);
+            assert!(daemon.is_ending() && daemon.is_dismissed() && daemon.is_flushed(), "{way}");
+            assert_eq!(actions(&mut daemon), [RankAction::Kill]);
+            daemon.push(0, Rank::new(0), &[0; 1_000_000]);
+            assert!(daemon.has_room(0) && !daemon.pump(silence), "nobody is waited for");
+            assert_eq!((daemon.interest().count(), daemon.next_deadline()), (0, Some(Instant::ZERO + COLLECT)));
+            daemon.handle_time(Instant::ZERO + COLLECT);
+            assert!(daemon.is_over(), "ranks that cannot be killed are left");
         }
     }
 
     #[test]
-    fn whoever_leads_is_heard_again_and_again() {
-        let (mut deputy, mut launcher) = running();
-        launcher.send(&Down::Ping(1));
+    fn whoever_leads_is_flushed_again_and_again() {
+        let (mut daemon, mut launcher) = running();
+        launcher.send(&ToHost::Ping(1));
         let later = Instant::ZERO + Duration::from_milliseconds(30_000);
-        deputy.pump(later);
-        deputy.handle_time(Instant::ZERO + LEADER_SILENCE);
-        assert!(!deputy.is_ending() && deputy.next_deadline() == Some(later + LEADER_SILENCE));
+        daemon.pump(later);
+        daemon.handle_time(Instant::ZERO + LEADER_SILENCE);
+        assert!(!daemon.is_ending() && daemon.next_deadline() == Some(later + LEADER_SILENCE));
     }
 }

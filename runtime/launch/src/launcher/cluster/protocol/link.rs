@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::launcher::cluster::protocol::frame::{Frame, FrameError, Frames, put_message, put_output};
 use crate::launcher::limits::READ_BYTES;
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// One end of a connection.
-pub(crate) struct Link {
+pub(crate) struct FrameLink {
     input: OwnedFd,
     output: OwnedFd,
     frames: Frames,
@@ -21,9 +21,9 @@ pub(crate) struct Link {
     written: usize,
 }
 
-impl Link {
+impl FrameLink {
     /// A connection whose other end says at most `bytes_max` bytes at once.
-    pub(crate) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, Refusal> {
+    pub(crate) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, SystemCallError> {
         rustix::io::ioctl_fionbio(&input, true).named("ioctl(FIONBIO)")?;
         rustix::io::ioctl_fionbio(&output, true).named("ioctl(FIONBIO)")?;
         Ok(Self { input, output, frames: Frames::new(bytes_max), waiting: Vec::new(), written: 0 })
@@ -98,10 +98,10 @@ mod tests {
     use crate::launcher::cluster::protocol::frame::parse;
 
     /// Two ends that hear each other.
-    fn pair() -> (Link, Link) {
+    fn pair() -> (FrameLink, FrameLink) {
         let ((one_in, other_out), (other_in, one_out)) =
             (pipe_with(PipeFlags::CLOEXEC).unwrap(), pipe_with(PipeFlags::CLOEXEC).unwrap());
-        (Link::new(one_in, one_out, 1 << 20).unwrap(), Link::new(other_in, other_out, 1 << 20).unwrap())
+        (FrameLink::new(one_in, one_out, 1 << 20).unwrap(), FrameLink::new(other_in, other_out, 1 << 20).unwrap())
     }
 
     #[test]

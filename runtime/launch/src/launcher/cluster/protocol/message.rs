@@ -1,4 +1,4 @@
-//! What the launcher of a job and the launchers on its hosts tell each other.
+//! The messages between the launcher of a job and the node daemons on its hosts.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -10,17 +10,17 @@ use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
 use crate::TransportChoice;
-use crate::launcher::cluster::network::Reachable;
-use crate::launcher::job::state_machine::End;
+use crate::launcher::cluster::network::HostAddresses;
+use crate::launcher::job::state_machine::ProcessEnd;
 
 /// Both sides must be of the same version: what they say changes with it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a host says.
+/// A message from a node daemon to the launcher of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Up {
+pub(crate) enum FromHost {
     /// First of all.
-    Hello { version: String, reachable: Reachable },
+    Hello { version: String, reachable: HostAddresses },
     /// The host cannot do its part.
     Refused(String),
     /// The host is ready to start its ranks. Without a network it has no port; heaps of its ranks may be this large.
@@ -34,7 +34,7 @@ pub(crate) enum Up {
     /// A rank's process has ended.
     Ended {
         rank: u32,
-        end: End,
+        end: ProcessEnd,
         #[serde(with = "StageAsText")]
         stage: RankStage,
     },
@@ -42,10 +42,10 @@ pub(crate) enum Up {
     Stopped { rank: u32 },
     /// It is stopped no longer.
     Continued { rank: u32 },
-    /// The program wants to go on when ranks are lost.
-    Survives,
-    /// The ranks of the host have found the job at fault.
-    Fault(Trouble),
+    /// The program continues after the failure of ranks.
+    FaultTolerant,
+    /// The ranks of the host have reported a fault.
+    Fault(WireFault),
     /// The host's launcher was asked by this signal to end.
     Signal(i32),
     /// The host is alive, and how its ranks do.
@@ -54,19 +54,19 @@ pub(crate) enum Up {
     Done,
 }
 
-/// What a host is told.
+/// A message from the launcher of the job to a node daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Down {
-    /// What the host is to do.
-    Plan(Box<Plan>),
+pub(crate) enum ToHost {
+    /// The assignment of the host.
+    Plan(Box<HostAssignment>),
     /// Every host is ready: where the ranks of each receive datagrams, and how large every heap may grow.
     Start { hosts: Vec<(u32, SocketAddr)>, heap_bytes: u64 },
     /// All ranks of the job have come to this meeting, counted from 1.
     Release(u64),
     /// The job is at fault.
-    Fault(Trouble),
-    /// The job goes on without this rank.
-    Lost(u32),
+    Fault(WireFault),
+    /// The job continues without this failed rank.
+    RankFailed(u32),
     /// End this rank.
     KillOne(u32),
     /// Ask the ranks to end.
@@ -79,19 +79,19 @@ pub(crate) enum Down {
     Room { stream: usize, bytes: u64 },
 }
 
-/// The part of a job that a host gets.
+/// The ranks of a host and where they receive datagrams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct HostAssignment {
     pub(crate) first: u32,
     pub(crate) count: u32,
     /// Where its ranks receive datagrams, if they do.
     pub(crate) address: Option<IpAddr>,
-    pub(crate) job: Work,
+    pub(crate) job: JobDescription,
 }
 
 /// What is the same for all hosts of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Work {
+pub(crate) struct JobDescription {
     pub(crate) ranks: u32,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
@@ -116,19 +116,19 @@ enum StageAsText {
     Failed,
 }
 
-/// What is wrong with a job: a fault.
+/// A [`Fault`] in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Trouble {
-    Lost(u32),
+pub(crate) enum WireFault {
+    PeerLost(u32),
     Unreachable(u32),
     Aborted,
     Deadlock,
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for WireFault {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::PeerLost(rank) => Self::Lost(rank.number()),
+            Fault::PeerLost(rank) => Self::PeerLost(rank.number()),
             Fault::Unreachable(rank) => Self::Unreachable(rank.number()),
             Fault::Deadlock => Self::Deadlock,
             _ => Self::Aborted,
@@ -136,13 +136,13 @@ impl From<Fault> for Trouble {
     }
 }
 
-impl From<Trouble> for Fault {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Lost(rank) => Self::PeerLost(Rank::new(rank)),
-            Trouble::Unreachable(rank) => Self::Unreachable(Rank::new(rank)),
-            Trouble::Aborted => Self::Aborted,
-            Trouble::Deadlock => Self::Deadlock,
+impl From<WireFault> for Fault {
+    fn from(wire_fault: WireFault) -> Self {
+        match wire_fault {
+            WireFault::PeerLost(rank) => Self::PeerLost(Rank::new(rank)),
+            WireFault::Unreachable(rank) => Self::Unreachable(Rank::new(rank)),
+            WireFault::Aborted => Self::Aborted,
+            WireFault::Deadlock => Self::Deadlock,
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     fn a_plan_arrives_with_names_that_are_no_text() {
         use std::os::unix::ffi::OsStringExt;
         let odd = OsString::from_vec(vec![b'a', 0xff, b'\n']);
-        let job = Work {
+        let job = JobDescription {
             ranks: 4,
             program: odd.clone(),
             arguments: vec!["--label".into(), odd.clone()],
@@ -167,19 +167,19 @@ mod tests {
             failure_limit_ms: 2500,
             key: *b"sixteen letters.",
         };
-        let plan = Down::Plan(Box::new(Plan { first: 2, count: 2, address: Some([10, 0, 0, 1].into()), job }));
+        let plan = ToHost::Plan(Box::new(HostAssignment { first: 2, count: 2, address: Some([10, 0, 0, 1].into()), job }));
         let mut bytes = Vec::new();
         put_message(&mut bytes, &plan);
         let mut frames = Frames::new(1 << 20);
         frames.feed(&bytes);
         let Ok(Some(Frame::Message(message))) = frames.take() else { panic!("a message") };
-        assert_eq!(parse::<Down>(message), Ok(plan));
+        assert_eq!(parse::<ToHost>(message), Ok(plan));
     }
 
     #[test]
     fn faults_come_back_as_they_were() {
         for fault in [Fault::PeerLost(Rank::new(7)), Fault::Unreachable(Rank::new(8)), Fault::Aborted, Fault::Deadlock] {
-            assert_eq!(Fault::from(Trouble::from(fault)), fault);
+            assert_eq!(Fault::from(WireFault::from(fault)), fault);
         }
     }
 }

@@ -9,16 +9,16 @@ use std::process::{Command, Stdio};
 use pelago_base::Instant;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
 
-use crate::launcher::cluster::protocol::link::Link;
+use crate::launcher::cluster::protocol::link::FrameLink;
 use crate::launcher::limits::{COLLECT, SHELL_LEAVE, UP_BYTES_MAX};
-use crate::launcher::process::guard::Guard;
+use crate::launcher::process::guard::ProcessGuard;
 use crate::launcher::process::reap;
-use crate::launcher::system::call_error::{Named, Refusal};
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 /// A remote shell, with all that it starts here: a process group, so that what is typed at the terminal is for the launcher only.
-pub(crate) struct Remote {
+pub(crate) struct RemoteShellProcess {
     /// As long as there is something to say or to hear.
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<FrameLink>,
     program: String,
     id: Pid,
     /// Readable when the shell has ended.
@@ -30,9 +30,9 @@ pub(crate) struct Remote {
     end: Option<String>,
 }
 
-impl Remote {
+impl RemoteShellProcess {
     /// Runs these words, whose standard error is this process's.
-    pub(crate) fn start(words: &[OsString], guard: &Guard) -> io::Result<Self> {
+    pub(crate) fn start(words: &[OsString], guard: &ProcessGuard) -> io::Result<Self> {
         let (program, arguments) = words.split_first().expect("a remote shell has words");
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
@@ -41,8 +41,8 @@ impl Remote {
         guard.add(id.as_raw_nonzero().get() as u32);
         let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else { unreachable!("both were asked for") };
         let connect = || {
-            let link = Link::new(input.into(), output.into(), UP_BYTES_MAX)?;
-            Ok::<_, Refusal>((link, pidfd_open(id, PidfdFlags::empty()).named("pidfd_open")?))
+            let link = FrameLink::new(input.into(), output.into(), UP_BYTES_MAX)?;
+            Ok::<_, SystemCallError>((link, pidfd_open(id, PidfdFlags::empty()).named("pidfd_open")?))
         };
         let (link, process) = connect().map_err(|refusal| {
             kill(id, guard);
@@ -65,7 +65,7 @@ impl Remote {
     }
 
     /// Takes notice of the end of the shell, if it has ended.
-    pub(crate) fn handle_end(&mut self, now: Instant) -> Result<(), Refusal> {
+    pub(crate) fn handle_end(&mut self, now: Instant) -> Result<(), SystemCallError> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if let Some(status) = waitid(WaitId::PidFd(self.process.as_fd()), options).named("waitid")? {
             self.end = Some(match (status.exit_status(), status.terminating_signal()) {
@@ -98,7 +98,7 @@ impl Remote {
     }
 
     /// Ends what is left of the shell, of whatever it started here too; it is to be collected.
-    pub(crate) fn kill(&mut self, guard: &Guard) {
+    pub(crate) fn kill(&mut self, guard: &ProcessGuard) {
         self.link = None;
         kill(self.id, guard);
     }
@@ -110,7 +110,7 @@ impl Remote {
 }
 
 /// Killing comes first: until the shell is collected, no other group can have its number.
-fn kill(id: Pid, guard: &Guard) {
+fn kill(id: Pid, guard: &ProcessGuard) {
     let _ = kill_process_group(id, Signal::KILL);
     guard.remove(id.as_raw_nonzero().get() as u32);
 }

@@ -1,25 +1,25 @@
-//! What the course of a job knows of one host.
+//! The state of one host in a job of several.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use pelago_base::{Instant, Rank};
 
-use crate::launcher::cluster::host_list::Placed;
-use crate::launcher::cluster::network::Reachable;
-use crate::launcher::job::outcome::{Place, Process};
+use crate::launcher::cluster::host_list::HostRanks;
+use crate::launcher::cluster::network::HostAddresses;
+use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
 use crate::launcher::job::state_machine::Census;
 use crate::launcher::limits::HOST_START;
 
-/// A host in the course of a job.
-pub(crate) struct Host {
+/// The state of one host.
+pub(crate) struct HostState {
     pub(crate) name: Arc<str>,
     pub(crate) first: Rank,
     pub(crate) count: u32,
-    pub(crate) phase: Phase,
+    pub(crate) phase: HostPhase,
     /// Since when it is in that phase.
     pub(crate) since: Instant,
-    pub(crate) reachable: Option<Reachable>,
+    pub(crate) reachable: Option<HostAddresses>,
     /// Where its first rank receives datagrams.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: Option<u16>,
@@ -39,7 +39,7 @@ pub(crate) struct Host {
 
 /// How far a host has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum HostPhase {
     /// Its remote shell was started.
     Called,
     /// It has said hello.
@@ -56,14 +56,14 @@ pub(crate) enum Phase {
     Gone,
 }
 
-impl Host {
+impl HostState {
     /// A host that is being called.
-    pub(crate) fn called(Placed { name, first, count }: Placed, now: Instant) -> Self {
+    pub(crate) fn called(HostRanks { name, first, count }: HostRanks, now: Instant) -> Self {
         Self {
             name: name.into(),
             first,
             count,
-            phase: Phase::Called,
+            phase: HostPhase::Called,
             since: now,
             reachable: None,
             address: None,
@@ -80,10 +80,10 @@ impl Host {
 
     /// Until when it should answer; hosts that have answered wait for others.
     pub(crate) fn start_end(&self) -> Option<Instant> {
-        matches!(self.phase, Phase::Called | Phase::Planned).then(|| self.since + HOST_START)
+        matches!(self.phase, HostPhase::Called | HostPhase::Planned).then(|| self.since + HOST_START)
     }
 
-    pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
+    pub(crate) fn enter(&mut self, phase: HostPhase, now: Instant) {
         (self.phase, self.since) = (phase, now);
     }
 
@@ -91,7 +91,7 @@ impl Host {
         rank.checked_sub(self.first.number()).is_some_and(|place| place < self.count)
     }
 
-    pub(crate) fn process(&self, rank: u32) -> Option<Process> {
-        self.has(rank).then(|| Process { rank: Rank::new(rank), place: Place::On(self.name.clone()) })
+    pub(crate) fn process(&self, rank: u32) -> Option<RankProcess> {
+        self.has(rank).then(|| RankProcess { rank: Rank::new(rank), location: ProcessLocation::Host(self.name.clone()) })
     }
 }

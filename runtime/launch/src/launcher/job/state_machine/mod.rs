@@ -1,4 +1,4 @@
-//! The course of a job as a state machine: what happened goes in with its time, what to do to the ranks comes out.
+//! The job state machine: events go in with their times, actions on the ranks come out.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use pelago_platform::Fault;
 use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
-use crate::launcher::job::outcome::{Death, Outcome, Process};
+use crate::launcher::job::outcome::{FailureCause, Outcome, RankProcess};
 use crate::launcher::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum End {
+pub(crate) enum ProcessEnd {
     Code(i32),
     Signal(i32),
     /// By the kernel, probably because memory ran out.
-    Memory,
+    OutOfMemory,
 }
 
 /// How long things may take; `None` is for ever.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct JobLimits {
     /// Until ranks have joined once all of them run.
     pub(crate) start: Option<Duration>,
     /// The job.
@@ -34,13 +34,13 @@ pub(crate) struct Limits {
 
 /// What to do to the ranks that are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum RankAction {
     /// Tell them that all ranks of all hosts have come to this meeting.
     Release(u64),
     /// Tell them what is wrong with the job.
     Tell(Fault),
-    /// Tell them that the job goes on without this rank.
-    Lose(Rank),
+    /// Tell them that the job continues without this failed rank.
+    ContinueWithout(Rank),
     /// End this rank.
     KillOne(Rank),
     /// Ask them to end.
@@ -55,43 +55,43 @@ pub(crate) struct Census {
     /// Whether any has ever joined.
     pub(crate) joined: bool,
     /// The first that runs and has not joined.
-    pub(crate) absent: Option<Process>,
+    pub(crate) absent: Option<RankProcess>,
     /// How many more of that kind there are.
     pub(crate) absent_besides: u32,
 }
 
-/// The course of one job, from the first rank's start to the last one's end.
-pub(crate) struct Course {
+/// The state of one job, from the start of its first rank to the end of its last.
+pub(crate) struct JobStateMachine {
     program: String,
     /// Ranks not yet started or not yet ended. Where other hosts start ranks while the job ends, it is too low.
     left: u32,
     unstarted: u32,
-    limits: Limits,
+    limits: JobLimits,
     time_end: Option<Instant>,
     /// Until when all ranks should have joined; known when all are started.
     start_end: Option<Instant>,
-    /// The first rank that ended in peace without having joined.
-    bystander: Option<Process>,
+    /// The first rank that ended with exit code 0 without having joined.
+    unjoined: Option<RankProcess>,
     /// Whether a rank ended that took part.
     took_part: bool,
     outcome: Option<Outcome>,
     tell: Option<Fault>,
-    /// Whether the job goes on when ranks are lost; how it lost some, and those that the others have still to be told of.
-    survives: bool,
-    losses: Vec<Outcome>,
-    lost: VecDeque<Rank>,
-    /// Ranks that are stopped, and how often that was seen while another ran; those that are to be ended for it, and those that were.
-    stopped: BTreeMap<Rank, (Process, u32)>,
-    condemned: VecDeque<Rank>,
-    executed: Vec<Rank>,
+    /// Whether the job continues after the failure of ranks; the failures so far, and the failed ranks that the others do not know of yet.
+    fault_tolerant: bool,
+    failures: Vec<Outcome>,
+    failed: VecDeque<Rank>,
+    /// Ranks that are stopped, and how often that was seen while another ran; those to kill for it, and those that were killed.
+    stopped: BTreeMap<Rank, (RankProcess, u32)>,
+    to_kill: VecDeque<Rank>,
+    killed: Vec<Rank>,
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
     /// When ranks that cannot be killed are left to the kernel.
     give_up_at: Option<Instant>,
 }
 
-impl Course {
-    pub(crate) fn new(program: String, ranks: u32, limits: Limits, now: Instant) -> Self {
+impl JobStateMachine {
+    pub(crate) fn new(program: String, ranks: u32, limits: JobLimits, now: Instant) -> Self {
         Self {
             program,
             left: ranks,
@@ -99,16 +99,16 @@ impl Course {
             limits,
             time_end: limits.time.map(|limit| now + limit),
             start_end: None,
-            bystander: None,
+            unjoined: None,
             took_part: false,
             outcome: None,
             tell: None,
-            survives: false,
-            losses: Vec::new(),
-            lost: VecDeque::new(),
+            fault_tolerant: false,
+            failures: Vec::new(),
+            failed: VecDeque::new(),
             stopped: BTreeMap::new(),
-            condemned: VecDeque::new(),
-            executed: Vec::new(),
+            to_kill: VecDeque::new(),
+            killed: Vec::new(),
             terminate_at: None,
             kill_at: None,
             give_up_at: None,
@@ -144,7 +144,7 @@ impl Course {
     }
 
     /// A rank's process ended.
-    pub(crate) fn handle_end(&mut self, now: Instant, process: Process, end: End, stage: RankStage) {
+    pub(crate) fn handle_end(&mut self, now: Instant, process: RankProcess, end: ProcessEnd, stage: RankStage) {
         self.left = self.left.saturating_sub(1);
         if self.outcome.is_some() {
             return self.amend(process, end);
@@ -152,43 +152,45 @@ impl Course {
         let rank = process.rank;
         self.stopped.remove(&rank);
         match (end, stage) {
-            (End::Signal(_) | End::Memory, _) if self.executed.contains(&rank) => {
-                self.lose(now, rank, Outcome::Lost(process, Death::Stopped(self.limits.failure)));
+            (ProcessEnd::Signal(_) | ProcessEnd::OutOfMemory, _) if self.killed.contains(&rank) => {
+                self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Stopped(self.limits.failure)));
             }
-            (End::Memory, _) => self.lose(now, rank, Outcome::Lost(process, Death::Memory)),
-            (End::Code(0), RankStage::Finished) => self.took_part = true,
-            (End::Code(0), RankStage::Absent) => _ = self.bystander.get_or_insert(process),
-            (End::Code(0), _) => self.lose(now, rank, Outcome::Lost(process, Death::Silent)),
-            (End::Code(code), _) => self.lose(now, rank, Outcome::Failed(process, code)),
-            (End::Signal(signal), _) => self.lose(now, rank, Outcome::Lost(process, Death::Signal(signal))),
+            (ProcessEnd::OutOfMemory, _) => self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::OutOfMemory)),
+            (ProcessEnd::Code(0), RankStage::Finished) => self.took_part = true,
+            (ProcessEnd::Code(0), RankStage::Absent) => _ = self.unjoined.get_or_insert(process),
+            (ProcessEnd::Code(0), _) => self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Silent)),
+            (ProcessEnd::Code(code), _) => self.fail_rank(now, rank, Outcome::ExitCode(process, code)),
+            (ProcessEnd::Signal(signal), _) => {
+                self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Signal(signal)))
+            }
         }
         if self.left == 0
             && self.outcome.is_none()
-            && let Some(bystander) = self.bystander.take()
+            && let Some(unjoined) = self.unjoined.take()
         {
-            let foreign = Outcome::Foreign(self.program.clone());
-            self.outcome = Some(if self.took_part { Outcome::Left(bystander) } else { foreign });
+            let foreign = Outcome::NotAPelagoProgram(self.program.clone());
+            self.outcome = Some(if self.took_part { Outcome::LeftWithoutJoining(unjoined) } else { foreign });
         }
     }
 
-    /// A rank is stopped, and was seen so once more. Where all are, as by a user who stops the job, nobody waits for any of them.
-    pub(crate) fn handle_stop(&mut self, now: Instant, process: Process) {
+    /// A rank is stopped, as one more check found. If all ranks are stopped, as by a user who stops the job, none of them has failed.
+    pub(crate) fn handle_stop(&mut self, now: Instant, process: RankProcess) {
         let rank = process.rank;
         self.stopped.entry(rank).or_insert((process, 0)).1 += 1;
         if self.stopped.len() >= self.left as usize {
             return self.stopped.values_mut().for_each(|(_, seen)| *seen = 0);
         }
         let (process, seen) = &self.stopped[&rank];
-        if *seen <= STOP_LOOKS || self.outcome.is_some() || self.executed.contains(&rank) {
+        if *seen <= STOP_LOOKS || self.outcome.is_some() || self.killed.contains(&rank) {
             return;
         }
-        if self.survives {
+        if self.fault_tolerant {
             // Others must not go on without a rank that could wake up.
-            self.executed.push(rank);
-            self.condemned.push_back(rank);
+            self.killed.push(rank);
+            self.to_kill.push_back(rank);
         } else {
-            let outcome = Outcome::Lost(process.clone(), Death::Stopped(self.limits.failure));
-            self.lose(now, rank, outcome);
+            let outcome = Outcome::RankFailed(process.clone(), FailureCause::Stopped(self.limits.failure));
+            self.fail_rank(now, rank, outcome);
         }
     }
 
@@ -199,20 +201,20 @@ impl Course {
 
     /// A host cannot take part; none of its ranks runs.
     pub(crate) fn handle_unready(&mut self, now: Instant, host: Arc<str>, why: String) {
-        self.end(now, Outcome::Unready(host, why), Duration::ZERO);
+        self.end(now, Outcome::HostNotReady(host, why), Duration::ZERO);
     }
 
-    /// A host is lost with its ranks, `count` from `first` on.
-    pub(crate) fn handle_host_loss(&mut self, now: Instant, host: Arc<str>, first: Rank, count: u32) {
-        let outcome = Outcome::HostLost { host, first, count };
+    /// A host has failed with its ranks, `count` from `first` on.
+    pub(crate) fn handle_host_failure(&mut self, now: Instant, host: Arc<str>, first: Rank, count: u32) {
+        let outcome = Outcome::HostFailed { host, first, count };
         let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
         match &self.outcome {
-            None if self.survives && self.losses.len() + count as usize <= FAILED_RANKS_MAX => {
-                self.lost.extend((first.number()..first.number() + count).map(Rank::new));
-                self.losses.push(outcome);
+            None if self.fault_tolerant && self.failures.len() + count as usize <= FAILED_RANKS_MAX => {
+                self.failed.extend((first.number()..first.number() + count).map(Rank::new));
+                self.failures.push(outcome);
             }
-            None => self.lose(now, first, outcome),
-            Some(Outcome::Lost(lost, Death::Hearsay) | Outcome::Unreachable(lost))
+            None => self.fail_rank(now, first, outcome),
+            Some(Outcome::RankFailed(lost, FailureCause::ReportedByPeer) | Outcome::Unreachable(lost))
                 if self.terminate_at.is_some() && its(lost.rank) =>
             {
                 self.outcome = Some(outcome);
@@ -221,13 +223,13 @@ impl Course {
         }
     }
 
-    /// The ranks have found the job at fault; `process` is the rank that is lost or cannot be reached, if it is that fault.
-    pub(crate) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<Process>) {
+    /// The ranks have reported a fault; `process` is the rank that failed or is unreachable, if that is the fault.
+    pub(crate) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<RankProcess>) {
         let outcome = match (fault, process) {
             (Fault::PeerLost(rank), Some(process)) if self.stopped.contains_key(&rank) => {
-                Outcome::Lost(process, Death::Stopped(self.limits.failure))
+                Outcome::RankFailed(process, FailureCause::Stopped(self.limits.failure))
             }
-            (Fault::PeerLost(_), Some(process)) => Outcome::Lost(process, Death::Hearsay),
+            (Fault::PeerLost(_), Some(process)) => Outcome::RankFailed(process, FailureCause::ReportedByPeer),
             (Fault::Unreachable(_), Some(process)) => Outcome::Unreachable(process),
             (Fault::Deadlock, _) => Outcome::Deadlock,
             _ => Outcome::Aborted,
@@ -244,9 +246,9 @@ impl Course {
         }
     }
 
-    /// The program wants to go on when ranks are lost.
-    pub(crate) fn handle_survival(&mut self) {
-        self.survives = true;
+    /// The program continues after the failure of ranks.
+    pub(crate) fn handle_fault_tolerant(&mut self) {
+        self.fault_tolerant = true;
     }
 
     /// The output cannot be written.
@@ -266,46 +268,48 @@ impl Course {
 
     /// Whether it matters now which ranks take part.
     pub(crate) fn wants_census(&self, now: Instant) -> bool {
-        self.outcome.is_none() && self.left > 0 && (reached(self.start_end, now) || self.bystander.is_some())
+        self.outcome.is_none() && self.left > 0 && (reached(self.start_end, now) || self.unjoined.is_some())
     }
 
     /// This is how the ranks did at `now`.
     pub(crate) fn handle_census(&mut self, now: Instant, census: Census) {
         let late = reached(self.start_end, now);
         let limit = self.limits.start.unwrap_or(Duration::ZERO);
-        match (self.bystander.take(), census.absent) {
-            (Some(bystander), _) if census.joined => self.lose(now, bystander.rank, Outcome::Left(bystander)),
+        match (self.unjoined.take(), census.absent) {
+            (Some(unjoined), _) if census.joined => self.fail_rank(now, unjoined.rank, Outcome::LeftWithoutJoining(unjoined)),
             (_, Some(_)) if late && !census.joined => {
-                self.end(now, Outcome::Idle(self.program.clone(), limit), Duration::ZERO);
+                self.end(now, Outcome::NoRankJoined(self.program.clone(), limit), Duration::ZERO);
             }
-            (_, Some(absent)) if late => self.end(now, Outcome::Late(absent, census.absent_besides, limit), Duration::ZERO),
-            (bystander, _) => {
-                self.bystander = bystander;
+            (_, Some(absent)) if late => {
+                self.end(now, Outcome::RanksDidNotJoin(absent, census.absent_besides, limit), Duration::ZERO)
+            }
+            (unjoined, _) => {
+                self.unjoined = unjoined;
                 self.start_end = self.start_end.filter(|_| !late);
             }
         }
     }
 
     /// What to do now, if anything; ask again until there is nothing.
-    pub(crate) fn poll_action(&mut self, now: Instant) -> Option<Action> {
+    pub(crate) fn poll_action(&mut self, now: Instant) -> Option<RankAction> {
         if let Some(fault) = self.tell.take() {
-            return Some(Action::Tell(fault));
+            return Some(RankAction::Tell(fault));
         }
-        if let Some(rank) = self.lost.pop_front() {
-            return Some(Action::Lose(rank));
+        if let Some(rank) = self.failed.pop_front() {
+            return Some(RankAction::ContinueWithout(rank));
         }
-        if let Some(rank) = self.condemned.pop_front() {
-            return Some(Action::KillOne(rank));
+        if let Some(rank) = self.to_kill.pop_front() {
+            return Some(RankAction::KillOne(rank));
         }
         if reached(self.terminate_at, now) {
             self.terminate_at = None;
             self.kill_at = Some(now + TERMINATE);
-            return Some(Action::Terminate);
+            return Some(RankAction::Terminate);
         }
         if reached(self.kill_at, now) {
             self.kill_at = None;
             self.give_up_at = Some(now + COLLECT);
-            return Some(Action::Kill);
+            return Some(RankAction::Kill);
         }
         None
     }
@@ -318,21 +322,21 @@ impl Course {
 
     /// How the job ended, once it is over.
     pub(crate) fn into_outcome(self) -> Outcome {
-        let mut losses = self.losses;
+        let mut failures = self.failures;
         match self.outcome {
             Some(outcome) => outcome,
-            None if losses.is_empty() => Outcome::Finished,
-            // Nobody was left to go on.
-            None if !self.took_part => losses.swap_remove(0),
-            None => Outcome::Survived(losses),
+            None if failures.is_empty() => Outcome::Finished,
+            // No rank was left to continue.
+            None if !self.took_part => failures.swap_remove(0),
+            None => Outcome::ContinuedAfterFailures(failures),
         }
     }
 
-    /// Ends the job because of a rank, unless it goes on without it; the others are told, and so leave by themselves.
-    fn lose(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
-        if self.survives && self.outcome.is_none() && self.losses.len() < FAILED_RANKS_MAX {
-            self.lost.push_back(rank);
-            return self.losses.push(outcome);
+    /// Handles the failure of a rank: a fault-tolerant job continues, any other ends. The other ranks are told, and so leave by themselves.
+    fn fail_rank(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
+        if self.fault_tolerant && self.outcome.is_none() && self.failures.len() < FAILED_RANKS_MAX {
+            self.failed.push_back(rank);
+            return self.failures.push(outcome);
         }
         self.tell = Some(Fault::PeerLost(rank));
         self.end(now, outcome, LEAVE);
@@ -348,18 +352,26 @@ impl Course {
         self.terminate_at = Some(now + leave);
     }
 
-    /// Learns more about a cause that was known by hearsay, while the ranks end by themselves.
-    fn amend(&mut self, process: Process, end: End) {
+    /// Completes a failure that so far only another rank has reported, while the ranks end by themselves.
+    fn amend(&mut self, process: RankProcess, end: ProcessEnd) {
         let known = match (&self.outcome, end) {
             _ if self.terminate_at.is_none() => return,
-            (Some(Outcome::Lost(lost, Death::Hearsay)), _) if lost.rank != process.rank => return,
-            (Some(Outcome::Lost(_, Death::Hearsay)), End::Memory) => Outcome::Lost(process, Death::Memory),
-            (Some(Outcome::Lost(_, Death::Hearsay)), End::Signal(signal)) => Outcome::Lost(process, Death::Signal(signal)),
-            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(0)) => Outcome::Lost(process, Death::Silent),
-            // Those who gave up because the job was ended say so with code 3, also one that others could not hear; who ended it has another.
-            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(3)) => return,
-            (Some(Outcome::Lost(_, Death::Hearsay)), End::Code(code)) => Outcome::Failed(process, code),
-            (Some(Outcome::Aborted), End::Code(code)) if code != 0 && code != 3 => Outcome::Failed(process, code),
+            (Some(Outcome::RankFailed(lost, FailureCause::ReportedByPeer)), _) if lost.rank != process.rank => return,
+            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::OutOfMemory) => {
+                Outcome::RankFailed(process, FailureCause::OutOfMemory)
+            }
+            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Signal(signal)) => {
+                Outcome::RankFailed(process, FailureCause::Signal(signal))
+            }
+            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(0)) => {
+                Outcome::RankFailed(process, FailureCause::Silent)
+            }
+            // Ranks that end because of a fault of the job, unreachable ones too, have exit code 3; the rank that caused it has another.
+            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(3)) => return,
+            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(code)) => {
+                Outcome::ExitCode(process, code)
+            }
+            (Some(Outcome::Aborted), ProcessEnd::Code(code)) if code != 0 && code != 3 => Outcome::ExitCode(process, code),
             _ => return,
         };
         self.outcome = Some(known);

@@ -25,7 +25,7 @@ const BYTES: [u64; 10] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 1
 /// The name of a machine whose description is in no file.
 const UNNAMED: &str = "this-machine";
 
-/// Measure this machine, and write a description of it that pelago sim takes
+/// Measure this machine and write its description for pelago sim
 #[derive(Args)]
 #[command(after_help = "\
 Two ranks that share memory measure, as those of pelago bench do: nothing else should run meanwhile. Every value is the median of the

@@ -25,12 +25,12 @@ pub(crate) enum Cause {
     TimeLimit(Duration),
 }
 
-/// Who watches over a simulation, in a thread of its own.
-pub(crate) struct Keeper {
+/// The monitor of a simulation, a thread that ends it on a signal or at its time limit.
+pub(crate) struct SimulationMonitor {
     cause: Arc<OnceLock<Cause>>,
 }
 
-impl Keeper {
+impl SimulationMonitor {
     /// Ends the simulation that `watch` belongs to when an interrupt comes or when the time is over: its ranks hear of it, and what is known
     /// until then is reported. If they do not end, the process does.
     pub(crate) fn new(watch: Arc<Watch>, limit: Option<Duration>) -> std::io::Result<Self> {
@@ -42,8 +42,8 @@ impl Keeper {
             pipe::register(number, rope.try_clone()?)?;
         }
         let cause = Arc::new(OnceLock::new());
-        let attended = Attended { bell, signal, watch, cause: cause.clone() };
-        std::thread::Builder::new().name("pelago-watch".into()).spawn(move || attended.attend(limit))?;
+        let thread = MonitorThread { bell, signal, watch, cause: cause.clone() };
+        std::thread::Builder::new().name("pelago-watch".into()).spawn(move || thread.run(limit))?;
         Ok(Self { cause })
     }
 
@@ -75,8 +75,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What the thread has.
-struct Attended {
+/// The state of the thread.
+struct MonitorThread {
     /// Rings when a signal has come.
     bell: UnixStream,
     /// The last that has.
@@ -85,8 +85,8 @@ struct Attended {
     cause: Arc<OnceLock<Cause>>,
 }
 
-impl Attended {
-    fn attend(mut self, limit: Option<Duration>) {
+impl MonitorThread {
+    fn run(mut self, limit: Option<Duration>) {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         let signal = self.wait(end);
         let cause = signal.map(Cause::Signal).unwrap_or(Cause::TimeLimit(limit.unwrap_or_default()));

@@ -3,7 +3,8 @@
 use pelago_netsim::{KEYS, Machine};
 use toml::{Table, Value};
 
-use crate::{Refused, quantity};
+use crate::Refused;
+use crate::sim::quantity;
 
 /// Keys that are named to a user who names one that is none.
 const NEAREST: usize = 3;

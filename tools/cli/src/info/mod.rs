@@ -1,5 +1,7 @@
 //! `pelago info`: what this machine offers.
 
+mod attach_probe;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -7,12 +9,10 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
-use pelago_launch::launcher::system_calls::{CALLS, Call, Need, OLDEST_LINUX, datagram_options};
+use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
 use rustix::process::{Resource, getrlimit};
 
-use crate::attach;
-
-/// Show what this machine offers to jobs
+/// Show what this machine offers to jobs: versions, system calls, limits, huge pages
 #[derive(Args)]
 pub(crate) struct Info {}
 
@@ -33,30 +33,31 @@ fn lines() -> Vec<(&'static str, String)> {
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let memory = rustix::system::sysinfo();
     let [cut, join] = datagram_options().map(|(name, refusal)| {
-        (name, refusal.map_or("yes".into(), |error| format!("no: {error}; each datagram is handled by itself")))
+        (name, refusal.map_or("yes".into(), |error| format!("no: {error}; datagrams are sent and received one by one")))
     });
     let memory_bytes = |units: u64| gibibytes(units.saturating_mul(u64::from(memory.mem_unit)));
     vec![
         ("version", env!("CARGO_PKG_VERSION").into()),
         ("system", format!("{} {} {}", word(system.sysname()), word(system.release()), word(system.machine()))),
-        ("system is recent", recent(&word(system.release()))),
+        ("kernel supported", recent(&word(system.release()))),
         ("system calls", missing()),
-        ("core", core().unwrap_or_else(|| "unknown".into())),
+        ("CPU", core().unwrap_or_else(|| "unknown".into())),
         ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", "available".into()),
         cut,
         join,
-        ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleepers take short naps instead")),
+        ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleeping threads poll instead")),
         (
             "cross-memory attach",
-            attach::refusal().map_or("yes".into(), |why| format!("no: {why}; progress threads copy instead")),
+            attach_probe::refusal()
+                .map_or("yes".into(), |why| format!("no: {why}; progress threads copy registered memory instead")),
         ),
         ("huge pages", huge_pages()),
         ("open files", limit(Resource::Nofile)),
         ("processes", limit(Resource::Nproc)),
-        ("ranks of a job", format!("1 to {RANKS_PER_HOST_MAX} on one host, to {RANKS_MAX} in all")),
-        ("segment", format!("to {}", gibibytes(SEGMENT_BYTES_MAX))),
+        ("ranks of a job", format!("at most {RANKS_PER_HOST_MAX} on one host, {RANKS_MAX} in all")),
+        ("segment", format!("at most {}", gibibytes(SEGMENT_BYTES_MAX))),
     ]
 }
 
@@ -71,17 +72,17 @@ fn recent(release: &str) -> String {
     }
 }
 
-/// Which system calls are refused here, and what comes of it; docs/system-calls.md tells more.
+/// The system calls that are refused here, and the consequences; docs/system-calls.md describes each.
 fn missing() -> String {
-    let effect = |call: &Call| match call.need {
-        Need::Job => "no job can be started".into(),
-        Need::Network => "no job can use a network".into(),
-        Need::Nobody(instead) => format!("instead: {instead}"),
+    let effect = |call: &SystemCall| match call.need {
+        CallNeed::Job => "jobs cannot start".into(),
+        CallNeed::Network => "jobs cannot use a network".into(),
+        CallNeed::Nobody(instead) => format!("instead: {instead}"),
     };
-    let line = |call: &Call| Some(format!("{}: {} ({})", call.name, call.refusal()?, effect(call)));
-    let missing: Vec<_> = CALLS.iter().filter_map(line).collect();
+    let line = |call: &SystemCall| Some(format!("{}: {} ({})", call.name, call.refusal()?, effect(call)));
+    let missing: Vec<_> = SYSTEM_CALLS.iter().filter_map(line).collect();
     match &missing[..] {
-        [] => "all granted that jobs use".into(),
+        [] => "all calls that jobs use are granted".into(),
         lines => format!("refused: {}", lines.join("; ")),
     }
 }
@@ -100,14 +101,14 @@ pub(crate) fn core() -> Option<String> {
     Some(line.split_once(':')?.1.trim().into())
 }
 
-/// What the kernel grants to memory files, which heaps are.
+/// Whether the kernel grants huge pages to shared memory, of which heaps consist.
 fn huge_pages() -> String {
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     let shared = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").ok().and_then(chosen);
     match shared.as_deref() {
-        None => "not known to this kernel".into(),
+        None => "unknown to this kernel".into(),
         Some("always" | "force" | "within_size") => "granted to shared memory".into(),
-        Some("advise") => "granted to shared memory that asks".into(),
+        Some("advise") => "granted to shared memory on request (madvise)".into(),
         Some(setting) => format!("not granted to shared memory (shmem_enabled is {setting})"),
     }
 }
@@ -115,7 +116,7 @@ fn huge_pages() -> String {
 fn limit(resource: Resource) -> String {
     let text = |value: Option<u64>| value.map_or("no limit".into(), |value| value.to_string());
     let limit = getrlimit(resource);
-    format!("{}, can be raised to {}", text(limit.current), text(limit.maximum))
+    format!("{} (hard limit {})", text(limit.current), text(limit.maximum))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `pelago run`: its options, and the job that they describe.
 
+pub(crate) mod hosts;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,68 +9,76 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use pelago_base::Duration;
 use pelago_examples::PROGRAMS;
-use pelago_launch::launcher::{Job, LaunchError, parse_bytes};
-use pelago_launch::{Settings, TransportChoice, names};
+use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
+use pelago_launch::{LaunchSettings, TransportChoice, names};
 
-use crate::host::OnHosts;
+use crate::run::hosts::OnHosts;
 use crate::{Refused, bundled, say};
 
-/// Run a program as the ranks of a job
+/// Run a parallel program on this host or, with --hosts, on several
 #[derive(Args)]
 #[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
 #[command(after_help = "\
-Exit codes: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted.
+Exit codes:
+  0    every rank finished
+  1    the program failed: an exit code other than 0, an abort, a deadlock, or ranks that did not join the job
+  2    wrong usage, or the job could not start
+  3    a rank or a host failed: killed, stopped for too long, or unreachable
+  4    the time limit has passed
+  130  interrupted by SIGINT, SIGTERM or SIGHUP
 
-Environment: PELAGO_DEADLOCK_SECONDS=N (after how long in which every rank waits the job ends; 0 is never; 5 by default),
-PELAGO_STATISTICS=1 (count what passes through the transport), PELAGO_TRACE=1 (show it), PELAGO_COPY=thread (do not attach to other
-processes' memory), PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT, PELAGO_ENCRYPT=1 and PELAGO_FAILURE_SECONDS (as --heap,
---progress, --bind, --transport or --rails, --encrypt and --failure-limit, also for a program that runs alone), PELAGO_SINGLE=1 (a program that
-another launcher, such as mpirun or srun, starts runs as a job of one rank; without, it ends with exit code 2).
+Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
+  PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
+  PELAGO_DEADLOCK_SECONDS=N  end the job if all ranks of a host's job have waited for N seconds [default: 5; 0 disables the check]
+  PELAGO_COPY=thread         copy registered memory by the progress thread of its owner instead of cross-memory attach
+  PELAGO_STATISTICS=1        count the operations of each rank, and print the counts at its end
+  PELAGO_TRACE=1             print every operation of the transport
+  PELAGO_SINGLE=1            under another launcher (mpirun, srun): run each process as a job of one rank
 
-Signals: the first SIGINT, SIGTERM or SIGHUP asks the ranks to end, the second ends them at once; whatever the launcher waits for, it is gone
-20 s after the first. Ctrl-Z stops the launcher and not the ranks. A rank that is stopped while others run is lost after the failure limit; if all
-ranks are stopped, none is.
+Signals: the first SIGINT, SIGTERM or SIGHUP asks the ranks to end, the second kills them; the launcher itself ends within 20 s of the first.
+Ctrl-Z stops the launcher but not the ranks. A rank that is stopped while others run fails after the failure limit; if all ranks are stopped,
+none fails.
 
-Rank 0 reads the standard input, unless that is a terminal or the job has several hosts.")]
+Rank 0 reads the standard input, unless the standard input is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
-    /// How many ranks
-    #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    /// Number of ranks; also -np N
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
     ranks: Option<u32>,
-    /// Begin each line of output with the number of its rank, in brackets
+    /// Prefix each line of output with its rank in brackets
     #[arg(long)]
     label: bool,
-    /// End the job after so many seconds
+    /// End the job after this many seconds
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     time_limit: Option<Duration>,
-    /// How many seconds ranks have to join the job once all run; 0 is for ever
+    /// Seconds in which all ranks must join the job once they run; 0: no limit
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "30")]
     start_limit: Duration,
-    /// Who serves a rank's registered memory: a progress thread, the rank itself inside its calls, or what suits
+    /// How a rank makes progress while its program computes: by a progress thread, manually (inside calls of the library), or as needed
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
-    /// Whether ranks keep to cores of their own; auto: an equal part each, if there is one for each rank of a host
+    /// Bind ranks to cores; auto: an equal share of the cores for each rank, if the host has at least one core per rank
     #[arg(long, value_enum, default_value_t)]
     bind: Bind,
-    /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: this machine's memory]
+    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: the memory of this machine]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
-    /// How ranks reach each other: auto, shm or udp; auto: shared memory between ranks of a host, udp between hosts [default: auto]
+    /// Transport between ranks: auto, shm or udp; auto: shared memory intra-node, UDP inter-node [default: auto]
     #[arg(long, value_name = "WORD")]
     transport: Option<TransportChoice>,
-    /// The rails that ranks may use beside each other: shm, udp, or both as shm,udp; shm:N,udp: only ranks of one group of N share memory
+    /// Rails that ranks use together: shm, udp, or shm,udp; shm:N,udp: only the ranks of a group of N share memory
     #[arg(long, value_name = "LIST", conflicts_with = "transport")]
     rails: Option<TransportChoice>,
-    /// Encrypt what ranks send each other over a network
+    /// Encrypt the communication of ranks over a network
     #[arg(long)]
     encrypt: bool,
-    /// After how many seconds a rank that is stopped, or a host that does not answer, counts as lost; a rank that is alive but does not
-    /// answer over a network is unreachable after twenty times as many [default: 5]
+    /// Seconds after which a rank that is stopped, or does not answer over a network, counts as failed; a rank that is alive but does not
+    /// answer is unreachable after twenty times this limit [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
-    /// A bundled program, a path, or a program in PATH; then its arguments
+    /// Bundled program, path, or name in PATH; then its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
     command: Vec<OsString>,
     // The heading of its options holds for all that follow.
@@ -108,12 +118,12 @@ impl Run {
         Ok(ExitCode::from(outcome.exit_code()))
     }
 
-    fn job(&self) -> Result<Job, Refused> {
+    fn job(&self) -> Result<LocalJob, Refused> {
         // What the ranks would refuse is refused once.
-        let inherited = Settings::from_environment().map_err(|error| Refused(error.to_string()))?;
+        let inherited = LaunchSettings::from_environment().map_err(|error| Refused(error.to_string()))?;
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let ranks = self.ranks.expect("clap requires it");
-        let mut job = Job::new(ranks, program);
+        let mut job = LocalJob::new(ranks, program);
         job.arguments = arguments.to_vec();
         if let Some(bundled) = bundled::find(program) {
             (bundled.check)(&bundled::texts(arguments)?, ranks).map_err(|why| Refused(format!("{}: {why}", bundled.name)))?;
@@ -160,14 +170,14 @@ fn list() -> ExitCode {
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
-    let seconds: f64 = text.parse().map_err(|_| "it is a number of seconds")?;
-    (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("it is between 0 and a million seconds")
+    let seconds: f64 = text.parse().map_err(|_| "use a number of seconds")?;
+    (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("use 0 to 1000000 seconds")
 }
 
 fn seconds_above_zero(text: &str) -> Result<Duration, &'static str> {
-    seconds(text).ok().filter(|limit| *limit > Duration::ZERO).ok_or("it is above 0 and below a million seconds")
+    seconds(text).ok().filter(|limit| *limit > Duration::ZERO).ok_or("use more than 0 and less than 1000000 seconds")
 }
 
 pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
-    parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("it is a number of bytes, or of K, M, G or T")
+    parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("use a number of bytes, with K, M, G or T for powers of 1024")
 }

@@ -1,4 +1,4 @@
-//! A rank's part in watching over the ranks of its host, from its adoption to its end.
+//! The monitor of one rank over the others of its host, from its adoption to its end.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::OsClock;
 use crate::adoption::AdoptionError;
 use crate::adoption::launcher_store::KeyValue;
-use crate::adoption::monitor::ring::{Watch, sweep};
+use crate::adoption::monitor::ring::{RingMonitor, sweep};
 
 /// How long a rank that ends waits for the launcher to take notice.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_milliseconds(2000);
@@ -20,49 +20,49 @@ pub(crate) const LEAVE_LIMIT: Duration = Duration::from_milliseconds(2000);
 /// The thread needs little.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Watches over the other ranks of the host, by a thread of its own, while this rank takes part.
-pub(crate) struct Keeper {
+/// Monitors other ranks of the host, by a thread of its own, while this rank takes part.
+pub(crate) struct RankMonitor {
     host: Arc<HostMemory>,
     rank: Rank,
     store: Box<dyn KeyValue>,
-    call: Arc<Call>,
+    call: Arc<MonitorSignal>,
     clock: OsClock,
 }
 
-/// What the rank tells its thread.
-pub(crate) struct Call {
+/// The signal from the rank to its monitor thread.
+pub(crate) struct MonitorSignal {
     event: OwnedFd,
     part: AtomicU32,
 }
 
 /// The part that a rank has in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Participation {
     /// It takes part.
     Taken,
-    /// It takes part no longer, but has not finished: it ends because something is wrong. The launcher may hang up.
+    /// It has left without finishing, because of an error. The launcher may hang up.
     Left,
-    /// It has finished: no end of another rank concerns it.
+    /// It has finished: ends of other ranks no longer matter to it.
     Finished,
 }
 
-impl Call {
+impl MonitorSignal {
     pub(crate) fn new() -> Result<Self, AdoptionError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(AdoptionError::system("eventfd2"))?;
-        Ok(Self { event, part: AtomicU32::new(Part::Taken as u32) })
+        Ok(Self { event, part: AtomicU32::new(Participation::Taken as u32) })
     }
 
-    pub(crate) fn tell(&self, part: Part) {
+    pub(crate) fn tell(&self, part: Participation) {
         self.part.store(part as u32, Ordering::Release);
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
     /// What was told last.
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> Participation {
         match self.part.load(Ordering::Acquire) {
-            0 => Part::Taken,
-            1 => Part::Left,
-            _ => Part::Finished,
+            0 => Participation::Taken,
+            1 => Participation::Left,
+            _ => Participation::Finished,
         }
     }
 
@@ -76,7 +76,7 @@ impl Call {
     }
 }
 
-impl Keeper {
+impl RankMonitor {
     /// Watches from now on for `rank`, which has joined.
     pub(crate) fn start(
         host: Arc<HostMemory>,
@@ -85,28 +85,28 @@ impl Keeper {
         failure_limit: Duration,
         clock: OsClock,
     ) -> Result<Self, AdoptionError> {
-        let call = Arc::new(Call::new()?);
+        let call = Arc::new(MonitorSignal::new()?);
         let launcher = store.descriptor().try_clone_to_owned().map_err(|error| spawn_error(&error))?;
-        let watch = Watch::new(host.clone(), rank, call.clone(), launcher, failure_limit, clock);
+        let watch = RingMonitor::new(host.clone(), rank, call.clone(), launcher, failure_limit, clock);
         // It ends by itself when the rank has finished, and lives on with a process that has not.
-        let thread = std::thread::Builder::new().name("pelago-keeper".into()).stack_size(STACK_BYTES);
+        let thread = std::thread::Builder::new().name("pelago-monitor".into()).stack_size(STACK_BYTES);
         thread.spawn(move || watch.run()).map_err(|error| spawn_error(&error))?;
         Ok(Self { host, rank, store, call, clock })
     }
 
     /// The rank has finished: whatever it does from now on is its own business.
     pub(crate) fn finish(&mut self) {
-        self.call.tell(Part::Finished);
+        self.call.tell(Participation::Finished);
         self.store.leave(self.clock.now() + LEAVE_LIMIT);
     }
 }
 
-impl Drop for Keeper {
+impl Drop for RankMonitor {
     fn drop(&mut self) {
-        if self.call.part() == Part::Finished {
+        if self.call.part() == Participation::Finished {
             return;
         }
-        self.call.tell(Part::Left);
+        self.call.tell(Participation::Left);
         // Without that, many a launcher kills the others before they can say why they end.
         self.store.leave(self.clock.now() + LEAVE_LIMIT);
         if self.host.job().fault().is_some() {

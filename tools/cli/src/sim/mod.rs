@@ -1,5 +1,10 @@
 //! `pelago sim`: the same executable, with all its ranks on a simulated machine.
 
+mod executable;
+mod overrides;
+mod quantity;
+pub(crate) mod shared_object;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -13,8 +18,8 @@ use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, Request, VARIABLE};
 
-use crate::executable::{self, Kind};
-use crate::{Refused, bundled, object, outputs, overrides, this};
+use crate::sim::executable::Kind;
+use crate::{Refused, bundled, outputs, this};
 
 /// The longest description of a machine: far more than a program can be told.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -25,73 +30,73 @@ const REQUEST_BYTES_MAX: usize = (128 << 10) - 64;
 /// Characters of the command that a report shows.
 const PROGRAM_CHARS_MAX: usize = 2000;
 
-/// Run a program as the ranks of a job on a simulated machine
+/// Run a parallel program on a simulated machine, in virtual time
 #[derive(Args)]
 #[command(override_usage = "pelago sim -n N --machine MACHINE [OPTIONS] PROGRAM [ARGS…]\n       pelago sim --list")]
 #[command(after_help = "\
-All ranks are in one process, of which exactly one runs at any time; time is virtual, and computing takes what --compute says.
-The same program, machine and seed give the same run, unless computing is measured: then no two runs are quite the same.
+All ranks run in one process, one at any time, in virtual time. The same program, machine and seed give the same run, except with --compute
+measured, where the time of computing varies from run to run.
 
 Units of --set: without one, a value is in the unit that its key names. Times: ps, ns, us, ms, s. Rates: b/s, kb/s, Mb/s, Gb/s, Tb/s (bits);
 B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, KiB, MiB, GiB; K, M and G are KiB, MiB and GiB.
 
-Exit codes, as of pelago run: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost, or crashed; 4 time limit; 130 interrupted (143: by
+Exit codes, as of pelago run: 0 success; 1 the program failed; 2 wrong usage; 3 a rank failed or crashed; 4 time limit; 130 interrupted (143: by
 SIGTERM). A program that returns an error, or exits, has the exit code that it chooses.")]
 pub(crate) struct Sim {
-    /// How many ranks
-    #[arg(short = 'n', value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    /// Number of ranks; also -np N
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
     ranks: Option<u32>,
-    /// A bundled machine, or the path of a description in TOML
+    /// Bundled machine, or path of a description in TOML
     #[arg(long, value_name = "MACHINE", required_unless_present = "list")]
     machine: Option<String>,
-    /// A value of the machine to be another one, as rail.receive.slots=256 or rail.link.cable_ns=1.2us; may be given several times; units are below
+    /// Replace a value of the machine, as in rail.receive.slots=256 or rail.link.cable_ns=1.2us; may be repeated; units: see below
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<String>,
-    /// How many consecutive ranks share a node
+    /// Number of consecutive ranks on a node
     #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true)]
     per_node: u32,
-    /// What chance depends on, where the machine has any
+    /// Seed of the random numbers of the machine and of --faults
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// The most that a heap of a rank may grow to: bytes, or with K, M, G or T [default: what so many ranks leave]
+    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: an equal share of the address space]
     #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
     heap: Option<u64>,
-    /// The stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
+    /// Stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
     #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
     stack: Option<u64>,
-    /// Carry what ranks send by the library's own protocol, over datagrams that may be lost, instead of by the NICs of the machine
+    /// Communicate by the UDP protocol of the library, over datagrams that may be lost, instead of by the simulated NICs
     #[arg(long)]
     protocol: bool,
-    /// What operations move: real bytes, or sizes, of puts, gets and copies between ranks that are longer than 64 bytes, which is faster and
-    /// needs no memory for them; for programs that ask the library (World::moves_data), of the bundled ones alltoall, barrier and ring
+    /// Move real data, or only the sizes of puts, gets and copies above 64 bytes, which is faster and needs no memory for the data; sizes is
+    /// for programs that check World::moves_data (of the bundled ones: alltoall, barrier and ring)
     #[arg(long, value_name = "real|sizes", value_parser = data, default_value = "real", hide_default_value = true)]
     data: Data,
-    /// What goes wrong with the datagrams: loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,slow=2:10us; also
-    /// told=10ms (when others are told of a killed rank), limit=1s (when a silent rank is lost) and encrypt
+    /// Faults of the network and of ranks: loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,slow=2:10us; also
+    /// told=10ms (delay until other ranks learn of a killed one), limit=1s (silence after which a rank counts as failed) and encrypt
     #[arg(long, value_name = "LIST")]
     faults: Option<Protocol>,
-    /// What computing costs in virtual time: what the program declares, the CPU time that it takes here, or nothing
+    /// Virtual time of computing: as the program declares it, the CPU time measured here, or zero
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     compute: Compute,
-    /// How many times as long as here computing takes there, where it is measured [default: 1]
+    /// Factor from CPU time measured here to virtual time, with --compute measured [default: 1]
     #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale)]
     compute_scale: Option<f64>,
-    /// End the job after so many seconds of real time, with what is known until then
+    /// End the job after this many seconds of real time; reports cover the time until then
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = crate::run::seconds)]
     time_limit: Option<Duration>,
-    /// Write what happened to a file: a page that a browser shows if its name ends in .html, else JSON
+    /// Write a report to a file: a web page if its name ends in .html, else JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write a trace for chrome://tracing or Perfetto to a file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// End without the line that says what was simulated
+    /// Omit the summary line at the end
     #[arg(long)]
     quiet: bool,
     /// List the bundled machines
     #[arg(long)]
     list: bool,
-    /// A bundled program, a path, or a program in PATH; then its arguments
+    /// Bundled program, path, or name in PATH; then its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
     command: Vec<OsString>,
 }
@@ -108,7 +113,7 @@ enum Compute {
 }
 
 impl Sim {
-    /// Becomes the program, or says why not.
+    /// Replaces this process by the program, or returns the reason why it cannot.
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
             Machine::names().for_each(|name| println!("{name}"));
@@ -128,7 +133,7 @@ impl Sim {
                 Kind::Program => Command::new(program),
                 Kind::Object => {
                     let mut command = Command::new(this()?);
-                    command.arg(object::COMMAND).arg(program);
+                    command.arg(shared_object::COMMAND).arg(program);
                     command
                 }
             },
@@ -250,5 +255,5 @@ pub(crate) fn description(name: &str) -> Result<String, Refused> {
 }
 
 fn scale(text: &str) -> Result<f64, &'static str> {
-    text.parse().ok().filter(|scale| (1e-6..=1e6).contains(scale)).ok_or("it is a number from 0.000001 to a million")
+    text.parse().ok().filter(|scale| (1e-6..=1e6).contains(scale)).ok_or("use a number from 0.000001 to 1000000")
 }
