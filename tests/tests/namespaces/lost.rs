@@ -32,7 +32,7 @@ fn a_host_whose_launcher_is_killed() {
     for (options, way, host, ranks) in [(&[][..], "put", 1, "2-3"), (&INLINE, "barrier", 0, "0-1")] {
         let job = exchange(&network, options, way);
         job.kill_host(&network, host);
-        assert_eq!(job.end_lost(), format!("host {} was lost (ranks {ranks})", network.hosts()[host]), "{way}");
+        assert_eq!(job.end_lost(), format!("host {} failed (ranks {ranks})", network.hosts()[host]), "{way}");
     }
 }
 

@@ -76,13 +76,13 @@ impl KeyValue for Memory {
 }
 
 /// A job of this name, whose ranks have a store in common.
-struct Job {
+struct ThreadJob {
     name: String,
     size: u32,
     shared: Arc<Shared>,
 }
 
-impl Job {
+impl ThreadJob {
     fn new(name: &str, size: u32) -> Self {
         Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
     }
@@ -136,7 +136,7 @@ fn hear(connection: &Connection) -> Received {
 #[test]
 fn ranks_adopt_each_other_whoever_comes_first() {
     for (case, order) in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]].into_iter().enumerate() {
-        let job = Job::new(&format!("order-{case}"), 4);
+        let job = ThreadJob::new(&format!("order-{case}"), 4);
         let adopted: Vec<_> = std::thread::scope(|threads| {
             let ranks = order.map(|rank| {
                 let job = &job;
@@ -159,7 +159,7 @@ fn ranks_adopt_each_other_whoever_comes_first() {
 #[test]
 fn many_that_come_at_once_are_all_let_in() {
     const RANKS: u32 = 150;
-    let job = Job::new("crowd", RANKS);
+    let job = ThreadJob::new("crowd", RANKS);
     std::thread::scope(|threads| {
         // The leader comes last.
         let ranks: Vec<_> = (0..RANKS)
@@ -177,7 +177,7 @@ fn many_that_come_at_once_are_all_let_in() {
 
 #[test]
 fn each_rank_has_its_own_socket_where_there_is_a_network() {
-    let job = Job::new("sockets", 3);
+    let job = ThreadJob::new("sockets", 3);
     let settings = LaunchSettings { transport: crate::TransportChoice::Udp, ..settings() };
     let adopted = std::thread::scope(|threads| {
         [0, 1, 2]
@@ -199,7 +199,7 @@ fn each_rank_has_its_own_socket_where_there_is_a_network() {
 
 #[test]
 fn strangers_disturb_nobody() {
-    let job = Job::new("strangers", 2);
+    let job = ThreadJob::new("strangers", 2);
     std::thread::scope(|threads| {
         let leader = threads.spawn(|| job.adopt(0, &settings()));
         let (silent, loud): (Vec<Connection>, Vec<Connection>) = (0..100).map(|_| (job.stranger(), job.stranger())).unzip();
@@ -215,7 +215,7 @@ fn strangers_disturb_nobody() {
 
 #[test]
 fn who_does_not_know_the_secret_gets_nothing() {
-    let job = Job::new("secret", 2);
+    let job = ThreadJob::new("secret", 2);
     let said = job.led(|| {
         let (stranger, impostor) = (job.stranger(), job.impostor(job.hello(1)));
         let Received::Message(text, none) = hear(&impostor) else { panic!("a word") };
@@ -235,7 +235,7 @@ fn who_does_not_know_the_secret_gets_nothing() {
 
 #[test]
 fn who_contradicts_the_leader_is_refused() {
-    let job = Job::new("contradiction", 2);
+    let job = ThreadJob::new("contradiction", 2);
     let wrong = [
         (Hello { process: 1, ..job.hello(1) }, AdoptionError::Namespace(1)),
         (Hello { size: 3, ..job.hello(1) }, AdoptionError::Size { rank: 1, size: 3, leader_size: 2 }),
@@ -253,7 +253,7 @@ fn who_contradicts_the_leader_is_refused() {
 
 #[test]
 fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
-    let job = Job::new("early", 3);
+    let job = ThreadJob::new("early", 3);
     assert_eq!(job.led(|| drop(job.impostor(job.hello(2)))), AdoptionError::Ended(2).to_string());
     let raving = job.led(|| {
         let impostor = job.impostor(job.hello(2));
@@ -265,7 +265,7 @@ fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
 
 #[test]
 fn a_leader_that_ends_is_named() {
-    let job = Job::new("leader", 2);
+    let job = ThreadJob::new("leader", 2);
     let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
     let held = socket::hold(&name, 1).unwrap();
     let error = std::thread::scope(|threads| {

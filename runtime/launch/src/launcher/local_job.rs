@@ -14,7 +14,7 @@ use pelago_shm::{HostAddress, HostMemory, HostPlan};
 use crate::launcher::LaunchError;
 use crate::launcher::job::controller::StandaloneController;
 use crate::launcher::job::event_loop;
-use crate::launcher::job::outcome::Outcome;
+use crate::launcher::job::outcome::JobOutcome;
 use crate::launcher::job::state_machine::{JobLimits, JobStateMachine};
 use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
@@ -79,7 +79,7 @@ impl LocalJob {
     ///
     /// # Errors
     /// The job could not be started; nothing runs.
-    pub fn run(&self) -> Result<Outcome, LaunchError> {
+    pub fn run(&self) -> Result<JobOutcome, LaunchError> {
         let clock = OsClock::start();
         if !(1..=RANKS_PER_HOST_MAX).contains(&self.ranks) {
             return Err(LaunchError::Ranks(self.ranks));

@@ -27,7 +27,7 @@ pub use self::cluster::{
     ClusterJob, HOST_COMMAND, HostList, HostListError, IpNetwork, IpNetworkError, RemoteShell, RemoteShellError, serve,
 };
 pub use self::error::LaunchError;
-pub use self::job::outcome::{FailureCause, Outcome, ProcessLocation, RankProcess};
+pub use self::job::outcome::{FailureCause, JobOutcome, ProcessLocation, RankProcess};
 pub use self::local_job::LocalJob;
 pub use self::system::call_error::SystemCallError;
 pub use self::system::system_calls;

@@ -8,7 +8,7 @@ use pelago::{Pod, Symmetric};
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::Result;
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// The raw limit of operations on the receiver's memory.
 pub(crate) enum Baseline<'m, T = u64> {
@@ -20,7 +20,7 @@ pub(crate) enum Baseline<'m, T = u64> {
 
 impl<'m, T: Pod> Baseline<'m, T> {
     /// The limit of operations on the part that the receiver has of `memory`.
-    pub(crate) fn of(stage: &'m Stage<'_>, memory: &'m Symmetric<'_, T>) -> Result<Self> {
+    pub(crate) fn of(stage: &'m RankContext<'_>, memory: &'m Symmetric<'_, T>) -> Result<Self> {
         Ok(match stage.line() {
             Some(line) => Self::Datagrams(line),
             None => Self::Memory(Raw::of(stage.world, memory, stage.receiver())?),

@@ -3,7 +3,7 @@
 use crate::Transport;
 use crate::error::Result;
 use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, shared, transfer, visible};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// Something that can be measured.
 pub(crate) struct Benchmark {
@@ -17,7 +17,7 @@ pub(crate) struct Benchmark {
     /// Numbers of ranks that it is measured with, in jobs of their own, unless the command line names one.
     pub(crate) jobs: Jobs,
     /// Measures, on each rank.
-    pub(crate) run: fn(&Stage<'_>) -> Result<()>,
+    pub(crate) run: fn(&RankContext<'_>) -> Result<()>,
 }
 
 /// The jobs in which something is measured.

@@ -13,15 +13,15 @@ use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
-pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fetch_add(stage: &RankContext<'_>) -> Result<()> {
     let question = |_| [1, 0];
     let perform = |here: CellSlice<'_, u64>, [operand, _]: [u64; 2]| here.fetch_add(0, operand);
     measure(stage, &Atomic { name: "fetch_add", library: add_each, raw: raw_add_each, question, perform })
 }
 
-pub(crate) fn compare_swap(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn compare_swap(stage: &RankContext<'_>) -> Result<()> {
     let question = |value| [value, value + 1];
     let perform = |here: CellSlice<'_, u64>, [expected, new]: [u64; 2]| here.compare_swap(0, expected, new);
     measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
@@ -38,7 +38,7 @@ struct Atomic {
 }
 
 /// Counts a word up. Either side begins where the other ended.
-fn measure(stage: &Stage<'_>, atomic: &Atomic) -> Result<()> {
+fn measure(stage: &RankContext<'_>, atomic: &Atomic) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
         return Ok(());

@@ -13,7 +13,7 @@ use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Plain;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side, time};
-use crate::rank::stage::{BATCH_NS, Stage};
+use crate::rank::context::{BATCH_NS, RankContext};
 
 /// Barriers whose effect is checked.
 const CHECKED: u64 = 200;
@@ -28,7 +28,7 @@ const CHECK: usize = ROUNDS_MAX * LINE;
 const PORT: usize = CHECK + 1;
 const WORDS: usize = (ROUNDS_MAX + 1) * LINE;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(WORDS)?;
     verify(stage, &memory)?;
     let mut raw = RawBarrier::new(stage, &memory)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
 }
 
 /// What is put before a barrier is there after it, and not before.
-fn verify(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
+fn verify(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
     let world = stage.world;
     for value in 1..=CHECKED {
         world.put(memory.at(world.rank().next(world.size()), CHECK), &[value])?;
@@ -67,7 +67,7 @@ enum RawBarrier<'m> {
 
 impl<'m> RawBarrier<'m> {
     /// Collective.
-    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+    fn new(stage: &RankContext<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         Ok(match stage.is_apart() {
             true => Self::Datagrams(DatagramBarrier::new(stage, memory)?),
             false => Self::Memory(MemoryBarrier::new(stage, memory)?),
@@ -102,7 +102,7 @@ struct MemoryBarrier<'m> {
 }
 
 impl<'m> MemoryBarrier<'m> {
-    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+    fn new(stage: &RankContext<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         let ranks = stage.world.ranks().map(|rank| Raw::of(stage.world, memory, rank)).collect::<Result<_>>()?;
         Ok(Self { ranks, position: stage.world.rank().number() as usize, oversubscribed: stage.is_oversubscribed(), epoch: 0 })
     }
@@ -144,7 +144,7 @@ struct DatagramBarrier {
 }
 
 impl DatagramBarrier {
-    fn new(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Self> {
+    fn new(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Self> {
         let (world, socket) = (stage.world, Plain::bind(stage.is_oversubscribed())?);
         memory.local().store(PORT, u64::from(socket.port()?));
         world.barrier()?;

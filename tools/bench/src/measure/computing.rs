@@ -19,7 +19,7 @@ use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::{Error, Result, check};
 use crate::rank::comparison::{Comparison, Side, WARM_UP_ROUNDS, percentile};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
 /// For how long the target computes at a time.
@@ -38,7 +38,7 @@ const END: usize = 8;
 /// A way to count a word up, or to look at it. Each returns how far the word was from what it should have been.
 struct Kind {
     name: &'static str,
-    library: fn(&Stage<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
+    library: fn(&RankContext<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
     raw: fn(&AtomicU64, Step) -> u64,
     /// What is in the word in the end.
     last: fn(Step) -> u64,
@@ -59,7 +59,7 @@ impl Step {
     }
 }
 
-pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -71,7 +71,7 @@ pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -90,7 +90,7 @@ pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fetch_add(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -102,7 +102,7 @@ pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
+fn measure(stage: &RankContext<'_>, kind: &Kind) -> Result<()> {
     let memory = stage.world.alloc::<u64>(2 * END)?;
     if stage.is_idle() {
         return Ok(());

@@ -10,11 +10,11 @@ use crate::Row;
 use crate::baseline::Baseline;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 const REPETITIONS: u64 = 101;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let edge = stage.arguments.edge;
     let cells = edge * edge * edge;
     let cube = stage.world.alloc::<f64>(cells as usize)?;

@@ -8,7 +8,7 @@ use super::transfer::{fill, pattern, renew, source, verify};
 use crate::baseline::Baseline;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// Repetitions of large transfers: as many as move this much, within bounds.
 const LIVE_BYTES: u64 = 256 << 20;
@@ -16,7 +16,7 @@ const LIVE_REPETITIONS_MIN: u64 = 15;
 const LIVE_REPETITIONS_MAX: u64 = 501;
 
 /// One block at a time: the sender writes it anew, the receiver reads all of it.
-pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
+pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let limit = Baseline::of(stage, memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
@@ -47,7 +47,7 @@ pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u6
 }
 
 /// One block at a time: its owner writes it anew, the sender reads all of it.
-pub(super) fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
+pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
     let limit = Baseline::of(stage, memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));

@@ -15,13 +15,13 @@ use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::Result;
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
 /// Puts between two calls of quiet.
 const WINDOW: u64 = SLOTS;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(SLOTS as usize)?;
     if stage.is_idle() {
         return Ok(());

@@ -19,7 +19,7 @@ use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side, percentile, time};
-use crate::rank::stage::{BATCH_APART_NS, BATCH_NS, Stage};
+use crate::rank::context::{BATCH_APART_NS, BATCH_NS, RankContext};
 use crate::results::row::rounded;
 
 /// Sizes of what is handed over, and of what is cached, unless the command line names others.
@@ -39,12 +39,12 @@ const CONTEST: Duration = Duration::from_secs(1);
 /// Looks at a word before others may run.
 const LOOKS: u32 = 1_000;
 
-pub(crate) fn acquire(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn acquire(stage: &RankContext<'_>) -> Result<()> {
     acquire_placed(stage, "acquire", Placement::Home)?;
     acquire_placed(stage, "acquire_kept", Placement::Migrating)
 }
 
-fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -> Result<()> {
+fn acquire_placed(stage: &RankContext<'_>, name: &'static str, placement: Placement) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
     variable.place(placement)?;
@@ -96,7 +96,7 @@ fn lock_each(lock: &AtomicU64, data: &AtomicU64, count: u64) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn hand_over(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn hand_over(stage: &RankContext<'_>) -> Result<()> {
     let sizes = if stage.arguments.bytes.is_empty() { &HANDED_BYTES[..] } else { &stage.arguments.bytes };
     for &bytes in sizes {
         hand_over_bytes(stage, bytes)?;
@@ -104,7 +104,7 @@ pub(crate) fn hand_over(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-fn hand_over_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
+fn hand_over_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let words = (bytes as usize).div_ceil(size_of::<u64>());
     let (turn, data) = (stage.world.alloc::<u64>(8)?, stage.world.alloc::<u64>(words)?);
     let mut variable = Shared::<[u64]>::new(stage.world, stage.receiver(), vec![0; words])?;
@@ -178,7 +178,7 @@ fn alternate(turn: &AtomicU64, data: &Raw<'_, u64>, me: u64, values: &mut [u64],
     Ok(())
 }
 
-pub(crate) fn cached(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn cached(stage: &RankContext<'_>) -> Result<()> {
     let sizes = if stage.arguments.bytes.is_empty() { &CACHED_BYTES[..] } else { &stage.arguments.bytes };
     for &bytes in sizes {
         cached_bytes(stage, bytes)?;
@@ -187,7 +187,7 @@ pub(crate) fn cached(stage: &Stage<'_>) -> Result<()> {
 }
 
 /// Acquires a variable, and meets in a region, of which all is cached.
-fn cached_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
+fn cached_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let words = (bytes as usize).div_ceil(size_of::<u64>());
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
     let mut region = Region::<u64>::new(stage.world, words, RegionSettings::default())?;
@@ -215,7 +215,7 @@ fn cached_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
     stage.emit(&of_times(stage, "cached", &mut times).sized(bytes).named("acquire"))
 }
 
-pub(crate) fn computing(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn computing(stage: &RankContext<'_>) -> Result<()> {
     let mut variable = Shared::<[u64]>::new(stage.world, stage.receiver(), vec![0; 8])?;
     let end = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
@@ -251,7 +251,7 @@ pub(crate) fn computing(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn fairness(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fairness(stage: &RankContext<'_>) -> Result<()> {
     let world = stage.world;
     let mut variable = Shared::<u64>::new(world, Rank::new(0), 0)?;
     let counts = world.alloc::<u64>(1)?;
@@ -283,7 +283,7 @@ pub(crate) fn fairness(stage: &Stage<'_>) -> Result<()> {
     stage.emit(&row)
 }
 
-fn of_times(stage: &Stage<'_>, name: &str, times: &mut [f64]) -> Row {
+fn of_times(stage: &RankContext<'_>, name: &str, times: &mut [f64]) -> Row {
     Row {
         repetitions: Some(times.len() as u64),
         median_ns: Some(rounded(percentile(times, 50))),

@@ -17,7 +17,7 @@ use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// From here on a transfer is long beside reading the clock, even from a cache.
 const LIVE_BYTES_MIN: u64 = 16 << 10;
@@ -32,7 +32,7 @@ pub(super) const STREAM: &str = "stream";
 /// An odd number whose multiples look random: words that were not written yet differ from those that were.
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "put", ["store", "memcpy"], |stage, memory, bytes| match bytes {
         8 => put_words(stage, memory),
         ..LIVE_BYTES_MIN => put_blocks(stage, memory, bytes),
@@ -40,7 +40,7 @@ pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
     })
 }
 
-pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "get", ["load", "memcpy"], |stage, memory, bytes| match bytes {
         8 => get_words(stage, memory),
         ..LIVE_BYTES_MIN => get_blocks(stage, memory, bytes),
@@ -50,10 +50,10 @@ pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
 
 /// `mapped`: what the raw limit is where memory is mapped, of a word and of more.
 fn each_size(
-    stage: &Stage<'_>,
+    stage: &RankContext<'_>,
     name: &str,
     mapped: [&'static str; 2],
-    measure: impl Fn(&Stage<'_>, &Symmetric<'_, u64>, u64) -> Result<Comparison>,
+    measure: impl Fn(&RankContext<'_>, &Symmetric<'_, u64>, u64) -> Result<Comparison>,
 ) -> Result<()> {
     for &bytes in stage.arguments.sizes() {
         let memory = stage.world.alloc::<u64>((bytes / 8).max(SLOTS) as usize)?;
@@ -70,7 +70,7 @@ fn each_size(
     Ok(())
 }
 
-fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
+fn put_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let here = memory.local();
     let limit = Baseline::of(stage, memory)?;
     by_words(stage, memory, put_each, |values| match &limit {
@@ -94,7 +94,7 @@ fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Compariso
 
 /// Words put one after the other, by the library and raw, round the slots; `raw` returns the time that it took.
 pub(crate) fn by_words(
-    stage: &Stage<'_>,
+    stage: &RankContext<'_>,
     memory: &Symmetric<'_, u64>,
     put: impl Fn(&World, GlobalPtr<u64>, Range<u64>) -> Result<()>,
     raw: impl Fn(Range<u64>) -> Result<f64>,
@@ -134,7 +134,7 @@ fn store_each(to: &Raw<'_, u64>, values: Range<u64>) {
     }
 }
 
-fn get_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
+fn get_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let (from, here) = (memory.at(stage.receiver(), 0), memory.local());
     let limit = Baseline::of(stage, memory)?;
     let count = stage.calibrate(SLOTS, |count| get_each(stage.world, from, count).map(|sum| _ = black_box(sum)))?;
@@ -190,7 +190,7 @@ fn ask_each(line: &Line, count: u64) -> Result<u64> {
 ///
 /// Nothing is written to the source between two puts: wide loads of what narrow stores have just written would stall, and
 /// hide what is measured.
-fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
+fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let here = memory.local().range(0..(bytes / 8) as usize).cells();
     let limit = Baseline::of(stage, memory)?;
@@ -230,7 +230,7 @@ fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Res
 }
 
 /// The same block many times; its owner changes it between batches.
-fn get_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
+fn get_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
     let limit = Baseline::of(stage, memory)?;
     let mut block = source(bytes, 0);

@@ -14,7 +14,7 @@ use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
 use crate::rank::comparison::{Comparison, Side, time};
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// There and back again, in one batch: a tenth of a millisecond or two.
 const ROUND_TRIPS: u64 = 600;
@@ -27,7 +27,7 @@ const RUN_UP: u64 = 100;
 /// Looks at a word before the raw side lets others run, so that it ends on a machine with one free core too.
 const LOOKS: u32 = 100_000;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
         return Ok(());

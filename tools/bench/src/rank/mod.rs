@@ -1,7 +1,7 @@
 //! What each rank does.
 
 pub(crate) mod comparison;
-pub(crate) mod stage;
+pub(crate) mod context;
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use clap::Parser;
 use crate::Arguments;
 use crate::error::Error;
 use crate::measure::memory::Usage;
-use crate::rank::stage::Stage;
+use crate::rank::context::RankContext;
 
 /// The arguments of a rank are those of the command.
 #[derive(Parser)]
@@ -44,7 +44,7 @@ fn measure(arguments: &Arguments) -> Result<(), Error> {
     pelago::run(|world| {
         world.barrier()?;
         let usage = Usage::now()?;
-        let stage = Stage::new(world, arguments, usage_before, usage)?;
+        let stage = RankContext::new(world, arguments, usage_before, usage)?;
         for benchmark in arguments.benchmarks().filter(|benchmark| benchmark.ranks_min(arguments.transport) <= world.size()) {
             (benchmark.run)(&stage)?;
         }

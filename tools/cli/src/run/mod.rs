@@ -29,7 +29,7 @@ Exit codes:
 
 Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
   PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
-  PELAGO_DEADLOCK_SECONDS=N  end the job if all ranks of a host's job have waited for N seconds [default: 5; 0 disables the check]
+  PELAGO_DEADLOCK_SECONDS=N  end a job on one host if all of its ranks have waited for N seconds [default: 5; 0: never]
   PELAGO_COPY=thread         copy registered memory by the progress thread of its owner instead of cross-memory attach
   PELAGO_STATISTICS=1        count the operations of each rank, and print the counts at its end
   PELAGO_TRACE=1             print every operation of the transport
@@ -71,8 +71,8 @@ pub(crate) struct Run {
     /// Encrypt the communication of ranks over a network
     #[arg(long)]
     encrypt: bool,
-    /// Seconds after which a rank that is stopped, or does not answer over a network, counts as failed; a rank that is alive but does not
-    /// answer is unreachable after twenty times this limit [default: 5]
+    /// Seconds after which a stopped rank, or a host that does not answer, counts as failed; a rank that is alive but does not answer over a
+    /// network is unreachable after twenty times this limit [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
     /// List the bundled programs

@@ -58,7 +58,7 @@ pub(crate) struct Sim {
     /// Seed of the random numbers of the machine and of --faults
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: an equal share of the address space]
+    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: depends on the number of ranks]
     #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
     heap: Option<u64>,
     /// Stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
@@ -103,12 +103,12 @@ pub(crate) struct Sim {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Compute {
-    /// What the program says by world.compute
+    /// The time that the program declares by World::compute
     #[default]
     Declared,
-    /// The CPU time of each rank between two calls of the library; never quite the same in two runs
+    /// The CPU time of each rank between two calls of the library, which varies from run to run
     Measured,
-    /// Nothing
+    /// Computing takes no time
     Zero,
 }
 

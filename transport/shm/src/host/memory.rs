@@ -131,7 +131,7 @@ impl HostMemory {
     }
 
     fn over(mapping: Mapping, layout: HostLayout) -> Self {
-        // Whoever has the memory may ring. Where the kernel refuses, sleepers nap instead: slower to wake, never lost.
+        // Every process with the memory may ring. Without membarrier sleeping threads poll instead: slower to wake, but no ring is missed.
         let _supported = pelago_sync::asymmetric::register();
         let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
         Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices }
@@ -278,8 +278,8 @@ impl HostMemory {
     /// The last barrier of the start or the end, counted from 1, at which all ranks of this host have arrived that have not failed; 0 before
     /// the first.
     pub fn meeting(&self) -> u64 {
-        let lost = self.failed_ranks().any(|rank| self.control(rank).is_some());
-        if !lost {
+        let any_failed = self.failed_ranks().any(|rank| self.control(rank).is_some());
+        if !any_failed {
             return self.arrivals() / u64::from(self.count());
         }
         let here = self.controls().filter(|(_, control)| control.stage() != RankStage::Failed);
@@ -396,13 +396,13 @@ mod tests {
     #[test]
     fn a_job_that_survives_goes_on_without_those_it_lost() {
         let (host, _file) = local(3);
-        let lost = Rank::new(1);
+        let failed = Rank::new(1);
         host.set_fault_tolerant();
-        assert_eq!(host.arrive(lost), (1, false));
+        assert_eq!(host.arrive(failed), (1, false));
         assert_eq!(host.arrive(Rank::new(0)), (1, false));
-        assert!(host.mark_failed(lost) && host.mark_failed(lost));
-        assert_eq!((host.job().fault(), host.failed_ranks().collect::<Vec<_>>()), (None, vec![lost]));
-        assert_eq!(host.control(lost).unwrap().stage(), RankStage::Failed);
+        assert!(host.mark_failed(failed) && host.mark_failed(failed));
+        assert_eq!((host.job().fault(), host.failed_ranks().collect::<Vec<_>>()), (None, vec![failed]));
+        assert_eq!(host.control(failed).unwrap().stage(), RankStage::Failed);
         assert!(!host.have_met(1), "rank 2 has still to come");
         assert_eq!(host.arrive(Rank::new(2)), (1, true));
         assert!(host.have_met(1));

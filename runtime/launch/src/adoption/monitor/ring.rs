@@ -44,7 +44,7 @@ pub(crate) struct RingMonitor {
     reach: u32,
     pause: Duration,
     failure_limit: Duration,
-    /// After how many looks a rank that is stopped counts as lost.
+    /// After how many looks a stopped rank counts as failed.
     looks_max: u64,
     look_at: Instant,
     /// When this process is ended, once the job is at fault.
@@ -334,7 +334,7 @@ mod tests {
             self.watch.links.iter().map(|link| link.rank.number()).collect()
         }
 
-        fn lost(&self) -> Vec<u32> {
+        fn failed(&self) -> Vec<u32> {
             self.host.failed_ranks().map(|rank| rank.number()).collect()
         }
 
@@ -359,13 +359,13 @@ mod tests {
         let mut ring = Ring::of(4);
         assert_eq!(ring.watched(), [1], "one is enough");
         ring.kill(2);
-        assert!(ring.lost().is_empty(), "that is rank 1's to see");
+        assert!(ring.failed().is_empty(), "that is rank 1's to see");
         ring.kill(1);
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![1, 2], vec![3]), "rank 1 saw nothing any more");
+        assert_eq!((ring.failed(), ring.watched()), (vec![1, 2], vec![3]), "rank 1 saw nothing any more");
         ring.kill(3);
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![1, 2, 3], vec![]));
+        assert_eq!((ring.failed(), ring.watched()), (vec![1, 2, 3], vec![]));
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests {
         ring.host.finish(Rank::new(2));
         ring.kill(1);
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![], vec![3]));
+        assert_eq!((ring.failed(), ring.watched()), (vec![], vec![3]));
     }
 
     #[test]
@@ -387,13 +387,13 @@ mod tests {
         assert_eq!(ring.watched(), [1, 2]);
         ring.kill(2);
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![2], vec![1, 3]));
+        assert_eq!((ring.failed(), ring.watched()), (vec![2], vec![1, 3]));
         ring.go_on(1);
         ring.watch.look();
         assert_eq!(ring.watched(), [1], "it watches over the others again");
         ring.kill(1);
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![2, 1], vec![3]));
+        assert_eq!((ring.failed(), ring.watched()), (vec![2, 1], vec![3]));
     }
 
     #[test]
@@ -410,7 +410,7 @@ mod tests {
         ring.watch.look();
         assert!(ring.ends(1));
         ring.turn();
-        assert_eq!((ring.lost(), ring.watched()), (vec![1], vec![2]));
+        assert_eq!((ring.failed(), ring.watched()), (vec![1], vec![2]));
     }
 
     #[test]

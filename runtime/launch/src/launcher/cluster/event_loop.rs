@@ -7,13 +7,13 @@ use pelago_platform::Clock;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::OsClock;
-use crate::launcher::cluster::protocol::frame::{Frame, parse};
+use crate::launcher::cluster::protocol::frame::{LauncherFrame, parse};
 use crate::launcher::cluster::protocol::message::{FromHost, ToHost};
 use crate::launcher::cluster::remote_shell::process::RemoteShellProcess;
 use crate::launcher::cluster::state_machine::{ClusterStateMachine, HostAction};
 use crate::launcher::error::reason;
 use crate::launcher::job::event_loop::sleep;
-use crate::launcher::job::outcome::Outcome;
+use crate::launcher::job::outcome::JobOutcome;
 use crate::launcher::limits::{COLLECT, READER, ROOM_BYTES, SHELL_LEAVE, STARTS_PER_ROUND, WATCH};
 use crate::launcher::output::lines::LineSink;
 use crate::launcher::output::writer::OutputWriter;
@@ -57,7 +57,7 @@ impl HostEventLoop {
     }
 
     /// From the first call to the last word of every host and the last byte of output.
-    pub(crate) fn run(mut self) -> Result<Outcome, SystemCallError> {
+    pub(crate) fn run(mut self) -> Result<JobOutcome, SystemCallError> {
         while !self.state.is_over() {
             self.call_some()?;
             self.act();
@@ -153,16 +153,18 @@ impl HostEventLoop {
         {
             let understood = match link.take() {
                 Ok(None) => return,
-                Ok(Some(Frame::Message(message))) => {
+                Ok(Some(LauncherFrame::Message(message))) => {
                     parse::<FromHost>(message).map(|message| self.state.handle_message(now, place, message))
                 }
-                Ok(Some(Frame::Output { stream, rank, bytes })) if self.state.has_running(place, rank) => {
+                Ok(Some(LauncherFrame::Output { stream, rank, bytes })) if self.state.has_running(place, rank) => {
                     self.state.handle_sign_of_life(place);
                     self.taken[place][stream] += bytes.len() as u64;
                     self.writers[stream].push(rank, bytes);
                     Ok(())
                 }
-                Ok(Some(Frame::Output { rank, .. })) => return self.state.handle_host_failure(now, place, &stranger(rank)),
+                Ok(Some(LauncherFrame::Output { rank, .. })) => {
+                    return self.state.handle_host_failure(now, place, &stranger(rank));
+                }
                 Err(error) => Err(error),
             };
             if let Err(error) = understood {

@@ -39,7 +39,7 @@ pub use crate::launcher::cluster::remote_shell::command::{RemoteShell, RemoteShe
 
 use crate::launcher::cluster::protocol::message::JobDescription;
 use crate::launcher::cluster::state_machine::{ClusterStateMachine, NetworkChoice};
-use crate::launcher::job::outcome::Outcome;
+use crate::launcher::job::outcome::JobOutcome;
 use crate::launcher::job::state_machine::JobStateMachine;
 use crate::launcher::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
 use crate::launcher::output::writer;
@@ -76,7 +76,7 @@ impl ClusterJob {
     ///
     /// # Errors
     /// The job could not be started; nothing runs.
-    pub fn run(&self) -> Result<Outcome, LaunchError> {
+    pub fn run(&self) -> Result<JobOutcome, LaunchError> {
         let clock = OsClock::start();
         let hosts = self.hosts.place(self.job.ranks)?;
         if hosts.len() > 1 && self.job.transport == TransportChoice::Shm {

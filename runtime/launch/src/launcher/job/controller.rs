@@ -7,7 +7,7 @@ use pelago_platform::Fault;
 use pelago_shm::RankStage;
 use rustix::event::PollFd;
 
-use crate::launcher::job::outcome::{Outcome, RankProcess};
+use crate::launcher::job::outcome::{JobOutcome, RankProcess};
 use crate::launcher::job::state_machine::{Census, JobStateMachine, ProcessEnd, RankAction};
 use crate::launcher::output::lines::LineSink;
 use crate::launcher::output::writer::OutputWriter;
@@ -91,7 +91,7 @@ impl StandaloneController {
     }
 
     /// How the job ended, once it is over.
-    pub(crate) fn into_outcome(self) -> Outcome {
+    pub(crate) fn into_outcome(self) -> JobOutcome {
         self.state.into_outcome()
     }
 }

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 /// How a job ended. `Display` gives the line that says so.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum JobOutcome {
     /// Every rank finished.
     Finished,
     /// The job is fault tolerant: ranks failed, as listed, and the remaining ranks finished.
-    ContinuedAfterFailures(Vec<Outcome>),
+    ContinuedAfterFailures(Vec<JobOutcome>),
     /// A rank ended with an exit code other than 0.
     ExitCode(RankProcess, i32),
     /// The process of a rank ended before the rank had finished.
@@ -86,7 +86,7 @@ pub enum FailureCause {
     ReportedByPeer,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// The exit code of the `pelago` command: 0 good; 1 the program failed; 2 wrong usage; 3 a rank failed; 4 time limit;
     /// 130 interrupted; 141 the reader of the output went away, as if killed by SIGPIPE.
     pub fn exit_code(&self) -> u8 {
@@ -120,7 +120,7 @@ const KILLED: i32 = 9;
 /// How a line ends about a loss that ended the job.
 const ENDED: &str = "; the job was ended";
 
-impl fmt::Display for Outcome {
+impl fmt::Display for JobOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => write!(f, "every rank finished"),
@@ -148,7 +148,7 @@ impl fmt::Display for Outcome {
                     "{process} was stopped (not killed) for longer than the failure limit of {seconds} s (--failure-limit allows more); the job was ended"
                 )
             }
-            Self::RankFailed(process, FailureCause::ReportedByPeer) => write!(f, "{process} was lost; the job was ended"),
+            Self::RankFailed(process, FailureCause::ReportedByPeer) => write!(f, "{process} failed; the job was ended"),
             Self::Unreachable(process) => write!(
                 f,
                 "{process} is alive but unreachable: it has sent nothing for 20 times the failure limit; check that UDP passes in \
@@ -180,10 +180,10 @@ impl fmt::Display for Outcome {
             Self::Output(error) => write!(f, "cannot write the output of the ranks: {error}; the job was ended"),
             Self::NotStarted(rank, why) => write!(f, "{rank} could not be started: {why}; the job was ended"),
             Self::HostNotReady(host, why) => write!(f, "host {host} could not take part: {why}"),
-            Self::HostFailed { host, first, count: 1 } => write!(f, "host {host} was lost ({first}); the job was ended"),
+            Self::HostFailed { host, first, count: 1 } => write!(f, "host {host} failed ({first}); the job was ended"),
             Self::HostFailed { host, first, count } => {
                 let (first, last) = (first.number(), first.number() + count - 1);
-                write!(f, "host {host} was lost (ranks {first}-{last}); the job was ended")
+                write!(f, "host {host} failed (ranks {first}-{last}); the job was ended")
             }
         }
     }

@@ -9,7 +9,7 @@ use pelago_platform::Fault;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
-use crate::launcher::cluster::protocol::frame::{Frame, parse};
+use crate::launcher::cluster::protocol::frame::{LauncherFrame, parse};
 use crate::launcher::cluster::protocol::link::FrameLink;
 use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, ToHost};
 use crate::launcher::job::controller::{Controller, RankEvent};
@@ -117,14 +117,14 @@ impl NodeDaemon {
         while !self.is_disconnected {
             match self.link.take() {
                 Ok(None) => return,
-                Ok(Some(Frame::Message(message))) => {
+                Ok(Some(LauncherFrame::Message(message))) => {
                     self.heard = now;
                     match parse(message) {
                         Ok(message) => self.understand(message),
                         Err(_) => self.disconnect(),
                     }
                 }
-                Ok(Some(Frame::Output { .. })) | Err(_) => self.disconnect(),
+                Ok(Some(LauncherFrame::Output { .. })) | Err(_) => self.disconnect(),
             }
         }
     }
@@ -325,8 +325,8 @@ mod tests {
         let mut heard = Vec::new();
         while let Some(frame) = launcher.take().unwrap() {
             heard.push(match frame {
-                Frame::Message(message) => parse(message).unwrap(),
-                Frame::Output { bytes, .. } => FromHost::Signal(bytes.len() as i32),
+                LauncherFrame::Message(message) => parse(message).unwrap(),
+                LauncherFrame::Output { bytes, .. } => FromHost::Signal(bytes.len() as i32),
             });
         }
         heard

@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame<'a> {
+pub(crate) enum LauncherFrame<'a> {
     Message(&'a [u8]),
     Output { stream: usize, rank: Rank, bytes: &'a [u8] },
 }
 
 /// What came is no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FrameError {
+pub(crate) enum LauncherFrameError {
     #[error("a frame of {0} bytes")]
     Length(u32),
     #[error("a frame of an unknown kind")]
@@ -51,12 +51,12 @@ pub(crate) fn put_output(into: &mut Vec<u8>, stream: usize, rank: Rank, bytes: &
 }
 
 /// What a message frame says.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
-    serde_json::from_slice(bytes).map_err(|error| FrameError::Message(error.to_string()))
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, LauncherFrameError> {
+    serde_json::from_slice(bytes).map_err(|error| LauncherFrameError::Message(error.to_string()))
 }
 
 /// Frames taken from a stream of bytes.
-pub(crate) struct Frames {
+pub(crate) struct FrameReader {
     bytes: Vec<u8>,
     /// How many of them have been taken.
     taken: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Frames {
     bytes_max: usize,
 }
 
-impl Frames {
+impl FrameReader {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { bytes: Vec::new(), taken: 0, bytes_max }
     }
@@ -76,11 +76,11 @@ impl Frames {
     }
 
     /// The next frame, if all of it has come.
-    pub(crate) fn take(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+    pub(crate) fn take(&mut self) -> Result<Option<LauncherFrame<'_>>, LauncherFrameError> {
         let Some((length, rest)) = self.bytes[self.taken..].split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length);
         if length == 0 || length as usize > self.bytes_max {
-            return Err(FrameError::Length(length));
+            return Err(LauncherFrameError::Length(length));
         }
         let Some(frame) = rest.get(..length as usize) else { return Ok(None) };
         self.taken += LENGTH_BYTES + length as usize;
@@ -88,14 +88,14 @@ impl Frames {
     }
 }
 
-fn understand(frame: &[u8]) -> Result<Frame<'_>, FrameError> {
+fn understand(frame: &[u8]) -> Result<LauncherFrame<'_>, LauncherFrameError> {
     match frame {
-        [MESSAGE, message @ ..] => Ok(Frame::Message(message)),
+        [MESSAGE, message @ ..] => Ok(LauncherFrame::Message(message)),
         [OUTPUT, stream @ (0 | 1), a, b, c, d, bytes @ ..] => {
             let rank = Rank::new(u32::from_le_bytes([*a, *b, *c, *d]));
-            Ok(Frame::Output { stream: usize::from(*stream), rank, bytes })
+            Ok(LauncherFrame::Output { stream: usize::from(*stream), rank, bytes })
         }
-        _ => Err(FrameError::Kind),
+        _ => Err(LauncherFrameError::Kind),
     }
 }
 
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
 
     /// Everything that comes of `bytes`, given in pieces of these lengths, as text.
-    fn all(bytes: &[u8], piece: usize, bytes_max: usize) -> Result<Vec<String>, FrameError> {
-        let mut frames = Frames::new(bytes_max);
+    fn all(bytes: &[u8], piece: usize, bytes_max: usize) -> Result<Vec<String>, LauncherFrameError> {
+        let mut frames = FrameReader::new(bytes_max);
         let mut found = Vec::new();
         for piece in bytes.chunks(piece) {
             frames.feed(piece);
@@ -146,26 +146,26 @@ mod tests {
         put_output(&mut bytes, 0, Rank::new(0), b"");
         put_message(&mut bytes, &());
         let expected = [
-            format!("{:?}", Frame::Message(br#"["hello",7]"#)),
-            format!("{:?}", Frame::Output { stream: 1, rank: Rank::new(70_000), bytes: b"a\0line\n" }),
-            format!("{:?}", Frame::Output { stream: 0, rank: Rank::new(0), bytes: b"" }),
-            format!("{:?}", Frame::Message(b"null")),
+            format!("{:?}", LauncherFrame::Message(br#"["hello",7]"#)),
+            format!("{:?}", LauncherFrame::Output { stream: 1, rank: Rank::new(70_000), bytes: b"a\0line\n" }),
+            format!("{:?}", LauncherFrame::Output { stream: 0, rank: Rank::new(0), bytes: b"" }),
+            format!("{:?}", LauncherFrame::Message(b"null")),
         ];
         for piece in 1..=bytes.len() {
             assert_eq!(all(&bytes, piece, 100).unwrap(), expected, "in pieces of {piece}");
         }
         assert_eq!(parse::<(String, u32)>(br#"["hello",7]"#).unwrap(), ("hello".into(), 7));
-        assert!(matches!(parse::<u32>(b"hello"), Err(FrameError::Message(_))));
+        assert!(matches!(parse::<u32>(b"hello"), Err(LauncherFrameError::Message(_))));
     }
 
     #[test]
     fn what_is_no_frame_is_refused_as_soon_as_it_can_be_seen() {
-        assert_eq!(all(b"Welcome to host b!", 3, 1000), Err(FrameError::Length(u32::from_le_bytes(*b"Welc"))));
-        assert_eq!(all(&[0; 4], 4, 1000), Err(FrameError::Length(0)));
-        assert_eq!(all(&[101, 0, 0, 0], 4, 100), Err(FrameError::Length(101)));
-        assert_eq!(all(&[2, 0, 0, 0, 2, 0], 6, 100), Err(FrameError::Kind));
-        assert_eq!(all(&[6, 0, 0, 0, OUTPUT, 2, 0, 0, 0, 0], 10, 100), Err(FrameError::Kind), "there are two streams");
-        assert_eq!(all(&[5, 0, 0, 0, OUTPUT, 1, 0, 0, 0], 9, 100), Err(FrameError::Kind), "half a rank");
+        assert_eq!(all(b"Welcome to host b!", 3, 1000), Err(LauncherFrameError::Length(u32::from_le_bytes(*b"Welc"))));
+        assert_eq!(all(&[0; 4], 4, 1000), Err(LauncherFrameError::Length(0)));
+        assert_eq!(all(&[101, 0, 0, 0], 4, 100), Err(LauncherFrameError::Length(101)));
+        assert_eq!(all(&[2, 0, 0, 0, 2, 0], 6, 100), Err(LauncherFrameError::Kind));
+        assert_eq!(all(&[6, 0, 0, 0, OUTPUT, 2, 0, 0, 0, 0], 10, 100), Err(LauncherFrameError::Kind), "there are two streams");
+        assert_eq!(all(&[5, 0, 0, 0, OUTPUT, 1, 0, 0, 0], 9, 100), Err(LauncherFrameError::Kind), "half a rank");
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::launcher::cluster::protocol::frame::{Frame, FrameError, Frames, put_message, put_output};
+use crate::launcher::cluster::protocol::frame::{FrameReader, LauncherFrame, LauncherFrameError, put_message, put_output};
 use crate::launcher::limits::READ_BYTES;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
@@ -15,7 +15,7 @@ use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 pub(crate) struct FrameLink {
     input: OwnedFd,
     output: OwnedFd,
-    frames: Frames,
+    frames: FrameReader,
     /// What is to be written, of which so much has been. Whoever sends bounds it: output by room, the rest by what it answers.
     waiting: Vec<u8>,
     written: usize,
@@ -26,7 +26,7 @@ impl FrameLink {
     pub(crate) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, SystemCallError> {
         rustix::io::ioctl_fionbio(&input, true).named("ioctl(FIONBIO)")?;
         rustix::io::ioctl_fionbio(&output, true).named("ioctl(FIONBIO)")?;
-        Ok(Self { input, output, frames: Frames::new(bytes_max), waiting: Vec::new(), written: 0 })
+        Ok(Self { input, output, frames: FrameReader::new(bytes_max), waiting: Vec::new(), written: 0 })
     }
 
     /// What can be read when the other end has said something, or is gone.
@@ -85,7 +85,7 @@ impl FrameLink {
     }
 
     /// The next frame of what was read; take all before reading more.
-    pub(crate) fn take(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+    pub(crate) fn take(&mut self) -> Result<Option<LauncherFrame<'_>>, LauncherFrameError> {
         self.frames.take()
     }
 }
@@ -115,7 +115,7 @@ mod tests {
         while found < 10 {
             one.flush();
             assert!(other.receive());
-            while let Some(Frame::Message(message)) = other.take().unwrap() {
+            while let Some(LauncherFrame::Message(message)) = other.take().unwrap() {
                 assert_eq!(parse::<(u32, String)>(message).unwrap(), (found, text.clone()));
                 found += 1;
             }

@@ -150,7 +150,7 @@ impl From<WireFault> for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launcher::cluster::protocol::frame::{Frame, Frames, parse, put_message};
+    use crate::launcher::cluster::protocol::frame::{FrameReader, LauncherFrame, parse, put_message};
 
     #[test]
     fn a_plan_arrives_with_names_that_are_no_text() {
@@ -170,9 +170,9 @@ mod tests {
         let plan = ToHost::Plan(Box::new(HostAssignment { first: 2, count: 2, address: Some([10, 0, 0, 1].into()), job }));
         let mut bytes = Vec::new();
         put_message(&mut bytes, &plan);
-        let mut frames = Frames::new(1 << 20);
+        let mut frames = FrameReader::new(1 << 20);
         frames.feed(&bytes);
-        let Ok(Some(Frame::Message(message))) = frames.take() else { panic!("a message") };
+        let Ok(Some(LauncherFrame::Message(message))) = frames.take() else { panic!("a message") };
         assert_eq!(parse::<ToHost>(message), Ok(plan));
     }
 

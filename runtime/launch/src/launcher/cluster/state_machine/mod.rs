@@ -24,7 +24,7 @@ use crate::launcher::cluster::host_list::HostRanks;
 use crate::launcher::cluster::network::{IpNetwork, choose};
 use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, JobDescription, ToHost, VERSION, WireFault};
 use crate::launcher::cluster::state_machine::host::{HostPhase, HostState};
-use crate::launcher::job::outcome::Outcome;
+use crate::launcher::job::outcome::JobOutcome;
 use crate::launcher::job::state_machine::{Census, JobStateMachine, RankAction};
 use crate::launcher::limits::{HOST_LEAVE, HOST_START, PING, PINGS_MAX};
 
@@ -110,7 +110,7 @@ impl ClusterStateMachine {
     }
 
     /// How the job ended, once it is over.
-    pub(crate) fn into_outcome(self) -> Outcome {
+    pub(crate) fn into_outcome(self) -> JobOutcome {
         self.job.into_outcome()
     }
 
@@ -311,7 +311,7 @@ impl ClusterStateMachine {
         Some(())
     }
 
-    /// Asks every host for a sign of life; one that left too many questions unanswered is lost.
+    /// Asks every host for a sign of life; one that left too many pings unanswered has failed.
     fn ping(&mut self, now: Instant) {
         self.round += 1;
         (self.asked_at, self.ping_at) = (now, now + PING);

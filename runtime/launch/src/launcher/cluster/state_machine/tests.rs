@@ -76,8 +76,8 @@ fn to_both(message: &ToHost) -> Vec<HostAction> {
     vec![HostAction::Send(0, message.clone()), HostAction::Send(1, message.clone())]
 }
 
-fn host_lost() -> Outcome {
-    Outcome::HostFailed { host: "b".into(), first: Rank::new(2), count: 3 }
+fn host_lost() -> JobOutcome {
+    JobOutcome::HostFailed { host: "b".into(), first: Rank::new(2), count: 3 }
 }
 
 fn process(rank: u32, host: &str) -> RankProcess {
@@ -125,7 +125,7 @@ fn ranks_that_finish_on_every_host_are_a_good_job() {
     assert!(!state.is_over(), "output may be on its way");
     state.handle_message(at(21), 1, FromHost::Done);
     assert!(state.is_over());
-    assert_eq!(state.into_outcome(), Outcome::Finished);
+    assert_eq!(state.into_outcome(), JobOutcome::Finished);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn the_first_loss_is_told_to_all_and_the_rest_is_ended_step_by_step() {
     both(&mut state, at(770), [FromHost::Done, FromHost::Done]);
     assert!(state.is_over());
     let outcome = state.into_outcome();
-    assert_eq!(outcome, Outcome::RankFailed(process(3, "b"), FailureCause::Signal(9)));
+    assert_eq!(outcome, JobOutcome::RankFailed(process(3, "b"), FailureCause::Signal(9)));
     assert_eq!(outcome.to_string(), "rank 3 (host b) was killed by signal 9 (SIGKILL); the job was ended");
 }
 
@@ -185,7 +185,7 @@ fn what_ranks_of_one_host_find_is_told_to_the_others() {
     state.handle_message(at(11), 1, FromHost::Fault(WireFault::Deadlock));
     assert!(actions(&mut state).is_empty(), "the first is what counts");
     state.handle_message(at(12), 0, ended(1, ProcessEnd::Code(7)));
-    assert_eq!(state.into_outcome(), Outcome::ExitCode(process(1, "a"), 7));
+    assert_eq!(state.into_outcome(), JobOutcome::ExitCode(process(1, "a"), 7));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_host_that_breaks_off_is_lost_with_its_ranks() {
     assert!(state.is_over());
     let outcome = state.into_outcome();
     assert_eq!((outcome.clone(), outcome.exit_code()), (host_lost(), 3));
-    assert_eq!(outcome.to_string(), "host b was lost (ranks 2-4); the job was ended");
+    assert_eq!(outcome.to_string(), "host b failed (ranks 2-4); the job was ended");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_host_that_is_never_ready_is_not_waited_for() {
     }
     assert!(!state.is_over());
     state.handle_time(at(30_001));
-    assert!(state.is_over() && matches!(state.into_outcome(), Outcome::HostNotReady(host, _) if &*host == "b"));
+    assert!(state.is_over() && matches!(state.into_outcome(), JobOutcome::HostNotReady(host, _) if &*host == "b"));
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_host_that_does_not_end_its_ranks_is_not_waited_for() {
     assert!(!state.is_over());
     state.handle_time(at(5260));
     assert!(state.is_over());
-    assert_eq!(state.into_outcome(), Outcome::Interrupted(2));
+    assert_eq!(state.into_outcome(), JobOutcome::Interrupted(2));
 }
 
 #[test]
@@ -316,12 +316,12 @@ fn ranks_that_do_not_join_are_found_by_asking() {
     idle.handle_message(at(2001), 0, pong(2, false, Some(0), 1));
     assert!(!idle.is_ending(), "ranks of the other host may have joined");
     idle.handle_message(at(2001), 1, pong(2, false, Some(2), 2));
-    assert!(matches!(idle.into_outcome(), Outcome::NoRankJoined(..)));
+    assert!(matches!(idle.into_outcome(), JobOutcome::NoRankJoined(..)));
 
     let mut late = running();
     late.handle_time(at(2000));
     both(&mut late, at(2001), [pong(1, true, Some(1), 0), pong(1, true, Some(4), 0)]);
-    assert!(matches!(late.into_outcome(), Outcome::RanksDidNotJoin(absent, 1, _) if absent == process(1, "a")));
+    assert!(matches!(late.into_outcome(), JobOutcome::RanksDidNotJoin(absent, 1, _) if absent == process(1, "a")));
 
     let mut wild = running();
     wild.handle_time(at(2000));
@@ -370,7 +370,7 @@ fn nonsense_is_a_lost_host_and_nothing_worse() {
     ] {
         let mut state = called(Some(NetworkChoice::Common));
         state.handle_message(at(1), 1, early.clone());
-        assert!(state.is_over() && matches!(state.into_outcome(), Outcome::HostNotReady(..)), "{early:?}");
+        assert!(state.is_over() && matches!(state.into_outcome(), JobOutcome::HostNotReady(..)), "{early:?}");
     }
 
     let mut eager = running();

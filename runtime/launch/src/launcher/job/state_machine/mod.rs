@@ -9,7 +9,7 @@ use pelago_platform::Fault;
 use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
-use crate::launcher::job::outcome::{FailureCause, Outcome, RankProcess};
+use crate::launcher::job::outcome::{FailureCause, JobOutcome, RankProcess};
 use crate::launcher::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};
 
 /// How a process ended.
@@ -74,11 +74,11 @@ pub(crate) struct JobStateMachine {
     unjoined: Option<RankProcess>,
     /// Whether a rank ended that took part.
     took_part: bool,
-    outcome: Option<Outcome>,
+    outcome: Option<JobOutcome>,
     tell: Option<Fault>,
     /// Whether the job continues after the failure of ranks; the failures so far, and the failed ranks that the others do not know of yet.
     fault_tolerant: bool,
-    failures: Vec<Outcome>,
+    failures: Vec<JobOutcome>,
     failed: VecDeque<Rank>,
     /// Ranks that are stopped, and how often that was seen while another ran; those to kill for it, and those that were killed.
     stopped: BTreeMap<Rank, (RankProcess, u32)>,
@@ -140,7 +140,7 @@ impl JobStateMachine {
 
     /// A rank could not be started.
     pub(crate) fn handle_start_failure(&mut self, now: Instant, rank: Rank, why: String) {
-        self.end(now, Outcome::NotStarted(rank, why), Duration::ZERO);
+        self.end(now, JobOutcome::NotStarted(rank, why), Duration::ZERO);
     }
 
     /// A rank's process ended.
@@ -153,23 +153,23 @@ impl JobStateMachine {
         self.stopped.remove(&rank);
         match (end, stage) {
             (ProcessEnd::Signal(_) | ProcessEnd::OutOfMemory, _) if self.killed.contains(&rank) => {
-                self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Stopped(self.limits.failure)));
+                self.fail_rank(now, rank, JobOutcome::RankFailed(process, FailureCause::Stopped(self.limits.failure)));
             }
-            (ProcessEnd::OutOfMemory, _) => self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::OutOfMemory)),
+            (ProcessEnd::OutOfMemory, _) => self.fail_rank(now, rank, JobOutcome::RankFailed(process, FailureCause::OutOfMemory)),
             (ProcessEnd::Code(0), RankStage::Finished) => self.took_part = true,
             (ProcessEnd::Code(0), RankStage::Absent) => _ = self.unjoined.get_or_insert(process),
-            (ProcessEnd::Code(0), _) => self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Silent)),
-            (ProcessEnd::Code(code), _) => self.fail_rank(now, rank, Outcome::ExitCode(process, code)),
+            (ProcessEnd::Code(0), _) => self.fail_rank(now, rank, JobOutcome::RankFailed(process, FailureCause::Silent)),
+            (ProcessEnd::Code(code), _) => self.fail_rank(now, rank, JobOutcome::ExitCode(process, code)),
             (ProcessEnd::Signal(signal), _) => {
-                self.fail_rank(now, rank, Outcome::RankFailed(process, FailureCause::Signal(signal)))
+                self.fail_rank(now, rank, JobOutcome::RankFailed(process, FailureCause::Signal(signal)))
             }
         }
         if self.left == 0
             && self.outcome.is_none()
             && let Some(unjoined) = self.unjoined.take()
         {
-            let foreign = Outcome::NotAPelagoProgram(self.program.clone());
-            self.outcome = Some(if self.took_part { Outcome::LeftWithoutJoining(unjoined) } else { foreign });
+            let foreign = JobOutcome::NotAPelagoProgram(self.program.clone());
+            self.outcome = Some(if self.took_part { JobOutcome::LeftWithoutJoining(unjoined) } else { foreign });
         }
     }
 
@@ -189,7 +189,7 @@ impl JobStateMachine {
             self.killed.push(rank);
             self.to_kill.push_back(rank);
         } else {
-            let outcome = Outcome::RankFailed(process.clone(), FailureCause::Stopped(self.limits.failure));
+            let outcome = JobOutcome::RankFailed(process.clone(), FailureCause::Stopped(self.limits.failure));
             self.fail_rank(now, rank, outcome);
         }
     }
@@ -201,12 +201,12 @@ impl JobStateMachine {
 
     /// A host cannot take part; none of its ranks runs.
     pub(crate) fn handle_unready(&mut self, now: Instant, host: Arc<str>, why: String) {
-        self.end(now, Outcome::HostNotReady(host, why), Duration::ZERO);
+        self.end(now, JobOutcome::HostNotReady(host, why), Duration::ZERO);
     }
 
     /// A host has failed with its ranks, `count` from `first` on.
     pub(crate) fn handle_host_failure(&mut self, now: Instant, host: Arc<str>, first: Rank, count: u32) {
-        let outcome = Outcome::HostFailed { host, first, count };
+        let outcome = JobOutcome::HostFailed { host, first, count };
         let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
         match &self.outcome {
             None if self.fault_tolerant && self.failures.len() + count as usize <= FAILED_RANKS_MAX => {
@@ -214,8 +214,8 @@ impl JobStateMachine {
                 self.failures.push(outcome);
             }
             None => self.fail_rank(now, first, outcome),
-            Some(Outcome::RankFailed(lost, FailureCause::ReportedByPeer) | Outcome::Unreachable(lost))
-                if self.terminate_at.is_some() && its(lost.rank) =>
+            Some(JobOutcome::RankFailed(failed, FailureCause::ReportedByPeer) | JobOutcome::Unreachable(failed))
+                if self.terminate_at.is_some() && its(failed.rank) =>
             {
                 self.outcome = Some(outcome);
             }
@@ -227,12 +227,12 @@ impl JobStateMachine {
     pub(crate) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<RankProcess>) {
         let outcome = match (fault, process) {
             (Fault::PeerLost(rank), Some(process)) if self.stopped.contains_key(&rank) => {
-                Outcome::RankFailed(process, FailureCause::Stopped(self.limits.failure))
+                JobOutcome::RankFailed(process, FailureCause::Stopped(self.limits.failure))
             }
-            (Fault::PeerLost(_), Some(process)) => Outcome::RankFailed(process, FailureCause::ReportedByPeer),
-            (Fault::Unreachable(_), Some(process)) => Outcome::Unreachable(process),
-            (Fault::Deadlock, _) => Outcome::Deadlock,
-            _ => Outcome::Aborted,
+            (Fault::PeerLost(_), Some(process)) => JobOutcome::RankFailed(process, FailureCause::ReportedByPeer),
+            (Fault::Unreachable(_), Some(process)) => JobOutcome::Unreachable(process),
+            (Fault::Deadlock, _) => JobOutcome::Deadlock,
+            _ => JobOutcome::Aborted,
         };
         self.end(now, outcome, LEAVE);
     }
@@ -240,9 +240,9 @@ impl JobStateMachine {
     /// The launcher was asked to end the job; asked again, it does so at once.
     pub(crate) fn handle_signal(&mut self, now: Instant, signal: i32) {
         match self.outcome {
-            Some(Outcome::Interrupted(_)) => self.kill_at = self.kill_at.and(Some(now)),
+            Some(JobOutcome::Interrupted(_)) => self.kill_at = self.kill_at.and(Some(now)),
             Some(_) => self.terminate_at = self.terminate_at.and(Some(now)),
-            None => self.end(now, Outcome::Interrupted(signal), Duration::ZERO),
+            None => self.end(now, JobOutcome::Interrupted(signal), Duration::ZERO),
         }
     }
 
@@ -253,13 +253,13 @@ impl JobStateMachine {
 
     /// The output cannot be written.
     pub(crate) fn handle_output(&mut self, now: Instant, error: rustix::io::Errno) {
-        self.end(now, Outcome::Output(error), Duration::ZERO);
+        self.end(now, JobOutcome::Output(error), Duration::ZERO);
     }
 
     /// Time has passed.
     pub(crate) fn handle_time(&mut self, now: Instant) {
         if let (Some(limit), true) = (self.limits.time, self.left > 0 && reached(self.time_end, now)) {
-            self.end(now, Outcome::TimeLimit(limit), Duration::ZERO);
+            self.end(now, JobOutcome::TimeLimit(limit), Duration::ZERO);
         }
         if reached(self.give_up_at, now) {
             self.left = 0;
@@ -276,12 +276,12 @@ impl JobStateMachine {
         let late = reached(self.start_end, now);
         let limit = self.limits.start.unwrap_or(Duration::ZERO);
         match (self.unjoined.take(), census.absent) {
-            (Some(unjoined), _) if census.joined => self.fail_rank(now, unjoined.rank, Outcome::LeftWithoutJoining(unjoined)),
+            (Some(unjoined), _) if census.joined => self.fail_rank(now, unjoined.rank, JobOutcome::LeftWithoutJoining(unjoined)),
             (_, Some(_)) if late && !census.joined => {
-                self.end(now, Outcome::NoRankJoined(self.program.clone(), limit), Duration::ZERO);
+                self.end(now, JobOutcome::NoRankJoined(self.program.clone(), limit), Duration::ZERO);
             }
             (_, Some(absent)) if late => {
-                self.end(now, Outcome::RanksDidNotJoin(absent, census.absent_besides, limit), Duration::ZERO)
+                self.end(now, JobOutcome::RanksDidNotJoin(absent, census.absent_besides, limit), Duration::ZERO)
             }
             (unjoined, _) => {
                 self.unjoined = unjoined;
@@ -321,19 +321,19 @@ impl JobStateMachine {
     }
 
     /// How the job ended, once it is over.
-    pub(crate) fn into_outcome(self) -> Outcome {
+    pub(crate) fn into_outcome(self) -> JobOutcome {
         let mut failures = self.failures;
         match self.outcome {
             Some(outcome) => outcome,
-            None if failures.is_empty() => Outcome::Finished,
+            None if failures.is_empty() => JobOutcome::Finished,
             // No rank was left to continue.
             None if !self.took_part => failures.swap_remove(0),
-            None => Outcome::ContinuedAfterFailures(failures),
+            None => JobOutcome::ContinuedAfterFailures(failures),
         }
     }
 
     /// Handles the failure of a rank: a fault-tolerant job continues, any other ends. The other ranks are told, and so leave by themselves.
-    fn fail_rank(&mut self, now: Instant, rank: Rank, outcome: Outcome) {
+    fn fail_rank(&mut self, now: Instant, rank: Rank, outcome: JobOutcome) {
         if self.fault_tolerant && self.outcome.is_none() && self.failures.len() < FAILED_RANKS_MAX {
             self.failed.push_back(rank);
             return self.failures.push(outcome);
@@ -343,7 +343,7 @@ impl JobStateMachine {
     }
 
     /// Ends the job unless it is ending already: what happened first is what is reported.
-    fn end(&mut self, now: Instant, outcome: Outcome, leave: Duration) {
+    fn end(&mut self, now: Instant, outcome: JobOutcome, leave: Duration) {
         if self.outcome.is_some() {
             return;
         }
@@ -356,22 +356,22 @@ impl JobStateMachine {
     fn amend(&mut self, process: RankProcess, end: ProcessEnd) {
         let known = match (&self.outcome, end) {
             _ if self.terminate_at.is_none() => return,
-            (Some(Outcome::RankFailed(lost, FailureCause::ReportedByPeer)), _) if lost.rank != process.rank => return,
-            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::OutOfMemory) => {
-                Outcome::RankFailed(process, FailureCause::OutOfMemory)
+            (Some(JobOutcome::RankFailed(failed, FailureCause::ReportedByPeer)), _) if failed.rank != process.rank => return,
+            (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::OutOfMemory) => {
+                JobOutcome::RankFailed(process, FailureCause::OutOfMemory)
             }
-            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Signal(signal)) => {
-                Outcome::RankFailed(process, FailureCause::Signal(signal))
+            (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Signal(signal)) => {
+                JobOutcome::RankFailed(process, FailureCause::Signal(signal))
             }
-            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(0)) => {
-                Outcome::RankFailed(process, FailureCause::Silent)
+            (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(0)) => {
+                JobOutcome::RankFailed(process, FailureCause::Silent)
             }
             // Ranks that end because of a fault of the job, unreachable ones too, have exit code 3; the rank that caused it has another.
-            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(3)) => return,
-            (Some(Outcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(code)) => {
-                Outcome::ExitCode(process, code)
+            (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(3)) => return,
+            (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(code)) => {
+                JobOutcome::ExitCode(process, code)
             }
-            (Some(Outcome::Aborted), ProcessEnd::Code(code)) if code != 0 && code != 3 => Outcome::ExitCode(process, code),
+            (Some(JobOutcome::Aborted), ProcessEnd::Code(code)) if code != 0 && code != 3 => JobOutcome::ExitCode(process, code),
             _ => return,
         };
         self.outcome = Some(known);

@@ -34,7 +34,7 @@ fn census(joined: bool, absent: Option<u32>) -> Census {
 #[test]
 fn a_program_that_survives_goes_on_until_nobody_is_left() {
     let process = |rank| RankProcess { rank: Rank::new(rank), location: ProcessLocation::Local(100 + rank) };
-    let killed = |rank| Outcome::RankFailed(process(rank), FailureCause::Signal(9));
+    let killed = |rank| JobOutcome::RankFailed(process(rank), FailureCause::Signal(9));
     let running = || {
         let mut state = JobStateMachine::new("program".into(), 3, ENDLESS, Instant::ZERO);
         (0..3).for_each(|_| state.handle_start(Instant::ZERO));
@@ -46,14 +46,14 @@ fn a_program_that_survives_goes_on_until_nobody_is_left() {
     };
     let mut state = running();
     [0, 2].into_iter().for_each(|rank| state.handle_end(Instant::ZERO, process(rank), ProcessEnd::Code(0), RankStage::Finished));
-    assert_eq!((state.is_over(), state.into_outcome()), (true, Outcome::ContinuedAfterFailures(vec![killed(1)])));
+    assert_eq!((state.is_over(), state.into_outcome()), (true, JobOutcome::ContinuedAfterFailures(vec![killed(1)])));
 
     let mut state = running();
     state.handle_end(Instant::ZERO, process(0), ProcessEnd::Code(7), RankStage::Joined);
     state.handle_end(Instant::ZERO, process(2), ProcessEnd::Code(0), RankStage::Finished);
     let outcome = state.into_outcome();
-    assert_eq!(outcome, Outcome::ContinuedAfterFailures(vec![killed(1), Outcome::ExitCode(process(0), 7)]));
-    assert_eq!((outcome.exit_code(), Outcome::ContinuedAfterFailures(vec![killed(1)]).exit_code()), (1, 0));
+    assert_eq!(outcome, JobOutcome::ContinuedAfterFailures(vec![killed(1), JobOutcome::ExitCode(process(0), 7)]));
+    assert_eq!((outcome.exit_code(), JobOutcome::ContinuedAfterFailures(vec![killed(1)]).exit_code()), (1, 0));
 
     let mut state = running();
     [0, 2].into_iter().for_each(|rank| state.handle_end(Instant::ZERO, process(rank), ProcessEnd::Signal(9), RankStage::Joined));
@@ -66,7 +66,7 @@ fn ranks_that_finish_are_a_good_job() {
     (0..3).for_each(|rank| state.handle_end(at(1), process(rank), ProcessEnd::Code(0), RankStage::Finished));
     state.handle_time(at(5000));
     assert!(state.is_over() && actions(&mut state, at(5000)).is_empty());
-    assert_eq!(state.into_outcome(), Outcome::Finished);
+    assert_eq!(state.into_outcome(), JobOutcome::Finished);
 }
 
 #[test]
@@ -80,14 +80,14 @@ fn the_first_loss_is_reported_and_the_rest_is_ended_step_by_step() {
     assert_eq!(actions(&mut state, at(760)), [RankAction::Kill]);
     state.handle_end(at(761), process(2), ProcessEnd::Signal(9), RankStage::Joined);
     assert!(state.is_over());
-    assert_eq!(state.into_outcome(), Outcome::RankFailed(process(1), FailureCause::Signal(9)));
+    assert_eq!(state.into_outcome(), JobOutcome::RankFailed(process(1), FailureCause::Signal(9)));
 }
 
 #[test]
 fn a_rank_that_leaves_in_the_middle_is_lost() {
     let mut state = state();
     state.handle_end(at(1), process(2), ProcessEnd::Code(0), RankStage::Joined);
-    assert_eq!(state.into_outcome(), Outcome::RankFailed(process(2), FailureCause::Silent));
+    assert_eq!(state.into_outcome(), JobOutcome::RankFailed(process(2), FailureCause::Silent));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn hearsay_is_replaced_by_the_end_of_the_rank_that_is_lost() {
     state.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
     state.handle_end(at(2), process(0), ProcessEnd::Code(3), RankStage::Joined);
     state.handle_end(at(3), process(2), ProcessEnd::Code(101), RankStage::Failed);
-    assert_eq!(state.into_outcome(), Outcome::ExitCode(process(2), 101));
+    assert_eq!(state.into_outcome(), JobOutcome::ExitCode(process(2), 101));
 }
 
 #[test]
@@ -105,12 +105,12 @@ fn ranks_killed_by_the_launcher_are_no_cause() {
     state.handle_fault(at(1), Fault::PeerLost(Rank::new(2)), Some(process(2)));
     assert_eq!(actions(&mut state, at(600)), [RankAction::Terminate]);
     state.handle_end(at(601), process(2), ProcessEnd::Signal(15), RankStage::Failed);
-    assert_eq!(state.into_outcome(), Outcome::RankFailed(process(2), FailureCause::ReportedByPeer));
+    assert_eq!(state.into_outcome(), JobOutcome::RankFailed(process(2), FailureCause::ReportedByPeer));
 }
 
 #[test]
 fn a_host_is_lost_with_all_its_ranks_and_explains_what_was_heard_of_one() {
-    let lost = Outcome::HostFailed { host: "b".into(), first: Rank::new(1), count: 2 };
+    let lost = JobOutcome::HostFailed { host: "b".into(), first: Rank::new(1), count: 2 };
     let mut first = state();
     first.handle_host_failure(at(1), "b".into(), Rank::new(1), 2);
     assert_eq!(actions(&mut first, at(1)), [RankAction::Tell(Fault::PeerLost(Rank::new(1)))]);
@@ -124,7 +124,7 @@ fn a_host_is_lost_with_all_its_ranks_and_explains_what_was_heard_of_one() {
     let mut other = state();
     other.handle_fault(at(1), Fault::PeerLost(Rank::new(0)), Some(process(0)));
     other.handle_host_failure(at(2), "b".into(), Rank::new(1), 2);
-    assert_eq!(other.into_outcome(), Outcome::RankFailed(process(0), FailureCause::ReportedByPeer));
+    assert_eq!(other.into_outcome(), JobOutcome::RankFailed(process(0), FailureCause::ReportedByPeer));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_rank_that_cannot_be_reached_is_not_said_to_be_lost() {
     state.handle_fault(at(1), Fault::Unreachable(Rank::new(2)), Some(process(2)));
     state.handle_end(at(2), process(0), ProcessEnd::Code(3), RankStage::Joined);
     let outcome = state.into_outcome();
-    assert_eq!((outcome.exit_code(), &outcome), (3, &Outcome::Unreachable(process(2))));
+    assert_eq!((outcome.exit_code(), &outcome), (3, &JobOutcome::Unreachable(process(2))));
     assert!(outcome.to_string().contains("is alive but unreachable"), "{outcome}");
 }
 
@@ -143,24 +143,24 @@ fn who_ended_the_job_is_named() {
     state.handle_fault(at(1), Fault::Aborted, None);
     state.handle_end(at(2), process(0), ProcessEnd::Code(3), RankStage::Joined);
     state.handle_end(at(2), process(1), ProcessEnd::Code(7), RankStage::Joined);
-    assert_eq!(state.into_outcome(), Outcome::ExitCode(process(1), 7));
+    assert_eq!(state.into_outcome(), JobOutcome::ExitCode(process(1), 7));
 }
 
 #[test]
 fn programs_that_never_join_are_told_from_ranks_that_do_not() {
     let mut foreign = state();
     (0..3).for_each(|rank| foreign.handle_end(at(1), process(rank), ProcessEnd::Code(0), RankStage::Absent));
-    assert_eq!(foreign.into_outcome(), Outcome::NotAPelagoProgram("program".into()));
+    assert_eq!(foreign.into_outcome(), JobOutcome::NotAPelagoProgram("program".into()));
 
     let mut idle = state();
     assert!(!idle.wants_census(at(999)) && idle.wants_census(at(1000)));
     idle.handle_census(at(1000), census(false, Some(0)));
     assert_eq!(actions(&mut idle, at(1000)), [RankAction::Terminate]);
-    assert_eq!(idle.into_outcome(), Outcome::NoRankJoined("program".into(), SECOND));
+    assert_eq!(idle.into_outcome(), JobOutcome::NoRankJoined("program".into(), SECOND));
 
     let mut late = state();
     late.handle_census(at(1000), census(true, Some(2)));
-    assert_eq!(late.into_outcome(), Outcome::RanksDidNotJoin(process(2), 0, SECOND));
+    assert_eq!(late.into_outcome(), JobOutcome::RanksDidNotJoin(process(2), 0, SECOND));
 
     let mut left = state();
     left.handle_end(at(1), process(1), ProcessEnd::Code(0), RankStage::Absent);
@@ -169,7 +169,7 @@ fn programs_that_never_join_are_told_from_ranks_that_do_not() {
     assert!(!left.is_ending() && left.wants_census(at(3)));
     left.handle_census(at(3), census(true, None));
     assert_eq!(actions(&mut left, at(3)), [RankAction::Tell(Fault::PeerLost(Rank::new(1)))]);
-    assert_eq!(left.into_outcome(), Outcome::LeftWithoutJoining(process(1)));
+    assert_eq!(left.into_outcome(), JobOutcome::LeftWithoutJoining(process(1)));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn ranks_that_joined_in_time_have_no_start_limit_any_more() {
     assert!(!state.wants_census(at(1001)));
     assert_eq!(state.next_deadline(), Some(at(2000)));
     state.handle_time(at(2000));
-    assert_eq!(state.into_outcome(), Outcome::TimeLimit(TWO_SECONDS));
+    assert_eq!(state.into_outcome(), JobOutcome::TimeLimit(TWO_SECONDS));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_second_interrupt_does_not_wait() {
     assert_eq!(actions(&mut state, at(1)), [RankAction::Terminate]);
     state.handle_signal(at(2), 2);
     assert_eq!(actions(&mut state, at(2)), [RankAction::Kill]);
-    assert_eq!(state.into_outcome(), Outcome::Interrupted(2));
+    assert_eq!(state.into_outcome(), JobOutcome::Interrupted(2));
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn stop(state: &mut JobStateMachine, seen: &[(u32, u32)]) {
     }
 }
 
-fn stopped(rank: u32) -> Outcome {
-    Outcome::RankFailed(process(rank), FailureCause::Stopped(SECOND))
+fn stopped(rank: u32) -> JobOutcome {
+    JobOutcome::RankFailed(process(rank), FailureCause::Stopped(SECOND))
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_program_that_survives_goes_on_without_a_stopped_rank_once_that_is_dead() {
     state.handle_end(at(11), process(1), ProcessEnd::Signal(9), RankStage::Joined);
     assert_eq!(actions(&mut state, at(11)), [RankAction::ContinueWithout(Rank::new(1))]);
     [0, 2].into_iter().for_each(|rank| state.handle_end(at(12), process(rank), ProcessEnd::Code(0), RankStage::Finished));
-    assert_eq!(state.into_outcome(), Outcome::ContinuedAfterFailures(vec![stopped(1)]));
+    assert_eq!(state.into_outcome(), JobOutcome::ContinuedAfterFailures(vec![stopped(1)]));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_rank_that_the_kernel_killed_for_its_memory_says_so() {
     let mut state = state();
     state.handle_end(at(1), process(0), ProcessEnd::OutOfMemory, RankStage::Joined);
     let outcome = state.into_outcome();
-    assert_eq!(outcome, Outcome::RankFailed(process(0), FailureCause::OutOfMemory));
+    assert_eq!(outcome, JobOutcome::RankFailed(process(0), FailureCause::OutOfMemory));
     assert!(outcome.to_string().contains("killed by signal 9 (SIGKILL), probably because memory ran out"), "{outcome}");
 }
 

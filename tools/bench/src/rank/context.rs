@@ -1,4 +1,4 @@
-//! Who sends and who receives, and how they take turns.
+//! The context of a rank in a benchmark: sender, receiver, and how they take turns.
 //!
 //! Rank 0 sends to rank 1; alone, to itself. The others wait inside the library, asleep. Where memory is mapped, sender and receiver
 //! wait for each other outside it: a rank that sleeps in the library is woken by every put, which is not what is measured here. Over UDP
@@ -31,15 +31,15 @@ pub(crate) const BATCH_NS: f64 = 250e3;
 /// measured is how a long wait goes on, not how it begins.
 pub(crate) const BATCH_APART_NS: f64 = 5e6;
 
-/// Words of the stage: flag and note, each on a cache line of its own.
+/// Words of the context: flag and note, each on a cache line of its own.
 const FLAG: usize = 0;
 const NOTE: usize = 8;
 
 /// Questions on a line before the clock starts: then both are there, and their ways are known to the system.
 const GREETINGS: u64 = 3;
 
-/// One rank's part in the measurements.
-pub(crate) struct Stage<'w> {
+/// One rank while it measures.
+pub(crate) struct RankContext<'w> {
     pub(crate) world: &'w World,
     pub(crate) arguments: &'w Arguments,
     /// Memory of this process before it became a rank.
@@ -54,7 +54,7 @@ pub(crate) struct Stage<'w> {
     line: Option<Line>,
 }
 
-impl<'w> Stage<'w> {
+impl<'w> RankContext<'w> {
     /// Collective.
     pub(crate) fn new(world: &'w World, arguments: &'w Arguments, usage_before: Usage, usage: Usage) -> Result<Self> {
         let (words, raised, awaited) = (world.alloc(NOTE + 8)?, Cell::new(0), Cell::new(0));
