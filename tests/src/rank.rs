@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use pelago_base::Rank;
-use pelago_launch::{Local, OsClock, Settings};
+use pelago_launch::{LaunchSettings, LocalBootstrap, OsClock};
 use pelago_platform::{Bootstrap, Fault};
 use rustix::io::Errno;
 use rustix::net::{
@@ -146,12 +146,12 @@ fn place(name: &str) -> (OwnedFd, SocketAddrUnix) {
     (socket, SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a short name"))
 }
 
-struct World(Local);
+struct World(LocalBootstrap);
 
 impl World {
     fn start() -> Self {
-        let settings = Settings::from_environment().expect("the launcher's settings");
-        Self(Local::start(&settings, OsClock::start()).unwrap_or_else(|error| panic!("no job: {error}")))
+        let settings = LaunchSettings::from_environment().expect("the launcher's settings");
+        Self(LocalBootstrap::start(&settings, OsClock::start()).unwrap_or_else(|error| panic!("no job: {error}")))
     }
 
     /// Waits for all; gives up with the code that says that it is not this rank's fault.

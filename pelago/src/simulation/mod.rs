@@ -1,8 +1,8 @@
 //! Jobs that are simulated: all ranks in this process, in virtual time.
 
 pub(crate) mod files;
+pub(crate) mod monitor;
 pub mod processes;
-pub(crate) mod watch;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -41,7 +41,7 @@ enum Verdict {
 
 /// A rank.
 #[derive(Default)]
-struct Seat {
+struct SimulatedProcess {
     /// Until it joins.
     parts: Option<Box<Parts>>,
     clock: Option<Arc<dyn Clock>>,
@@ -51,21 +51,21 @@ struct Seat {
     has_ended: bool,
 }
 
-struct Job {
-    seats: RefCell<Vec<Seat>>,
+struct SimulatedJob {
+    seats: RefCell<Vec<SimulatedProcess>>,
     running: Cell<usize>,
     verdict: RefCell<Option<Verdict>>,
 }
 
 thread_local! {
     /// The job whose ranks this thread runs.
-    static JOB: RefCell<Option<Rc<Job>>> = const { RefCell::new(None) };
+    static JOB: RefCell<Option<Rc<SimulatedJob>>> = const { RefCell::new(None) };
 }
 
 /// What [`simulate`] needs to run: the program, and its job.
 struct Running<'p> {
     program: &'p dyn Program,
-    job: Rc<Job>,
+    job: Rc<SimulatedJob>,
 }
 
 /// How many ranks the environment asks for.
@@ -87,8 +87,8 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
         return Err(BootstrapError::Start("nobody asks for a simulation".into()).into());
     };
     simulation.prefer_stacks(stack_bytes);
-    let seats = RefCell::new((0..simulation.ranks()).map(|_| Seat::default()).collect());
-    let job = Rc::new(Job { seats, running: Cell::new(0), verdict: RefCell::new(None) });
+    let seats = RefCell::new((0..simulation.ranks()).map(|_| SimulatedProcess::default()).collect());
+    let job = Rc::new(SimulatedJob { seats, running: Cell::new(0), verdict: RefCell::new(None) });
     JOB.set(Some(job.clone()));
     let outcome = simulated::simulate_processes(&simulation, &Running { program, job: job.clone() });
     JOB.set(None);
@@ -214,11 +214,11 @@ pub(crate) fn exit_code() -> Option<i32> {
     job()?.fault().map(run::exit_code)
 }
 
-fn job() -> Option<Rc<Job>> {
+fn job() -> Option<Rc<SimulatedJob>> {
     JOB.with_borrow(Clone::clone)
 }
 
-impl Job {
+impl SimulatedJob {
     fn fault(&self) -> Option<Fault> {
         let seats = self.seats.borrow();
         seats[self.running.get()].wait.as_ref().and_then(|wait| wait.fault())

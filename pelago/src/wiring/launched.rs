@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
-use pelago_launch::{Local, OsClock, OsWait, Progress, Settings, names};
+use pelago_launch::{LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
@@ -30,16 +30,16 @@ const WRONG_USE: i32 = 2;
 /// Becomes the rank that the environment names, or the only rank of a job of its own.
 pub(crate) fn join() -> Result<Joined, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
-    let settings = Settings::from_environment().map_err(|error| start(&error))?;
+    let settings = LaunchSettings::from_environment().map_err(|error| start(&error))?;
     if let Some(foreign) = &settings.foreign {
         // As a wrong use of the command: whatever the program would do with an error, a job of one rank is not what was asked for.
         eprintln!("pelago: {foreign}");
         std::process::exit(WRONG_USE);
     }
     let clock = OsClock::start();
-    let mut local = Local::start(&settings, clock).map_err(|error| start(&error))?;
+    let mut local = LocalBootstrap::start(&settings, clock).map_err(|error| start(&error))?;
     let (rank, wait) = (local.rank(), local.wait().clone());
-    let reach = local.host().reach().part(settings.transport.near(rank));
+    let reach = local.host().reach().part(settings.transport.mapped_ranks(rank));
     let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
     scrub_stack();
     let mut counters = Vec::new();
@@ -70,13 +70,13 @@ fn scrub_stack() {
 /// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
 /// network, if there is one.
 fn transport(
-    settings: &Settings,
-    local: &mut Local,
+    settings: &LaunchSettings,
+    local: &mut LocalBootstrap,
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
     let copy_by = if settings.copy_by_progress_thread { CopyBy::ProgressThread } else { CopyBy::Attach };
-    let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == Progress::Manual);
+    let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == ProgressMode::Manual);
     let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
     #[cfg(feature = "udp")]
     return super::network::connect(shm, socket, settings, local, reach, clock)
@@ -116,6 +116,6 @@ pub(crate) fn watched() -> Watched {
     if std::env::var_os(names::RANK).is_some() {
         return Watched::ByLauncher;
     }
-    let adopted = Settings::from_environment().ok().and_then(|settings| settings.adopted);
+    let adopted = LaunchSettings::from_environment().ok().and_then(|settings| settings.adopted);
     adopted.map_or(Watched::Not, |job| Watched::ByRanks(job.rank))
 }

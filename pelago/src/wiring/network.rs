@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pelago_base::Rank;
 use pelago_kit::Split;
-use pelago_launch::{Local, OsClock, Progress, Settings, TransportChoice};
+use pelago_launch::{LaunchSettings, LocalBootstrap, OsClock, ProgressMode, TransportChoice};
 use pelago_memory::Reach;
 use pelago_platform::{Address, Bootstrap, Clock, Fault, Transport};
-use pelago_shm::{Host, Shm};
+use pelago_shm::{HostMemory, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
@@ -19,13 +19,13 @@ use super::launched::{Counted, Watched, watched};
 pub(super) fn connect(
     shm: Shm,
     socket: OwnedFd,
-    settings: &Settings,
-    local: &Local,
+    settings: &LaunchSettings,
+    local: &LocalBootstrap,
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Counted)> {
     let (host, rank) = (local.host().clone(), local.rank());
-    let manual = settings.progress == Progress::Manual;
+    let manual = settings.progress == ProgressMode::Manual;
     let socket = Socket::adopt(socket)?;
     if manual {
         local.wait().watch(socket.descriptor())?;
@@ -54,26 +54,27 @@ pub(super) fn connect(
     if settings.transport == TransportChoice::Udp {
         return Ok((Box::new(udp), counted));
     }
-    let is_in_node = {
+    let intra_node = {
         let reach = reach.clone();
         move |rank| reach.holds(rank)
     };
     let layout = reach.addresses();
-    let split = Split::new(shm, udp, layout, is_in_node, |rank| Address(rank.number().to_le_bytes().into()));
+    let split = Split::new(shm, udp, layout, intra_node, |rank| Address(rank.number().to_le_bytes().into()));
     Ok((Box::new(split), counted))
 }
 
-/// What is known of other ranks, and told, by the memory of this host. A launcher tells every host of each rank that is lost, and of all those
-/// of a host that does not answer it, and ranks that another launcher has started tell each other: whoever is not told of is alive.
+/// The liveness of other ranks, as the memory of this host records it. The launcher reports failed ranks and hosts to every host; ranks of
+/// another launcher report them to each other. A rank without a report is alive.
 struct JobWatcher {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     is_watched: bool,
 }
 
 impl Watcher for JobWatcher {
     fn liveness(&self, rank: Rank) -> Liveness {
-        let is_lost = self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.lost().any(|lost| lost == rank);
-        match (is_lost, self.is_watched) {
+        let has_failed =
+            self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.failed_ranks().any(|failed| failed == rank);
+        match (has_failed, self.is_watched) {
             (true, _) => Liveness::Lost,
             (false, true) => Liveness::Alive,
             (false, false) => Liveness::Unknown,
@@ -82,7 +83,7 @@ impl Watcher for JobWatcher {
 
     fn lost(&self, rank: Rank) {
         // Those who wait for a value from it would wait for ever.
-        self.host.lose(rank);
+        self.host.mark_failed(rank);
     }
 
     fn unreachable(&self, rank: Rank) {

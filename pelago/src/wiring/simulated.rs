@@ -6,7 +6,7 @@ pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwind
 use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, WaitReason};
 
 use crate::simulation::files;
-use crate::simulation::watch::{Keeper, milliseconds};
+use crate::simulation::monitor::{SimulationMonitor, milliseconds};
 use crate::{Error, World, run};
 
 /// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
@@ -16,7 +16,7 @@ const STACKS_BYTES: u64 = 64 << 30;
 pub(crate) struct Simulation {
     settings: Settings,
     request: SimulationRequest,
-    keeper: Keeper,
+    monitor: SimulationMonitor,
 }
 
 /// Stuck ranks that are named.
@@ -33,8 +33,8 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let Some(request) = request()? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
-    let keeper = Keeper::new(settings.watch.clone(), limit).map_err(|error| start(&error))?;
-    Ok(Some(Simulation { settings, request, keeper }))
+    let monitor = SimulationMonitor::new(settings.watch.clone(), limit).map_err(|error| start(&error))?;
+    Ok(Some(Simulation { settings, request, monitor }))
 }
 
 /// Runs `body` as every rank of a simulated job.
@@ -133,7 +133,7 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
         (fault, _) => fault.or(lost)?,
     };
     let when = milliseconds(outcome.end);
-    match simulation.keeper.cause().filter(|_| fault == Fault::Aborted) {
+    match simulation.monitor.cause().filter(|_| fault == Fault::Aborted) {
         Some(cause) => {
             eprintln!("pelago: {cause}; the job was ended at {when} of virtual time");
             Some(cause.exit_code())

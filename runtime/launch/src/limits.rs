@@ -1,4 +1,4 @@
-//! Bounds that hold whoever starts the ranks, with their reasons.
+//! Bounds that hold under our launcher and others, with their reasons.
 
 use pelago_base::Duration;
 
@@ -6,7 +6,7 @@ use pelago_base::Duration;
 /// ranks of a full host.
 pub(crate) const BIND_ATTEMPTS_MAX: u32 = 100;
 
-/// How long ranks have to leave by themselves when another is lost: time to save their work.
+/// How long ranks have to leave by themselves after the failure of another: time to save their work.
 pub(crate) const LEAVE: Duration = Duration::from_milliseconds(500);
 
 /// How long ranks have between SIGTERM and SIGKILL.

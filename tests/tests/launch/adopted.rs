@@ -35,7 +35,7 @@ fn start(command: &[&str], variables: &[(&str, &str)]) -> Started {
     Start { ranks: 4, command, variables, ..NOTHING }.start().await_lines(4)
 }
 
-/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their keepers, as those that look at
+/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their monitor threads, as those that look at
 /// nothing that others could change, and those that have no core for long.
 #[track_caller]
 fn expect_killed(over: &Over, killed: &[usize]) {
@@ -154,7 +154,7 @@ fn a_rank_that_is_stopped_for_longer_than_the_limit_is_lost() {
     job.signal(2, Signal::STOP);
     let over = job.end();
     expect_killed(&over, &[2]);
-    let says = |line: &&str| line.contains("rank 2 (process ") && line.contains("was stopped, not dead, for longer than");
+    let says = |line: &&str| line.contains("rank 2 (process ") && line.contains("was stopped (not killed) for longer than");
     assert!(over.told().iter().any(says) && over.told().len() == 4, "{over:?}");
 }
 

@@ -82,7 +82,7 @@ fn hosts_come_from_a_file_too() {
     many.expect(2, "5 ranks do not fit the 4 slots of 2 hosts; name more hosts or slots, or start fewer ranks");
     std::fs::write(&path, "a slots=none\n").unwrap();
     let wrong = run(&[&["run", "-n", "2", "--hostfile", file][..], &shell].concat());
-    let line = "line 1 is \"a slots=none\": it is HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to 4096 slots";
+    let line = "line 1 is \"a slots=none\": use HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to 4096 slots";
     wrong.expect(2, &format!("cannot read hosts from {file}: {line}"));
     std::fs::remove_file(&path).unwrap();
 }
@@ -176,7 +176,7 @@ fn a_host_whose_launcher_is_killed_is_lost_with_all_that_ran_there() {
         let job = Running::start(&[&TWO[..], &[RANK], act].concat());
         kill_process(launcher_on(&job, "b"), Signal::KILL).unwrap();
         let (_, ended) = job.end();
-        ended.expect(3, "host b was lost (ranks 2-3); the job was ended");
+        ended.expect(3, "host b failed (ranks 2-3); the job was ended");
         assert_eq!(shared_memory_names(), [""; 0]);
     }
 }
@@ -186,7 +186,7 @@ fn a_host_that_falls_silent_is_lost() {
     let job = Running::start(&[&TWO[..], &[RANK, "wait"]].concat());
     kill_process(launcher_on(&job, "a"), Signal::STOP).unwrap();
     let (_, ended) = job.end();
-    ended.expect(3, "host a was lost (ranks 0-1); the job was ended");
+    ended.expect(3, "host a failed (ranks 0-1); the job was ended");
 }
 
 #[test]
@@ -263,10 +263,10 @@ fn wrong_hosts_are_one_line() {
     let two = |arguments: &[&str]| run(&[&["run", "-n", "2", "--hosts", "a,b"], arguments, &[RANK, "meet"]].concat());
     two(&["--transport", "shm"])
         .expect(2, "ranks on 2 hosts cannot reach each other by shared memory; use --transport auto or udp");
-    two(&["--export", "NO_SUCH_VARIABLE"]).expect(2, "there is no variable NO_SUCH_VARIABLE to export");
+    two(&["--export", "NO_SUCH_VARIABLE"]).expect(2, "--export NO_SUCH_VARIABLE: this variable is not set");
     for (arguments, says) in [
-        (&["--hosts", "a:0"][..], "\"a:0\" is no host"),
-        (&["--hosts", "a,-oProxyCommand=x"], "\"-oProxyCommand=x\" is no host"),
+        (&["--hosts", "a:0"][..], "\"a:0\" is not a host"),
+        (&["--hosts", "a,-oProxyCommand=x"], "\"-oProxyCommand=x\" is not a host"),
         (&["--hosts", "a", "--remote-shell", "ssh"], "does not say {host}"),
         (&["--hosts", "a", "--remote-shell", "ssh '{host}"], "no end"),
         (&["--hosts", "a", "--network", "10.0.0.0"], "10.1.0.0/16"),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelago_launch::launcher::calls::{CALLS, Call, Need, OLDEST_LINUX};
+use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -42,8 +42,8 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
     let mut rows: Vec<(usize, String)> = std::thread::scope(|threads| {
         let work = || {
             let numbers =
-                std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < CALLS.len()));
-            numbers.map(|number| (number, row(&CALLS[number]))).collect::<Vec<_>>()
+                std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < SYSTEM_CALLS.len()));
+            numbers.map(|number| (number, row(&SYSTEM_CALLS[number]))).collect::<Vec<_>>()
         };
         let workers = [(); 2].map(|()| threads.spawn(work));
         workers.into_iter().flat_map(|worker| worker.join().expect("each call is as its row says")).collect()
@@ -63,7 +63,7 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
 /// The guard, which has to close what it has inherited, still notices the end of the launcher.
 #[test]
 fn nothing_is_left_without_close_range() {
-    let call = CALLS.iter().find(|call| call.name == "close_range").expect("it is listed");
+    let call = SYSTEM_CALLS.iter().find(|call| call.name == "close_range").expect("it is listed");
     for (signal, code) in [(Signal::TERM, Some(130)), (Signal::KILL, None)] {
         let (command, mark) = pelago(&["run", "-n", "4", RANK, "grandchild", "stay"]);
         let job = Running::of(4, (refusing(call, Errno::NOSYS, command), mark));
@@ -75,27 +75,27 @@ fn nothing_is_left_without_close_range() {
 /// What the command says that a call is refused.
 #[test]
 fn what_is_refused_is_listed() {
-    let call = CALLS.iter().find(|call| call.name == "pidfd_open").expect("it is listed");
+    let call = SYSTEM_CALLS.iter().find(|call| call.name == "pidfd_open").expect("it is listed");
     let ended = end_in_time(refusing(call, Errno::NOSYS, pelago(&["info"]).0));
     assert!(
-        ended.output.contains("refused: pidfd_open: Function not implemented (os error 38) (no job can be started)"),
+        ended.output.contains("refused: pidfd_open: Function not implemented (os error 38) (jobs cannot start)"),
         "{ended:?}"
     );
 }
 
 /// What is said about a call.
-fn row(call: &Call) -> String {
+fn row(call: &SystemCall) -> String {
     let [unknown, forbidden] = ERRORS.map(|error| cell(call, error));
     format!("| `{}` | {} | {unknown} | {forbidden} |", call.name, call.purpose)
 }
 
 /// What comes of jobs for which the system refuses a call.
-fn cell(call: &Call, error: Errno) -> String {
+fn cell(call: &SystemCall, error: Errno) -> String {
     let effects = JOBS.map(|(transport, programs)| {
         let mut effects = programs.iter().map(|program| effect(call, error, transport, program));
         let effect = effects.next().expect("a program");
         assert!(effects.all(|other| other == effect), "{}: what comes of it differs from program to program", call.name);
-        if matches!(call.need, Need::Nobody(_)) {
+        if matches!(call.need, CallNeed::Nobody(_)) {
             assert!(effect == Effect::Works, "{}: a job over {transport} does not do without", call.name);
         }
         effect
@@ -107,16 +107,16 @@ fn cell(call: &Call, error: Errno) -> String {
     }
 }
 
-fn text(call: &Call, effect: &Effect) -> String {
+fn text(call: &SystemCall, effect: &Effect) -> String {
     match (effect, call.need) {
         (Effect::Refused(line), _) => format!("exit code 2: `{line}`"),
-        (Effect::Works, Need::Nobody(instead)) => format!("works: {instead}"),
+        (Effect::Works, CallNeed::Nobody(instead)) => format!("works: {instead}"),
         (Effect::Works, _) => "not needed".into(),
     }
 }
 
 /// Runs a job to its end, after which nothing of it is left.
-fn effect(call: &Call, error: Errno, transport: &str, program: &[&str]) -> Effect {
+fn effect(call: &SystemCall, error: Errno, transport: &str, program: &[&str]) -> Effect {
     let (command, mark) = pelago(&[&["run", "-n", "2", "--transport", transport], program].concat());
     let ended = end_in_time(refusing(call, error, command));
     wait_until_gone(&mark);
@@ -136,7 +136,7 @@ fn effect(call: &Call, error: Errno, transport: &str, program: &[&str]) -> Effec
 }
 
 /// `command` on a system that refuses a call.
-fn refusing(call: &Call, error: Errno, command: Command) -> Command {
+fn refusing(call: &SystemCall, error: Errno, command: Command) -> Command {
     let mut refusing = Command::new(REFUSE);
     refusing
         .arg(call.number.to_string())

@@ -13,7 +13,7 @@ fn stop(process: Pid) {
     kill_process(process, Signal::STOP).expect("it runs");
 }
 
-const STOPPED: &str = "was stopped, not dead, for longer than the failure limit of 1 s (--failure-limit allows more)";
+const STOPPED: &str = "was stopped (not killed) for longer than the failure limit of 1 s (--failure-limit allows more)";
 
 #[test]
 fn a_rank_that_stays_stopped_ends_the_job() {

@@ -30,7 +30,7 @@ fn options() {
     one_line(&["run", "-n", "2", "--time-limit", "soon", RANK], "soon");
     one_line(&["run", "-n", "2", "--progress", "never", RANK], "never");
     one_line(&["run", "-n", "2", "--transport", "pigeon", RANK], "pigeon");
-    one_line(&["run", "-n", "2", "--failure-limit", "0", RANK], "above 0");
+    one_line(&["run", "-n", "2", "--failure-limit", "0", RANK], "more than 0");
     one_line(&["fly"], "fly");
     one_line(&["bundled", "nothing"], "nothing");
 }

@@ -32,7 +32,7 @@ fn somebody_at_random_moments() {
         let host = below(HOSTS);
         job.kill_host(&network, host);
         let ranks = format!("ranks {}-{}", 2 * host, 2 * host + 1);
-        assert_eq!(job.end_lost(), format!("host {} was lost ({ranks})", network.hosts()[host]));
+        assert_eq!(job.end_lost(), format!("host {} failed ({ranks})", network.hosts()[host]));
     }
     for _ in 0..kills() {
         start(&network).kill_launcher();

@@ -32,7 +32,7 @@ fn a_host_whose_launcher_is_killed() {
     for (options, way, host, ranks) in [(&[][..], "put", 1, "2-3"), (&INLINE, "barrier", 0, "0-1")] {
         let job = exchange(&network, options, way);
         job.kill_host(&network, host);
-        assert_eq!(job.end_lost(), format!("host {} was lost (ranks {ranks})", network.hosts()[host]), "{way}");
+        assert_eq!(job.end_lost(), format!("host {} failed (ranks {ranks})", network.hosts()[host]), "{way}");
     }
 }
 
@@ -43,7 +43,7 @@ fn a_rank_that_is_stopped_counts_as_lost_and_is_said_to_be_stopped() {
     let job = exchange(&network, &[], "add");
     job.signal(2, Signal::STOP);
     let why = format!(
-        "was stopped, not dead, for longer than the failure limit of {FAILURE_LIMIT_SECONDS} s (--failure-limit allows more)"
+        "was stopped (not killed) for longer than the failure limit of {FAILURE_LIMIT_SECONDS} s (--failure-limit allows more)"
     );
     assert_eq!(job.end_lost(), format!("rank 2 (host {}) {why}", network.hosts()[1]));
 }
@@ -73,6 +73,6 @@ fn a_host_that_is_unplugged() {
 /// Ranks of one host cannot reach ranks of another, which their launchers know to be alive: who cannot hear whom, they cannot know.
 #[track_caller]
 fn assert_cut_off(network: &Network, line: &str) {
-    let unreachable = |rank: usize| format!("rank {rank} (host {}) is alive but cannot be reached: ", network.hosts()[rank / 2]);
+    let unreachable = |rank: usize| format!("rank {rank} (host {}) is alive but unreachable: ", network.hosts()[rank / 2]);
     assert!((0..4).any(|rank| line.starts_with(&unreachable(rank))), "{line}");
 }

@@ -11,7 +11,7 @@ use pelago_launch::{OsClock, names};
 use pelago_memory::Cells;
 use pelago_platform::Registry;
 use pelago_shm::limits::HOSTS_MAX;
-use pelago_shm::{Host, HostAddress, Plan};
+use pelago_shm::{HostAddress, HostMemory, HostPlan};
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
 const RANKS_PER_HOST: u32 = 64;
@@ -38,8 +38,8 @@ fn the_table_takes_32_bytes_of_each_host_once() {
     let ranks_per_host = RANKS_MAX / HOSTS_MAX as u32;
     let file_bytes = |ranks: u32| {
         let hosts: Vec<_> = (0..ranks / ranks_per_host).map(|host| elsewhere(host, ranks_per_host)).collect();
-        let plan = Plan { ranks, first: Rank::new(0), count: 1, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
-        let (_host, memory) = Host::create(&plan).unwrap();
+        let plan = HostPlan { ranks, first: Rank::new(0), count: 1, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
+        let (_host, memory) = HostMemory::create(&plan).unwrap();
         rustix::fs::fstat(&memory).unwrap().st_size as u64
     };
     let grown = file_bytes(RANKS_MAX) - file_bytes(2 * ranks_per_host);
@@ -53,8 +53,8 @@ fn private_bytes(ranks: u32, ranks_per_host: u32, peers: u32) -> u64 {
     hosts[0].address = mine[0].local_addr().unwrap();
     hosts[1].address = others[0].local_addr().unwrap();
     let count = ranks_per_host;
-    let plan = Plan { ranks, first: Rank::new(0), count, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
-    let (host, memory) = Host::create(&plan).unwrap();
+    let plan = HostPlan { ranks, first: Rank::new(0), count, heap_bytes: Some(HEAP_BYTES), key: KEY, hosts: &hosts };
+    let (host, memory) = HostMemory::create(&plan).unwrap();
     let rank_zero = hosts[0].address;
     let peers_first = ranks_per_host;
     let sockets = others.into_iter().take(peers as usize).zip(peers_first..);
@@ -76,7 +76,7 @@ fn rank(ranks: u32, memory: &OwnedFd, socket: &UdpSocket, arguments: &[String]) 
 }
 
 /// One that answers by itself, with a heap of its own.
-fn end_point(host: &Host, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) -> Udp {
+fn end_point(host: &HostMemory, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) -> Udp {
     let mut end = Udp::new(Setup {
         me,
         layout: host.reach().addresses(),

@@ -8,7 +8,7 @@ use pelago_bench::Transport;
 
 use crate::{Refused, bundled};
 
-/// Measure operations next to what this machine allows
+/// Measure operations of the library and compare each with the limit of this machine
 #[derive(Args)]
 pub(crate) struct Bench {
     #[command(flatten)]

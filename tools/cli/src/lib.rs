@@ -1,33 +1,24 @@
 //! The `pelago` command, as a library so that the tests of whole programs can run it too.
 //!
-//! | file | holds |
+//! | file or folder | content |
 //! |---|---|
-//! | `run` | `pelago run`: its options, and the job that they describe |
-//! | `host` | `pelago run --hosts`: where a job runs; `pelago host`, hidden: what runs on each of them |
-//! | `sim`, `overrides`, `quantity` | `pelago sim`: all ranks on a simulated machine; single values of it replaced, with units |
-//! | `outputs` | whether a file can be written, before the work for it |
-//! | `executable`, `object` | whether a file is a program that can be simulated; programs in C that are shared objects |
-//! | `bench` | `pelago bench`: measures in jobs of this executable |
-//! | `tune` | `pelago tune`: describes this machine, and compares what is simulated on the description with what happens |
-//! | `info` | `pelago info`: what this machine offers |
-//! | `attach` | whether processes may read each other's memory here |
+//! | `run` | `pelago run`: its options, and the job that they describe; jobs of several hosts, and the node daemon (`pelago host`, hidden) |
+//! | `sim` | `pelago sim`: a program on a simulated machine, single values of that machine replaced, programs in C that are shared objects |
+//! | `bench` | `pelago bench`: measurements in jobs of this executable |
+//! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
+//! | `info` | `pelago info`: what this machine offers to jobs |
 //! | `bundled` | the programs that come with the command |
+//! | `outputs` | whether a file can be written, before the work for it |
 //!
-//! Exit codes, which scripts rely on: 0 good; 1 the program failed; 2 wrong usage; 3 a rank was lost; 4 time limit; 130 interrupted.
-//! Every error is one line on standard error: what, where, what to do.
+//! Exit codes, which scripts rely on: 0 success; 1 the program failed; 2 wrong usage; 3 a rank or host failed; 4 time limit; 130 interrupted.
+//! Every error is one line on standard error: the problem, its place and a remedy.
 //!
 //! Absent on purpose: how ranks are started and watched (`pelago-launch`), and what programs compute.
 
-mod attach;
 mod bench;
 mod bundled;
-mod executable;
-mod host;
 mod info;
-mod object;
 mod outputs;
-mod overrides;
-mod quantity;
 mod run;
 mod sim;
 mod tune;
@@ -39,7 +30,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// One-sided communication: run programs and look at this machine.
+/// Run parallel programs that communicate by one-sided operations (PGAS): on this host, on several hosts, or on a simulated machine.
 #[derive(Parser)]
 #[command(name = "pelago", version, propagate_version = false)]
 struct Arguments {
@@ -62,15 +53,15 @@ enum Command {
         command: Vec<OsString>,
     },
     /// A program in C that is a shared object, in this process; `pelago sim` starts these.
-    #[command(hide = true, name = object::COMMAND)]
+    #[command(hide = true, name = sim::shared_object::COMMAND)]
     Object {
         /// Its path, then its arguments.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
-    /// The part of one host in a job; `pelago run --hosts` starts these.
+    /// The node daemon of one host; `pelago run --hosts` starts these.
     #[command(hide = true, name = pelago_launch::launcher::HOST_COMMAND)]
-    Host,
+    NodeDaemon,
 }
 
 /// A usage error, or another reason not to start: one line.
@@ -85,8 +76,8 @@ pub fn main() -> ExitCode {
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
         Ok(Command::Bundled { command }) => bundled::main(command),
-        Ok(Command::Object { command }) => object::main(command),
-        Ok(Command::Host) => host::main(),
+        Ok(Command::Object { command }) => sim::shared_object::main(command),
+        Ok(Command::NodeDaemon) => run::hosts::main(),
         Err(error) => refused(&error),
     }
     .unwrap_or_else(|Refused(line)| {
@@ -100,15 +91,39 @@ fn this() -> Result<PathBuf, Refused> {
     std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))
 }
 
-/// Says something on standard error, where nobody may listen any more.
+/// Writes a line to standard error; a closed standard error is no error.
 fn say(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "pelago: {line}");
 }
 
 fn parse() -> Result<Arguments, clap::Error> {
-    let matches = Arguments::command().try_get_matches()?;
-    Arguments::from_arg_matches(&matches)
+    let command = Arguments::command();
+    let words = with_np(&command, std::env::args_os().collect());
+    Arguments::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
+/// `-np N`, as `mpirun` takes it, means `-n N`. Only options of `pelago` itself are changed, not the arguments of the program.
+fn with_np(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(subcommand) = command.find_subcommand(name).filter(|_| ["run", "sim"].contains(&name)) else { return words };
+    let takes_value = |word: &str| {
+        let is_it = |option: &&clap::Arg| match word.strip_prefix("--") {
+            Some(long) => option.get_long() == Some(long) || option.get_all_aliases().is_some_and(|all| all.contains(&long)),
+            None => word.len() == 2 && option.get_short() == word.chars().nth(1),
+        };
+        subcommand.get_arguments().find(is_it).is_some_and(|option| option.get_action().takes_values())
+    };
+    let mut at = 2;
+    while let Some(word) =
+        words.get_mut(at).filter(|word| word.to_str().is_some_and(|word| word.starts_with('-') && word != "--"))
+    {
+        if word == "-np" {
+            *word = "-n".into();
+        }
+        at += if word.to_str().is_some_and(takes_value) { 2 } else { 1 };
+    }
+    words
 }
 
 /// Help and version are printed as they are; of an error, what matters, in one line.
@@ -140,6 +155,25 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_number_of_ranks_may_be_given_as_mpirun_takes_it() {
+        for (given, meant) in [
+            (&["run", "-np", "4", "ring"][..], &["run", "-n", "4", "ring"][..]),
+            (
+                &["run", "--label", "--hosts", "a,b", "-np", "4", "x", "-np", "5"],
+                &["run", "--label", "--hosts", "a,b", "-n", "4", "x", "-np", "5"],
+            ),
+            (&["sim", "--machine=m", "-np", "4", "x"], &["sim", "--machine=m", "-n", "4", "x"]),
+            (&["run", "-n", "4", "--", "x", "-np"], &["run", "-n", "4", "--", "x", "-np"]),
+            (&["bench", "-np"], &["bench", "-np"]),
+        ] {
+            let words = |words: &[&str]| ["pelago"].iter().chain(words).map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(with_np(&Arguments::command(), words(given)), words(meant));
+        }
+        let long = ["pelago", "run", "--np", "4", "ring"];
+        assert!(Arguments::command().try_get_matches_from(long).is_ok());
     }
 
     #[test]

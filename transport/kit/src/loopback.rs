@@ -61,7 +61,7 @@ impl Loopback {
     /// What it does by itself, unless it is told to do less.
     pub const CAPABILITIES: Capabilities = Capabilities {
         name: "loopback",
-        inject_size: limits::INJECT_SIZE,
+        inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,
         latency: Duration::from_nanoseconds(100),
         bytes_per_second: 10e9,

@@ -2,9 +2,9 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Host`] | the file behind the mapping: made by the launcher, attached by each rank, gone with the last of them |
-//! | [`Plan`], [`HostAddress`] | what it is made from, and where the ranks of other hosts are |
-//! | [`Job`], [`Control`] | what the file holds besides the heaps: the job's state, and each rank's |
+//! | [`HostMemory`] | the shared file: created by the launcher, attached by each rank, freed with the last of them |
+//! | [`HostPlan`], [`HostAddress`] | the sizes of that memory, and the addresses of other hosts |
+//! | [`JobControl`], [`RankControl`] | the control block of the job, and that of each rank |
 //! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner |
 //! | [`ProgressThread`] | the thread that serves a rank's registered memory while no thread of the rank waits in the library |
 //!
@@ -12,29 +12,21 @@
 //!
 //! # Argument
 //!
-//! - **H1** The mapping of a [`Host`] lives as long as the host; every reference into it borrows the host.
-//! - **H2** [`Job`], [`Control`], the table of hosts and those of registered regions are made of atomics only, so that any bytes are a valid value and
+//! - **H1** The mapping of a [`HostMemory`] lives as long as the host; every reference into it borrows the host.
+//! - **H2** [`JobControl`], [`RankControl`], the table of hosts and those of registered regions are made of atomics only, so that any bytes are a valid value and
 //!   references to them may be shared with other processes.
 //! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: whoever registers promises the first,
 //!   and `deregister` waits for the second.
 //!
 //! Absent on purpose: handles, ordering, waiting, launching.
 
-mod cma;
-mod control;
 mod host;
 pub mod limits;
-mod place;
-mod plan;
-mod progress_thread;
-mod published;
-mod regions;
-mod staged;
-mod table;
+mod registered;
 mod transport;
 
-pub use control::{Control, Job, Stage};
-pub use host::{Host, HostError};
-pub use plan::{HostAddress, Plan};
-pub use progress_thread::ProgressThread;
+pub use host::control::{JobControl, RankControl, RankStage};
+pub use host::memory::{HostMemory, HostMemoryError};
+pub use host::plan::{HostAddress, HostPlan};
+pub use registered::progress_thread::ProgressThread;
 pub use transport::{CAPABILITIES, CopyBy, Shm};

@@ -4,9 +4,9 @@
 /// table takes two megabytes of each host.
 pub const HOSTS_MAX: usize = 1 << 16;
 
-/// Ranks that a job may lose and still go on, if its program wants that: what lies in one cache line of numbers, times sixteen. A job
-/// that loses more is beyond what a program expects.
-pub const LOST_RANKS_MAX: usize = 256;
+/// Failed ranks after which a fault-tolerant job still continues: sixteen cache lines of rank numbers. A job with more failures than that
+/// ends.
+pub const FAILED_RANKS_MAX: usize = 256;
 
 /// Entries in a rank's table of registered regions, in the memory of its host, at least: twice as many as any known program registers.
 pub const HOST_REGIONS_MIN: u32 = 1 << 17;

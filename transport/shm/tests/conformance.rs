@@ -11,13 +11,13 @@ use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_platform::{Fault, Registry, Transport};
-use pelago_shm::{CopyBy, Host, Plan, Shm};
+use pelago_shm::{CopyBy, HostMemory, HostPlan, Shm};
 
 const HEAP_BYTES: u64 = 1 << 20;
 const REGISTERED_WORDS: usize = 16 * 1024;
 
 struct Ranks {
-    host: Arc<Host>,
+    host: Arc<HostMemory>,
     transports: Vec<Shm>,
     registered: Vec<Cells<'static>>,
     /// How often each was seen to have been rung.
@@ -26,7 +26,7 @@ struct Ranks {
 
 impl Ranks {
     fn new(ranks: u32, copy_by: CopyBy) -> Self {
-        let host = Arc::new(Host::create(&Plan::local(ranks, Some(HEAP_BYTES))).unwrap().0);
+        let host = Arc::new(HostMemory::create(&HostPlan::local(ranks, Some(HEAP_BYTES))).unwrap().0);
         let mut transports = Vec::new();
         let mut registered = Vec::new();
         for rank in (0..ranks).map(Rank::new) {

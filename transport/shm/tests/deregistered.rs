@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pelago_base::{AtomicOperator, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{Address, Endpoint, Failure, Flags, Network, Operation, Registry, Token, Transport};
-use pelago_shm::{CopyBy, Host, Plan, Shm};
+use pelago_shm::{CopyBy, HostMemory, HostPlan, Shm};
 
 const OWNER: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
@@ -15,7 +15,7 @@ const LOOKS_MAX: u32 = 1000;
 
 #[test]
 fn memory_that_is_gone_when_its_owner_looks_is_outside() {
-    let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
+    let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
     [OWNER, ASKER].into_iter().for_each(|rank| host.join(rank));
     let [mut owner, mut asker] = [OWNER, ASKER].map(|rank| Shm::new(host.clone(), rank, CopyBy::ProgressThread, true));
     asker.connect(None, OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant as Moment};
 use pelago_base::{AtomicOperator, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{Address, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
-use pelago_shm::{CopyBy, Host, Plan, Shm};
+use pelago_shm::{CopyBy, HostMemory, HostPlan, Shm};
 
 const OWNER: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
@@ -23,7 +23,7 @@ fn ask(asker: &mut Shm, at: GlobalAddress) {
 }
 
 /// What the addition found, unless nobody answers.
-fn answer(asker: &mut Shm, host: &Host) -> Option<u64> {
+fn answer(asker: &mut Shm, host: &HostMemory) -> Option<u64> {
     let (since, mut completed) = (Moment::now(), Vec::new());
     while !asker.progress(Instant::ZERO, &mut completed) {
         if since.elapsed() > HANG {
@@ -59,7 +59,7 @@ impl Wait {
 /// Each round the owner waits for a moment and then computes for as long as the request takes that came in between.
 #[test]
 fn a_request_that_comes_while_a_wait_ends_is_answered() {
-    let host = Arc::new(Host::create(&Plan::local(2, Some(1 << 20))).unwrap().0);
+    let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
     [OWNER, ASKER].into_iter().for_each(|rank| host.join(rank));
     let [start, asked, answered] = [(); 3].map(|()| Barrier::new(2));
     let (rounds_over, left_lying) = (AtomicU64::new(0), AtomicBool::new(false));

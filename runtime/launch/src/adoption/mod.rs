@@ -1,25 +1,16 @@
 //! Jobs of other launchers: processes that only know a number and a store of keys and values become the ranks of a job by themselves.
 //!
-//! | file | holds |
+//! | folder | content |
 //! |---|---|
-//! | `store` | what the launcher gives: `KeyValue`, and which ranks share a host |
-//! | `pmi` | PMI-1, by which Hydra, MPICH, Intel MPI and srun give it |
-//! | `leader`, `follower` | the first rank of a host makes what a launcher of ours makes, and hands it to the others |
-//! | `message`, `socket`, `peer` | how they speak to each other on the host |
-//! | `keeper`, `watch`, `process` | who sees that a rank ends or is stopped, where no launcher of ours does |
+//! | `launcher_store` | the interface to the launcher, a store of keys and values, and PMI-1, by which Hydra, MPICH, Intel MPI and srun offer it |
+//! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
+//! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
 //!
-//! Why it is done like this is written in `docs/decisions/0019-adoption.md`.
+//! `docs/decisions/0019-adoption.md` gives the reasons.
 
-mod follower;
-mod keeper;
-mod leader;
-mod message;
-mod peer;
-mod pmi;
-mod process;
-mod socket;
-mod store;
-mod watch;
+mod gathering;
+mod launcher_store;
+mod monitor;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,21 +19,23 @@ use std::sync::Arc;
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{Duration, Rank};
 use pelago_platform::Clock;
-use pelago_shm::{Host, HostAddress, HostError, Plan};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 use rustix::io::Errno;
 
-pub(crate) use self::keeper::Keeper;
-pub use self::store::StoreError;
-pub use self::watch::tell_fault;
+pub use crate::adoption::launcher_store::StoreError;
+pub(crate) use crate::adoption::monitor::rank_monitor::RankMonitor;
+pub use crate::adoption::monitor::ring::tell_fault;
 
-use self::follower::Follower;
-use self::leader::{Leader, Supplies};
-use self::message::{Hello, Secret};
-use self::pmi::Pmi;
-use self::process::{Found, Identity};
-use self::socket::Name;
-use self::store::KeyValue;
-use crate::{OsClock, Settings, key, ports};
+use crate::adoption::gathering::follower::Follower;
+use crate::adoption::gathering::leader::{Leader, RankResources};
+use crate::adoption::gathering::message::{Hello, Secret};
+use crate::adoption::gathering::socket::SocketName;
+use crate::adoption::launcher_store::KeyValue;
+use crate::adoption::launcher_store::pmi::Pmi;
+use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
+use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
+use crate::system::{job_key, udp_ports};
+use crate::{LaunchSettings, OsClock};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
@@ -137,7 +130,7 @@ pub enum AdoptionError {
     },
     /// The memory of the job cannot be made.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(#[from] HostMemoryError),
     /// The system gives no random numbers.
     #[error("cannot draw the key of the job: {0}")]
     Key(std::io::Error),
@@ -164,16 +157,21 @@ impl AdoptionError {
     }
 }
 
-/// A rank that has been adopted: its host's memory, its number, its socket, and who watches over it.
+/// An adopted rank: the memory of its host, its number, its socket and its monitor.
 pub(crate) struct Adopted {
-    pub(crate) host: Arc<Host>,
+    pub(crate) host: Arc<HostMemory>,
     pub(crate) rank: Rank,
     pub(crate) socket: Option<OwnedFd>,
-    pub(crate) keeper: Keeper,
+    pub(crate) monitor: RankMonitor,
 }
 
 /// Becomes a rank of the job that the launcher behind `launcher` has started.
-pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, clock: OsClock) -> Result<Adopted, AdoptionError> {
+pub(crate) fn adopt(
+    job: &AdoptedJob,
+    launcher: OwnedFd,
+    settings: &LaunchSettings,
+    clock: OsClock,
+) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
     let mut store = Pmi::start(launcher, clock, job.rank.number(), job.size, until)?;
     let adopted = by_store(&mut store, settings, clock);
@@ -181,18 +179,22 @@ pub(crate) fn adopt(job: &AdoptedJob, launcher: OwnedFd, settings: &Settings, cl
         Ok(adopted) => adopted,
         Err(error) => {
             // So that the launcher leaves the others the time to say why they end.
-            store.leave(clock.now() + keeper::LEAVE_LIMIT);
+            store.leave(clock.now() + LEAVE_LIMIT);
             return Err(error);
         }
     };
     let (host, rank) = (Arc::new(host), job.rank);
     host.join(rank);
-    let keeper = Keeper::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
-    Ok(Adopted { keeper: keeper?, host, rank, socket })
+    let monitor = RankMonitor::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
+    Ok(Adopted { monitor: monitor?, host, rank, socket })
 }
 
 /// The memory of this host and this rank's socket, which the first rank of the host has made.
-fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+fn by_store(
+    store: &mut dyn KeyValue,
+    settings: &LaunchSettings,
+    clock: OsClock,
+) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let (rank, size) = (store.rank(), store.size());
     let host = store.placement().host_of(rank);
     let neighbours = store.placement().neighbours(rank, size);
@@ -200,13 +202,13 @@ fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Re
         return Err(AdoptionError::Hosts(size));
     }
     if size > RANKS_PER_HOST_MAX {
-        return Err(HostError::Ranks(size).into());
+        return Err(HostMemoryError::Ranks(size).into());
     }
     // What ends of ranks are seen by.
-    if let Found::Unknown(error) = Identity::of(std::process::id()).find() {
+    if let ProcessLookup::Unknown(error) = ProcessIdentity::of(std::process::id()).find() {
         return Err(AdoptionError::System("pidfd_open", error));
     }
-    let name = Name::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
+    let name = SocketName::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
     let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
     let (&leader, others) = neighbours.split_first().expect("this rank is one of them");
     let key = format!("{SECRET_KEY}{host}");
@@ -221,7 +223,7 @@ fn by_store(store: &mut dyn KeyValue, settings: &Settings, clock: OsClock) -> Re
     let text = store.get(&key, clock.now() + settings.start_limit)?;
     let secret = Secret::parse(&text).ok_or_else(|| wrong(text))?;
     let (memory, socket) = follower.prove(secret, settings.transport.has_network())?;
-    let host = Host::attach(&memory)?;
+    let host = HostMemory::attach(&memory)?;
     if host.ranks() != size || host.control(Rank::new(rank)).is_none() {
         return Err(AdoptionError::Message(leader));
     }
@@ -232,38 +234,38 @@ fn lead(
     leader: &mut Leader,
     store: &mut dyn KeyValue,
     key: &str,
-    settings: &Settings,
+    settings: &LaunchSettings,
     clock: OsClock,
-) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
     let (host, memory, mut sockets) = make(store.size(), settings)?;
-    // Before any other rank has the memory, so that whoever looks for one finds it.
-    let all = [Identity::of(std::process::id())].into_iter().chain(processes);
+    // Before any other rank has the memory, so that every lookup succeeds.
+    let all = [ProcessIdentity::of(std::process::id())].into_iter().chain(processes);
     host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));
-    let secret = Secret(key::draw().map_err(AdoptionError::Key)?);
+    let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
     store.put(key, &secret.to_string(), until(settings.start_limit))?;
     leader.go_on();
     store.fence(until(settings.start_limit))?;
     let own = if sockets.is_empty() { None } else { Some(OwnedFd::from(sockets.remove(0))) };
     let others = (1..host.count() as usize)
-        .map(|place| Supplies { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
+        .map(|place| RankResources { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
     leader.supply(secret, &others.collect::<Vec<_>>(), until(settings.start_limit))?;
     Ok((host, own))
 }
 
 /// The memory of the job, and a socket for each rank if they reach each other over UDP.
-fn make(size: u32, settings: &Settings) -> Result<(Host, OwnedFd, Vec<UdpSocket>), AdoptionError> {
+fn make(size: u32, settings: &LaunchSettings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let plan = Plan::local(size, settings.heap_bytes);
+    let plan = HostPlan::local(size, settings.heap_bytes);
     if !settings.transport.has_network() {
-        let (host, memory) = Host::create(&plan)?;
+        let (host, memory) = HostMemory::create(&plan)?;
         return Ok((host, memory, Vec::new()));
     }
-    let (port, sockets) = ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
+    let (port, sockets) = udp_ports::bind(LOOPBACK, size).map_err(|error| AdoptionError::Sockets(size, LOOPBACK, error))?;
     let hosts = [HostAddress { first: plan.first, address: (LOOPBACK, port).into() }];
-    let key = key::draw().map_err(AdoptionError::Key)?;
-    let (host, memory) = Host::create(&Plan { key, hosts: &hosts, ..plan })?;
+    let key = job_key::draw().map_err(AdoptionError::Key)?;
+    let (host, memory) = HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?;
     Ok((host, memory, sockets))
 }
 

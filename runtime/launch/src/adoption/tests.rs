@@ -7,10 +7,11 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use pelago_base::Instant;
 
-use super::message::{ToLeader, ToRank};
-use super::socket::{Connection, Received};
-use super::store::Placement;
 use super::*;
+use crate::adoption::gathering::message::{ToLeader, ToRank};
+use crate::adoption::gathering::socket;
+use crate::adoption::gathering::socket::{Connection, Received};
+use crate::adoption::launcher_store::Placement;
 
 /// A store that all ranks of a test share.
 #[derive(Default)]
@@ -75,18 +76,18 @@ impl KeyValue for Memory {
 }
 
 /// A job of this name, whose ranks have a store in common.
-struct Job {
+struct ThreadJob {
     name: String,
     size: u32,
     shared: Arc<Shared>,
 }
 
-impl Job {
+impl ThreadJob {
     fn new(name: &str, size: u32) -> Self {
         Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
     }
 
-    fn adopt(&self, rank: u32, settings: &Settings) -> Result<(Host, Option<OwnedFd>), AdoptionError> {
+    fn adopt(&self, rank: u32, settings: &LaunchSettings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
         let (socket, _launcher) = UnixStream::pair().unwrap();
         let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
         let mut store = Memory { shared, rank, size: self.size, job, placement, socket };
@@ -95,7 +96,7 @@ impl Job {
 
     /// Somebody at the job's meeting place.
     fn stranger(&self) -> Connection {
-        let (name, clock) = (Name::new(&self.name, 0).unwrap(), OsClock::start());
+        let (name, clock) = (SocketName::new(&self.name, 0).unwrap(), OsClock::start());
         Connection::open(&name, clock, clock.now() + settings().start_limit).unwrap().expect("a leader")
     }
 
@@ -120,9 +121,9 @@ impl Job {
     }
 }
 
-fn settings() -> Settings {
-    let none = Settings::from_variables(|_| None).unwrap();
-    Settings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
+fn settings() -> LaunchSettings {
+    let none = LaunchSettings::from_variables(|_| None).unwrap();
+    LaunchSettings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
 }
 
 /// Waits for what is said next.
@@ -135,7 +136,7 @@ fn hear(connection: &Connection) -> Received {
 #[test]
 fn ranks_adopt_each_other_whoever_comes_first() {
     for (case, order) in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]].into_iter().enumerate() {
-        let job = Job::new(&format!("order-{case}"), 4);
+        let job = ThreadJob::new(&format!("order-{case}"), 4);
         let adopted: Vec<_> = std::thread::scope(|threads| {
             let ranks = order.map(|rank| {
                 let job = &job;
@@ -158,7 +159,7 @@ fn ranks_adopt_each_other_whoever_comes_first() {
 #[test]
 fn many_that_come_at_once_are_all_let_in() {
     const RANKS: u32 = 150;
-    let job = Job::new("crowd", RANKS);
+    let job = ThreadJob::new("crowd", RANKS);
     std::thread::scope(|threads| {
         // The leader comes last.
         let ranks: Vec<_> = (0..RANKS)
@@ -176,8 +177,8 @@ fn many_that_come_at_once_are_all_let_in() {
 
 #[test]
 fn each_rank_has_its_own_socket_where_there_is_a_network() {
-    let job = Job::new("sockets", 3);
-    let settings = Settings { transport: crate::TransportChoice::Udp, ..settings() };
+    let job = ThreadJob::new("sockets", 3);
+    let settings = LaunchSettings { transport: crate::TransportChoice::Udp, ..settings() };
     let adopted = std::thread::scope(|threads| {
         [0, 1, 2]
             .map(|rank| {
@@ -198,7 +199,7 @@ fn each_rank_has_its_own_socket_where_there_is_a_network() {
 
 #[test]
 fn strangers_disturb_nobody() {
-    let job = Job::new("strangers", 2);
+    let job = ThreadJob::new("strangers", 2);
     std::thread::scope(|threads| {
         let leader = threads.spawn(|| job.adopt(0, &settings()));
         let (silent, loud): (Vec<Connection>, Vec<Connection>) = (0..100).map(|_| (job.stranger(), job.stranger())).unzip();
@@ -214,13 +215,13 @@ fn strangers_disturb_nobody() {
 
 #[test]
 fn who_does_not_know_the_secret_gets_nothing() {
-    let job = Job::new("secret", 2);
+    let job = ThreadJob::new("secret", 2);
     let said = job.led(|| {
         let (stranger, impostor) = (job.stranger(), job.impostor(job.hello(1)));
         let Received::Message(text, none) = hear(&impostor) else { panic!("a word") };
         assert!(text == ToRank::Gathered.to_string() && none.is_empty());
         assert!(matches!(stranger.receive(), Received::End), "nobody else is listened to");
-        let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+        let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
         assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
         // As the rank that it pretends to be would.
         *job.shared.come.lock().unwrap() += 1;
@@ -234,7 +235,7 @@ fn who_does_not_know_the_secret_gets_nothing() {
 
 #[test]
 fn who_contradicts_the_leader_is_refused() {
-    let job = Job::new("contradiction", 2);
+    let job = ThreadJob::new("contradiction", 2);
     let wrong = [
         (Hello { process: 1, ..job.hello(1) }, AdoptionError::Namespace(1)),
         (Hello { size: 3, ..job.hello(1) }, AdoptionError::Size { rank: 1, size: 3, leader_size: 2 }),
@@ -252,7 +253,7 @@ fn who_contradicts_the_leader_is_refused() {
 
 #[test]
 fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
-    let job = Job::new("early", 3);
+    let job = ThreadJob::new("early", 3);
     assert_eq!(job.led(|| drop(job.impostor(job.hello(2)))), AdoptionError::Ended(2).to_string());
     let raving = job.led(|| {
         let impostor = job.impostor(job.hello(2));
@@ -264,8 +265,8 @@ fn a_rank_that_ends_or_raves_while_others_are_awaited_is_named() {
 
 #[test]
 fn a_leader_that_ends_is_named() {
-    let job = Job::new("leader", 2);
-    let (name, clock) = (Name::new(&job.name, 0).unwrap(), OsClock::start());
+    let job = ThreadJob::new("leader", 2);
+    let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
     let held = socket::hold(&name, 1).unwrap();
     let error = std::thread::scope(|threads| {
         let follower = threads.spawn(|| job.adopt(1, &settings()));

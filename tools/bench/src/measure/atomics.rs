@@ -8,20 +8,20 @@ use pelago::{CellSlice, GlobalPtr, World};
 
 use super::REPETITIONS;
 use super::transfer::ROUND_TRIP;
-use crate::duel::{Duel, Side};
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side};
+use crate::rank::context::RankContext;
 
-pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fetch_add(stage: &RankContext<'_>) -> Result<()> {
     let question = |_| [1, 0];
     let perform = |here: CellSlice<'_, u64>, [operand, _]: [u64; 2]| here.fetch_add(0, operand);
     measure(stage, &Atomic { name: "fetch_add", library: add_each, raw: raw_add_each, question, perform })
 }
 
-pub(crate) fn compare_swap(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn compare_swap(stage: &RankContext<'_>) -> Result<()> {
     let question = |value| [value, value + 1];
     let perform = |here: CellSlice<'_, u64>, [expected, new]: [u64; 2]| here.compare_swap(0, expected, new);
     measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
@@ -38,13 +38,13 @@ struct Atomic {
 }
 
 /// Counts a word up. Either side begins where the other ended.
-fn measure(stage: &Stage<'_>, atomic: &Atomic) -> Result<()> {
+fn measure(stage: &RankContext<'_>, atomic: &Atomic) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
         return Ok(());
     }
     let (at, here) = (memory.at(stage.receiver(), 0), memory.local());
-    let limit = Limit::of(stage, &memory)?;
+    let limit = Baseline::of(stage, &memory)?;
     let mut counted = 0;
     let mut calibrated = 0;
     let count = stage.calibrate(1, |count| {
@@ -53,18 +53,18 @@ fn measure(stage: &Stage<'_>, atomic: &Atomic) -> Result<()> {
     })?;
     // Only the sender knows how far it counted while it calibrated.
     let beginning = stage.tell(calibrated)?;
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         let values = beginning + counted..beginning + counted + count;
         counted += count;
         let end = values.end;
         let mut differences = 0;
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| (atomic.library)(stage.world, at, values).map(|found| differences = found))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 differences = (atomic.raw)(raw, values);
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || ask_each(line, atomic, values).map(|found| differences = found),
                 || line.serve(count, |question| answer(line, atomic, here, question)),
@@ -74,7 +74,7 @@ fn measure(stage: &Stage<'_>, atomic: &Atomic) -> Result<()> {
         stage.receive(|| check("the word that was counted up", here.load(0), end))?;
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row(atomic.name).timed(&duel, limit.name("atomic", ROUND_TRIP)).sized(8))
+    stage.emit(&stage.row(atomic.name).timed(&comparison, limit.name("atomic", ROUND_TRIP)).sized(8))
 }
 
 #[inline(never)]

@@ -9,17 +9,17 @@ use pelago::zerocopy::IntoBytes;
 use pelago::{Rank, Symmetric};
 
 use super::REPETITIONS;
-use crate::duel::{Duel, Side, time};
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Plain;
 use crate::error::{Result, check};
-use crate::raw::Raw;
-use crate::raw_udp::Plain;
-use crate::stage::{BATCH_NS, Stage};
+use crate::rank::comparison::{Comparison, Side, time};
+use crate::rank::context::{BATCH_NS, RankContext};
 
 /// Barriers whose effect is checked.
 const CHECKED: u64 = 200;
 
 /// Time that a batch of barriers should take where ranks share cores: a few turns of the scheduler.
-const BATCH_CROWDED_NS: f64 = 5e6;
+const BATCH_OVERSUBSCRIBED_NS: f64 = 5e6;
 
 /// Words on cache lines of their own: one for each round of the raw barrier, one for the check, beside which is the port of a socket.
 const LINE: usize = 8;
@@ -28,15 +28,15 @@ const CHECK: usize = ROUNDS_MAX * LINE;
 const PORT: usize = CHECK + 1;
 const WORDS: usize = (ROUNDS_MAX + 1) * LINE;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(WORDS)?;
     verify(stage, &memory)?;
     let mut raw = RawBarrier::new(stage, &memory)?;
-    let batch_ns = if stage.is_crowded() { BATCH_CROWDED_NS } else { BATCH_NS };
+    let batch_ns = if stage.is_oversubscribed() { BATCH_OVERSUBSCRIBED_NS } else { BATCH_NS };
     let trial_ns = time(|| (0..CHECKED).try_for_each(|_| Ok(stage.world.barrier()?)))?;
     let mut count = [((batch_ns * CHECKED as f64 / trial_ns) as u64).max(10)];
     stage.world.broadcast(Rank::new(0), &mut count)?;
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         stage.world.barrier()?;
         let nanoseconds = time(|| match side {
             Side::Library => (0..count[0]).try_for_each(|_| Ok(stage.world.barrier()?)),
@@ -44,11 +44,11 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         })?;
         Ok(nanoseconds / count[0] as f64)
     })?;
-    stage.emit(&stage.row("barrier").timed(&duel, raw.name()))
+    stage.emit(&stage.row("barrier").timed(&comparison, raw.name()))
 }
 
 /// What is put before a barrier is there after it, and not before.
-fn verify(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
+fn verify(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
     let world = stage.world;
     for value in 1..=CHECKED {
         world.put(memory.at(world.rank().next(world.size()), CHECK), &[value])?;
@@ -67,7 +67,7 @@ enum RawBarrier<'m> {
 
 impl<'m> RawBarrier<'m> {
     /// Collective.
-    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+    fn new(stage: &RankContext<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         Ok(match stage.is_apart() {
             true => Self::Datagrams(DatagramBarrier::new(stage, memory)?),
             false => Self::Memory(MemoryBarrier::new(stage, memory)?),
@@ -76,7 +76,7 @@ impl<'m> RawBarrier<'m> {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Memory(memory) if memory.crowded => "counter",
+            Self::Memory(memory) if memory.oversubscribed => "counter",
             Self::Memory(_) => "flags",
             Self::Datagrams(_) => "datagrams",
         }
@@ -97,19 +97,19 @@ impl<'m> RawBarrier<'m> {
 struct MemoryBarrier<'m> {
     ranks: Vec<Raw<'m, u64>>,
     position: usize,
-    crowded: bool,
+    oversubscribed: bool,
     epoch: u64,
 }
 
 impl<'m> MemoryBarrier<'m> {
-    fn new(stage: &Stage<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
+    fn new(stage: &RankContext<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         let ranks = stage.world.ranks().map(|rank| Raw::of(stage.world, memory, rank)).collect::<Result<_>>()?;
-        Ok(Self { ranks, position: stage.world.rank().number() as usize, crowded: stage.is_crowded(), epoch: 0 })
+        Ok(Self { ranks, position: stage.world.rank().number() as usize, oversubscribed: stage.is_oversubscribed(), epoch: 0 })
     }
 
     fn meet(&mut self) {
         self.epoch += 1;
-        if self.crowded { self.meet_at_counter() } else { self.exchange_flags() }
+        if self.oversubscribed { self.meet_at_counter() } else { self.exchange_flags() }
     }
 
     /// log₂ n rounds, in each of which every rank tells one and hears of one.
@@ -144,8 +144,8 @@ struct DatagramBarrier {
 }
 
 impl DatagramBarrier {
-    fn new(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Self> {
-        let (world, socket) = (stage.world, Plain::bind(stage.is_crowded())?);
+    fn new(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Self> {
+        let (world, socket) = (stage.world, Plain::bind(stage.is_oversubscribed())?);
         memory.local().store(PORT, u64::from(socket.port()?));
         world.barrier()?;
         let size = world.size();

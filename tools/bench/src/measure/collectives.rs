@@ -2,11 +2,12 @@
 
 use pelago::collectives::{Choice, Collective, Collectives, Plan, Settings, Sum};
 
-use crate::duel::time;
+use crate::Row;
 use crate::error::{Error, Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
-use crate::{Row, duel};
+use crate::rank::comparison;
+use crate::rank::comparison::time;
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 /// Bytes of a block, unless the command line names others.
 const BYTES: [u64; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20];
@@ -23,7 +24,7 @@ const SETTLE_NS: f64 = 3e8;
 /// Operations of a batch at most.
 const BATCH_MAX: u64 = 2000;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     settle(stage)?;
     let all = Collectives::new(stage.world, &Settings::default())?;
     let sizes = if stage.arguments.bytes.is_empty() { &BYTES[..] } else { &stage.arguments.bytes };
@@ -37,7 +38,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
 }
 
 /// Meets for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
-fn settle(stage: &Stage<'_>) -> Result<()> {
+fn settle(stage: &RankContext<'_>) -> Result<()> {
     let mut taken_ns = 0.0;
     while taken_ns < SETTLE_NS {
         let nanoseconds = time(|| (0..100).try_for_each(|_| stage.world.barrier().map_err(Error::from)))?;
@@ -48,7 +49,7 @@ fn settle(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Collective, bytes: u64) -> Result<Row> {
+fn measure(stage: &RankContext<'_>, all: &Collectives<'_>, operation: Collective, bytes: u64) -> Result<Row> {
     let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
     let mut plan = all.plan_of(operation, count, Sum, Choice::Trial)?;
     // Not a row, and so for people.
@@ -67,13 +68,19 @@ fn measure(stage: &Stage<'_>, all: &Collectives<'_>, operation: Collective, byte
     for taken in &mut times {
         *taken = batch(stage, &mut plan, &input, &mut output, operations)? / operations as f64;
     }
-    let median = duel::percentile(&mut times, 50);
+    let median = comparison::percentile(&mut times, 50);
     let row = Row { repetitions: Some(REPETITIONS as u64), ..stage.row(operation.name()).sized(bytes) };
     Ok(Row { median_ns: Some(rounded(median)), min_ns: Some(rounded(times[0])), ..row })
 }
 
 /// The time of some operations, one after another, on the slowest rank.
-fn batch(stage: &Stage<'_>, plan: &mut Plan<'_, '_, u64>, input: &[u64], output: &mut [u64], operations: u64) -> Result<f64> {
+fn batch(
+    stage: &RankContext<'_>,
+    plan: &mut Plan<'_, '_, u64>,
+    input: &[u64],
+    output: &mut [u64],
+    operations: u64,
+) -> Result<f64> {
     stage.world.barrier()?;
     let nanoseconds = time(|| (0..operations).try_for_each(|_| plan.run(input, output).map_err(Error::from)))?;
     let mut slowest = [nanoseconds];

@@ -14,13 +14,13 @@ use pelago::GlobalPtr;
 use pelago::zerocopy::{FromBytes, IntoBytes};
 
 use crate::Row;
-use crate::duel::{Duel, Side, WARM_UP_ROUNDS, percentile};
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::{Error, Result, check};
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side, WARM_UP_ROUNDS, percentile};
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 /// For how long the target computes at a time.
 const COMPUTATION: Duration = Duration::from_millis(10);
@@ -38,7 +38,7 @@ const END: usize = 8;
 /// A way to count a word up, or to look at it. Each returns how far the word was from what it should have been.
 struct Kind {
     name: &'static str,
-    library: fn(&Stage<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
+    library: fn(&RankContext<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
     raw: fn(&AtomicU64, Step) -> u64,
     /// What is in the word in the end.
     last: fn(Step) -> u64,
@@ -59,7 +59,7 @@ impl Step {
     }
 }
 
-pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -71,7 +71,7 @@ pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -90,7 +90,7 @@ pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fetch_add(stage: &RankContext<'_>) -> Result<()> {
     measure(
         stage,
         &Kind {
@@ -102,7 +102,7 @@ pub(crate) fn fetch_add(stage: &Stage<'_>) -> Result<()> {
     )
 }
 
-fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
+fn measure(stage: &RankContext<'_>, kind: &Kind) -> Result<()> {
     let memory = stage.world.alloc::<u64>(2 * END)?;
     if stage.is_idle() {
         return Ok(());
@@ -110,9 +110,9 @@ fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
     let [at, end] = [WORD, END].map(|index| memory.at(stage.receiver(), index));
     let (world, here) = (stage.world, memory.local());
     let own = Raw::of(world, &memory, world.rank())?;
-    let limit = Limit::of(stage, &memory)?;
+    let limit = Baseline::of(stage, &memory)?;
     let (mut round, mut all) = (0, Vec::new());
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         round += 1;
         let beginning = round << 32;
         here.store(WORD, beginning);
@@ -131,14 +131,14 @@ fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
                     Ok(())
                 },
             )?,
-            (Side::Raw, Limit::Memory(raw)) => stage.play(
+            (Side::Raw, Baseline::Memory(raw)) => stage.play(
                 || one_by_one(&mut times, OPERATIONS_TIME, |index| Ok((kind.raw)(raw.word(WORD), step(index)))).and_then(finish),
                 || {
                     compute_until(|| here.load(END) > 0);
                     Ok(())
                 },
             )?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || one_by_one(&mut times, Duration::MAX, |index| ask(line, step(index))).and_then(finish),
                 || attend(line, own.word(WORD), kind.raw),
@@ -153,7 +153,7 @@ fn measure(stage: &Stage<'_>, kind: &Kind) -> Result<()> {
         Ok(middle)
     })?;
     let raw_name = limit.name("instruction", "thread");
-    let row = stage.row(kind.name).timed(&duel, raw_name).sized(8);
+    let row = stage.row(kind.name).timed(&comparison, raw_name).sized(8);
     stage.emit(&Row { p99_ns: Some(rounded(percentile(&mut all, 99))), ..row })
 }
 

@@ -7,10 +7,10 @@ use pelago::Symmetric;
 
 use super::transfer::{fill, pattern, renew, source};
 use crate::Row;
-use crate::duel::percentile;
 use crate::error::{Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::comparison::percentile;
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 /// Operations that are timed together: few enough for a core to have all their stores under way.
 const BATCH: u64 = 16;
@@ -31,7 +31,7 @@ const FRESH_BYTES: u64 = 4 << 20;
 const FRESH_REPETITIONS: u64 = 5;
 const PAGE_BYTES: u64 = 4096;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     for &bytes in stage.arguments.sizes() {
         let batch = (BATCH_BYTES / bytes).clamp(1, BATCH);
         // Each block begins on a page of its own, on another line of it, so that no block is fetched because of the one before.
@@ -64,10 +64,10 @@ impl Blocks<'_> {
     /// Measures and emits the time of one operation of a batch.
     fn show(
         &self,
-        stage: &Stage<'_>,
+        stage: &RankContext<'_>,
         name: &str,
         repetitions: u64,
-        measure: impl Fn(&Self, &Stage<'_>, u64) -> Result<f64>,
+        measure: impl Fn(&Self, &RankContext<'_>, u64) -> Result<f64>,
     ) -> Result<()> {
         let (mut times, mut idle) = (Vec::new(), Vec::new());
         for round in 1..=repetitions {
@@ -91,7 +91,7 @@ impl Blocks<'_> {
         (0..self.batch as usize).map(move |block| block * words)
     }
 
-    fn put(&self, stage: &Stage<'_>, round: u64) -> Result<f64> {
+    fn put(&self, stage: &RankContext<'_>, round: u64) -> Result<f64> {
         let mut block = source(self.bytes, 0);
         renew(&mut block, round);
         let to = self.memory.at(stage.receiver(), 0);
@@ -111,7 +111,7 @@ impl Blocks<'_> {
         Ok(nanoseconds)
     }
 
-    fn get(&self, stage: &Stage<'_>, round: u64) -> Result<f64> {
+    fn get(&self, stage: &RankContext<'_>, round: u64) -> Result<f64> {
         stage.receive(|| fill(self.memory.local(), round))?;
         let from = self.memory.at(stage.receiver(), 0);
         let mut block = source(self.bytes, 0);
@@ -132,7 +132,7 @@ impl Blocks<'_> {
         Ok(nanoseconds)
     }
 
-    fn fetch_add(&self, stage: &Stage<'_>, round: u64) -> Result<f64> {
+    fn fetch_add(&self, stage: &RankContext<'_>, round: u64) -> Result<f64> {
         let at = self.memory.at(stage.receiver(), 0);
         stage.receive(|| fill(self.memory.local(), round))?;
         let (mut sum, mut expected) = (0_u64, 0_u64);
@@ -151,7 +151,7 @@ impl Blocks<'_> {
 }
 
 /// How much longer a put takes for each page that nobody has used, than one to the same pages when they have been.
-fn fresh(stage: &Stage<'_>) -> Result<()> {
+fn fresh(stage: &RankContext<'_>) -> Result<()> {
     let block = source(FRESH_BYTES, 1);
     let mut times = Vec::new();
     for _ in 0..FRESH_REPETITIONS {

@@ -7,14 +7,14 @@ use pelago::zerocopy::IntoBytes;
 use pelago::{CellSlice, Pod, Shape};
 
 use crate::Row;
-use crate::duel::{Duel, Side};
+use crate::baseline::Baseline;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side};
+use crate::rank::context::RankContext;
 
 const REPETITIONS: u64 = 101;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let edge = stage.arguments.edge;
     let cells = edge * edge * edge;
     let cube = stage.world.alloc::<f64>(cells as usize)?;
@@ -23,12 +23,12 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
     }
     let mut source = vec![0.0_f64; cells as usize];
     let mut packed = vec![0.0_f64; (edge * edge) as usize];
-    let limit = Limit::of(stage, &cube)?;
+    let limit = Baseline::of(stage, &cube)?;
     for (plane, shape, step) in planes(edge) {
         // From the last plane inside to the border of the other cube, as a halo goes.
         let first = ((edge - 2) * step) as usize;
         let mut round = 0_u64;
-        let duel = Duel::fight(REPETITIONS, |side| {
+        let comparison = Comparison::run(REPETITIONS, |side| {
             round += 1;
             let value = |index: u64| (round * edge * edge + index) as f64;
             if stage.is_sender() {
@@ -43,11 +43,11 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
                     let to = cube.at(stage.receiver(), 0);
                     stage.send(|| Ok(stage.world.put_strided(to, shape, from, shape)?.wait()?))?
                 }
-                (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+                (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                     raw.write_blocks(0, from, shape);
                     Ok(())
                 })?,
-                (Side::Raw, Limit::Datagrams(line)) => {
+                (Side::Raw, Baseline::Datagrams(line)) => {
                     let mut there = packed.clone();
                     let send = || {
                         pack(from, shape, &mut packed)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
             Ok(nanoseconds)
         })?;
         let row = Row { plane: Some(plane.into()), ..stage.row("faces") };
-        let row = row.timed(&duel, limit.name("loops", "packed")).moved(edge * edge * size_of_pod::<f64>());
+        let row = row.timed(&comparison, limit.name("loops", "packed")).moved(edge * edge * size_of_pod::<f64>());
         stage.emit(&row)?;
     }
     Ok(())

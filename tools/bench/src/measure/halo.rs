@@ -7,10 +7,10 @@ use pelago::Duration;
 use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};
 
 use crate::Row;
-use crate::duel::{WARM_UP_ROUNDS, percentile, time};
 use crate::error::{Result, check};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::comparison::{WARM_UP_ROUNDS, percentile, time};
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 const REPETITIONS: u64 = 201;
 
@@ -23,7 +23,7 @@ const LANES: usize = 8;
 /// Planes by the dimension that they lie across: one block, a block for each i, single numbers.
 const PLANES: [&str; 3] = ["jk", "ik", "ij"];
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let edge = stage.arguments.edge as usize;
     for (across, plane) in PLANES.into_iter().enumerate() {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
@@ -57,7 +57,12 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
 }
 
 /// Exchanges for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
-fn settle<'w>(stage: &Stage<'_>, field: &mut [Field<'w, f64, 3>; 1], plan: &mut Plan<'w, f64, 3>, across: usize) -> Result<()> {
+fn settle<'w>(
+    stage: &RankContext<'_>,
+    field: &mut [Field<'w, f64, 3>; 1],
+    plan: &mut Plan<'w, f64, 3>,
+    across: usize,
+) -> Result<()> {
     let start = stage.world.now();
     loop {
         exchange(stage, field, plan, across)?;
@@ -79,7 +84,7 @@ fn cubes(ranks: u32, edge: usize, across: usize) -> Array<3> {
 
 /// The times of exchanges on this rank.
 fn exchange<'w>(
-    stage: &Stage<'_>,
+    stage: &RankContext<'_>,
     field: &mut [Field<'w, f64, 3>; 1],
     plan: &mut Plan<'w, f64, 3>,
     across: usize,

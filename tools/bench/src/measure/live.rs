@@ -5,10 +5,10 @@ use pelago::Symmetric;
 use pelago::zerocopy::IntoBytes;
 
 use super::transfer::{fill, pattern, renew, source, verify};
-use crate::duel::{Duel, Side};
+use crate::baseline::Baseline;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side};
+use crate::rank::context::RankContext;
 
 /// Repetitions of large transfers: as many as move this much, within bounds.
 const LIVE_BYTES: u64 = 256 << 20;
@@ -16,23 +16,23 @@ const LIVE_REPETITIONS_MIN: u64 = 15;
 const LIVE_REPETITIONS_MAX: u64 = 501;
 
 /// One block at a time: the sender writes it anew, the receiver reads all of it.
-pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
-    Duel::fight(live_repetitions(bytes), |side| {
+    Comparison::run(live_repetitions(bytes), |side| {
         round += 1;
         if stage.is_sender() {
             renew(&mut block, round);
         }
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send_awaited(to, || Ok(stage.world.put(to, &block)?.wait()?))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 raw.write(&block);
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => {
+            (Side::Raw, Baseline::Datagrams(line)) => {
                 let nanoseconds = stage.converse(line, || line.stream(block.as_bytes()), || line.take(there.as_mut_bytes()))?;
                 stage.receive(|| verify("a block that was streamed", &there, round))?;
                 return Ok(nanoseconds);
@@ -47,15 +47,15 @@ pub(super) fn put_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u6
 }
 
 /// One block at a time: its owner writes it anew, the sender reads all of it.
-pub(super) fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
-    Duel::fight(live_repetitions(bytes), |side| {
+    Comparison::run(live_repetitions(bytes), |side| {
         round += 1;
         stage.receive(|| match (side, &limit) {
-            (Side::Raw, Limit::Datagrams(_)) => {
+            (Side::Raw, Baseline::Datagrams(_)) => {
                 renew(&mut there, round);
                 Ok(())
             }
@@ -63,11 +63,11 @@ pub(super) fn get_live(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u6
         })?;
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send_awaited(from, || Ok(stage.world.get_into(from, &mut block)?))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 raw.read(&mut block);
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || line.send(&[0; 8]).and_then(|()| line.take(block.as_mut_bytes())),
                 || line.serve(1, |_| line.stream(there.as_bytes())),

@@ -2,8 +2,8 @@
 
 use crate::Row;
 use crate::error::{Error, Result};
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 /// Memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ fn taken(smaps: &str) -> u64 {
     kibibytes * 1024
 }
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let mut largest = [stage.usage.private_bytes, stage.usage.resident_bytes, stage.usage_before.private_bytes];
     stage.world.allreduce(&mut largest, u64::max)?;
     let [private_bytes, resident_bytes, raw_bytes] = largest;

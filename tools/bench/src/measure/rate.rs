@@ -11,34 +11,34 @@ use pelago::{CellSlice, GlobalPtr, World};
 use super::SLOTS;
 use super::transfer::by_words;
 use crate::Row;
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::Result;
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::row::rounded;
-use crate::stage::Stage;
+use crate::rank::context::RankContext;
+use crate::results::row::rounded;
 
 /// Puts between two calls of quiet.
 const WINDOW: u64 = SLOTS;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(SLOTS as usize)?;
     if stage.is_idle() {
         return Ok(());
     }
     let here = memory.local();
-    let limit = Limit::of(stage, &memory)?;
-    let duel = by_words(stage, &memory, put_windows, |values| match &limit {
-        Limit::Memory(raw) => stage.send(|| {
+    let limit = Baseline::of(stage, &memory)?;
+    let comparison = by_words(stage, &memory, put_windows, |values| match &limit {
+        Baseline::Memory(raw) => stage.send(|| {
             store_windows(raw, values);
             Ok(())
         }),
-        Limit::Datagrams(line) => {
+        Baseline::Datagrams(line) => {
             let windows = (values.end - values.start) / WINDOW;
             stage.converse(line, || ask_windows(line, values), || line.serve(windows, |window| store_window(line, here, window)))
         }
     })?;
-    let row = stage.row("rate").timed(&duel, limit.name("store", "datagram")).moved(8);
+    let row = stage.row("rate").timed(&comparison, limit.name("store", "datagram")).moved(8);
     let operations_per_second = row.median_ns.map(|nanoseconds| rounded(1e9 / nanoseconds));
     stage.emit(&Row { operations_per_second, ..row })
 }

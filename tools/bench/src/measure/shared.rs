@@ -15,12 +15,12 @@ use pelago::dsm::{Placement, Region, RegionSettings, Shared};
 use super::REPETITIONS;
 use super::transfer::ROUND_TRIP;
 use crate::Row;
-use crate::duel::{Duel, Side, percentile, time};
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::row::rounded;
-use crate::stage::{BATCH_APART_NS, BATCH_NS, Stage};
+use crate::rank::comparison::{Comparison, Side, percentile, time};
+use crate::rank::context::{BATCH_APART_NS, BATCH_NS, RankContext};
+use crate::results::row::rounded;
 
 /// Sizes of what is handed over, and of what is cached, unless the command line names others.
 const HANDED_BYTES: [u64; 3] = [64, 4 << 10, 64 << 10];
@@ -39,28 +39,28 @@ const CONTEST: Duration = Duration::from_secs(1);
 /// Looks at a word before others may run.
 const LOOKS: u32 = 1_000;
 
-pub(crate) fn acquire(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn acquire(stage: &RankContext<'_>) -> Result<()> {
     acquire_placed(stage, "acquire", Placement::Home)?;
     acquire_placed(stage, "acquire_kept", Placement::Migrating)
 }
 
-fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -> Result<()> {
+fn acquire_placed(stage: &RankContext<'_>, name: &'static str, placement: Placement) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
     variable.place(placement)?;
     if stage.is_idle() {
         return Ok(());
     }
-    let limit = Limit::of(stage, &memory)?;
+    let limit = Baseline::of(stage, &memory)?;
     let mut count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
-    if let Limit::Datagrams(_) = limit {
+    if let Baseline::Datagrams(_) = limit {
         count = count.min(CONVERSATION_MAX);
     }
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| acquire_each(&mut variable, count))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| lock_each(raw.word(0), raw.word(1), count))?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| lock_each(raw.word(0), raw.word(1), count))?,
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || (0..count).try_for_each(|_| line.ask(&[0], &mut [0])),
                 || line.serve(count, |question| line.send(question)),
@@ -68,7 +68,7 @@ fn acquire_placed(stage: &Stage<'_>, name: &'static str, placement: Placement) -
         };
         Ok(nanoseconds / count as f64)
     })?;
-    stage.emit(&stage.row(name).timed(&duel, limit.name("mutex", ROUND_TRIP)).sized(8))
+    stage.emit(&stage.row(name).timed(&comparison, limit.name("mutex", ROUND_TRIP)).sized(8))
 }
 
 #[inline(never)]
@@ -96,7 +96,7 @@ fn lock_each(lock: &AtomicU64, data: &AtomicU64, count: u64) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn hand_over(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn hand_over(stage: &RankContext<'_>) -> Result<()> {
     let sizes = if stage.arguments.bytes.is_empty() { &HANDED_BYTES[..] } else { &stage.arguments.bytes };
     for &bytes in sizes {
         hand_over_bytes(stage, bytes)?;
@@ -104,7 +104,7 @@ pub(crate) fn hand_over(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-fn hand_over_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
+fn hand_over_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let words = (bytes as usize).div_ceil(size_of::<u64>());
     let (turn, data) = (stage.world.alloc::<u64>(8)?, stage.world.alloc::<u64>(words)?);
     let mut variable = Shared::<[u64]>::new(stage.world, stage.receiver(), vec![0; words])?;
@@ -138,10 +138,10 @@ fn hand_over_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
     };
     let trial_ns: f64 = play(100, Side::Library)?;
     let count = stage.tell(((batch_ns / trial_ns / 2.0) as u64).max(10))?;
-    let duel = Duel::fight(REPETITIONS, |side| play(count, side))?;
+    let comparison = Comparison::run(REPETITIONS, |side| play(count, side))?;
     check("a variable that was handed over", variable.read()?[0], 2 * done)?;
     let raw_name = if raw.is_some() { "turn, memcpy" } else { ROUND_TRIP };
-    stage.emit(&stage.row("hand_over").timed(&duel, raw_name).moved(bytes))
+    stage.emit(&stage.row("hand_over").timed(&comparison, raw_name).moved(bytes))
 }
 
 /// Writes all of a variable when it is this rank's turn, so many times: each time it is handed over.
@@ -178,7 +178,7 @@ fn alternate(turn: &AtomicU64, data: &Raw<'_, u64>, me: u64, values: &mut [u64],
     Ok(())
 }
 
-pub(crate) fn cached(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn cached(stage: &RankContext<'_>) -> Result<()> {
     let sizes = if stage.arguments.bytes.is_empty() { &CACHED_BYTES[..] } else { &stage.arguments.bytes };
     for &bytes in sizes {
         cached_bytes(stage, bytes)?;
@@ -187,7 +187,7 @@ pub(crate) fn cached(stage: &Stage<'_>) -> Result<()> {
 }
 
 /// Acquires a variable, and meets in a region, of which all is cached.
-fn cached_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
+fn cached_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let words = (bytes as usize).div_ceil(size_of::<u64>());
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
     let mut region = Region::<u64>::new(stage.world, words, RegionSettings::default())?;
@@ -215,7 +215,7 @@ fn cached_bytes(stage: &Stage<'_>, bytes: u64) -> Result<()> {
     stage.emit(&of_times(stage, "cached", &mut times).sized(bytes).named("acquire"))
 }
 
-pub(crate) fn computing(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn computing(stage: &RankContext<'_>) -> Result<()> {
     let mut variable = Shared::<[u64]>::new(stage.world, stage.receiver(), vec![0; 8])?;
     let end = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
@@ -251,7 +251,7 @@ pub(crate) fn computing(stage: &Stage<'_>) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn fairness(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn fairness(stage: &RankContext<'_>) -> Result<()> {
     let world = stage.world;
     let mut variable = Shared::<u64>::new(world, Rank::new(0), 0)?;
     let counts = world.alloc::<u64>(1)?;
@@ -283,7 +283,7 @@ pub(crate) fn fairness(stage: &Stage<'_>) -> Result<()> {
     stage.emit(&row)
 }
 
-fn of_times(stage: &Stage<'_>, name: &str, times: &mut [f64]) -> Row {
+fn of_times(stage: &RankContext<'_>, name: &str, times: &mut [f64]) -> Row {
     Row {
         repetitions: Some(times.len() as u64),
         median_ns: Some(rounded(percentile(times, 50))),
@@ -295,7 +295,7 @@ fn of_times(stage: &Stage<'_>, name: &str, times: &mut [f64]) -> Row {
 impl Row {
     /// With what is told apart among rows of one name.
     fn named(self, what: &str) -> Self {
-        let plane = self.bytes.map_or(what.into(), |bytes| format!("{what} {}", crate::table::bytes_text(bytes)));
+        let plane = self.bytes.map_or(what.into(), |bytes| format!("{what} {}", crate::results::table::bytes_text(bytes)));
         Self { plane: Some(plane), ..self }
     }
 }

@@ -12,12 +12,12 @@ use pelago::{CellSlice, GlobalPtr, Symmetric, World};
 
 use super::live::{get_live, put_live};
 use super::{REPETITIONS, SLOTS};
-use crate::duel::{Duel, Side};
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
-use crate::limit::Limit;
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side};
+use crate::rank::context::RankContext;
 
 /// From here on a transfer is long beside reading the clock, even from a cache.
 const LIVE_BYTES_MIN: u64 = 16 << 10;
@@ -32,7 +32,7 @@ pub(super) const STREAM: &str = "stream";
 /// An odd number whose multiples look random: words that were not written yet differ from those that were.
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "put", ["store", "memcpy"], |stage, memory, bytes| match bytes {
         8 => put_words(stage, memory),
         ..LIVE_BYTES_MIN => put_blocks(stage, memory, bytes),
@@ -40,7 +40,7 @@ pub(crate) fn put(stage: &Stage<'_>) -> Result<()> {
     })
 }
 
-pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     each_size(stage, "get", ["load", "memcpy"], |stage, memory, bytes| match bytes {
         8 => get_words(stage, memory),
         ..LIVE_BYTES_MIN => get_blocks(stage, memory, bytes),
@@ -50,35 +50,35 @@ pub(crate) fn get(stage: &Stage<'_>) -> Result<()> {
 
 /// `mapped`: what the raw limit is where memory is mapped, of a word and of more.
 fn each_size(
-    stage: &Stage<'_>,
+    stage: &RankContext<'_>,
     name: &str,
     mapped: [&'static str; 2],
-    measure: impl Fn(&Stage<'_>, &Symmetric<'_, u64>, u64) -> Result<Duel>,
+    measure: impl Fn(&RankContext<'_>, &Symmetric<'_, u64>, u64) -> Result<Comparison>,
 ) -> Result<()> {
     for &bytes in stage.arguments.sizes() {
         let memory = stage.world.alloc::<u64>((bytes / 8).max(SLOTS) as usize)?;
         if !stage.is_idle() {
-            let duel = measure(stage, &memory, bytes)?;
+            let comparison = measure(stage, &memory, bytes)?;
             let raw_name = match stage.line() {
                 None => mapped[usize::from(bytes > 8)],
                 Some(_) if bytes < LIVE_BYTES_MIN => ROUND_TRIP,
                 Some(_) => STREAM,
             };
-            stage.emit(&stage.row(name).timed(&duel, raw_name).moved(bytes))?;
+            stage.emit(&stage.row(name).timed(&comparison, raw_name).moved(bytes))?;
         }
     }
     Ok(())
 }
 
-fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
+fn put_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let here = memory.local();
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     by_words(stage, memory, put_each, |values| match &limit {
-        Limit::Memory(raw) => stage.send(|| {
+        Baseline::Memory(raw) => stage.send(|| {
             store_each(raw, values);
             Ok(())
         }),
-        Limit::Datagrams(line) => stage.converse(
+        Baseline::Datagrams(line) => stage.converse(
             line,
             || values.clone().try_for_each(|value| line.ask(value.as_bytes(), &mut [0; 8])),
             || {
@@ -94,15 +94,15 @@ fn put_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
 
 /// Words put one after the other, by the library and raw, round the slots; `raw` returns the time that it took.
 pub(crate) fn by_words(
-    stage: &Stage<'_>,
+    stage: &RankContext<'_>,
     memory: &Symmetric<'_, u64>,
     put: impl Fn(&World, GlobalPtr<u64>, Range<u64>) -> Result<()>,
     raw: impl Fn(Range<u64>) -> Result<f64>,
-) -> Result<Duel> {
+) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let count = stage.calibrate(SLOTS, |count| put(stage.world, to, 0..count))?;
     let mut sent = 0;
-    Duel::fight(REPETITIONS, |side| {
+    Comparison::run(REPETITIONS, |side| {
         let values = sent..sent + count;
         sent += count;
         let nanoseconds = match side {
@@ -134,22 +134,22 @@ fn store_each(to: &Raw<'_, u64>, values: Range<u64>) {
     }
 }
 
-fn get_words(stage: &Stage<'_>, memory: &Symmetric<'_, u64>) -> Result<Duel> {
+fn get_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let (from, here) = (memory.at(stage.receiver(), 0), memory.local());
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     let count = stage.calibrate(SLOTS, |count| get_each(stage.world, from, count).map(|sum| _ = black_box(sum)))?;
     let mut round = 0_u64;
-    Duel::fight(REPETITIONS, |side| {
+    Comparison::run(REPETITIONS, |side| {
         round += 1;
         stage.receive(|| fill(here, round))?;
         let mut sum = 0;
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| get_each(stage.world, from, count).map(|found| sum = found))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 sum = load_each(raw, count);
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || ask_each(line, count).map(|found| sum = found),
                 || line.serve(count, |slot| line.send(here.load((word(slot) % SLOTS) as usize).as_bytes())),
@@ -190,26 +190,26 @@ fn ask_each(line: &Line, count: u64) -> Result<u64> {
 ///
 /// Nothing is written to the source between two puts: wide loads of what narrow stores have just written would stall, and
 /// hide what is measured.
-fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let here = memory.local().range(0..(bytes / 8) as usize).cells();
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     let source = source(bytes + 8 * SLOTS, 0);
     let first = |value: u64| (value * LINE_WORDS % SLOTS) as usize;
     let block = |value: u64| &source[first(value)..][..(bytes / 8) as usize];
     let library = |values: Range<u64>| values.into_iter().try_for_each(|value| Ok(stage.world.put(to, block(value))?.wait()?));
     let count = stage.calibrate(1, |count| library(0..count))?;
     let mut sent = 0;
-    Duel::fight(REPETITIONS, |side| {
+    Comparison::run(REPETITIONS, |side| {
         let mut values = sent + 1..sent + 1 + count;
         sent += count;
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| library(values))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 values.for_each(|value| raw.write(block(value)));
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || values.try_for_each(|value| line.ask(block(value).as_bytes(), &mut [0; 8])),
                 || {
@@ -230,25 +230,25 @@ fn put_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Res
 }
 
 /// The same block many times; its owner changes it between batches.
-fn get_blocks(stage: &Stage<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Duel> {
+fn get_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
-    let limit = Limit::of(stage, memory)?;
+    let limit = Baseline::of(stage, memory)?;
     let mut block = source(bytes, 0);
     let library = |block: &mut [u64]| Ok(stage.world.get_into(from, black_box(block))?);
     let count = stage.calibrate(1, |count| (0..count).try_for_each(|_| library(&mut block)))?;
     let mut there = source(bytes, 0);
     let mut round = 0;
-    Duel::fight(REPETITIONS, |side| {
+    Comparison::run(REPETITIONS, |side| {
         round += 1;
         stage.receive(|| fill(memory.local(), round))?;
         renew(&mut there, round);
         let nanoseconds = match (side, &limit) {
             (Side::Library, _) => stage.send(|| (0..count).try_for_each(|_| library(&mut block)))?,
-            (Side::Raw, Limit::Memory(raw)) => stage.send(|| {
+            (Side::Raw, Baseline::Memory(raw)) => stage.send(|| {
                 (0..count).for_each(|_| raw.read(black_box(&mut block)));
                 Ok(())
             })?,
-            (Side::Raw, Limit::Datagrams(line)) => stage.converse(
+            (Side::Raw, Baseline::Datagrams(line)) => stage.converse(
                 line,
                 || (0..count).try_for_each(|_| line.ask(&[0; 8], block.as_mut_bytes())),
                 || line.serve(count, |_| line.send(there.as_bytes())),

@@ -10,11 +10,11 @@ use pelago::zerocopy::IntoBytes;
 use pelago::{CellSlice, GlobalPtr, World};
 
 use super::transfer::ROUND_TRIP;
-use crate::duel::{Duel, Side, time};
+use crate::baseline::mapped_memory::Raw;
+use crate::baseline::udp_sockets::Line;
 use crate::error::{Result, check};
-use crate::raw::Raw;
-use crate::raw_udp::Line;
-use crate::stage::Stage;
+use crate::rank::comparison::{Comparison, Side, time};
+use crate::rank::context::RankContext;
 
 /// There and back again, in one batch: a tenth of a millisecond or two.
 const ROUND_TRIPS: u64 = 600;
@@ -27,7 +27,7 @@ const RUN_UP: u64 = 100;
 /// Looks at a word before the raw side lets others run, so that it ends on a machine with one free core too.
 const LOOKS: u32 = 100_000;
 
-pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
+pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
         return Ok(());
@@ -42,7 +42,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         },
     };
     let mut values = 1..1;
-    let duel = Duel::fight(REPETITIONS, |side| {
+    let comparison = Comparison::run(REPETITIONS, |side| {
         values = values.end..values.end + ROUND_TRIPS;
         let values = values.clone();
         let play = |values: Range<u64>| match (side, stage.is_sender()) {
@@ -57,7 +57,7 @@ pub(crate) fn run(stage: &Stage<'_>) -> Result<()> {
         Ok(nanoseconds / (2 * (ROUND_TRIPS - RUN_UP)) as f64)
     })?;
     let raw_name = if stage.is_apart() { ROUND_TRIP } else { "cache_line" };
-    stage.emit(&stage.row("visible").timed(&duel, raw_name).sized(8))
+    stage.emit(&stage.row("visible").timed(&comparison, raw_name).sized(8))
 }
 
 /// The least that it takes to tell another rank, and to hear of it.

@@ -1,61 +1,67 @@
-//! Jobs of several hosts: one launcher, which the user started, and on each host another, which starts and watches the ranks there.
+//! Jobs of several hosts: the launcher of the job, which the user starts, and a node daemon on each host, which starts and watches its ranks.
 //!
-//! | file | holds |
+//! ```text
+//!   pelago run --hosts a,b          remote shell              host a
+//!   launcher of the job  <---- frames over two pipes ---->  node daemon (pelago host) ---- starts, watches ----> ranks
+//! ```
+//!
+//! | file or folder | content |
 //! |---|---|
-//! | `hosts` | which hosts, and which ranks on each |
-//! | `shell`, `remote` | the command that runs another on a host; such a command while it runs |
-//! | `frame`, `message`, `link` | what launchers tell each other: as bytes, in words, over pipes |
-//! | `network` | by which addresses ranks reach each other |
-//! | `course` | the job as a state machine: what hosts say goes in, what to tell them comes out |
-//! | `watch` | the loop of the launcher of the job |
-//! | `deputy`, `host` | the launcher on a host: what it says and is told; its part from hello to the last word |
+//! | `host_list` | the hosts that the user names, and the ranks of each |
+//! | `remote_shell` | commands on other hosts |
+//! | `protocol` | the messages between launcher and node daemons |
+//! | `network` | the addresses by which ranks of different hosts reach each other |
+//! | `state_machine` | the job state machine of several hosts: messages of hosts go in, messages to hosts come out |
+//! | `event_loop` | the loop of the launcher of the job |
+//! | `node_daemon` | the launcher on one host |
 //!
-//! Launchers talk through the standard input and output of the remote shell: no port is opened for them, who may log in may start ranks,
-//! and the job's secret is in no argument and no variable. Whoever dies is noticed by the end of a pipe; who only falls silent, by
-//! questions without an answer.
+//! The launcher and the node daemons communicate through the standard input and output of the remote shell. So the launcher opens no port, the
+//! remote shell decides which users may start ranks, and the secret of the job is in no argument and no variable. The end of a pipe reports a
+//! dead host; unanswered pings report a silent one.
 
-mod course;
-mod deputy;
-mod frame;
-mod host;
-mod hosts;
-mod link;
-mod message;
+mod event_loop;
+mod host_list;
 mod network;
-mod remote;
-mod shell;
-mod watch;
+mod node_daemon;
+mod protocol;
+mod remote_shell;
+mod state_machine;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pelago_platform::Clock;
 
-pub use self::host::serve;
-pub use self::hosts::{Hosts, HostsError};
-pub use self::network::{Network, NetworkError};
-pub use self::shell::{RemoteShell, RemoteShellError};
+pub use crate::launcher::cluster::host_list::{HostList, HostListError};
+pub use crate::launcher::cluster::network::{IpNetwork, IpNetworkError};
+pub use crate::launcher::cluster::node_daemon::serve;
+pub use crate::launcher::cluster::remote_shell::command::{RemoteShell, RemoteShellError};
 
-use self::course::{Course, Way};
-use self::message::Work;
-use super::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
-use super::{Job, LaunchError, Outcome, calls, course as job, descriptors, outlet};
-use crate::{OsClock, TransportChoice, key};
+use crate::launcher::cluster::protocol::message::JobDescription;
+use crate::launcher::cluster::state_machine::{ClusterStateMachine, NetworkChoice};
+use crate::launcher::job::outcome::JobOutcome;
+use crate::launcher::job::state_machine::JobStateMachine;
+use crate::launcher::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
+use crate::launcher::output::writer;
+use crate::launcher::system::{descriptor_limit, system_calls};
+use crate::launcher::{LaunchError, LocalJob};
+use crate::system::job_key;
+use crate::{OsClock, TransportChoice};
 
 /// A job to run on several hosts.
 #[derive(Clone, Debug)]
-pub struct Cluster {
+pub struct ClusterJob {
     /// What runs there. The program is looked up on each host; relative paths are relative to this process's working folder, which
     /// must exist on each host.
-    pub job: Job,
+    pub job: LocalJob,
     /// Where it runs.
-    pub hosts: Hosts,
+    pub hosts: HostList,
     /// How a command is run on a host.
     pub remote_shell: RemoteShell,
     /// Where the `pelago` command is on each host.
     pub remote_pelago: PathBuf,
     /// By which network ranks reach each other; `None` is one by which all hosts do.
-    pub network: Option<Network>,
+    pub network: Option<IpNetwork>,
     /// The variables of this process that ranks have besides those of their host and those whose names begin with `PELAGO_`.
     pub export: Vec<String>,
 }
@@ -63,36 +69,36 @@ pub struct Cluster {
 /// The hidden argument by which the `pelago` command becomes the launcher on a host.
 pub const HOST_COMMAND: &str = "host";
 
-impl Cluster {
+impl ClusterJob {
     /// Runs the job to its end: calls the hosts, passes the output of the ranks on to this process's, and leaves none behind.
     ///
     /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job while this runs. No rank has this process's standard input.
     ///
     /// # Errors
     /// The job could not be started; nothing runs.
-    pub fn run(&self) -> Result<Outcome, LaunchError> {
+    pub fn run(&self) -> Result<JobOutcome, LaunchError> {
         let clock = OsClock::start();
         let hosts = self.hosts.place(self.job.ranks)?;
         if hosts.len() > 1 && self.job.transport == TransportChoice::Shm {
             return Err(LaunchError::Apart(hosts.len()));
         }
         let uses_network = hosts.len() > 1 || self.job.transport.has_network();
-        let way = uses_network.then(|| self.network.map_or(Way::Any, Way::By));
-        key::keep_from_dumps();
+        let way = uses_network.then(|| self.network.map_or(NetworkChoice::Common, NetworkChoice::Given));
+        job_key::keep_from_dumps();
         let work = self.work()?;
-        calls::check(false)?;
-        descriptors::make_room(hosts.len() as u32)?;
+        system_calls::check(false)?;
+        descriptor_limit::make_room(hosts.len() as u32)?;
         let name = self.job.program.to_string_lossy().into_owned();
-        let job = job::Course::new(name, self.job.ranks, self.job.limits(), clock.now());
+        let job = JobStateMachine::new(name, self.job.ranks, self.job.limits(), clock.now());
         let command = [self.remote_pelago.as_os_str(), HOST_COMMAND.as_ref()];
         let calls = hosts.iter().map(|host| self.remote_shell.words(&host.name, &command)).collect();
-        let course = Course::new(job, work, way, hosts, clock.now());
-        let outlets = outlet::outlets(self.job.label)?;
-        Ok(watch::Watch::new(calls, clock, course, outlets)?.run()?)
+        let state = ClusterStateMachine::new(job, work, way, hosts, clock.now());
+        let writers = writer::writers(self.job.label)?;
+        Ok(event_loop::HostEventLoop::new(calls, clock, state, writers)?.run()?)
     }
 
-    fn work(&self) -> Result<Work, LaunchError> {
-        let work = Work {
+    fn work(&self) -> Result<JobDescription, LaunchError> {
+        let work = JobDescription {
             ranks: self.job.ranks,
             program: self.job.program.clone(),
             arguments: self.job.arguments.clone(),
@@ -101,7 +107,7 @@ impl Cluster {
             transport: self.job.transport,
             heap_bytes: self.job.heap_bytes,
             failure_limit_ms: (self.job.failure_limit.as_seconds() * 1e3).ceil() as u64,
-            key: key::draw().map_err(LaunchError::Key)?,
+            key: job_key::draw().map_err(LaunchError::Key)?,
         };
         // With room for what each plan has besides.
         let bytes = serde_json::to_vec(&work).map_err(std::io::Error::from)?.len() + REASON_BYTES_MAX;

@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 
 /// An address with the network that it belongs to: the first bits, which all addresses there have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Network {
-    pub(super) address: IpAddr,
-    pub(super) prefix_bits: u8,
+pub struct IpNetwork {
+    pub(crate) address: IpAddr,
+    pub(crate) prefix_bits: u8,
 }
 
 /// What a host says about where it can be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Reachable {
+pub(crate) struct HostAddresses {
     /// The same for two hosts if they are one machine and share its loopback.
-    pub(super) machine: String,
+    pub(crate) machine: String,
     /// In the system's order.
-    pub(super) addresses: Vec<Network>,
+    pub(crate) addresses: Vec<IpNetwork>,
 }
 
 /// A text is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is an address and its network's bits, such as 10.1.0.0/16")]
-pub struct NetworkError;
+#[error("use an address and a prefix length, such as 10.1.0.0/16")]
+pub struct IpNetworkError;
 
 /// Why hosts cannot reach each other: one of them has no address that would do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has no address {wanted}; it has {has}")]
-pub(super) struct ChoiceError {
+pub(crate) struct ChoiceError {
     /// Its place among the hosts.
-    pub(super) place: usize,
+    pub(crate) place: usize,
     wanted: String,
     has: String,
 }
 
-impl Network {
+impl IpNetwork {
     /// Whether `address` belongs to it.
     fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
@@ -54,26 +54,26 @@ impl Network {
     }
 }
 
-impl Reachable {
+impl HostAddresses {
     fn first(&self, good: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
         self.addresses.iter().map(|network| network.address).find(|address| good(*address))
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix_bits)
     }
 }
 
-impl FromStr for Network {
-    type Err = NetworkError;
+impl FromStr for IpNetwork {
+    type Err = IpNetworkError;
 
-    fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let (address, bits) = text.split_once('/').ok_or(NetworkError)?;
-        let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
+    fn from_str(text: &str) -> Result<Self, IpNetworkError> {
+        let (address, bits) = text.split_once('/').ok_or(IpNetworkError)?;
+        let address: IpAddr = address.parse().map_err(|_| IpNetworkError)?;
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let prefix_bits = bits.parse().ok().filter(|bits| *bits <= bits_max).ok_or(NetworkError)?;
+        let prefix_bits = bits.parse().ok().filter(|bits| *bits <= bits_max).ok_or(IpNetworkError)?;
         Ok(Self { address, prefix_bits })
     }
 }
@@ -82,7 +82,7 @@ impl FromStr for Network {
 ///
 /// That is the network that is `asked` for; or loopback, where all are one machine; or the first network, in the order of the first
 /// host, in which every host has an address; or, with routers between, the first address of each.
-pub(super) fn choose(hosts: &[&Reachable], asked: Option<&Network>) -> Result<Vec<IpAddr>, ChoiceError> {
+pub(crate) fn choose(hosts: &[&HostAddresses], asked: Option<&IpNetwork>) -> Result<Vec<IpAddr>, ChoiceError> {
     if let Some(network) = asked {
         return everywhere(hosts, |address| network.contains(address))
             .ok_or_else(|| without(hosts, format!("in {network}"), |address| network.contains(address)));
@@ -102,16 +102,16 @@ pub(super) fn choose(hosts: &[&Reachable], asked: Option<&Network>) -> Result<Ve
 }
 
 /// The first address of each host that is `good`, if every host has one.
-fn everywhere(hosts: &[&Reachable], good: impl Fn(IpAddr) -> bool) -> Option<Vec<IpAddr>> {
+fn everywhere(hosts: &[&HostAddresses], good: impl Fn(IpAddr) -> bool) -> Option<Vec<IpAddr>> {
     hosts.iter().map(|host| host.first(&good)).collect()
 }
 
 /// The first host that has no such address, or none of a kind that the others have too.
-fn without(hosts: &[&Reachable], wanted: String, good: impl Fn(IpAddr) -> bool) -> ChoiceError {
+fn without(hosts: &[&HostAddresses], wanted: String, good: impl Fn(IpAddr) -> bool) -> ChoiceError {
     let place = hosts.iter().position(|host| host.first(&good).is_none()).unwrap_or(0);
     let has = match &*hosts[place].addresses {
         [] => "none".into(),
-        addresses => addresses.iter().map(Network::to_string).collect::<Vec<_>>().join(", "),
+        addresses => addresses.iter().map(IpNetwork::to_string).collect::<Vec<_>>().join(", "),
     };
     ChoiceError { place, wanted, has }
 }
@@ -126,7 +126,7 @@ fn is_global(address: IpAddr) -> bool {
 }
 
 /// An address that several machines have, as bridges to containers do on each of them, leads nowhere.
-fn is_of_one_machine(address: IpAddr, hosts: &[&Reachable]) -> bool {
+fn is_of_one_machine(address: IpAddr, hosts: &[&HostAddresses]) -> bool {
     let mut owners = hosts.iter().filter(|host| host.first(|one| one == address).is_some());
     let machine = owners.next().map(|host| &host.machine);
     owners.all(|host| Some(&host.machine) == machine)
@@ -138,20 +138,20 @@ mod tests {
 
     use super::*;
 
-    fn network(text: &str) -> Network {
+    fn network(text: &str) -> IpNetwork {
         text.parse().unwrap()
     }
 
     /// What is chosen for hosts a, b, …, each a machine of its own with these addresses.
     fn chosen(hosts: &[&[&str]], asked: Option<&str>) -> Result<Vec<String>, String> {
-        let machines = hosts.iter().enumerate().map(|(index, addresses)| Reachable {
+        let machines = hosts.iter().enumerate().map(|(index, addresses)| HostAddresses {
             machine: format!("machine {index}"),
             addresses: addresses.iter().map(|address| network(address)).collect(),
         });
         on(&machines.collect::<Vec<_>>(), asked)
     }
 
-    fn on(hosts: &[Reachable], asked: Option<&str>) -> Result<Vec<String>, String> {
+    fn on(hosts: &[HostAddresses], asked: Option<&str>) -> Result<Vec<String>, String> {
         let hosts: Vec<_> = hosts.iter().collect();
         let found = choose(&hosts, asked.map(network).as_ref()).map_err(|error| format!("host {}: {error}", error.place))?;
         Ok(found.iter().map(IpAddr::to_string).collect())
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn loopback_is_for_hosts_that_are_one_machine() {
-        let here = Reachable { machine: "here".into(), addresses: vec![network("10.0.0.1/8")] };
+        let here = HostAddresses { machine: "here".into(), addresses: vec![network("10.0.0.1/8")] };
         assert_eq!(on(&[here.clone(), here.clone()], None), addresses(&["127.0.0.1", "127.0.0.1"]));
-        let there = Reachable { machine: "there".into(), addresses: vec![network("10.0.0.2/8")] };
+        let there = HostAddresses { machine: "there".into(), addresses: vec![network("10.0.0.2/8")] };
         assert_eq!(on(&[here.clone(), here.clone(), there], None), addresses(&["10.0.0.1", "10.0.0.1", "10.0.0.2"]));
         let loopback = ["127.0.0.1/8"];
         assert!(chosen(&[&loopback, &loopback], None).is_err());
@@ -213,10 +213,10 @@ mod tests {
     fn networks_are_read_or_refused() {
         assert_eq!(network("fd00::/8").to_string(), "fd00::/8");
         for wrong in ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "10.0.0/8", "10.0.0.0/", "/8"] {
-            assert_eq!(wrong.parse::<Network>(), Err(NetworkError), "{wrong}");
+            assert_eq!(wrong.parse::<IpNetwork>(), Err(IpNetworkError), "{wrong}");
         }
         // As a wrong host could say.
-        let odd = Network { prefix_bits: 255, ..network("10.0.0.1/8") };
+        let odd = IpNetwork { prefix_bits: 255, ..network("10.0.0.1/8") };
         assert!(odd.contains(odd.address) && !odd.contains(Ipv4Addr::LOCALHOST.into()));
         assert!(network("::/0").contains(Ipv6Addr::LOCALHOST.into()) && network("0.0.0.0/0").contains(odd.address));
     }

@@ -1,0 +1,154 @@
+//! Ends a simulation from outside: by a signal, or when its time is over.
+
+use std::fmt;
+use std::io::{ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pelago_simulator::{SimulationControl, SimulationSnapshot};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::{exit, pipe, signal_name};
+
+use super::files;
+
+/// How long the ranks of a job that is to end may take for the next of them to end. A rank that computes, and does not call the library for
+/// longer, is given up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Why a simulation is ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cause {
+    Signal(i32),
+    TimeLimit(Duration),
+}
+
+/// The monitor of a simulation, a thread that ends it on a signal or at its time limit.
+pub(crate) struct SimulationMonitor {
+    cause: Arc<OnceLock<Cause>>,
+}
+
+impl SimulationMonitor {
+    /// Ends the simulation that `watch` belongs to when an interrupt comes or when the time is over: its ranks hear of it, and what is known
+    /// until then is reported. If they do not end, the process does.
+    pub(crate) fn new(watch: Arc<SimulationControl>, limit: Option<Duration>) -> std::io::Result<Self> {
+        let (bell, rope) = UnixStream::pair()?;
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM] {
+            // Before the bell that tells of it.
+            flag::register_usize(number, signal.clone(), number as usize)?;
+            pipe::register(number, rope.try_clone()?)?;
+        }
+        let cause = Arc::new(OnceLock::new());
+        let thread = MonitorThread { bell, signal, watch, cause: cause.clone() };
+        std::thread::Builder::new().name("pelago-watch".into()).spawn(move || thread.run(limit))?;
+        Ok(Self { cause })
+    }
+
+    /// Why the simulation was ended from outside, if it was.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.cause.get().copied()
+    }
+}
+
+impl Cause {
+    /// The exit code of the process; that of `pelago run` for a job over its time limit.
+    pub(crate) fn exit_code(self) -> i32 {
+        match self {
+            Self::Signal(signal) => 128 + signal,
+            Self::TimeLimit(_) => 4,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal(signal) => {
+                write!(f, "interrupted by signal {signal}")?;
+                signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
+            }
+            Self::TimeLimit(limit) => write!(f, "the time limit of {} s has passed", limit.as_secs_f64()),
+        }
+    }
+}
+
+/// The state of the thread.
+struct MonitorThread {
+    /// Rings when a signal has come.
+    bell: UnixStream,
+    /// The last that has.
+    signal: Arc<AtomicUsize>,
+    watch: Arc<SimulationControl>,
+    cause: Arc<OnceLock<Cause>>,
+}
+
+impl MonitorThread {
+    fn run(mut self, limit: Option<Duration>) {
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let signal = self.wait(end);
+        let cause = signal.map(Cause::Signal).unwrap_or(Cause::TimeLimit(limit.unwrap_or_default()));
+        if self.watch.is_over() {
+            // The report is being written, or the program goes on without its job.
+            give_up(cause, "after its simulation");
+        }
+        let _ = self.cause.set(cause);
+        self.watch.stop();
+        let mut before = self.watch.snapshot();
+        loop {
+            let again = self.wait(Some(Instant::now() + GRACE));
+            let now = self.watch.snapshot();
+            if let Some(signal) = again {
+                give_up(Cause::Signal(signal), &at_work(now));
+            }
+            if self.watch.is_over() {
+                break;
+            }
+            if now.map(|now| now.ended) == before.map(|before| before.ended) {
+                give_up(cause, &at_work(now));
+            }
+            before = now;
+        }
+        // The simulation is over, and the process about to end; it need not wait for that again.
+        if let Some(signal) = self.wait(None) {
+            give_up(Cause::Signal(signal), "after its simulation");
+        }
+    }
+
+    /// The next signal; `None` if none has come until then.
+    fn wait(&mut self, until: Option<Instant>) -> Option<i32> {
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+            // None but a limit of zero is refused.
+            let _ = self.bell.set_read_timeout(left);
+            match self.bell.read(&mut [0; 64]) {
+                Ok(1..) => return Some(self.signal.load(Ordering::SeqCst) as i32),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && until.is_some_and(|until| Instant::now() < until) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && until.is_none() => {}
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// What is at work in a simulation that does not end, and when that is in virtual time.
+fn at_work(glance: Option<SimulationSnapshot>) -> String {
+    let Some(SimulationSnapshot { running, now, .. }) = glance else { return "before its simulation began".into() };
+    let who = running.map_or_else(|| "its ranks did not end".into(), |rank| format!("{rank} was running, and did not end"));
+    format!("at {} of virtual time: {who}", milliseconds(now))
+}
+
+/// A virtual time.
+pub(crate) fn milliseconds(time: pelago_base::Instant) -> String {
+    format!("{:.3} ms", time.since(pelago_base::Instant::ZERO).as_seconds() * 1e3)
+}
+
+/// Ends the process in the middle of whatever it does; files that are being written are gone.
+fn give_up(cause: Cause, when: &str) -> ! {
+    files::discard();
+    eprintln!("pelago: {cause}; the job was ended {when}");
+    exit(cause.exit_code())
+}

@@ -1,0 +1,144 @@
+//! The messages of the ranks of a host while they gather: short texts, one in each packet.
+
+use std::fmt;
+
+/// Bytes of a message.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
+
+/// Bytes of a reason, so that it fits a message.
+const REASON_BYTES_MAX: usize = 900;
+
+/// Tells a rank of this version from anything else.
+const GREETING: &str = "pelago-adoption-1";
+
+/// The secret of a job's adoption, which its ranks have from the launcher's store: a process that proves to know it is a rank.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) [u8; 16]);
+
+/// What a rank says to its leader.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ToLeader {
+    /// Who it is.
+    Hello(Hello),
+    /// That it has what the launcher told the ranks of the job.
+    Proof(Secret),
+}
+
+/// Who a rank is, and what it believes that all ranks agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    /// Its process, as it numbers itself.
+    pub(crate) process: u32,
+    /// How ranks reach each other.
+    pub(crate) transport: String,
+}
+
+/// What a leader says to the ranks of its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ToRank {
+    /// All ranks of the host have come.
+    Gathered,
+    /// The descriptors beside this message are the job's memory, and the rank's socket if ranks have one.
+    Supplies,
+    /// The job cannot be set up, and why.
+    Refused(String),
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// It is in no message but those that need it.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_hexadecimal = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        Some(Self(u128::from_str_radix(text, 16).ok().filter(|_| is_hexadecimal)?.to_be_bytes()))
+    }
+}
+
+impl fmt::Display for ToLeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hello(Hello { rank, size, process, transport }) => {
+                write!(f, "{GREETING} {rank} {size} {process} {transport}")
+            }
+            Self::Proof(secret) => write!(f, "proof {secret}"),
+        }
+    }
+}
+
+impl ToLeader {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let number = |text: &str| text.parse().ok();
+        Some(match words[..] {
+            [GREETING, rank, size, process, transport] => Self::Hello(Hello {
+                rank: number(rank)?,
+                size: number(size)?,
+                process: number(process)?,
+                transport: transport.into(),
+            }),
+            ["proof", secret] => Self::Proof(Secret::parse(secret)?),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for ToRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gathered => f.write_str("gathered"),
+            Self::Supplies => f.write_str("supplies"),
+            Self::Refused(why) => write!(f, "refused {}", &why[..why.floor_char_boundary(REASON_BYTES_MAX)]),
+        }
+    }
+}
+
+impl ToRank {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "gathered" => Some(Self::Gathered),
+            "supplies" => Some(Self::Supplies),
+            text => text.strip_prefix("refused ").map(|why| Self::Refused(why.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_as_they_were_sent() {
+        let hello = Hello { rank: 3, size: 7, process: 4711, transport: "shm:2,udp".into() };
+        for message in [ToLeader::Hello(hello), ToLeader::Proof(Secret([0xA7; 16])), ToLeader::Proof(Secret([0; 16]))] {
+            assert_eq!(ToLeader::parse(&message.to_string()), Some(message));
+        }
+        for message in [ToRank::Gathered, ToRank::Supplies, ToRank::Refused("rank 2 ended".into())] {
+            assert_eq!(ToRank::parse(&message.to_string()), Some(message));
+        }
+        let long = ToRank::Refused("é".repeat(MESSAGE_BYTES_MAX)).to_string();
+        assert!(long.len() <= MESSAGE_BYTES_MAX && ToRank::parse(&long).is_some());
+    }
+
+    #[test]
+    fn what_no_rank_says_is_none() {
+        for text in
+            ["", "hello", "pelago-adoption-2 0 2 1 shm", "pelago-adoption-1 0 2 1", "pelago-adoption-1 0 -2 1 shm", "proof ab"]
+        {
+            assert_eq!(ToLeader::parse(text), None, "{text}");
+        }
+        assert_eq!(ToLeader::parse(&format!("proof +{}", "0".repeat(31))), None);
+        assert_eq!(ToRank::parse("welcome"), None);
+    }
+}

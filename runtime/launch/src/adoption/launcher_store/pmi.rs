@@ -1,0 +1,271 @@
+//! The launcher's store by PMI-1: one line of text each way over an inherited socket, as Hydra, MPICH, Intel MPI and srun speak it.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use pelago_base::{Duration, Instant};
+use pelago_platform::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::OsClock;
+use crate::adoption::launcher_store::{KeyValue, Placement, StoreError};
+
+/// Bytes of an answer: the longest value of the servers that we know has 4,096.
+const ANSWER_BYTES_MAX: usize = 8192;
+
+/// Bytes of a key and of a value that are put: every server takes these.
+const KEY_BYTES: usize = 32;
+const VALUE_BYTES: usize = 256;
+
+/// Where servers say which ranks share a host.
+const MAPPING: &str = "PMI_process_mapping";
+
+/// A connection to the launcher.
+pub(crate) struct Pmi {
+    socket: OwnedFd,
+    clock: OsClock,
+    rank: u32,
+    size: u32,
+    /// The name of the store, which is that of the job too.
+    store: String,
+    placement: Placement,
+    /// What has come behind the last line.
+    read: Vec<u8>,
+}
+
+impl Pmi {
+    /// Begins to speak to the launcher that has started this process as `rank` of `size`.
+    pub(crate) fn start(socket: OwnedFd, clock: OsClock, rank: u32, size: u32, until: Instant) -> Result<Self, StoreError> {
+        let (store, placement) = (String::new(), Placement::one_host(size));
+        let mut pmi = Self { socket, clock, rank, size, store, placement, read: Vec::new() };
+        pmi.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", until)?;
+        let maxes = pmi.ask("cmd=get_maxes", "maxes", until)?;
+        for (name, needed) in [("keylen_max", KEY_BYTES), ("vallen_max", VALUE_BYTES)] {
+            let allowed = maxes.value(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+            if allowed < needed {
+                return Err(StoreError::Room(allowed, needed));
+            }
+        }
+        let name = pmi.ask("cmd=get_my_kvsname", "my_kvsname", until)?;
+        pmi.store = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
+        // A server that does not say has all ranks on one host, or the ranks will miss each other there.
+        match pmi.get(MAPPING, until) {
+            Ok(text) => {
+                let wrong = || StoreError::Answer(MAPPING.into(), text.clone());
+                pmi.placement = Placement::parse(&text).ok_or_else(wrong)?;
+            }
+            Err(StoreError::Refused(..)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(pmi)
+    }
+
+    /// Sends a line and returns the answer, which has to be of this kind and to say that all is well.
+    fn ask(&mut self, line: &str, kind: &str, until: Instant) -> Result<Answer, StoreError> {
+        let what = line.split_whitespace().next().unwrap_or_default().trim_start_matches("cmd=").to_owned();
+        self.send(line, &what, until)?;
+        let answer = Answer(self.receive(&what, until)?);
+        if answer.value("cmd") != Some(kind) {
+            return Err(answer.wrong(&what));
+        }
+        match answer.value("rc") {
+            None | Some("0") => Ok(answer),
+            Some(_) => Err(StoreError::Refused(what, answer.value("msg").unwrap_or("it does not say why").into())),
+        }
+    }
+
+    fn send(&mut self, line: &str, what: &str, until: Instant) -> Result<(), StoreError> {
+        let line = format!("{line}\n");
+        let mut left = line.as_bytes();
+        while !left.is_empty() {
+            self.wait(PollFlags::OUT, what, until)?;
+            match send(&self.socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => left = &left[sent..],
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line.
+    fn receive(&mut self, what: &str, until: Instant) -> Result<String, StoreError> {
+        loop {
+            if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.read.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            if self.read.len() > ANSWER_BYTES_MAX {
+                return Err(StoreError::Answer(what.into(), "more than the protocol allows".into()));
+            }
+            self.wait(PollFlags::IN, what, until)?;
+            let mut piece = [0; 1024];
+            match recv(&self.socket, &mut piece[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(StoreError::Gone),
+                Ok((bytes, _)) => self.read.extend_from_slice(&piece[..bytes]),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+    }
+
+    fn wait(&self, flags: PollFlags, what: &str, until: Instant) -> Result<(), StoreError> {
+        loop {
+            let left = until.since(self.clock.now());
+            if left == Duration::ZERO {
+                return Err(StoreError::Silent(what.into()));
+            }
+            match poll(&mut [PollFd::new(&self.socket, flags)], Some(&timespec(left))) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+    }
+
+    fn broken(&self, error: Errno) -> StoreError {
+        match error {
+            Errno::PIPE | Errno::CONNRESET => StoreError::Gone,
+            error => StoreError::System(self.socket.as_raw_fd(), error),
+        }
+    }
+}
+
+impl KeyValue for Pmi {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn job(&self) -> &str {
+        &self.store
+    }
+
+    fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError> {
+        debug_assert!(key.len() <= KEY_BYTES && value.len() <= VALUE_BYTES && !value.contains(char::is_whitespace));
+        let line = format!("cmd=put kvsname={} key={key} value={value}", self.store);
+        self.ask(&line, "put_result", until).map(drop)
+    }
+
+    fn get(&mut self, key: &str, until: Instant) -> Result<String, StoreError> {
+        let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.store), "get_result", until)?;
+        answer.value("value").map(str::to_owned).ok_or_else(|| answer.wrong("get"))
+    }
+
+    fn fence(&mut self, until: Instant) -> Result<(), StoreError> {
+        match self.ask("cmd=barrier_in", "barrier_out", until) {
+            Err(StoreError::Silent(_)) => Err(StoreError::Incomplete),
+            answer => answer.map(drop),
+        }
+    }
+
+    fn leave(&mut self, until: Instant) {
+        let _whatever_it_says = self.ask("cmd=finalize", "finalize_ack", until);
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A line of words `name=value`.
+struct Answer(String);
+
+impl Answer {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    fn wrong(&self, what: &str) -> StoreError {
+        StoreError::Answer(what.into(), self.0.chars().take(100).collect())
+    }
+}
+
+/// As the system takes it.
+pub(crate) fn timespec(pause: Duration) -> Timespec {
+    let pause = std::time::Duration::from(pause);
+    Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+
+    const LONG: Duration = Duration::from_milliseconds(60_000);
+
+    /// A connection to a launcher that answers each line by the next of these, and then hangs up; and what that was asked.
+    fn start(answers: &[&str]) -> (Result<Pmi, StoreError>, Vec<String>) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let clock = OsClock::start();
+        std::thread::scope(|threads| {
+            let server = threads.spawn(move || {
+                let mut lines = BufReader::new(theirs.try_clone().unwrap()).lines();
+                let mut asked = Vec::new();
+                for answer in answers {
+                    let Some(Ok(line)) = lines.next() else { break };
+                    asked.push(line);
+                    // Who hangs up has heard enough.
+                    let _ = (&theirs).write_all(answer.as_bytes());
+                }
+                asked
+            });
+            let pmi = Pmi::start(ours.into(), clock, 1, 4, clock.now() + LONG);
+            (pmi, server.join().unwrap())
+        })
+    }
+
+    const INIT: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
+    const MAXES: &str = "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n";
+    const NAME: &str = "cmd=my_kvsname kvsname=kvs_1\n";
+
+    #[test]
+    fn a_launcher_is_asked_for_the_job() {
+        let (pmi, asked) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=0 msg=success value=(vector,(0,2,1))\n"]);
+        let pmi = pmi.unwrap();
+        assert_eq!((pmi.job(), pmi.rank(), pmi.size(), pmi.placement().host_of(3)), ("kvs_1", 1, 4, 1));
+        assert_eq!(asked[3], "cmd=get kvsname=kvs_1 key=PMI_process_mapping");
+        let (pmi, _) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"]);
+        assert_eq!(*pmi.unwrap().placement(), Placement::one_host(4), "nothing is said of hosts");
+    }
+
+    #[test]
+    fn what_a_launcher_should_not_say_is_an_error() {
+        let error = |answers: &[&str]| start(answers).0.err().expect("an error").to_string();
+        assert_eq!(error(&["cmd=response_to_init rc=-1 msg=too_new\n"]), "the launcher refuses init: too_new");
+        assert_eq!(error(&["nonsense\n"]), "the launcher answered init by \"nonsense\"");
+        assert_eq!(error(&["cmd=maxes\n"]), "the launcher answered init by \"cmd=maxes\"");
+        assert!(error(&[INIT, "cmd=maxes keylen_max=8 vallen_max=8\n"]).contains("keys and values of 8 bytes"));
+        assert!(error(&[INIT, MAXES, "cmd=my_kvsname\n"]).starts_with("the launcher answered get_my_kvsname by"));
+        let mapping = error(&[INIT, MAXES, NAME, "cmd=get_result rc=0 value=(vector,(0,1\n"]);
+        assert!(mapping.contains("PMI_process_mapping"), "{mapping}");
+        let long = "x".repeat(2 * ANSWER_BYTES_MAX);
+        assert!(error(&[&long]).contains("more than the protocol allows"));
+        assert!(error(&[INIT, "cmd=maxes keylen"]).contains("closed its connection"), "in the middle of a line");
+    }
+
+    #[test]
+    fn a_launcher_that_is_silent_is_not_waited_for_without_end() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let clock = OsClock::start();
+        let pmi = Pmi::start(ours.into(), clock, 0, 2, clock.now() + Duration::from_milliseconds(20));
+        assert_eq!(pmi.err(), Some(StoreError::Silent("init".into())));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_socket_is_an_error() {
+        let clock = OsClock::start();
+        let file = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+        let error = Pmi::start(file.into(), clock, 0, 2, clock.now() + LONG).err().unwrap();
+        assert!(matches!(error, StoreError::System(_, Errno::NOTSOCK)), "{error}");
+    }
+}

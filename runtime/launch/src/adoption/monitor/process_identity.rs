@@ -1,0 +1,108 @@
+//! Processes of other ranks: which they are, whether they run, whether they are stopped.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::str::FromStr;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::system::process_stat::ProcessStat;
+
+/// A process that is told from any other that has the same number later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessIdentity {
+    /// As the kernel numbers it.
+    pub(crate) process: u32,
+    /// When it was started, in the kernel's ticks; 0 where that cannot be seen.
+    started: u64,
+}
+
+/// What came of looking for a process.
+#[derive(Debug)]
+pub(crate) enum ProcessLookup {
+    /// It runs; the descriptor can be read when it has ended.
+    Running(OwnedFd),
+    /// It has ended.
+    Ended,
+    /// The system does not say.
+    Unknown(Errno),
+}
+
+impl ProcessIdentity {
+    /// The process that has this number now, if there is one.
+    pub(crate) fn of(process: u32) -> Self {
+        Self { process, started: ProcessStat::of(process).map_or(0, |stat| stat.started) }
+    }
+
+    /// Looks for it. While its number is its own, so is the descriptor that was opened before.
+    pub(crate) fn find(self) -> ProcessLookup {
+        let Some(number) = Pid::from_raw(self.process as i32) else { return ProcessLookup::Ended };
+        let descriptor = match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::SRCH) => return ProcessLookup::Ended,
+            Err(error) => return ProcessLookup::Unknown(error),
+        };
+        let is_other = self.started != 0 && ProcessStat::of(self.process).is_some_and(|stat| stat.started != self.started);
+        if is_other { ProcessLookup::Ended } else { ProcessLookup::Running(descriptor) }
+    }
+
+    /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
+    pub(crate) fn is_stopped(self) -> bool {
+        ProcessStat::of(self.process).is_some_and(|stat| stat.is_stopped && stat.started == self.started)
+    }
+}
+
+impl fmt::Display for ProcessIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.process, self.started)
+    }
+}
+
+impl FromStr for ProcessIdentity {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (process, started) = text.split_once(' ').ok_or(())?;
+        Ok(Self { process: process.parse().map_err(drop)?, started: started.parse().map_err(drop)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+
+    const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+
+    #[test]
+    fn a_process_is_found_until_it_ends() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let (identity, number) = (ProcessIdentity::of(child.id()), Pid::from_child(&child));
+        assert!(identity.started > 0 && identity.to_string().parse() == Ok(identity));
+        let ProcessLookup::Running(descriptor) = identity.find() else { panic!("it runs") };
+        assert!(!identity.is_stopped());
+        kill_process(number, Signal::STOP).unwrap();
+        waitpid(Some(number), WaitOptions::UNTRACED).unwrap();
+        assert!(identity.is_stopped());
+        kill_process(number, Signal::KILL).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&HANG)), Ok(1));
+        child.wait().unwrap();
+        assert!(matches!(identity.find(), ProcessLookup::Ended));
+    }
+
+    #[test]
+    fn another_process_of_the_same_number_is_not_it() {
+        let me = ProcessIdentity::of(std::process::id());
+        assert!(matches!(me.find(), ProcessLookup::Running(_)));
+        assert!(matches!(ProcessIdentity { started: me.started + 1, ..me }.find(), ProcessLookup::Ended));
+    }
+
+    #[test]
+    fn what_is_no_identity_is_refused() {
+        assert!(["", "7", "7 x", "-7 1", "7 1 1"].iter().all(|text| text.parse::<ProcessIdentity>().is_err()));
+    }
+}

@@ -1,0 +1,120 @@
+//! The monitor of one rank over the others of its host, from its adoption to its end.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::Clock;
+use pelago_shm::HostMemory;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::OsClock;
+use crate::adoption::AdoptionError;
+use crate::adoption::launcher_store::KeyValue;
+use crate::adoption::monitor::ring::{RingMonitor, sweep};
+
+/// How long a rank that ends waits for the launcher to take notice.
+pub(crate) const LEAVE_LIMIT: Duration = Duration::from_milliseconds(2000);
+
+/// The thread needs little.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// Monitors other ranks of the host, by a thread of its own, while this rank takes part.
+pub(crate) struct RankMonitor {
+    host: Arc<HostMemory>,
+    rank: Rank,
+    store: Box<dyn KeyValue>,
+    call: Arc<MonitorSignal>,
+    clock: OsClock,
+}
+
+/// The signal from the rank to its monitor thread.
+pub(crate) struct MonitorSignal {
+    event: OwnedFd,
+    part: AtomicU32,
+}
+
+/// The part that a rank has in its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Participation {
+    /// It takes part.
+    Taken,
+    /// It has left without finishing, because of an error. The launcher may hang up.
+    Left,
+    /// It has finished: ends of other ranks no longer matter to it.
+    Finished,
+}
+
+impl MonitorSignal {
+    pub(crate) fn new() -> Result<Self, AdoptionError> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(AdoptionError::system("eventfd2"))?;
+        Ok(Self { event, part: AtomicU32::new(Participation::Taken as u32) })
+    }
+
+    pub(crate) fn tell(&self, part: Participation) {
+        self.part.store(part as u32, Ordering::Release);
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// What was told last.
+    pub(crate) fn part(&self) -> Participation {
+        match self.part.load(Ordering::Acquire) {
+            0 => Participation::Taken,
+            1 => Participation::Left,
+            _ => Participation::Finished,
+        }
+    }
+
+    /// A descriptor that can be read when something was told since [`hear`](Self::hear).
+    pub(crate) fn event(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    pub(crate) fn hear(&self) {
+        let _nothing_new = rustix::io::read(&self.event, &mut [0; 8]);
+    }
+}
+
+impl RankMonitor {
+    /// Watches from now on for `rank`, which has joined.
+    pub(crate) fn start(
+        host: Arc<HostMemory>,
+        rank: Rank,
+        store: Box<dyn KeyValue>,
+        failure_limit: Duration,
+        clock: OsClock,
+    ) -> Result<Self, AdoptionError> {
+        let call = Arc::new(MonitorSignal::new()?);
+        let launcher = store.descriptor().try_clone_to_owned().map_err(|error| spawn_error(&error))?;
+        let watch = RingMonitor::new(host.clone(), rank, call.clone(), launcher, failure_limit, clock);
+        // It ends by itself when the rank has finished, and lives on with a process that has not.
+        let thread = std::thread::Builder::new().name("pelago-monitor".into()).stack_size(STACK_BYTES);
+        thread.spawn(move || watch.run()).map_err(|error| spawn_error(&error))?;
+        Ok(Self { host, rank, store, call, clock })
+    }
+
+    /// The rank has finished: whatever it does from now on is its own business.
+    pub(crate) fn finish(&mut self) {
+        self.call.tell(Participation::Finished);
+        self.store.leave(self.clock.now() + LEAVE_LIMIT);
+    }
+}
+
+impl Drop for RankMonitor {
+    fn drop(&mut self) {
+        if self.call.part() == Participation::Finished {
+            return;
+        }
+        self.call.tell(Participation::Left);
+        // Without that, many a launcher kills the others before they can say why they end.
+        self.store.leave(self.clock.now() + LEAVE_LIMIT);
+        if self.host.job().fault().is_some() {
+            sweep(&self.host, self.rank);
+        }
+    }
+}
+
+fn spawn_error(error: &std::io::Error) -> AdoptionError {
+    AdoptionError::System("clone3", error.raw_os_error().map_or(rustix::io::Errno::AGAIN, rustix::io::Errno::from_raw_os_error))
+}

@@ -1,0 +1,437 @@
+//! Ranks monitor each other in a ring: each rank monitors the next ones, up to the first that runs, so that a live rank notices every end.
+//!
+//! ```text
+//!   rank 0 ----> rank 1 ----> rank 2 (stopped) ----> rank 3 ----> rank 0
+//!                rank 1 ---------------------------> rank 3
+//! ```
+//!
+//! The ring needs no extra process, whichever ranks die; it costs a thread and a descriptor for each rank. A stopped rank monitors no other:
+//! the rank before it monitors those after it as well.
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_platform::{Clock, Fault};
+use pelago_shm::{HostMemory, RankStage};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process, pidfd_send_signal};
+
+use crate::OsClock;
+use crate::adoption::PROCESS_KEY;
+use crate::adoption::launcher_store::pmi::timespec;
+use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
+use crate::adoption::monitor::rank_monitor::{MonitorSignal, Participation};
+use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
+
+/// The pause between two looks which of those that a rank watches over are stopped.
+const PAUSE_MIN: Duration = Duration::from_milliseconds(20);
+const PAUSE_MAX: Duration = Duration::from_milliseconds(1250);
+
+/// The monitor thread of one rank.
+pub(crate) struct RingMonitor {
+    host: Arc<HostMemory>,
+    rank: Rank,
+    clock: OsClock,
+    call: Arc<MonitorSignal>,
+    /// Until it has hung up, or may.
+    launcher: Option<OwnedFd>,
+    /// The ranks that this one monitors, in the order of the ring; all but the last are stopped.
+    links: Vec<MonitoredRank>,
+    /// How far behind this rank the last is that was looked at.
+    reach: u32,
+    pause: Duration,
+    failure_limit: Duration,
+    /// After how many looks a stopped rank counts as failed.
+    looks_max: u64,
+    look_at: Instant,
+    /// When this process is ended, once the job is at fault.
+    terminate_at: Option<Instant>,
+    kill_at: Option<Instant>,
+}
+
+/// A rank that this one monitors.
+struct MonitoredRank {
+    rank: Rank,
+    /// How far behind.
+    distance: u32,
+    identity: ProcessIdentity,
+    /// Can be read when the process has ended.
+    running: OwnedFd,
+    is_stopped: bool,
+    /// How often in succession it was seen stopped.
+    looks: u64,
+}
+
+impl RingMonitor {
+    pub(crate) fn new(
+        host: Arc<HostMemory>,
+        rank: Rank,
+        call: Arc<MonitorSignal>,
+        launcher: OwnedFd,
+        failure_limit: Duration,
+        clock: OsClock,
+    ) -> Self {
+        let quarter = Duration::from_picoseconds(failure_limit.as_picoseconds() / u64::from(STOP_LOOKS));
+        let pause = quarter.clamp(PAUSE_MIN, PAUSE_MAX);
+        Self {
+            host,
+            rank,
+            clock,
+            call,
+            launcher: Some(launcher),
+            links: Vec::new(),
+            reach: 0,
+            pause,
+            failure_limit,
+            looks_max: failure_limit.as_picoseconds().div_ceil(pause.as_picoseconds()),
+            look_at: clock.now() + pause,
+            terminate_at: None,
+            kill_at: None,
+        }
+    }
+
+    /// Until the rank has finished.
+    pub(crate) fn run(mut self) {
+        while self.call.part() != Participation::Finished {
+            self.reach_out();
+            self.wait();
+            self.call.hear();
+            let now = self.clock.now();
+            if now >= self.look_at {
+                self.look_at = now + self.pause;
+                self.look();
+            }
+            self.end(now);
+        }
+    }
+
+    /// Watches over ranks further behind until one of them runs, or there is none left.
+    fn reach_out(&mut self) {
+        while self.links.last().is_none_or(|link| link.is_stopped) && self.reach + 1 < self.host.count() {
+            let distance = self.reach + 1;
+            let rank = behind(&self.host, self.rank, distance);
+            if is_watched(&self.host, rank) {
+                match identity(&self.host, rank).map_or(ProcessLookup::Ended, ProcessIdentity::find) {
+                    ProcessLookup::Running(running) => self.links.extend(identity(&self.host, rank).map(|identity| {
+                        MonitoredRank { rank, distance, identity, running, is_stopped: identity.is_stopped(), looks: 0 }
+                    })),
+                    ProcessLookup::Ended => note_end(&self.host, rank),
+                    // As when no descriptor is left: it is tried again at the next look.
+                    ProcessLookup::Unknown(_) => return,
+                }
+            }
+            self.reach = distance;
+        }
+    }
+
+    /// Sleeps until something happens or is due, and takes notice of what has.
+    fn wait(&mut self) {
+        let due = [Some(self.look_at), self.terminate_at, self.kill_at].into_iter().flatten().min().unwrap_or(self.look_at);
+        let left = timespec(due.since(self.clock.now()));
+        // The end of a connection is always told, and what a launcher says is for others.
+        let launcher = self.launcher.as_ref().map(|launcher| PollFd::new(launcher, PollFlags::empty()));
+        let call = PollFd::new(self.call.event(), PollFlags::IN);
+        let links = self.links.iter().map(|link| PollFd::new(&link.running, PollFlags::IN));
+        let mut polled: Vec<PollFd<'_>> = links.chain([call]).chain(launcher).collect();
+        match poll(&mut polled, Some(&left)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return,
+            // As when the kernel has no memory for it: it is tried again, not at once.
+            Err(_) => return std::thread::sleep(PAUSE_MIN.into()),
+        }
+        let told: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
+        let (ended, others) = told.split_at(self.links.len());
+        let launcher_is_gone = others.get(1) == Some(&true);
+        let mut ended = ended.iter();
+        let host = &self.host;
+        self.links.retain(|link| {
+            let has_ended = ended.next() == Some(&true);
+            if has_ended {
+                note_end(host, link.rank);
+            }
+            !has_ended
+        });
+        if launcher_is_gone {
+            self.launcher = None;
+            if self.call.part() == Participation::Taken && self.host.job().fault().is_none() {
+                self.say("the launcher has gone");
+                self.host.fail(Fault::Aborted);
+            }
+        }
+    }
+
+    /// Looks which ranks are stopped; those that have been for too long are ended, so that others may go on without them.
+    fn look(&mut self) {
+        for link in &mut self.links {
+            link.is_stopped = link.identity.is_stopped();
+            link.looks = if link.is_stopped { link.looks + 1 } else { 0 };
+        }
+        // Whoever runs again watches over those behind it.
+        if let Some(first) = self.links.iter().position(|link| !link.is_stopped) {
+            self.links.truncate(first + 1);
+            self.reach = self.links[first].distance;
+        }
+        for link in self.links.iter().filter(|link| link.looks == self.looks_max + 1) {
+            self.say(&format!(
+                "rank {} (process {}) was stopped (not killed) for longer than the failure limit of {} s (PELAGO_FAILURE_SECONDS allows more)",
+                link.rank.number(),
+                link.identity.process,
+                self.failure_limit.as_seconds()
+            ));
+            let _unless_it_has_ended = pidfd_send_signal(&link.running, Signal::KILL);
+        }
+    }
+
+    /// Ends this process if the job is at fault and the rank does not leave by itself, and those that cannot because they are stopped.
+    fn end(&mut self, now: Instant) {
+        if self.host.job().fault().is_none() || self.call.part() == Participation::Finished {
+            return;
+        }
+        let terminate_at = *self.terminate_at.get_or_insert_with(|| {
+            sweep(&self.host, self.rank);
+            now + LEAVE
+        });
+        let kill_at = *self.kill_at.get_or_insert(terminate_at + TERMINATE);
+        if now >= kill_at {
+            let _ = kill_process(getpid(), Signal::KILL);
+        } else if now >= terminate_at {
+            self.terminate_at = Some(kill_at);
+            // This may be the end of the process.
+            sweep(&self.host, self.rank);
+            if let (Some(fault), Participation::Taken) = (self.host.job().fault(), self.call.part()) {
+                tell_fault(self.rank, fault);
+            }
+            let _ = kill_process(getpid(), Signal::TERM);
+        }
+    }
+
+    fn say(&self, line: &str) {
+        say(self.rank, line);
+    }
+}
+
+/// Says on standard error why this rank ends.
+pub fn tell_fault(rank: Rank, fault: Fault) {
+    match fault {
+        Fault::Aborted => say(rank, &fault.to_string()),
+        fault => say(rank, &format!("{fault}; the job was ended")),
+    }
+}
+
+/// A line in one piece: other ranks may write to the same place at the same time.
+fn say(rank: Rank, line: &str) {
+    // Whoever cannot hear it learns it from the rank's exit code.
+    let _ = std::io::stderr().write_all(format!("pelago: rank {}: {line}\n", rank.number()).as_bytes());
+}
+
+/// Ends the ranks behind this one, up to the first that runs, that are stopped and so cannot end by themselves. For a job that is at fault.
+pub(crate) fn sweep(host: &HostMemory, rank: Rank) {
+    for distance in 1..host.count() {
+        let rank = behind(host, rank, distance);
+        let Some(identity) = identity(host, rank).filter(|_| is_watched(host, rank)) else { continue };
+        let ProcessLookup::Running(running) = identity.find() else { continue };
+        if !identity.is_stopped() {
+            return;
+        }
+        let _unless_it_has_ended = pidfd_send_signal(running.as_fd(), Signal::KILL);
+    }
+}
+
+/// The rank of the same host that is so far behind in the ring.
+fn behind(host: &HostMemory, rank: Rank, distance: u32) -> Rank {
+    let first = host.first().number();
+    Rank::new(first + (rank.number() - first + distance) % host.count())
+}
+
+/// Whether the end of a rank would be news.
+fn is_watched(host: &HostMemory, rank: Rank) -> bool {
+    host.control(rank).is_some_and(|control| matches!(control.stage(), RankStage::Absent | RankStage::Joined))
+}
+
+/// The process of a rank, as its leader has written it down.
+fn identity(host: &HostMemory, rank: Rank) -> Option<ProcessIdentity> {
+    String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse().ok()
+}
+
+/// The process of a rank has ended: a rank that had not finished has failed.
+fn note_end(host: &HostMemory, rank: Rank) {
+    if is_watched(host, rank) {
+        host.mark_failed(rank);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::process::{Child, Command};
+
+    use pelago_shm::HostPlan;
+    use rustix::event::Timespec;
+    use rustix::process::{Pid, WaitOptions, waitpid};
+
+    const ME: Rank = Rank::new(0);
+    const LIMIT: Duration = Duration::from_milliseconds(80);
+
+    /// The monitor of rank 0 and other processes, which are the next ranks; the job is fault tolerant, so that no process is ended.
+    struct Ring {
+        host: Arc<HostMemory>,
+        watch: RingMonitor,
+        others: Vec<Child>,
+        launcher: Option<UnixStream>,
+    }
+
+    impl Ring {
+        fn of(ranks: u32) -> Self {
+            let host = Arc::new(HostMemory::create(&HostPlan::local(ranks, Some(1 << 20))).unwrap().0);
+            let others: Vec<Child> = (1..ranks).map(|_| Command::new("sleep").arg("1000").spawn().unwrap()).collect();
+            for (rank, process) in (0..).zip([std::process::id()].into_iter().chain(others.iter().map(Child::id))) {
+                host.join(Rank::new(rank));
+                assert!(host.publish(Rank::new(rank), PROCESS_KEY, ProcessIdentity::of(process).to_string().as_bytes()));
+            }
+            host.set_fault_tolerant();
+            let (theirs, ours) = UnixStream::pair().unwrap();
+            let call = Arc::new(MonitorSignal::new().unwrap());
+            // No look is ever due: the tests look when they want to.
+            let mut watch = RingMonitor::new(host.clone(), ME, call, ours.into(), LIMIT, OsClock::start());
+            watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);
+            watch.reach_out();
+            Self { host, watch, others, launcher: Some(theirs) }
+        }
+
+        fn pid(&self, rank: usize) -> Pid {
+            Pid::from_child(&self.others[rank - 1])
+        }
+
+        fn kill(&mut self, rank: usize) {
+            kill_process(self.pid(rank), Signal::KILL).unwrap();
+            self.others[rank - 1].wait().unwrap();
+        }
+
+        /// Whether a rank ends, without its being killed here; what turns a hang into a failure is long.
+        fn ends(&mut self, rank: usize) -> bool {
+            const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+            let ProcessLookup::Running(running) = ProcessIdentity::of(self.others[rank - 1].id()).find() else { return true };
+            poll(&mut [PollFd::new(&running, PollFlags::IN)], Some(&HANG)) == Ok(1)
+        }
+
+        fn stop(&self, rank: usize) {
+            kill_process(self.pid(rank), Signal::STOP).unwrap();
+            let (_, status) = waitpid(Some(self.pid(rank)), WaitOptions::UNTRACED).unwrap().unwrap();
+            assert!(status.stopped(), "it runs");
+        }
+
+        fn go_on(&self, rank: usize) {
+            kill_process(self.pid(rank), Signal::CONT).unwrap();
+            waitpid(Some(self.pid(rank)), WaitOptions::CONTINUED).unwrap();
+        }
+
+        /// Whom rank 0 watches over.
+        fn watched(&self) -> Vec<u32> {
+            self.watch.links.iter().map(|link| link.rank.number()).collect()
+        }
+
+        fn failed(&self) -> Vec<u32> {
+            self.host.failed_ranks().map(|rank| rank.number()).collect()
+        }
+
+        /// What happens once something has.
+        fn turn(&mut self) {
+            self.watch.wait();
+            self.watch.reach_out();
+        }
+    }
+
+    impl Drop for Ring {
+        fn drop(&mut self) {
+            for other in &mut self.others {
+                let _ = other.kill();
+                let _ = other.wait();
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_ends_the_next_that_lives_is_watched() {
+        let mut ring = Ring::of(4);
+        assert_eq!(ring.watched(), [1], "one is enough");
+        ring.kill(2);
+        assert!(ring.failed().is_empty(), "that is rank 1's to see");
+        ring.kill(1);
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![1, 2], vec![3]), "rank 1 saw nothing any more");
+        ring.kill(3);
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![1, 2, 3], vec![]));
+    }
+
+    #[test]
+    fn who_has_finished_is_not_lost() {
+        let mut ring = Ring::of(4);
+        ring.host.finish(Rank::new(1));
+        ring.host.finish(Rank::new(2));
+        ring.kill(1);
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![], vec![3]));
+    }
+
+    #[test]
+    fn who_is_stopped_hides_nobody() {
+        let mut ring = Ring::of(4);
+        ring.stop(1);
+        ring.watch.look();
+        ring.watch.reach_out();
+        assert_eq!(ring.watched(), [1, 2]);
+        ring.kill(2);
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![2], vec![1, 3]));
+        ring.go_on(1);
+        ring.watch.look();
+        assert_eq!(ring.watched(), [1], "it watches over the others again");
+        ring.kill(1);
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![2, 1], vec![3]));
+    }
+
+    #[test]
+    fn who_is_stopped_for_longer_than_the_limit_is_ended() {
+        let mut ring = Ring::of(3);
+        ring.stop(1);
+        let looks = STOP_LOOKS as usize;
+        (0..looks).for_each(|_| ring.watch.look());
+        ring.go_on(1);
+        ring.watch.look();
+        ring.stop(1);
+        (0..looks).for_each(|_| ring.watch.look());
+        assert!(ring.others[0].try_wait().unwrap().is_none(), "it ran in between");
+        ring.watch.look();
+        assert!(ring.ends(1));
+        ring.turn();
+        assert_eq!((ring.failed(), ring.watched()), (vec![1], vec![2]));
+    }
+
+    #[test]
+    fn a_job_at_fault_leaves_nobody_stopped() {
+        let mut ring = Ring::of(4);
+        [1, 2].into_iter().for_each(|rank| ring.stop(rank));
+        sweep(&ring.host, ME);
+        assert!(ring.ends(1) && ring.ends(2));
+        // One that runs leaves by itself.
+        ring.stop(3);
+    }
+
+    #[test]
+    fn a_job_ends_with_its_launcher_unless_the_rank_has_left() {
+        for (part, fault) in [(Participation::Taken, Some(Fault::Aborted)), (Participation::Left, None)] {
+            let mut ring = Ring::of(2);
+            ring.watch.call.tell(part);
+            ring.watch.call.hear();
+            drop(ring.launcher.take());
+            ring.turn();
+            assert_eq!((ring.host.job().fault(), ring.watched()), (fault, vec![1]), "{part:?}");
+        }
+    }
+}

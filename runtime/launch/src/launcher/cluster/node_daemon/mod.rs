@@ -1,0 +1,166 @@
+//! The node daemon: `pelago host`, which `pelago run --hosts` starts on each host through a remote shell.
+
+mod controller;
+
+use std::fs::{read_link, read_to_string};
+use std::io::{IsTerminal, stdin, stdout};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::Clock;
+use pelago_shm::{HostAddress, HostMemory};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Rlimit;
+
+use crate::OsClock;
+use crate::launcher::cluster::network::{HostAddresses, IpNetwork};
+use crate::launcher::cluster::node_daemon::controller::{NodeDaemon, StartCommand};
+use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, VERSION};
+use crate::launcher::job::controller::Controller;
+use crate::launcher::job::event_loop::{JobResources, RankEventLoop, sleep};
+use crate::launcher::job::state_machine::Census;
+use crate::launcher::limits::{ADDRESSES_MAX, REASON_BYTES_MAX};
+use crate::launcher::system::call_error::NamedCall;
+use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
+use crate::launcher::{LaunchError, LocalJob};
+use crate::system::job_key;
+
+/// Runs the node daemon of a host. Commands of the launcher of the job arrive on standard input; events and output go to standard output.
+///
+/// Returns when the part is done, or with nothing left of it when the launcher of the job is gone. The calling thread must live as long.
+///
+/// # Errors
+/// Standard input is a terminal, or the ranks cannot be watched; none is left. Other reasons are the launcher's to say.
+pub fn serve() -> Result<(), LaunchError> {
+    if stdin().is_terminal() {
+        return Err(LaunchError::Uncalled);
+    }
+    job_key::keep_from_dumps();
+    let clock = OsClock::start();
+    let (input, output) = (stdin().as_fd().try_clone_to_owned()?, stdout().as_fd().try_clone_to_owned()?);
+    let mut daemon = NodeDaemon::new(input, output, clock.now())?;
+    daemon.send(&FromHost::Hello { version: VERSION.into(), reachable: reachable()? });
+    let Some(plan) = wait(&mut daemon, clock, NodeDaemon::take_plan)? else { return Ok(()) };
+    let part = match PreparedHost::prepare(*plan) {
+        Ok(part) => part,
+        Err(error) => return refuse(daemon, clock, &error),
+    };
+    daemon.send(&FromHost::Bound { port: part.port, heap_bytes: HostMemory::heap_bytes_default(part.plan.count) });
+    let Some(start) = wait(&mut daemon, clock, |daemon| daemon.take_start(part.plan.count))? else { return Ok(()) };
+    match part.make_memory(start) {
+        Ok((host, memory)) => part.run(&host, &memory, daemon, clock),
+        Err(error) => refuse(daemon, clock, &error),
+    }
+}
+
+/// A host that is ready to start its ranks.
+struct PreparedHost {
+    plan: HostAssignment,
+    job: LocalJob,
+    program: PathBuf,
+    limit: Rlimit,
+    port: Option<u16>,
+    sockets: Vec<UdpSocket>,
+}
+
+impl PreparedHost {
+    fn prepare(plan: HostAssignment) -> Result<Self, LaunchError> {
+        let work = &plan.job;
+        std::env::set_current_dir(&work.folder).map_err(|error| LaunchError::Folder(work.folder.clone(), error))?;
+        let mut job = LocalJob::new(work.ranks, &work.program);
+        job.arguments.clone_from(&work.arguments);
+        job.environment.clone_from(&work.environment);
+        job.transport = work.transport;
+        let program = program::find(&job.program, std::env::var_os("PATH").as_deref())?;
+        system_calls::check(plan.address.is_some())?;
+        let limit = descriptor_limit::make_room(plan.count)?;
+        let bind = |ip| sockets::bind_reachable(ip, plan.count);
+        let (port, sockets) = plan.address.map(bind).transpose()?.unzip();
+        Ok(Self { job, program, limit, port, sockets: sockets.unwrap_or_default(), plan })
+    }
+
+    fn make_memory(&self, start: StartCommand) -> Result<(HostMemory, OwnedFd), LaunchError> {
+        let address = |(first, address)| HostAddress { first: Rank::new(first), address };
+        let hosts: Vec<_> = start.hosts.into_iter().map(address).collect();
+        let HostAssignment { first, count, ref job, .. } = self.plan;
+        let (first, heap_bytes) = (Rank::new(first), Some(start.heap_bytes));
+        let plan = pelago_shm::HostPlan { ranks: job.ranks, first, count, heap_bytes, key: job.key, hosts: &hosts };
+        Ok(HostMemory::create(&plan)?)
+    }
+
+    /// From the first rank's start to the last word.
+    fn run(self, host: &HostMemory, memory: &OwnedFd, daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
+        let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2")?;
+        let call = (!host.is_whole_job()).then(|| (call.0.as_fd(), call.1.as_fd()));
+        let command = |rank| self.job.command(&self.program, rank);
+        let failure_limit = Duration::from_milliseconds(self.plan.job.failure_limit_ms);
+        let (memory, sockets, limit) = (memory.as_fd(), self.sockets, self.limit);
+        let supplies = JobResources { host, memory, sockets, call, input: false, command, limit, failure_limit };
+        let mut daemon = RankEventLoop::new(supplies, clock, daemon)?.run()?;
+        daemon.send(&FromHost::Done);
+        finish(daemon, clock)
+    }
+}
+
+/// Says why this host cannot take part.
+fn refuse(mut daemon: NodeDaemon, clock: OsClock, error: &LaunchError) -> Result<(), LaunchError> {
+    let mut why = error.to_string();
+    why.truncate(why.floor_char_boundary(REASON_BYTES_MAX));
+    daemon.send(&FromHost::Refused(why));
+    finish(daemon, clock)
+}
+
+/// Waits until all that was said has been taken.
+fn finish(mut daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
+    loop {
+        listen(&mut daemon, clock);
+        if daemon.is_flushed() {
+            return Ok(());
+        }
+        pause(&daemon, clock)?;
+    }
+}
+
+/// Waits until the launcher of the job has said something; `None` if there is nothing more to do.
+fn wait<T>(
+    daemon: &mut NodeDaemon,
+    clock: OsClock,
+    mut said: impl FnMut(&mut NodeDaemon) -> Option<T>,
+) -> Result<Option<T>, LaunchError> {
+    loop {
+        listen(daemon, clock);
+        let said = said(daemon);
+        if said.is_some() || daemon.is_dismissed() {
+            return Ok(said);
+        }
+        pause(daemon, clock)?;
+    }
+}
+
+fn listen(daemon: &mut NodeDaemon, clock: OsClock) {
+    let now = clock.now();
+    daemon.pump(now);
+    daemon.handle_time(now);
+    daemon.handle_census(now, Census::default());
+}
+
+fn pause(daemon: &NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
+    let pause = daemon.next_deadline().map_or(Duration::ZERO, |deadline| deadline.since(clock.now()));
+    Ok(sleep(pause, daemon.interest())?)
+}
+
+/// Where this host can be reached.
+fn reachable() -> std::io::Result<HostAddresses> {
+    let network = |interface: if_addrs::Interface| match interface.addr {
+        if_addrs::IfAddr::V4(v4) => IpNetwork { address: v4.ip.into(), prefix_bits: v4.prefixlen },
+        if_addrs::IfAddr::V6(v6) => IpNetwork { address: v6.ip.into(), prefix_bits: v6.prefixlen },
+    };
+    let interfaces = if_addrs::get_if_addrs()?.into_iter().filter(if_addrs::Interface::is_oper_up);
+    // One kernel, and one network of that kernel, which has a loopback of its own.
+    let kernel = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let network_of_kernel = read_link("/proc/self/ns/net").unwrap_or_default();
+    let machine = format!("{} {}", kernel.trim(), network_of_kernel.display());
+    Ok(HostAddresses { machine, addresses: interfaces.map(network).take(ADDRESSES_MAX).collect() })
+}

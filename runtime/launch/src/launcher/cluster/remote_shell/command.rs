@@ -1,0 +1,162 @@
+//! The remote shell: the command that runs another command on a host, as the user writes it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// A command with `{host}` in it, such as `ssh {host}` or `ip netns exec {host}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteShell(Vec<String>);
+
+/// The command cannot be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteShellError {
+    /// A quote has no end.
+    #[error("a quote or a backslash in the remote shell has no end")]
+    Open,
+    /// It says nothing.
+    #[error("the remote shell is empty: it is a command such as 'ssh {{host}}'")]
+    Empty,
+    /// It would do the same for every host.
+    #[error("the remote shell does not say {{host}}, where the name of each host goes: it is a command such as 'ssh {{host}}'")]
+    Hostless,
+}
+
+const HOST: &str = "{host}";
+
+/// Programs that give all words of a command to a shell on the host as one.
+const JOINING: [&str; 4] = ["ssh", "slogin", "rsh", "remsh"];
+
+impl Default for RemoteShell {
+    fn default() -> Self {
+        Self(["ssh", HOST].map(String::from).into())
+    }
+}
+
+impl RemoteShell {
+    /// Takes a command apart as a shell would: at blanks, except within quotes; nothing is expanded.
+    ///
+    /// # Errors
+    /// A quote has no end, or the host is not named.
+    pub fn parse(text: &str) -> Result<Self, RemoteShellError> {
+        let words = split(text).ok_or(RemoteShellError::Open)?;
+        match words.first() {
+            None => Err(RemoteShellError::Empty),
+            Some(program) if program.is_empty() => Err(RemoteShellError::Empty),
+            Some(_) if !words.iter().any(|word| word.contains(HOST)) => Err(RemoteShellError::Hostless),
+            Some(_) => Ok(Self(words)),
+        }
+    }
+
+    /// The words that run `command` on `host`. Where another shell takes them apart there, they are quoted for it.
+    pub(crate) fn words(&self, host: &str, command: &[&OsStr]) -> Vec<OsString> {
+        let words = self.0.iter().map(|word| word.replace(HOST, host).into());
+        let joins = self.joins();
+        words.chain(command.iter().map(|word| if joins { quoted(word) } else { word.into() })).collect()
+    }
+
+    /// Whether one of the words is a program that joins what it is to run with blanks, for a shell on the host.
+    fn joins(&self) -> bool {
+        let name = |word: &String| Path::new(word).file_name().and_then(OsStr::to_str).map(str::to_owned);
+        self.0.iter().filter_map(name).any(|name| JOINING.contains(&&*name))
+    }
+}
+
+/// A word as a shell understands it whole.
+fn quoted(word: &OsStr) -> OsString {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+:,@%=".contains(byte);
+    let bytes = word.as_bytes();
+    if !bytes.is_empty() && bytes.iter().all(is_plain) {
+        return word.into();
+    }
+    let inner = bytes.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&br"'\''"[..]);
+    OsString::from_vec([b"'", &inner[..], b"'"].concat())
+}
+
+/// The words of a command; `None` if a quote has no end.
+fn split(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => quote(&mut characters, '\'', word.get_or_insert_default())?,
+            '"' => quote(&mut characters, '"', word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            blank if blank.is_whitespace() => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+/// Takes what stands up to the closing `mark`; only in double quotes does a backslash mean anything, and only before what needs it.
+fn quote(characters: &mut std::str::Chars<'_>, mark: char, word: &mut String) -> Option<()> {
+    loop {
+        match characters.next()? {
+            character if character == mark => return Some(()),
+            '\\' if mark == '"' => {
+                let next = characters.next()?;
+                if !"\"\\$`".contains(next) {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            character => word.push(character),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        split(text).unwrap()
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        assert_eq!(words("ssh {host}"), ["ssh", "{host}"]);
+        assert_eq!(words("  ip\tnetns exec  {host} "), ["ip", "netns", "exec", "{host}"]);
+        assert_eq!(words(r#"ssh -o 'A B' "{host}"x '' \ y"#), ["ssh", "-o", "A B", "{host}x", "", " y"]);
+        assert_eq!(words(r#"'a\b"c' "d\"e\n'f""#), [r#"a\b"c"#, r#"d"e\n'f"#]);
+        assert_eq!(words(""), [""; 0]);
+        for open in ["'a", "\"a", "\"a\\", "a\\"] {
+            assert_eq!(RemoteShell::parse(open), Err(RemoteShellError::Open), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_shell_needs_a_command_and_a_host() {
+        assert_eq!(RemoteShell::parse("ssh {host}"), Ok(RemoteShell::default()));
+        assert_eq!(RemoteShell::parse(" "), Err(RemoteShellError::Empty));
+        assert_eq!(RemoteShell::parse("'' {host}"), Err(RemoteShellError::Empty));
+        assert_eq!(RemoteShell::parse("ssh"), Err(RemoteShellError::Hostless));
+        let why = RemoteShellError::Hostless.to_string();
+        assert!(why.contains("does not say {host}"), "{why}");
+    }
+
+    #[test]
+    fn the_host_is_put_into_every_word() {
+        let shell = RemoteShell::parse("docker exec c-{host} env H={host}:{host}").unwrap();
+        let command = ["/bin/pelago".as_ref(), "host".as_ref()];
+        assert_eq!(
+            shell.words("a", &command),
+            ["docker", "exec", "c-a", "env", "H=a:a", "/bin/pelago", "host"].map(OsString::from)
+        );
+    }
+
+    #[test]
+    fn where_a_shell_on_the_host_takes_the_command_apart_it_is_quoted() {
+        let command = ["/opt/my tools/it's/pelago".as_ref(), "host".as_ref()];
+        let words = |shell: &str| RemoteShell::parse(shell).unwrap().words("a", &command);
+        for shell in ["ssh {host}", "/usr/bin/ssh -p 7 {host}", "sshpass ssh {host}"] {
+            let words = words(shell);
+            assert_eq!(words[words.len() - 2..], [r"'/opt/my tools/it'\''s/pelago'", "host"].map(OsString::from), "{shell}");
+        }
+        assert_eq!(words("ip netns exec {host}")[4..], ["/opt/my tools/it's/pelago", "host"].map(OsString::from));
+    }
+}

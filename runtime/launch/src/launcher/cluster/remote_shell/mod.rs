@@ -1,0 +1,9 @@
+//! Commands on other hosts, by a remote shell such as `ssh`.
+//!
+//! | file | content |
+//! |---|---|
+//! | `command` | the words of such a command |
+//! | `process` | the command while it runs |
+
+pub(crate) mod command;
+pub(crate) mod process;

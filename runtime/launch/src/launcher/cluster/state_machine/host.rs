@@ -1,0 +1,97 @@
+//! The state of one host in a job of several.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use pelago_base::{Instant, Rank};
+
+use crate::launcher::cluster::host_list::HostRanks;
+use crate::launcher::cluster::network::HostAddresses;
+use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
+use crate::launcher::job::state_machine::Census;
+use crate::launcher::limits::HOST_START;
+
+/// The state of one host.
+pub(crate) struct HostState {
+    pub(crate) name: Arc<str>,
+    pub(crate) first: Rank,
+    pub(crate) count: u32,
+    pub(crate) phase: HostPhase,
+    /// Since when it is in that phase.
+    pub(crate) since: Instant,
+    pub(crate) reachable: Option<HostAddresses>,
+    /// Where its first rank receives datagrams.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) port: Option<u16>,
+    pub(crate) heap_bytes: u64,
+    /// Whether all of its ranks were started.
+    pub(crate) started: bool,
+    /// How many of them have ended.
+    pub(crate) ended: u32,
+    /// The last meeting to which its ranks have come.
+    pub(crate) arrived: u64,
+    /// Questions since it last said anything.
+    pub(crate) unanswered: u32,
+    /// The last question that it answered, and what it said then about its ranks.
+    pub(crate) answered: u64,
+    pub(crate) census: Census,
+}
+
+/// How far a host has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum HostPhase {
+    /// Its remote shell was started.
+    Called,
+    /// It has said hello.
+    Greeted,
+    /// It was told its part.
+    Planned,
+    /// It can start its ranks.
+    Bound,
+    /// It was told to start them.
+    Running,
+    /// It has said its last word.
+    Done,
+    /// It said less than that and will say no more.
+    Gone,
+}
+
+impl HostState {
+    /// A host that is being called.
+    pub(crate) fn called(HostRanks { name, first, count }: HostRanks, now: Instant) -> Self {
+        Self {
+            name: name.into(),
+            first,
+            count,
+            phase: HostPhase::Called,
+            since: now,
+            reachable: None,
+            address: None,
+            port: None,
+            heap_bytes: 0,
+            started: false,
+            ended: 0,
+            arrived: 0,
+            unanswered: 0,
+            answered: 0,
+            census: Census::default(),
+        }
+    }
+
+    /// Until when it should answer; hosts that have answered wait for others.
+    pub(crate) fn start_end(&self) -> Option<Instant> {
+        matches!(self.phase, HostPhase::Called | HostPhase::Planned).then(|| self.since + HOST_START)
+    }
+
+    pub(crate) fn enter(&mut self, phase: HostPhase, now: Instant) {
+        (self.phase, self.since) = (phase, now);
+    }
+
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        rank.checked_sub(self.first.number()).is_some_and(|place| place < self.count)
+    }
+
+    pub(crate) fn process(&self, rank: u32) -> Option<RankProcess> {
+        self.has(rank).then(|| RankProcess { rank: Rank::new(rank), location: ProcessLocation::Host(self.name.clone()) })
+    }
+}

@@ -1,0 +1,350 @@
+//! The event loop of a host: starts its ranks, turns their ends, output and signals into events, and executes the actions that follow.
+
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Command, Stdio};
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_platform::{Clock, Fault};
+use pelago_shm::{HostMemory, RankStage};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
+
+use crate::launcher::job::controller::{Controller, RankEvent};
+use crate::launcher::job::state_machine::{Census, RankAction};
+use crate::launcher::limits::{COLLECT, READER, STARTS_PER_ROUND, WATCH};
+use crate::launcher::output::lines::LineSink;
+use crate::launcher::output::stream::OutputStream;
+use crate::launcher::process::child::{ChildProcess, ChildProcesses};
+use crate::launcher::process::guard::ProcessGuard;
+use crate::launcher::process::oom_kills::OomKills;
+use crate::launcher::process::signals::Signals;
+use crate::launcher::process::stopped_ranks::StoppedRanks;
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
+use crate::launcher::system::poll_set::PollSet;
+use crate::{OsClock, names};
+
+/// The longest pause between two looks for what was killed.
+const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
+
+/// The resources with which the ranks of a host are started.
+pub(crate) struct JobResources<'a, C> {
+    /// The memory of the host, and its descriptor.
+    pub(crate) host: &'a HostMemory,
+    pub(crate) memory: BorrowedFd<'a>,
+    /// One for each rank, in their order; none without a network.
+    pub(crate) sockets: Vec<UdpSocket>,
+    /// The two ends of the pipe where the last rank of the host to come to a meeting says so; none if the job has no other hosts.
+    pub(crate) call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    /// Whether rank 0 has this process's standard input.
+    pub(crate) input: bool,
+    /// What a rank runs.
+    pub(crate) command: C,
+    /// The limit on its descriptors.
+    pub(crate) limit: Rlimit,
+    /// For how long a rank may be stopped while others run.
+    pub(crate) failure_limit: Duration,
+}
+
+/// The ranks of this host while a job runs.
+pub(crate) struct RankEventLoop<'a, C, L> {
+    host: &'a HostMemory,
+    memory: BorrowedFd<'a>,
+    /// Of the ranks not yet started: the launcher's copy is closed when a rank has its own.
+    sockets: std::vec::IntoIter<UdpSocket>,
+    call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    input: bool,
+    command: C,
+    limit: Rlimit,
+    clock: OsClock,
+    ranks: ChildProcesses,
+    /// Ranks by their place in `ranks`, then the call, then the signals.
+    ready: PollSet,
+    signals: Signals,
+    guard: ProcessGuard,
+    streams: [OutputStream; 2],
+    stops: StoppedRanks,
+    kills: OomKills,
+    /// Whether the controller knows that the job is fault tolerant.
+    fault_tolerant: bool,
+    controller: L,
+}
+
+impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
+    /// A job whose ranks are started with `supplies`.
+    pub(crate) fn new(supplies: JobResources<'a, C>, clock: OsClock, controller: L) -> Result<Self, SystemCallError> {
+        let JobResources { host, memory, sockets, call, input, command, limit, failure_limit } = supplies;
+        let (ready, signals, guard) = (PollSet::new()?, Signals::watch().named("sigaction")?, ProcessGuard::start()?);
+        // Whatever ranks start and leave behind becomes this process's to collect; where that is refused, the system's.
+        let _ = set_child_subreaper(Some(getpid()));
+        if let Some((end, _)) = call {
+            ready.add(end, u64::from(host.count()))?;
+        }
+        for (place, descriptor) in signals.descriptors().enumerate() {
+            ready.add(descriptor, u64::from(host.count()) + 1 + place as u64)?;
+        }
+        let streams = [OutputStream::new(host.first())?, OutputStream::new(host.first())?];
+        let (sockets, ranks) = (sockets.into_iter(), ChildProcesses::default());
+        let (stops, kills) = (StoppedRanks::new(failure_limit, clock.now()), OomKills::note());
+        Ok(Self {
+            host,
+            memory,
+            sockets,
+            call,
+            input,
+            command,
+            limit,
+            clock,
+            ranks,
+            ready,
+            signals,
+            guard,
+            streams,
+            stops,
+            kills,
+            fault_tolerant: false,
+            controller,
+        })
+    }
+
+    /// From the first rank's start to the last one's end and the last byte of their output. Returns the controller.
+    pub(crate) fn run(mut self) -> Result<L, SystemCallError> {
+        while !self.controller.is_over() {
+            self.start_some();
+            self.wait()?;
+            self.look()?;
+            self.pump()?;
+            self.act();
+        }
+        self.collect()?;
+        self.drain()?;
+        Ok(self.controller)
+    }
+
+    /// Waits a little for what the ranks, all ended by now, have left in their groups, which was killed.
+    fn collect(&mut self) -> Result<(), SystemCallError> {
+        let end = self.clock.now() + COLLECT;
+        let mut pause = Duration::from_microseconds(50);
+        while !self.ranks.0.iter_mut().all(ChildProcess::is_gone) && self.clock.now() < end {
+            self.sleep(pause)?;
+            pause = (pause + pause).min(COLLECT_PAUSE_MAX);
+            let now = self.clock.now();
+            for number in self.ready.poll()? {
+                self.note(number as usize, now)?;
+            }
+            self.pump()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the next ranks; between rounds those that run are looked at.
+    fn start_some(&mut self) {
+        for _ in 0..STARTS_PER_ROUND {
+            if !self.controller.wants_start() {
+                return;
+            }
+            let rank = Rank::new(self.host.first().number() + self.ranks.0.len() as u32);
+            let event = match self.start(rank) {
+                Ok(()) => RankEvent::Started,
+                Err(error) => RankEvent::NotStarted(rank, error.to_string()),
+            };
+            self.controller.handle(self.clock.now(), event);
+        }
+    }
+
+    fn start(&mut self, rank: Rank) -> std::io::Result<()> {
+        let mut command = (self.command)(rank);
+        // A process group of its own may not read the terminal.
+        let reads = self.input && rank == Rank::new(0) && !std::io::IsTerminal::is_terminal(&std::io::stdin());
+        command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
+        let socket = self.sockets.next();
+        let socket = socket.as_ref().map(|socket| (names::SOCKET, socket.as_fd()));
+        let call = self.call.map(|(_, call)| (names::CALL, call));
+        let descriptors: Vec<_> = [(names::MEMORY, self.memory)].into_iter().chain(socket).chain(call).collect();
+        let started = ChildProcess::start(command, rank, &descriptors, self.limit)?;
+        self.guard.add(started.process.group());
+        let place = self.ranks.0.len() as u64;
+        // From here on it is ended with the others, whatever goes wrong.
+        self.ranks.0.push(started.process);
+        if let Some(running) = self.ranks.0.last().and_then(ChildProcess::running) {
+            self.ready.add(running, place).map_err(std::io::Error::other)?;
+        }
+        for (stream, pipe) in self.streams.iter_mut().zip(started.pipes) {
+            stream.add(pipe).map_err(std::io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something happens or a moment has come.
+    fn wait(&mut self) -> Result<(), SystemCallError> {
+        let now = self.clock.now();
+        let deadline = self.controller.next_deadline().map_or(WATCH, |deadline| deadline.since(now).min(WATCH));
+        let deadline = deadline.min(self.stops.next().since(now));
+        self.sleep(if self.controller.wants_start() { Duration::ZERO } else { deadline })
+    }
+
+    /// Takes notice of what has happened.
+    fn look(&mut self) -> Result<(), SystemCallError> {
+        let ready = self.ready.poll()?;
+        let now = self.clock.now();
+        if !self.fault_tolerant && self.host.is_fault_tolerant() {
+            self.fault_tolerant = true;
+            self.controller.handle(now, RankEvent::FaultTolerant);
+        }
+        // Before the ends that follow from it.
+        if let (Some(fault), false) = (self.host.job().fault(), self.controller.is_ending()) {
+            let is_it = |rank| fault == Fault::PeerLost(rank) || fault == Fault::Unreachable(rank);
+            let concerned = self.ranks.0.iter().find(|process| is_it(process.rank()));
+            self.controller.handle(now, RankEvent::Fault(fault, concerned.map(ChildProcess::process)));
+        }
+        for number in ready {
+            self.note(number as usize, now)?;
+        }
+        for event in self.stops.look(now, &self.ranks.0, self.host) {
+            self.controller.handle(now, event);
+        }
+        self.controller.handle_time(now);
+        self.count(now);
+        Ok(())
+    }
+
+    /// Takes notice of what stands behind a number of `ready`.
+    fn note(&mut self, number: usize, now: Instant) -> Result<(), SystemCallError> {
+        let calls = self.host.count() as usize;
+        if let Some(rank) = self.ranks.0.get_mut(number) {
+            // Until the end can be taken, its descriptor is said to be readable again and again.
+            if let Some((end, running)) = rank.take_end(&self.guard, &self.kills)? {
+                self.ready.remove(running);
+                let stage = self.host.control(rank.rank()).map_or(RankStage::Absent, |control| control.stage());
+                self.controller.handle(now, RankEvent::Ended(rank.process(), end, stage));
+            }
+        } else if let (true, Some((end, _))) = (number == calls, self.call) {
+            // What is written there after this is read the next time. It does not block, and nobody closes the other end.
+            let _ = rustix::io::read(end, &mut [0; 64][..]);
+            self.controller.handle(now, RankEvent::Met(self.host.meeting()));
+        } else if let Some(signal) = self.signals.take(number.saturating_sub(calls + 1)) {
+            self.controller.handle(now, RankEvent::Signal(signal));
+        }
+        Ok(())
+    }
+
+    /// Says how the ranks do, if that matters.
+    fn count(&mut self, now: Instant) {
+        if self.controller.wants_census(now) {
+            self.controller.handle_census(now, census(self.host, &self.ranks.0));
+        }
+    }
+
+    /// Passes output on; `false` if there is none and none on its way.
+    fn pump(&mut self) -> Result<bool, SystemCallError> {
+        // In this order: where nothing waits, there is room, and so every pipe is looked at.
+        let mut busy = self.controller.pump(self.clock.now());
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            if stream.pump(&mut StreamOutput { controller: &mut self.controller, stream: number })? {
+                busy = true;
+                // What cannot be written is seen at once.
+                self.controller.pump(self.clock.now());
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Does to the ranks what is to be done now.
+    fn act(&mut self) {
+        let now = self.clock.now();
+        while let Some(action) = self.controller.poll_action(now) {
+            match action {
+                RankAction::Release(meeting) => self.host.release(meeting),
+                RankAction::Tell(fault) => self.host.fail(fault),
+                RankAction::ContinueWithout(rank) => self.go_on_without(rank),
+                RankAction::KillOne(rank) => {
+                    self.ranks.0.iter().filter(|process| process.rank() == rank).for_each(|process| process.signal(Signal::KILL));
+                }
+                RankAction::Terminate => self.ranks.0.iter().for_each(|rank| rank.signal(Signal::TERM)),
+                RankAction::Kill => self.ranks.0.iter().for_each(|rank| rank.signal(Signal::KILL)),
+            }
+        }
+    }
+
+    /// Tells the ranks that one has failed, and the controller if a meeting waited only for that rank.
+    fn go_on_without(&mut self, rank: Rank) {
+        self.host.set_fault_tolerant();
+        self.host.mark_failed(rank);
+        if self.call.is_some() {
+            self.controller.handle(self.clock.now(), RankEvent::Met(self.host.meeting()));
+        }
+    }
+
+    /// Passes on what the ranks, all ended by now, have left in their pipes. Whoever else holds a pipe open is not waited for.
+    fn drain(&mut self) -> Result<(), SystemCallError> {
+        let begun = self.clock.now();
+        let mut finished = false;
+        self.streams.iter_mut().for_each(OutputStream::close);
+        loop {
+            if !self.pump()? {
+                if finished {
+                    return Ok(());
+                }
+                finished = true;
+                for (number, stream) in self.streams.iter_mut().enumerate() {
+                    stream.finish(&mut StreamOutput { controller: &mut self.controller, stream: number });
+                }
+                self.controller.finish();
+                continue;
+            }
+            if self.controller.is_ending() && self.clock.now().since(begun) >= READER {
+                return Ok(());
+            }
+            self.sleep(WATCH.min(READER))?;
+            let now = self.clock.now();
+            for number in self.ready.poll()? {
+                self.note(number as usize, now)?;
+            }
+            self.controller.handle_time(now);
+            self.count(now);
+        }
+    }
+
+    fn sleep(&self, pause: Duration) -> Result<(), SystemCallError> {
+        let streams = self.streams.iter().enumerate().filter(|(number, _)| self.controller.has_room(*number));
+        let ready = PollFd::new(self.ready.descriptor(), PollFlags::IN);
+        sleep(pause, streams.map(|(_, stream)| stream.interest()).chain(self.controller.interest()).chain([ready]))
+    }
+}
+
+/// A stream that goes to the controller.
+struct StreamOutput<'a, L> {
+    controller: &'a mut L,
+    stream: usize,
+}
+
+impl<L: Controller> LineSink for StreamOutput<'_, L> {
+    fn push(&mut self, rank: Rank, bytes: &[u8]) {
+        self.controller.push(self.stream, rank, bytes);
+    }
+
+    fn has_room(&self) -> bool {
+        self.controller.has_room(self.stream)
+    }
+}
+
+fn census(host: &HostMemory, ranks: &[ChildProcess]) -> Census {
+    let stage = |rank: &ChildProcess| host.control(rank.rank()).map(|control| control.stage());
+    let mut absent = ranks.iter().filter(|rank| rank.running().is_some() && stage(rank) == Some(RankStage::Absent));
+    Census {
+        joined: host.controls().any(|(_, control)| control.stage() != RankStage::Absent),
+        absent: absent.next().map(ChildProcess::process),
+        absent_besides: absent.count() as u32,
+    }
+}
+
+/// Sleeps until one of the descriptors is ready or the time is over.
+pub(crate) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), SystemCallError> {
+    let pause = std::time::Duration::from(pause);
+    let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
+    match poll(&mut descriptors.collect::<Vec<_>>(), Some(&pause)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error).named("poll"),
+    }
+}

@@ -1,0 +1,165 @@
+//! One rank's process: starting it and ending it.
+//!
+//! - **L1** Between fork and exec only system calls are made: no allocation, no lock.
+//! - **L2** The kernel ends a rank when the *thread* that started it ends, so `start` belongs on a thread that lives as long as the job.
+//! - **L3** The launcher collects orphans (`RankEventLoop` makes it their parent), so that what is killed is also gone.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use pelago_base::Rank;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
+    pidfd_send_signal, set_parent_process_death_signal, setrlimit, waitid,
+};
+
+use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
+use crate::launcher::job::state_machine::ProcessEnd;
+use crate::launcher::limits::COLLECT;
+use crate::launcher::process::guard::ProcessGuard;
+use crate::launcher::process::oom_kills::OomKills;
+use crate::launcher::process::reap;
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
+
+/// The process of a rank, with all that it starts: a process group.
+pub(crate) struct ChildProcess {
+    rank: Rank,
+    id: Pid,
+    /// Until its end has been seen.
+    running: Option<OwnedFd>,
+    /// Whether nothing is left of its group.
+    is_collected: bool,
+}
+
+/// What the kernel ends a process with when memory runs out.
+const KILLED: i32 = Signal::KILL.as_raw();
+
+/// A process that was started, and the ends of the pipes that it writes to: standard output, then error.
+pub(crate) struct Started {
+    pub(crate) process: ChildProcess,
+    pub(crate) pipes: [OwnedFd; 2],
+}
+
+impl ChildProcess {
+    /// Starts `command` as `rank`, with this limit on its descriptors. It inherits `descriptors` and learns the number of each from the
+    /// variable named beside it.
+    pub(crate) fn start(
+        mut command: Command,
+        rank: Rank,
+        descriptors: &[(&str, BorrowedFd<'_>)],
+        limit: Rlimit,
+    ) -> io::Result<Started> {
+        let (launcher, inherited) =
+            (getpid(), descriptors.iter().map(|(_, descriptor)| descriptor.as_raw_fd()).collect::<Vec<_>>());
+        command.envs(descriptors.iter().map(|(name, descriptor)| (name, descriptor.as_raw_fd().to_string())));
+        let prepare = move || {
+            // Where these two are refused, the guard ends what is left of a launcher that was killed, and the limit stays raised.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            let _ = setrlimit(Resource::Nofile, limit);
+            if getppid() != Some(launcher) {
+                return Err(Errno::SRCH.into());
+            }
+            for &descriptor in &inherited {
+                // SAFETY: `start` borrows the descriptors until the child has left this function.
+                fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::empty())?;
+            }
+            Ok(())
+        };
+        // SAFETY: L1; errors are numbers and need no memory.
+        unsafe { command.pre_exec(prepare) };
+        let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let id = Pid::from_child(&child);
+        let (Some(output), Some(error)) = (child.stdout.take(), child.stderr.take()) else { unreachable!("both were asked for") };
+        let running = pidfd_open(id, PidfdFlags::empty()).named("pidfd_open").map_err(|refusal| {
+            let _ = kill_process_group(id, Signal::KILL);
+            reap::wait(COLLECT, || reap::is_group_gone(id));
+            io::Error::other(refusal)
+        })?;
+        Ok(Started {
+            process: Self { rank, id, running: Some(running), is_collected: false },
+            pipes: [output.into(), error.into()],
+        })
+    }
+
+    /// The rank and its process.
+    pub(crate) fn process(&self) -> RankProcess {
+        RankProcess { rank: self.rank, location: ProcessLocation::Local(self.group()) }
+    }
+
+    /// The rank.
+    pub(crate) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The number of the process, and of the group of all that it starts.
+    pub(crate) fn group(&self) -> u32 {
+        self.id.as_raw_nonzero().get() as u32
+    }
+
+    /// A descriptor that can be read when the process has ended, until `take_end`.
+    pub(crate) fn running(&self) -> Option<BorrowedFd<'_>> {
+        self.running.as_ref().map(AsFd::as_fd)
+    }
+
+    /// How the process ended, if it has, and the descriptor that told so; what it left in its group is killed, and to be collected.
+    ///
+    /// Killing comes first: until the process is collected, no other group can have its number.
+    pub(crate) fn take_end(
+        &mut self,
+        guard: &ProcessGuard,
+        kills: &OomKills,
+    ) -> Result<Option<(ProcessEnd, OwnedFd)>, SystemCallError> {
+        let Some(running) = &self.running else { return Ok(None) };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Some(status) = waitid(WaitId::PidFd(running.as_fd()), options).named("waitid")? else { return Ok(None) };
+        self.signal(Signal::KILL);
+        guard.remove(self.group());
+        let end = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => ProcessEnd::Code(code),
+            (None, Some(KILLED)) if kills.have_risen() => ProcessEnd::OutOfMemory,
+            (None, signal) => ProcessEnd::Signal(signal.unwrap_or(0)),
+        };
+        Ok(self.running.take().map(|running| (end, running)))
+    }
+
+    /// Collects what has ended of the group of a process whose end was taken; whether nothing is left. All of the group are children of the
+    /// launcher by now or as soon as their parent has ended (L3).
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.is_collected = self.is_collected || self.running.is_none() && reap::is_group_gone(self.id);
+        self.is_collected
+    }
+
+    /// Whether the kernel says that the process is stopped. One that stands in a debugger is not.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::PidFd(running.as_fd()), options).is_ok_and(|status| status.is_some_and(|status| status.stopped()))
+    }
+
+    /// Sends a signal to the process and all that it started, if it runs.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let Some(running) = &self.running else { return };
+        // The group may be empty of all but the ended process. Where groups cannot be signalled, the process still can.
+        if kill_process_group(self.id, signal).is_err_and(|error| error != Errno::SRCH) {
+            let _ = pidfd_send_signal(running, signal);
+        }
+    }
+}
+
+/// The ranks that were started, from the first of the host on. Whatever goes wrong in the launcher, none outlives it.
+#[derive(Default)]
+pub(crate) struct ChildProcesses(pub(crate) Vec<ChildProcess>);
+
+impl Drop for ChildProcesses {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|rank| rank.signal(Signal::KILL));
+        for rank in &mut self.0 {
+            rank.running = None;
+        }
+        reap::wait(COLLECT, || self.0.iter_mut().filter(|rank| !rank.is_collected).all(ChildProcess::is_gone));
+    }
+}

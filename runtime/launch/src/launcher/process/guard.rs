@@ -1,0 +1,170 @@
+//! A small process that outlives a launcher killed by SIGKILL just long enough to end what the ranks have started.
+//!
+//! The kernel ends the ranks themselves in that case, but where a rank is a script, its children are the kernel's business no more.
+//!
+//! - **G1** Between fork and exit the guard makes system calls only, on memory of its own stack: no allocation, no lock.
+//! - **G2** It closes every descriptor but its end of the pipe, so that no other process waits for it, and the pipe ends with the launcher. Where the
+//!   kernel lacks `close_range` (Linux 5.9), it closes those that were open when it was started, one by one.
+//! - **G3** The launcher does not wait for it without end: a guard that does not go when the pipe ends is killed.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use pelago_base::limits::RANKS_PER_HOST_MAX;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, kill_process_group, setsid};
+
+use crate::launcher::limits::{DESCRIPTORS_TRIED_MAX, GUARD_LEAVE};
+use crate::launcher::process::reap;
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
+
+/// The guard of one job. Dropping it tells it to go.
+pub(crate) struct ProcessGuard {
+    /// What is written here: groups that run, and groups that have ended, which the guard forgets.
+    pipe: Option<OwnedFd>,
+    process: Pid,
+}
+
+/// Marks a group that has ended. Process numbers are below 2²².
+const ENDED: u32 = 1 << 31;
+
+impl ProcessGuard {
+    /// Starts the guard.
+    pub(crate) fn start() -> Result<Self, SystemCallError> {
+        let (end, pipe) = pipe_with(PipeFlags::CLOEXEC).named("pipe2")?;
+        let open = open_descriptors();
+        // SAFETY: G1 for the child; the parent goes on as before.
+        match unsafe { libc::fork() } {
+            0 => watch(&end, &open),
+            process => match Pid::from_raw(process).filter(|_| process > 0) {
+                Some(process) => Ok(Self { pipe: Some(pipe), process }),
+                None => Err(std::io::Error::last_os_error()).named("fork"),
+            },
+        }
+    }
+
+    /// A group has been started.
+    pub(crate) fn add(&self, group: u32) {
+        self.tell(group);
+    }
+
+    /// A group is about to be collected; its number may soon be another's.
+    pub(crate) fn remove(&self, group: u32) {
+        self.tell(group | ENDED);
+    }
+
+    fn tell(&self, word: u32) {
+        // Without its guard, as when that was killed, a job runs on.
+        let _ = self.pipe.as_ref().map(|pipe| rustix::io::write(pipe, &word.to_ne_bytes()));
+    }
+}
+
+impl Drop for ProcessGuard {
+    /// G3.
+    fn drop(&mut self) {
+        self.pipe = None;
+        let is_gone = || reap::is_child_gone(self.process);
+        if !reap::wait(GUARD_LEAVE, is_gone) {
+            let _ = kill_process(self.process, Signal::KILL);
+            reap::wait(GUARD_LEAVE, is_gone);
+        }
+    }
+}
+
+/// The descriptors of this process; where that cannot be seen, those that it may have.
+fn open_descriptors() -> Vec<RawFd> {
+    let listed = std::fs::read_dir("/proc/self/fd").map(|entries| {
+        let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        numbers.collect()
+    });
+    listed.unwrap_or_else(|_| {
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        (0..allowed.min(DESCRIPTORS_TRIED_MAX) as RawFd).collect()
+    })
+}
+
+/// G2, between fork and exec: `open` was made before.
+fn close_all_but(kept: RawFd, open: &[RawFd]) {
+    let (before, after) = (kept as libc::c_uint, kept as libc::c_uint + 1);
+    // SAFETY: G1; the guard uses nothing but `kept` afterwards.
+    unsafe {
+        let refused = before > 0 && libc::close_range(0, before - 1, 0) != 0;
+        if libc::close_range(after, libc::c_uint::MAX, 0) != 0 || refused {
+            for &descriptor in open.iter().filter(|&&descriptor| descriptor != kept) {
+                libc::close(descriptor);
+            }
+        }
+    }
+}
+
+/// What the guard does: keeps count of the groups until the launcher is gone, then kills those that are left.
+fn watch(end: &OwnedFd, open: &[RawFd]) -> ! {
+    let mut groups = [0_u32; RANKS_PER_HOST_MAX as usize];
+    let mut word = [0; size_of::<u32>()];
+    close_all_but(end.as_raw_fd(), open);
+    // Not in the launcher's session: what is typed at the terminal is not for the guard.
+    let _ = setsid();
+    // SAFETY: the descriptor that `close_all_but` leaves open.
+    let pipe = unsafe { BorrowedFd::borrow_raw(end.as_raw_fd()) };
+    loop {
+        match rustix::io::read(pipe, &mut word[..]) {
+            // Words are written whole, and so read whole.
+            Ok(4) => note(&mut groups, u32::from_ne_bytes(word)),
+            Err(Errno::INTR) => {}
+            _ => break,
+        }
+    }
+    for group in groups.into_iter().filter_map(|group| Pid::from_raw(group as i32)) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    // SAFETY: ends this process without running anything of the launcher's.
+    unsafe { libc::_exit(0) }
+}
+
+fn note(groups: &mut [u32], word: u32) {
+    let (from, to) = if word & ENDED == 0 { (0, word) } else { (word & !ENDED, 0) };
+    if let Some(group) = groups.iter_mut().find(|group| **group == from) {
+        *group = to;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_noted_until_they_end() {
+        let mut groups = [0; 3];
+        for word in [5, 6, 7, 6 | ENDED, 8, 9] {
+            note(&mut groups, word);
+        }
+        assert_eq!(groups, [5, 8, 7]);
+    }
+
+    #[test]
+    fn a_guard_goes_when_it_is_dropped() {
+        let guard = ProcessGuard::start().unwrap();
+        let process = guard.process;
+        guard.add(1 << 22);
+        guard.remove(1 << 22);
+        drop(guard);
+        assert_eq!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
+    }
+
+    #[test]
+    fn a_guard_that_does_not_go_is_killed() {
+        let guard = ProcessGuard::start().unwrap();
+        let process = guard.process;
+        kill_process(process, Signal::STOP).unwrap();
+        drop(guard);
+        assert_eq!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_open_is_listed() {
+        let (end, other) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let open = open_descriptors();
+        assert!(open.contains(&end.as_raw_fd()) && open.contains(&other.as_raw_fd()));
+    }
+}

@@ -1,0 +1,113 @@
+//! Signals that ask the launcher to end the job, as descriptors that can be read.
+//!
+//! - **N1** A handler calls `alarm` only, which may be called in one.
+//! - **N2** Whatever the launcher waits for, the alarm that the first signal sets ends it; what ranks are left then are the kernel's and the
+//!   guard's to end.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::SigId;
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::{pipe, register, unregister};
+
+use crate::launcher::limits::SIGNAL_SECONDS;
+
+/// The exit code of a launcher that was asked to end and did not in time: as if it had.
+const INTERRUPTED: i32 = 130;
+
+/// The signals, watched until the value is dropped.
+pub(crate) struct Signals {
+    watched: Vec<Watched>,
+    handlers: Vec<SigId>,
+}
+
+struct Watched {
+    signal: i32,
+    end: OwnedFd,
+}
+
+impl Signals {
+    /// Watches the signals, except those that the parent process set to be ignored (`nohup`).
+    pub(crate) fn watch() -> io::Result<Self> {
+        let ignored = ignored();
+        let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
+        signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
+        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0) {
+            let (end, from) = UnixStream::pair()?;
+            end.set_nonblocking(true)?;
+            signals.handlers.push(pipe::register(signal, from)?);
+            // SAFETY: N1.
+            signals.handlers.push(unsafe { register(signal, set_alarm) }?);
+            signals.watched.push(Watched { signal, end: end.into() });
+        }
+        Ok(signals)
+    }
+
+    /// The descriptors.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.watched.iter().map(|watched| std::os::fd::AsFd::as_fd(&watched.end))
+    }
+
+    /// The signal behind a descriptor, by its place in `descriptors`, if it has come since last asked.
+    pub(crate) fn take(&self, place: usize) -> Option<i32> {
+        let watched = self.watched.get(place)?;
+        let received = rustix::io::read(&watched.end, &mut [0; 64][..]);
+        received.is_ok_and(|bytes| bytes > 0).then_some(watched.signal)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // SAFETY: N1; after the job the alarm must not end this process.
+        unsafe { libc::alarm(0) };
+        for &handler in &self.handlers {
+            unregister(handler);
+        }
+    }
+}
+
+/// N2; a second signal puts nothing off.
+fn set_alarm() {
+    // SAFETY: N1.
+    unsafe {
+        let left = libc::alarm(SIGNAL_SECONDS);
+        if left > 0 {
+            libc::alarm(left);
+        }
+    }
+}
+
+/// The set of ignored signals, bit 0 for signal 1.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    #[test]
+    fn a_signal_is_seen_and_sets_an_alarm_that_a_second_does_not_put_off() {
+        let signals = Signals::watch().unwrap();
+        let place = signals.watched.iter().position(|watched| watched.signal == SIGTERM).expect("nobody ignores it here");
+        assert_eq!(signals.take(place), None);
+        raise(SIGTERM).unwrap();
+        assert_eq!((signals.take(place), signals.take(place)), (Some(SIGTERM), None));
+        // SAFETY: N1.
+        assert!(unsafe { libc::alarm(SIGNAL_SECONDS / 2) } > SIGNAL_SECONDS / 2, "it would ring");
+        raise(SIGTERM).unwrap();
+        // SAFETY: N1.
+        assert!(unsafe { libc::alarm(0) } <= SIGNAL_SECONDS / 2, "as soon as before");
+        drop(signals);
+    }
+}

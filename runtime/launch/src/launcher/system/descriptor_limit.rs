@@ -1,0 +1,22 @@
+//! Room for the descriptors of all ranks.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::launcher::LaunchError;
+use crate::launcher::limits::{DESCRIPTORS_BESIDES, DESCRIPTORS_PER_RANK};
+
+/// Raises this process's limit on open descriptors as far as so many ranks or remote shells need it; returns the limit as it was, which
+/// ranks get.
+pub(crate) fn make_room(processes: u32) -> Result<Rlimit, LaunchError> {
+    let before = getrlimit(Resource::Nofile);
+    let needed = u64::from(processes) * DESCRIPTORS_PER_RANK + DESCRIPTORS_BESIDES;
+    let allowed = before.maximum.unwrap_or(u64::MAX);
+    if allowed < needed {
+        return Err(LaunchError::Descriptors { processes, needed, allowed });
+    }
+    if before.current.is_some_and(|current| current < needed) {
+        let raised = Rlimit { current: Some(needed), maximum: before.maximum };
+        setrlimit(Resource::Nofile, raised).map_err(|error| LaunchError::System(error.into()))?;
+    }
+    Ok(before)
+}

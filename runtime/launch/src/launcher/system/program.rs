@@ -1,0 +1,56 @@
+//! Finding the program before any rank is started, so that what is wrong with it is said once.
+
+use std::ffi::OsStr;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use crate::launcher::LaunchError;
+
+/// The path of a program, given as a path or as the name of one in `PATH`.
+pub(crate) fn find(program: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return check(Path::new(program)).map(|()| program.into());
+    }
+    let found = search.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(program));
+    match found.into_iter().find(|path| check(path).is_ok()) {
+        Some(path) => Ok(path),
+        None => Err(LaunchError::Unknown(program.to_string_lossy().into_owned())),
+    }
+}
+
+fn check(path: &Path) -> Result<(), LaunchError> {
+    let named = |error: Error| LaunchError::Program(path.to_path_buf(), error);
+    if std::fs::metadata(path).map_err(named)?.is_dir() {
+        return Err(named(ErrorKind::IsADirectory.into()));
+    }
+    match access(path, Access::EXEC_OK) {
+        // Where the system does not say, the start of the ranks does.
+        Ok(()) | Err(Errno::NOSYS | Errno::PERM) => Ok(()),
+        Err(error) => Err(named(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_or_the_reason_is_said() {
+        let search = Some(OsStr::new("/nowhere:/usr/bin:/bin"));
+        assert!(find(OsStr::new("sh"), search).unwrap().is_absolute());
+        assert_eq!(find(OsStr::new("/bin/sh"), None).unwrap(), Path::new("/bin/sh"));
+        for (program, reason) in [
+            ("no-such-program", "PATH"),
+            ("", "PATH"),
+            ("/no/such/program", "No such file"),
+            ("/tmp", "is a directory"),
+            ("/etc/passwd", "Permission denied"),
+        ] {
+            let error = find(OsStr::new(program), search).unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains(program), "{error}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The system calls that not every Linux grants: what they are for, and what comes of it where one is refused.
+//!
+//! What any program needs, such as `read`, `mmap`, `futex`, `clone` and `execve`, is not among them.
+//!
+//! - **C1** To try a call, it is made with arguments of which it does nothing: a descriptor that is not open, a range or a list that is
+//!   empty, a flag that there is not, a process that cannot be. A filter looks at its number before.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use rustix::io::Errno;
+
+use crate::launcher::system::call_error::{NamedCall, SystemCallError};
+
+/// The oldest Linux that has all that the launcher needs: `waitid` by a descriptor.
+pub const OLDEST_LINUX: (u32, u32) = (5, 4);
+
+/// A system call.
+pub struct SystemCall {
+    /// Its name.
+    pub name: &'static str,
+    /// Its number here.
+    pub number: i64,
+    /// What for.
+    pub purpose: &'static str,
+    /// Who cannot do without.
+    pub need: CallNeed,
+    /// The errors after which that is so; with the others a call is done without.
+    fatal: &'static [Errno],
+    arguments: [i64; 6],
+}
+
+/// Who cannot do without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallNeed {
+    /// Every job.
+    Job,
+    /// Jobs whose ranks reach each other over a network.
+    Network,
+    /// Nobody; this is what happens without.
+    Nobody(&'static str),
+}
+
+/// No descriptor, or no flag that there is.
+const NONE: i64 = -1;
+
+/// The number of no process: larger than any.
+const NOBODY: i64 = 1 << 30;
+
+/// All of them.
+pub const SYSTEM_CALLS: &[SystemCall] = &[
+    job("epoll_create1", libc::SYS_epoll_create1, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
+    job("epoll_ctl", libc::SYS_epoll_ctl, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
+    job("epoll_pwait", libc::SYS_epoll_pwait, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
+    // The time that it may take lies nowhere.
+    job("ppoll", libc::SYS_ppoll, "waiting for ranks, signals and output at once", [0, 0, 1, 0, 0, 0]),
+    job("pidfd_open", libc::SYS_pidfd_open, "seeing the end of a rank", [NONE, NONE, 0, 0, 0, 0]),
+    job("waitid", libc::SYS_waitid, "seeing how a rank has ended", [NONE, 0, 0, 0, 0, 0]),
+    job("setpgid", libc::SYS_setpgid, "ending what a rank has started", [NOBODY, 0, 0, 0, 0, 0]),
+    job("socketpair", libc::SYS_socketpair, "starting ranks, seeing signals", [NONE, NONE, 0, 0, 0, 0]),
+    job("recvfrom", libc::SYS_recvfrom, "starting ranks, receiving datagrams", [NONE, 0, 0, 0, 0, 0]),
+    job("pipe2", libc::SYS_pipe2, "the output of ranks", [0, NONE, 0, 0, 0, 0]),
+    job("fcntl", libc::SYS_fcntl, "handing descriptors to ranks", [NONE, 0, 0, 0, 0, 0]),
+    job("ioctl", libc::SYS_ioctl, "reading without blocking", [NONE, 0, 0, 0, 0, 0]),
+    job("memfd_create", libc::SYS_memfd_create, "the memory that ranks of a host share", [0, NONE, 0, 0, 0, 0]),
+    job("ftruncate", libc::SYS_ftruncate, "the memory that ranks of a host share", [NONE, 0, 0, 0, 0, 0]),
+    job("fstat", libc::SYS_fstat, "the memory that ranks of a host share", [NONE, 0, 0, 0, 0, 0]),
+    network("socket", libc::SYS_socket, "datagrams", [NONE, NONE, 0, 0, 0, 0]),
+    network("bind", libc::SYS_bind, "datagrams", [NONE, 0, 0, 0, 0, 0]),
+    network("getsockname", libc::SYS_getsockname, "datagrams", [NONE, 0, 0, 0, 0, 0]),
+    network("sendto", libc::SYS_sendto, "datagrams", [NONE, 0, 0, 0, 0, 0]),
+    network("setsockopt", libc::SYS_setsockopt, "datagrams", [NONE, 0, 0, 0, 0, 0]),
+    network("getsockopt", libc::SYS_getsockopt, "datagrams", [NONE, 0, 0, 0, 0, 0]),
+    network(
+        "timerfd_create",
+        libc::SYS_timerfd_create,
+        "the thread that receives while a rank computes",
+        [NONE, NONE, 0, 0, 0, 0],
+    ),
+    network(
+        "timerfd_settime",
+        libc::SYS_timerfd_settime,
+        "the thread that receives while a rank computes",
+        [NONE, NONE, 0, 0, 0, 0],
+    ),
+    network("eventfd2", libc::SYS_eventfd2, "the thread that receives while a rank computes", [0, NONE, 0, 0, 0, 0]),
+    // The C library tries `clone` instead where this is unknown, and only there.
+    SystemCall {
+        fatal: &[Errno::PERM],
+        ..network("clone3", libc::SYS_clone3, "the thread that receives while a rank computes", [0; 6])
+    },
+    any("sendmmsg", libc::SYS_sendmmsg, "many datagrams at once", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
+    any("recvmmsg", libc::SYS_recvmmsg, "many datagrams at once", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
+    any("sendmsg", libc::SYS_sendmsg, "large datagrams cut by the kernel", [NONE, 0, 0, 0, 0, 0], "other calls"),
+    any("recvmsg", libc::SYS_recvmsg, "large datagrams joined by the kernel", [NONE, 0, 0, 0, 0, 0], "other calls"),
+    any(
+        "connect",
+        libc::SYS_connect,
+        "finding the way to another host",
+        [NONE, 0, 0, 0, 0, 0],
+        "datagrams of a size that passes everywhere",
+    ),
+    any(
+        "close_range",
+        libc::SYS_close_range,
+        "the guard closes what it does not need",
+        [1, 0, 0, 0, 0, 0],
+        "descriptors are closed one by one",
+    ),
+    any(
+        "prctl",
+        libc::SYS_prctl,
+        "ranks die with a launcher that is killed",
+        [NONE, 0, 0, 0, 0, 0],
+        "the guard process ends them",
+    ),
+    any(
+        "kill",
+        libc::SYS_kill,
+        "ending groups of processes",
+        [NOBODY, 0, 0, 0, 0, 0],
+        "ranks are ended by pidfd_send_signal, without what they have started",
+    ),
+    any("pidfd_send_signal", libc::SYS_pidfd_send_signal, "ending a rank where kill is refused", [NONE, 0, 0, 0, 0, 0], "kill"),
+    any(
+        "wait4",
+        libc::SYS_wait4,
+        "collecting processes that have ended",
+        [NOBODY, 0, NONE, 0, 0, 0],
+        "the system collects them after the job",
+    ),
+    any("getrandom", libc::SYS_getrandom, "the key of the job", [0, 0, 0, 0, 0, 0], "/dev/urandom"),
+    any(
+        "membarrier",
+        libc::SYS_membarrier,
+        "waking sleepers without fences",
+        [NONE, NONE, 0, 0, 0, 0],
+        "sleepers take naps of a millisecond",
+    ),
+    any(
+        "process_vm_readv",
+        libc::SYS_process_vm_readv,
+        "copies from registered memory",
+        [0, 0, 0, 0, 0, 0],
+        "the owner's thread copies",
+    ),
+    any(
+        "process_vm_writev",
+        libc::SYS_process_vm_writev,
+        "copies to registered memory",
+        [0, 0, 0, 0, 0, 0],
+        "the owner's thread copies",
+    ),
+    any("sched_getaffinity", libc::SYS_sched_getaffinity, "keeping ranks to cores", [NONE, 0, 0, 0, 0, 0], "ranks run anywhere"),
+    any("sched_setaffinity", libc::SYS_sched_setaffinity, "keeping ranks to cores", [NONE, 0, 0, 0, 0, 0], "ranks run anywhere"),
+    any("madvise", libc::SYS_madvise, "large pages, and memory that is given back", [0, 0, NONE, 0, 0, 0], "small pages"),
+    any(
+        "userfaultfd",
+        libc::SYS_userfaultfd,
+        "regions that are one slice (dsm)",
+        [NONE, 0, 0, 0, 0, 0],
+        "such regions are refused; others work",
+    ),
+];
+
+/// What filters say, and kernels that are too old.
+const REFUSED: &[Errno] = &[Errno::NOSYS, Errno::PERM];
+
+const fn job(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Job, fatal: REFUSED, arguments }
+}
+
+const fn network(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Network, fatal: REFUSED, arguments }
+}
+
+const fn any(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6], instead: &'static str) -> SystemCall {
+    SystemCall { name, number, purpose, need: CallNeed::Nobody(instead), fatal: &[], arguments }
+}
+
+impl SystemCall {
+    /// Why the system refuses the call, if it does.
+    pub fn refusal(&self) -> Option<io::Error> {
+        self.error().filter(|error| REFUSED.contains(error)).map(io::Error::from)
+    }
+
+    /// With which error the call ends, of which nothing comes.
+    fn error(&self) -> Option<Errno> {
+        let [a, b, c, d, e, f] = self.arguments;
+        // SAFETY: C1.
+        let returned = unsafe { libc::syscall(self.number, a, b, c, d, e, f) };
+        (returned < 0).then(|| Errno::from_io_error(&io::Error::last_os_error())).flatten()
+    }
+}
+
+/// Whether the kernel cuts large datagrams that are sent, and whether it joins those that come; the option, and why not.
+pub fn datagram_options() -> [(&'static str, Option<io::Error>); 2] {
+    [("UDP_SEGMENT", libc::UDP_SEGMENT), ("UDP_GRO", libc::UDP_GRO)].map(|(name, option)| (name, set_option(option).err()))
+}
+
+/// Sets an option of a socket to 0, which is what it is.
+fn set_option(option: libc::c_int) -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let off: libc::c_int = 0;
+    let (value, bytes) = ((&raw const off).cast(), size_of_val(&off) as libc::socklen_t);
+    // SAFETY: `value` points to `bytes` bytes, which the kernel reads.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, value, bytes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Tries what no job can do without, or no job that uses a network: what is missing is said once, and before anything runs.
+pub(crate) fn check(uses_network: bool) -> Result<(), SystemCallError> {
+    let needed = SYSTEM_CALLS.iter().filter(|call| call.need == CallNeed::Job || uses_network && call.need == CallNeed::Network);
+    for call in needed {
+        if let Some(error) = call.error().filter(|error| call.fatal.contains(error)) {
+            return Err(error).named(call.name);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_this_system_grants_is_not_refused() {
+        assert!(check(true).is_ok());
+        // Linux 4.18 and 5.0.
+        assert!(datagram_options().iter().all(|(_, refusal)| refusal.is_none()));
+        let refused: Vec<_> = SYSTEM_CALLS.iter().filter(|call| call.refusal().is_some()).map(|call| call.name).collect();
+        // Not every user may have it.
+        assert!(refused.iter().all(|name| *name == "userfaultfd"), "{refused:?}");
+    }
+
+    #[test]
+    fn a_call_that_there_is_not_is_refused() {
+        let missing = job("missing", 1 << 20, "nothing", [0; 6]);
+        assert_eq!(missing.error(), Some(Errno::NOSYS));
+        assert!(missing.refusal().is_some());
+    }
+}

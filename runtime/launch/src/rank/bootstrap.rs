@@ -1,0 +1,313 @@
+//! A rank whose host's memory was made by a launcher or by the ranks themselves, or a program that was started alone.
+#![allow(unsafe_code)]
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use pelago_base::Rank;
+use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
+
+use crate::adoption::{AdoptedJob, AdoptionError, RankMonitor, adopt};
+use crate::rank::environment::LaunchedJob;
+use crate::system::job_key;
+use crate::{CoreBinding, LaunchSettings, OsClock, OsWait};
+
+/// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
+/// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
+const DATAGRAMS: &str = "udp";
+
+/// A rank among those of its host.
+pub struct LocalBootstrap {
+    host: Arc<HostMemory>,
+    rank: Rank,
+    wait: Arc<OsWait>,
+    /// The socket for datagrams, until it is taken.
+    socket: Option<OwnedFd>,
+    /// Where the launcher is called when all ranks of this host have come to a meeting.
+    call: Option<OwnedFd>,
+    /// Watches over the others, if no launcher of ours does.
+    monitor: Option<RankMonitor>,
+}
+
+/// A program could not become a rank.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The memory of the job cannot be used.
+    #[error(transparent)]
+    Host(#[from] HostMemoryError),
+    /// The launcher's descriptor is closed.
+    #[error(
+        "descriptor {0}, which the launcher left for this rank, is not open: something between the launcher and this program closed it"
+    )]
+    Descriptor(RawFd),
+    /// A program alone that wants to use the network cannot.
+    #[error("cannot receive datagrams on this machine: {0}; PELAGO_TRANSPORT=auto needs no network")]
+    Network(#[from] std::io::Error),
+    /// The launcher's numbers do not fit its memory.
+    #[error("{rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
+    Rank {
+        /// The rank that the environment names.
+        rank: Rank,
+        /// The size that the environment names.
+        size: u32,
+        /// The ranks that the memory was made for.
+        ranks: u32,
+    },
+    /// The processes of another launcher could not become a job.
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
+}
+
+impl LocalBootstrap {
+    /// Becomes the rank that `settings` names, or the only rank of a job of its own.
+    ///
+    /// # Errors
+    /// The memory of the job cannot be used.
+    pub fn start(settings: &LaunchSettings, clock: OsClock) -> Result<Self, StartError> {
+        let (host, rank, [socket, call], monitor) = match (settings.job, settings.adopted) {
+            (Some(job), _) => joined(launched(&job)?),
+            (None, Some(job)) => adopted(&job, settings, clock)?,
+            (None, None) => joined(alone(settings)?),
+        };
+        let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
+        Ok(Self { host, rank, wait, socket, call, monitor })
+    }
+
+    /// The socket by which this rank receives datagrams, bound to its address; the first time that it is asked for, if ranks reach each
+    /// other over UDP.
+    pub fn take_socket(&mut self) -> Option<OwnedFd> {
+        self.socket.take()
+    }
+
+    /// Keeps the calling thread, and those that it starts from now on, to this rank's cores. To be called when all is made that others
+    /// wait for while the rank computes: progress threads stay free to run where nobody else does.
+    pub fn bind(&self, binding: CoreBinding) {
+        binding.keep(self.rank.number() - self.host.first().number(), self.host.count());
+    }
+
+    /// The memory of this host.
+    pub fn host(&self) -> &Arc<HostMemory> {
+        &self.host
+    }
+
+    /// How this rank waits.
+    pub fn wait(&self) -> &Arc<OsWait> {
+        &self.wait
+    }
+}
+
+impl Bootstrap for LocalBootstrap {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.host.ranks()
+    }
+
+    fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        let published = self.host.publish(self.rank, key, value);
+        published.then_some(()).ok_or(BootstrapError::TooLong(key.len() + value.len()))
+    }
+
+    fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
+        let address = self.host.address_of(rank).filter(|_| key == DATAGRAMS);
+        let found = address.map(|address| address.to_string().into_bytes()).or_else(|| self.host.published(rank, key));
+        found.ok_or_else(|| BootstrapError::Missing(rank, key.into()))
+    }
+
+    fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
+        let (meeting, complete) = self.host.arrive(self.rank);
+        if let Some(call) = self.call.as_ref().filter(|_| complete) {
+            // A full pipe wakes the launcher as well, and a pipe without a reader has no launcher.
+            let _ = rustix::io::write(call, &[1]);
+        }
+        while !self.host.have_met(meeting) {
+            let mut ready = || self.host.have_met(meeting) || meanwhile();
+            if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut ready) {
+                return Err(fault.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.host.finish(self.rank);
+        self.monitor.iter_mut().for_each(RankMonitor::finish);
+    }
+}
+
+/// A rank that takes part.
+type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<RankMonitor>);
+
+fn joined((host, rank, descriptors): Start) -> Joined {
+    host.join(rank);
+    (Arc::new(host), rank, descriptors, None)
+}
+
+/// A rank whose job the ranks set up by themselves.
+fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
+    let adopted = adopt(job, inherit(job.launcher)?, settings, clock)?;
+    Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.monitor)))
+}
+
+/// What a rank starts from: its host's memory, its number, its socket and its pipe to the launcher.
+type Start = (HostMemory, Rank, [Option<OwnedFd>; 2]);
+
+fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> Result<Start, StartError> {
+    let host = HostMemory::attach(&inherit(memory)?)?;
+    if host.ranks() != size || host.control(rank).is_none() {
+        return Err(StartError::Rank { rank, size, ranks: host.ranks() });
+    }
+    Ok((host, rank, [socket.map(inherit).transpose()?, call.map(inherit).transpose()?]))
+}
+
+/// A job of one rank, which talks to itself over the network if the user wants to see that.
+fn alone(settings: &LaunchSettings) -> Result<Start, StartError> {
+    let plan = HostPlan::local(1, settings.heap_bytes);
+    if !settings.transport.has_network() {
+        return Ok((HostMemory::create(&plan)?.0, plan.first, [None, None]));
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let hosts = [HostAddress { first: plan.first, address: socket.local_addr()? }];
+    let key = job_key::draw()?;
+    Ok((HostMemory::create(&HostPlan { key, hosts: &hosts, ..plan })?.0, plan.first, [Some(socket.into()), None]))
+}
+
+/// Takes over a descriptor that the launcher left open.
+fn inherit(descriptor: RawFd) -> Result<OwnedFd, StartError> {
+    // SAFETY: only looked at; closed or foreign descriptors are an error of the call.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
+    // Programs that this rank starts are not ranks.
+    rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC).map_err(|_| StartError::Descriptor(descriptor))?;
+    // SAFETY: open, and by the agreement with the launcher nobody else in this process uses it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TransportChoice;
+    use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
+
+    use pelago_platform::Fault;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::{Errno, FdFlags};
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    /// Turns a hang into a failure; nothing depends on its length.
+    const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+
+    fn settings(job: Option<LaunchedJob>) -> LaunchSettings {
+        let none = LaunchSettings::from_variables(|_| None).unwrap();
+        LaunchSettings { job, heap_bytes: Some(1 << 20), ..none }
+    }
+
+    #[test]
+    fn a_program_alone_is_a_job_of_one() {
+        let mut local = LocalBootstrap::start(&settings(None), OsClock::start()).unwrap();
+        assert_eq!((local.rank(), local.size()), (Rank::new(0), 1));
+        local.publish("key", b"value").unwrap();
+        local.barrier(&mut || false).unwrap();
+        assert_eq!(local.lookup(Rank::new(0), "key").unwrap(), b"value");
+        assert!(matches!(local.lookup(Rank::new(0), "other"), Err(BootstrapError::Missing(..))));
+        assert!(matches!(local.publish("long", &[0; 5000]), Err(BootstrapError::TooLong(_))));
+    }
+
+    #[test]
+    fn a_program_alone_has_no_network_unless_it_wants_one() {
+        let start = |transport| LocalBootstrap::start(&LaunchSettings { transport, ..settings(None) }, OsClock::start()).unwrap();
+        let mut quiet = start(TransportChoice::Auto);
+        assert!(quiet.take_socket().is_none());
+        assert!(matches!(quiet.lookup(Rank::new(0), DATAGRAMS), Err(BootstrapError::Missing(..))));
+
+        let mut networked = start(TransportChoice::Udp);
+        let socket = UdpSocket::from(networked.take_socket().unwrap());
+        assert!(networked.take_socket().is_none(), "there is one");
+        let address = socket.local_addr().unwrap();
+        assert!(address.ip().is_loopback());
+        assert_eq!(networked.lookup(Rank::new(0), DATAGRAMS).unwrap(), address.to_string().into_bytes());
+        assert_ne!(networked.host().key(), [0; 16]);
+    }
+
+    /// Rank `rank` of a job whose ranks 2 and 3 are of this host, started as by a launcher.
+    fn launched(host: BorrowedFd<'_>, rank: u32, descriptors: [Option<RawFd>; 2]) -> LocalBootstrap {
+        let memory = host.try_clone_to_owned().unwrap().into_raw_fd();
+        let [socket, call] = descriptors;
+        let job = LaunchedJob { rank: Rank::new(rank), size: 5, memory, socket, call };
+        LocalBootstrap::start(&settings(Some(job)), OsClock::start()).unwrap()
+    }
+
+    fn plan(hosts: &[HostAddress]) -> HostPlan<'_> {
+        HostPlan { first: Rank::new(2), count: 2, hosts, ..HostPlan::local(5, Some(1 << 20)) }
+    }
+
+    #[test]
+    fn ranks_of_every_host_are_found_in_the_table() {
+        let at = |first, address: &str| HostAddress { first: Rank::new(first), address: address.parse().unwrap() };
+        let (_host, memory) =
+            HostMemory::create(&plan(&[at(0, "10.0.0.1:70"), at(2, "[fe80::1%3]:80"), at(4, "[::1]:90")])).unwrap();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        // As the launcher leaves it.
+        rustix::io::fcntl_setfd(&socket, FdFlags::empty()).unwrap();
+        let mut local = launched(memory.as_fd(), 3, [Some(socket.into_raw_fd()), None]);
+        let mut text = |rank| String::from_utf8(local.lookup(Rank::new(rank), DATAGRAMS).unwrap()).unwrap();
+        assert_eq!([1, 3, 4].map(&mut text), ["10.0.0.1:71", "[fe80::1%3]:81", "[::1]:90"]);
+        assert_eq!(text(3).parse(), Ok(at(0, "[fe80::1%3]:81").address));
+        assert!(matches!(local.lookup(Rank::new(5), DATAGRAMS), Err(BootstrapError::Missing(..))));
+        assert!(matches!(local.lookup(Rank::new(4), "key"), Err(BootstrapError::Missing(..))));
+        local.publish("key", b"value").unwrap();
+        assert_eq!(local.lookup(Rank::new(3), "key").unwrap(), b"value");
+
+        let socket = local.take_socket().unwrap();
+        assert_eq!(rustix::io::fcntl_getfd(&socket).unwrap(), FdFlags::CLOEXEC, "programs that the rank starts are no ranks");
+        assert_eq!(UdpSocket::from(socket).local_addr().unwrap(), address);
+    }
+
+    #[test]
+    fn ranks_of_one_host_wait_for_the_others_and_the_last_calls_the_launcher() {
+        let (host, memory) = HostMemory::create(&plan(&[])).unwrap();
+        let (answer, call) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).unwrap();
+        let [mut one, mut other] =
+            [2, 3].map(|rank| launched(memory.as_fd(), rank, [None, Some(call.try_clone().unwrap().into_raw_fd())]));
+        let calls = || rustix::io::read(&answer, &mut [0; 2]);
+        for meeting in 1..=3 {
+            // Nothing is asserted while threads wait, who would wait for ever.
+            let (early, called, waiting, ended) = std::thread::scope(|threads| {
+                let first = threads.spawn(|| one.barrier(&mut || false));
+                while host.arrivals() < meeting * 2 - 1 {
+                    std::thread::yield_now();
+                }
+                let early = calls();
+                let second = threads.spawn(|| other.barrier(&mut || false));
+                let _ = poll(&mut [PollFd::new(&answer, PollFlags::IN)], Some(&HANG));
+                let (called, waiting) = (calls(), !first.is_finished() && !second.is_finished());
+                host.release(meeting);
+                (early, called, waiting, [first, second].map(|thread| thread.join().unwrap()))
+            });
+            assert_eq!((early, called), (Err(Errno::AGAIN), Ok(1)), "the last calls, once");
+            assert!(waiting && host.arrivals() == meeting * 2);
+            assert_eq!(ended, [Ok(()), Ok(())]);
+        }
+    }
+
+    #[test]
+    fn a_meeting_ends_when_a_rank_of_another_host_is_lost() {
+        let (host, memory) = HostMemory::create(&plan(&[])).unwrap();
+        let mut one = launched(memory.as_fd(), 2, [None, None]);
+        let lost = Fault::PeerLost(Rank::new(0));
+        host.fail(lost);
+        assert_eq!(one.barrier(&mut || false), Err(lost.into()));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_closed_is_an_error() {
+        let job = LaunchedJob { rank: Rank::new(0), size: 1, memory: 9999, socket: None, call: None };
+        let error = LocalBootstrap::start(&settings(Some(job)), OsClock::start()).err().unwrap();
+        assert!(matches!(error, StartError::Descriptor(9999)), "{error}");
+    }
+}

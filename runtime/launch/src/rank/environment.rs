@@ -1,0 +1,438 @@
+//! The environment variables that describe a job: the launcher sets them, the ranks read them.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::os::fd::RawFd;
+use std::str::FromStr;
+
+use pelago_base::{Duration, Rank};
+
+use crate::limits::START_LIMIT_DEFAULT;
+use crate::{AdoptedJob, CoreBinding, ForeignLauncher};
+
+/// The names of the variables.
+pub mod names {
+    /// This rank's number. Set by the launcher.
+    pub const RANK: &str = "PELAGO_RANK";
+    /// How many ranks the job has. Set by the launcher.
+    pub const SIZE: &str = "PELAGO_SIZE";
+    /// The descriptor of the memory that the ranks of this host share. Set by the launcher.
+    pub const MEMORY: &str = "PELAGO_MEMORY";
+    /// The descriptor of the socket by which this rank receives datagrams. Set by the launcher, if ranks reach each other over UDP.
+    pub const SOCKET: &str = "PELAGO_SOCKET";
+    /// The descriptor of a pipe that does not block: the last rank of the host to come to a meeting writes a byte there. Set by the
+    /// launcher, if the job has other hosts.
+    pub const CALL: &str = "PELAGO_CALL";
+    /// `auto`, `shm` or `udp`: how ranks reach each other.
+    pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
+    /// `1`: what ranks send over a network is encrypted.
+    pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
+    /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as failed.
+    pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
+    /// `auto`, `thread` or `manual`: whether a progress thread or the rank itself serves the requests of other ranks.
+    pub const PROGRESS: &str = "PELAGO_PROGRESS";
+    /// `auto` or `none`: whether ranks keep to cores of their own, where there are enough.
+    pub const BIND: &str = "PELAGO_BIND";
+    /// `attach` or `thread`: how registered memory of other ranks is copied.
+    pub const COPY: &str = "PELAGO_COPY";
+    /// The most that each heap of a rank may grow to: bytes, or with K, M, G or T.
+    pub const HEAP: &str = "PELAGO_HEAP";
+    /// `1`: each rank writes every operation that passes through a transport to standard error.
+    pub const TRACE: &str = "PELAGO_TRACE";
+    /// `1`: each rank ends with a line on standard error that counts them.
+    pub const STATISTICS: &str = "PELAGO_STATISTICS";
+    /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
+    pub const DEADLOCK: &str = "PELAGO_DEADLOCK_SECONDS";
+    /// `1`: the program is to run alone, though another launcher has started several of its kind.
+    pub const SINGLE: &str = "PELAGO_SINGLE";
+    /// For how many seconds ranks that another launcher has started wait for each other.
+    pub const START: &str = "PELAGO_START_SECONDS";
+    /// The descriptor by which a launcher that speaks PMI-1 is spoken to. Set by that launcher, as the next two.
+    pub const PMI_DESCRIPTOR: &str = "PMI_FD";
+    /// The number of this process among those that it has started.
+    pub const PMI_RANK: &str = "PMI_RANK";
+    /// How many it has started.
+    pub const PMI_SIZE: &str = "PMI_SIZE";
+}
+
+const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
+pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
+
+/// The settings of a rank, from its environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchSettings {
+    /// The job that a launcher started, or `None` if the program was started alone.
+    pub job: Option<LaunchedJob>,
+    /// The job that another launcher started, and that its processes set up by themselves; `None` if a single rank is intended.
+    pub adopted: Option<AdoptedJob>,
+    /// Another launcher that has started the program, of which it cannot be a rank; `None` if a single rank is intended.
+    pub foreign: Option<ForeignLauncher>,
+    /// How long ranks that another launcher has started wait for each other.
+    pub start_limit: Duration,
+    /// How ranks reach each other.
+    pub transport: TransportChoice,
+    /// Whether what they send over a network is encrypted.
+    pub encrypt: bool,
+    /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
+    pub failure_limit: Duration,
+    /// Who serves other ranks' requests.
+    pub progress: ProgressMode,
+    /// Which cores ranks keep to.
+    pub binding: CoreBinding,
+    /// Whether copies of registered memory are left to its owner's progress thread.
+    pub copy_by_progress_thread: bool,
+    /// Whether operations of the transport are written down.
+    pub trace: bool,
+    /// Whether they are counted.
+    pub statistics: bool,
+    /// The most bytes of a heap; `None` is as much as the machine has.
+    pub heap_bytes: Option<u64>,
+    /// After how long in which every rank waits the job is declared deadlocked; `None` is never.
+    pub deadlock_after: Option<Duration>,
+}
+
+/// A rank's place in a job that a launcher started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchedJob {
+    /// This rank.
+    pub rank: Rank,
+    /// How many ranks the job has.
+    pub size: u32,
+    /// The descriptor of the memory that the ranks of this host share.
+    pub memory: RawFd,
+    /// The descriptor of the socket by which this rank receives datagrams, if ranks reach each other over UDP.
+    pub socket: Option<RawFd>,
+    /// The descriptor of the pipe by which the launcher is called when all ranks of this host have come to a meeting, if the job has
+    /// other hosts.
+    pub call: Option<RawFd>,
+}
+
+/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `shm,udp` or `shm:N,udp`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
+pub enum TransportChoice {
+    /// By shared memory on one host, over UDP from host to host.
+    #[default]
+    Auto,
+    /// By shared memory only.
+    Shm,
+    /// Over UDP only, on one host too.
+    Udp,
+    /// By shared memory between those ranks of a host that are of one group, over UDP between all.
+    Both {
+        /// Ranks of a group, in their order; all of them are one if absent.
+        group: Option<NonZeroU32>,
+    },
+}
+
+impl TransportChoice {
+    const EXPECTED: &'static str = "auto, shm, udp, shm,udp or shm:N,udp";
+
+    /// Whether ranks of one host reach each other over UDP too.
+    pub fn has_network(self) -> bool {
+        matches!(self, Self::Udp | Self::Both { .. })
+    }
+
+    /// The ranks whose memory `rank` maps, if they are on its host.
+    pub fn mapped_ranks(self, rank: Rank) -> Range<u32> {
+        let group = match self {
+            Self::Udp => NonZeroU32::MIN,
+            Self::Both { group: Some(group) } => group,
+            Self::Auto | Self::Shm | Self::Both { group: None } => return 0..u32::MAX,
+        };
+        let first = rank.number() / group * group.get();
+        first..first.saturating_add(group.get())
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Shm => f.write_str("shm"),
+            Self::Udp => f.write_str("udp"),
+            Self::Both { group: None } => f.write_str("shm,udp"),
+            Self::Both { group: Some(group) } => write!(f, "shm:{group},udp"),
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("it is {}", Self::EXPECTED);
+        match text {
+            "auto" => Ok(Self::Auto),
+            "shm" => Ok(Self::Shm),
+            "udp" => Ok(Self::Udp),
+            "shm,udp" => Ok(Self::Both { group: None }),
+            _ => {
+                let group = text.strip_prefix("shm:").and_then(|rest| rest.strip_suffix(",udp")).ok_or_else(wrong)?;
+                Ok(Self::Both { group: Some(group.parse().map_err(|_| wrong())?) })
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for TransportChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<TransportChoice> for String {
+    fn from(choice: TransportChoice) -> Self {
+        choice.to_string()
+    }
+}
+
+/// Who serves other ranks' requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgressMode {
+    /// A progress thread, if the transports need one.
+    #[default]
+    Auto,
+    /// A progress thread.
+    Thread,
+    /// The rank itself, inside its calls; there is no progress thread.
+    Manual,
+}
+
+/// A variable has a value that it cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {name} cannot be {value:?}: it is {expected}")]
+pub struct LaunchSettingsError {
+    name: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl LaunchSettings {
+    /// Reads the environment of this process.
+    ///
+    /// # Errors
+    /// A variable has a value that it cannot have.
+    pub fn from_environment() -> Result<Self, LaunchSettingsError> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// Reads the variables that `variable` looks up.
+    ///
+    /// # Errors
+    /// A variable has a value that it cannot have.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, LaunchSettingsError> {
+        let variables = Variables(variable);
+        let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
+        let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
+        let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
+        let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
+        let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
+        let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
+        let adopted = if is_single { None } else { variables.adopted_job()? };
+        let foreign = (!is_single && adopted.is_none()).then(|| ForeignLauncher::find(&variables.0)).flatten();
+        let start_limit = variables.read(names::START, "a number of seconds above 0, at most a million", limit)?;
+        Ok(Self {
+            job: variables.job()?,
+            adopted,
+            foreign,
+            start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
+            transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
+            encrypt: variables.switch(names::ENCRYPT)?,
+            failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
+            progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
+            binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
+            copy_by_progress_thread: variables.choice(names::COPY, "attach or thread", &[("attach", false), ("thread", true)])?,
+            trace: variables.switch(names::TRACE)?,
+            statistics: variables.switch(names::STATISTICS)?,
+            heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
+            deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),
+        })
+    }
+}
+
+/// Where variables are looked up.
+struct Variables<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    fn job(&self) -> Result<Option<LaunchedJob>, LaunchSettingsError> {
+        let (rank, size) = (self.number(names::RANK)?, self.number(names::SIZE)?);
+        let [memory, socket, call] = [names::MEMORY, names::SOCKET, names::CALL].map(|name| self.number(name));
+        let (memory, socket, call) = (memory?, socket?, call?);
+        let (Some(rank), Some(size), Some(memory)) = (rank, size, memory) else { return Ok(None) };
+        Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
+    }
+
+    /// A job of several processes of a launcher that speaks PMI-1.
+    fn adopted_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
+        if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
+            return Ok(None);
+        }
+        let size = self.number(names::PMI_SIZE)?.unwrap_or(0);
+        let below = |text: &str| text.parse().ok().filter(|rank| (0..size).contains(rank));
+        let rank = self.read(names::PMI_RANK, "the number of this process, below PMI_SIZE", below)?;
+        let (Some(rank), Some(launcher), 2..) = (rank, self.number(names::PMI_DESCRIPTOR)?, size) else { return Ok(None) };
+        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), size: size as u32, launcher }))
+    }
+
+    /// A rank, a number of ranks or a descriptor.
+    fn number(&self, name: &'static str) -> Result<Option<i32>, LaunchSettingsError> {
+        self.read(name, "a number set by the launcher", |text| text.parse().ok().filter(|&number| number >= 0))
+    }
+
+    fn switch(&self, name: &'static str) -> Result<bool, LaunchSettingsError> {
+        self.choice(name, "0 or 1", &[("0", false), ("1", true)])
+    }
+
+    /// What one of `words` stands for; the default if none is said.
+    fn choice<T: Copy + Default>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<T, LaunchSettingsError> {
+        let meaning = |text: &str| words.iter().find(|(word, _)| *word == text).map(|&(_, meaning)| meaning);
+        Ok(self.read(name, expected, meaning)?.unwrap_or_default())
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, LaunchSettingsError> {
+        let Some(value) = (self.0)(name) else { return Ok(None) };
+        parse(&value).map(Some).ok_or(LaunchSettingsError { name, value, expected })
+    }
+}
+
+/// A number of seconds, small enough to be added to any moment.
+fn seconds(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds))
+}
+
+/// A number of bytes, with an optional K, M, G or T for powers of 1024.
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.char_indices().last()? {
+        (end, 'K' | 'k') => (&text[..end], 10),
+        (end, 'M' | 'm') => (&text[..end], 20),
+        (end, 'G' | 'g') => (&text[..end], 30),
+        (end, 'T' | 't') => (&text[..end], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<LaunchSettings, LaunchSettingsError> {
+        LaunchSettings::from_variables(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
+    }
+
+    #[test]
+    fn an_empty_environment_is_a_program_alone() {
+        let settings = read(&[]).unwrap();
+        assert_eq!((settings.job, settings.progress, settings.copy_by_progress_thread), (None, ProgressMode::Auto, false));
+        assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, CoreBinding::Auto));
+        assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
+        assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
+    }
+
+    #[test]
+    fn what_the_launcher_says_is_understood() {
+        let variables = [
+            (names::RANK, "3"),
+            (names::SIZE, "8"),
+            (names::MEMORY, "17"),
+            (names::HEAP, "2G"),
+            (names::PROGRESS, "manual"),
+            (names::COPY, "thread"),
+            (names::BIND, "none"),
+            (names::DEADLOCK, "0"),
+            (names::TRANSPORT, "udp"),
+            (names::ENCRYPT, "1"),
+            (names::FAILURE, "0.25"),
+        ];
+        let settings = read(&variables).unwrap();
+        let job = LaunchedJob { rank: Rank::new(3), size: 8, memory: 17, socket: None, call: None };
+        assert_eq!(settings.job, Some(job));
+        assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
+        assert!(
+            settings.progress == ProgressMode::Manual
+                && settings.copy_by_progress_thread
+                && settings.binding == CoreBinding::None
+        );
+        assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
+        assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
+
+        let networked = [&variables[..], &[(names::SOCKET, "18"), (names::CALL, "19")]].concat();
+        assert_eq!(read(&networked).unwrap().job, Some(LaunchedJob { socket: Some(18), call: Some(19), ..job }));
+    }
+
+    #[test]
+    fn a_launcher_that_speaks_pmi_has_its_ranks_adopted() {
+        let all = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "1"), (names::PMI_SIZE, "4")];
+        let settings = read(&[&all[..], &[(names::START, "0.5"), ("WORLD_SIZE", "4")]].concat()).unwrap();
+        let job = AdoptedJob { rank: Rank::new(1), size: 4, launcher: 6 };
+        assert_eq!((settings.adopted, settings.foreign, settings.job), (Some(job), None, None));
+        assert_eq!(settings.start_limit, Duration::from_milliseconds(500));
+        for single in [(names::SINGLE, "1"), (names::RANK, "0")] {
+            let settings = read(&[&all[..], &[single]].concat()).unwrap();
+            assert_eq!((settings.adopted, settings.foreign), (None, None), "{single:?}");
+        }
+        let one = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "0"), (names::PMI_SIZE, "1")];
+        assert_eq!(read(&one).unwrap().adopted, None, "a single process needs nobody");
+        assert!(read(&all[1..]).unwrap().foreign.is_some(), "without a connection to the launcher");
+        for (name, value) in
+            [(names::PMI_DESCRIPTOR, "x"), (names::PMI_RANK, "4"), (names::PMI_SIZE, "many"), (names::START, "0")]
+        {
+            let wrong: Vec<_> = all.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
+            let error = read(&wrong).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_choice_of_a_transport_has_its_word() {
+        use TransportChoice::{Auto, Both, Shm, Udp};
+        for choice in [Auto, Shm, Udp, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
+            assert_eq!(read(&[(names::TRANSPORT, &choice.to_string())]).unwrap().transport, choice);
+        }
+    }
+
+    #[test]
+    fn ranks_of_a_group_are_near() {
+        let mapped = |text: &str, rank| text.parse::<TransportChoice>().unwrap().mapped_ranks(Rank::new(rank));
+        assert_eq!(["auto", "shm", "shm,udp"].map(|text| mapped(text, 7)), [const { 0..u32::MAX }; 3]);
+        assert_eq!((mapped("udp", 7), mapped("shm:3,udp", 7), mapped("shm:3,udp", 2)), (7..8, 6..9, 0..3));
+        assert_eq!(mapped("shm:4294967295,udp", 7), 0..u32::MAX);
+    }
+
+    #[test]
+    fn a_wrong_value_is_named() {
+        for (name, value) in [
+            (names::RANK, "x"),
+            (names::SOCKET, "-1"),
+            (names::CALL, "4294967295"),
+            (names::HEAP, "12Q"),
+            (names::PROGRESS, "Inline"),
+            (names::TRANSPORT, "tcp"),
+            (names::BIND, "core"),
+            (names::TRANSPORT, "udp,shm"),
+            (names::TRANSPORT, "shm:0,udp"),
+            (names::TRANSPORT, "shm:4"),
+            (names::ENCRYPT, "yes"),
+            (names::DEADLOCK, "-1"),
+            (names::FAILURE, "0"),
+            (names::FAILURE, "inf"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the system tells of any process: `/proc/PID/stat`.
+
+use std::fs::read_to_string;
+
+/// A process, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessStat {
+    /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
+    pub(crate) is_stopped: bool,
+    /// Its group.
+    pub(crate) group: u32,
+    /// When it was started, in the kernel's ticks.
+    pub(crate) started: u64,
+}
+
+impl ProcessStat {
+    /// `None` if there is no such process, or it cannot be seen.
+    pub(crate) fn of(process: u32) -> Option<Self> {
+        let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // The name before it is in parentheses, and may hold any. The third word of the line follows.
+        let mut words = status.rsplit_once(')')?.1.split_whitespace();
+        let is_stopped = words.next()? == "T";
+        let group = words.nth(1)?.parse().ok()?;
+        Some(Self { is_stopped, group, started: words.nth(16)?.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_runs_is_described() {
+        let stat = ProcessStat::of(std::process::id()).unwrap();
+        assert_eq!(stat.group as i32, rustix::process::getpgrp().as_raw_nonzero().get());
+        assert!(!stat.is_stopped && stat.started >= ProcessStat::of(1).map_or(0, |first| first.started));
+    }
+
+    #[test]
+    fn who_is_no_process_is_not_described() {
+        assert_eq!(ProcessStat::of(1 << 30), None);
+    }
+}

@@ -1,0 +1,253 @@
+//! The command: starts jobs of ranks, collects their rows and shows them.
+
+pub(crate) mod arguments;
+pub(crate) mod catalogue;
+pub(crate) mod job_start;
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::command::arguments::RANKS_DEFAULT;
+use crate::command::catalogue::{BENCHMARKS, Jobs};
+use crate::results::{plot, table};
+use crate::{Arguments, Format, Row, launch_rows};
+
+/// Measures what `arguments` name and shows the results.
+///
+/// `job` makes the command that runs a job of so many ranks, each of which calls [`rank_main`](crate::rank_main) with these
+/// arguments, and passes on the standard output of rank 0. Returns its exit code if it fails, and 2 for arguments that cannot be
+/// met.
+pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Command) -> ExitCode {
+    if arguments.list {
+        print(&list());
+        return ExitCode::SUCCESS;
+    }
+    match measure(arguments, &mut job) {
+        Ok(code) => code,
+        Err(Stopped::Usage(line)) => fail(&line, 2),
+        Err(Stopped::Failed(line)) => fail(&line, 1),
+    }
+}
+
+/// What can be measured, one line for each.
+pub fn list() -> String {
+    BENCHMARKS.iter().map(|benchmark| format!("{:32}{}\n", benchmark.name, benchmark.summary)).collect()
+}
+
+/// What one job of two ranks that share memory measures: `names`, as [`list`] has them, with transfers of these sizes.
+///
+/// `job` is that of [`main`].
+///
+/// # Errors
+/// The job cannot be run or fails, in one line.
+pub fn rows(names: &[&str], bytes: &[u64], job: impl FnOnce(u32, &[String]) -> Command) -> Result<Vec<Row>, String> {
+    let arguments = Arguments::shared(names, bytes);
+    let mut rows = Vec::new();
+    let code = run(&mut job(RANKS_DEFAULT, &arguments.of_rank(names)), &mut |row| rows.push(row));
+    match code.map_err(|error| error.to_string())? {
+        0 => Ok(rows),
+        code => Err(format!("the job that measures ended with exit code {code}")),
+    }
+}
+
+/// The results as text, and as pictures in the folder `plot` if there is one.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub fn render(rows: &[Row], format: Format, plot: Option<&Path>) -> io::Result<String> {
+    if let Some(folder) = plot {
+        plot::write(rows, folder)?;
+    }
+    Ok(match format {
+        Format::Json => rows.iter().map(json).collect(),
+        Format::Table => table::head() + &rows.iter().map(table::line).collect::<String>(),
+    })
+}
+
+/// Why nothing more is measured.
+enum Stopped {
+    Usage(String),
+    Failed(String),
+}
+
+/// One job: the benchmarks that share it, and its ranks.
+type Plan = (Vec<&'static str>, u32);
+
+fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
+    let failed = |error: io::Error| Stopped::Failed(error.to_string());
+    if let Some(folder) = &arguments.plot {
+        // Found out before minutes of work, not after.
+        std::fs::create_dir_all(folder).map_err(|error| Stopped::Usage(format!("{}: {error}", folder.display())))?;
+    }
+    let plans = plans(arguments).map_err(Stopped::Usage)?;
+    let mut rows = Vec::new();
+    if arguments.format == Format::Table {
+        print(&table::head());
+    }
+    let mut show = |row: Row| {
+        print(&if arguments.format == Format::Json { json(&row) } else { table::line(&row) });
+        rows.push(row);
+    };
+    for (names, ranks) in plans {
+        let mut command = job(ranks, &arguments.of_rank(&names));
+        let code = run(&mut command, &mut show).map_err(failed)?;
+        if code != 0 {
+            return Ok(ExitCode::from(code));
+        }
+    }
+    let empty = |benchmark: &'static crate::command::catalogue::Benchmark| match benchmark.jobs {
+        Jobs::Empty(table) => Some(arguments.ranks.map_or(table.to_vec(), |ranks| vec![ranks])),
+        _ => None,
+    };
+    for ranks in arguments.benchmarks().filter_map(empty) {
+        let start = |ranks| {
+            let code = run(&mut job(ranks, &arguments.of_rank(&["launch"])), &mut |_| {})?;
+            if code == 0 { Ok(()) } else { Err(io::Error::other(format!("it ended with exit code {code}"))) }
+        };
+        let launched = launch_rows(arguments.transport.name(), &ranks, start);
+        launched.map_err(|error| Stopped::Failed(error.to_string()))?.into_iter().for_each(&mut show);
+    }
+    if let Some(folder) = &arguments.plot {
+        plot::write(&rows, folder).map_err(failed)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The jobs in which benchmarks measure themselves.
+fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
+    let ranks = arguments.ranks.unwrap_or(RANKS_DEFAULT);
+    let mut shared = Vec::new();
+    let mut plans = Vec::new();
+    for benchmark in arguments.benchmarks() {
+        let needed = benchmark.ranks_min(arguments.transport);
+        if needed > ranks {
+            if arguments.names.is_empty() {
+                continue;
+            }
+            let (name, transport) = (benchmark.name, arguments.transport.name());
+            return Err(format!("{name} over {transport} needs {needed} ranks; give it -n {needed}"));
+        }
+        match (benchmark.own_jobs(arguments.transport), benchmark.jobs) {
+            (Some(table), _) => {
+                let table = arguments.ranks.map_or(table.to_vec(), |ranks| vec![ranks]);
+                plans.extend(table.into_iter().map(|ranks| (vec![benchmark.name], ranks)));
+            }
+            (None, Jobs::Empty(_)) => {}
+            (None, _) => shared.push(benchmark.name),
+        }
+    }
+    if !shared.is_empty() {
+        plans.insert(0, (shared, ranks));
+    }
+    Ok(plans)
+}
+
+/// Runs a job to its end and takes the rows that it prints; returns its exit code.
+fn run(command: &mut Command, take: &mut dyn FnMut(Row)) -> io::Result<u8> {
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = started
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot run {}: {error}", command.get_program().display())))?;
+    let output = child.stdout.take().expect("it is piped");
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        match serde_json::from_str(&line) {
+            Ok(row) => take(row),
+            // Ranks may say more than rows.
+            Err(_) => eprintln!("{line}"),
+        }
+    }
+    let status = child.wait()?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+fn json(row: &Row) -> String {
+    serde_json::to_string(row).expect("rows are plain") + "\n"
+}
+
+fn print(text: &str) {
+    // A reader that has seen enough is no error.
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
+fn fail(line: &str, code: u8) -> ExitCode {
+    eprintln!("pelago bench: {line}");
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(words: &[&str]) -> Arguments {
+        Line::parse_from(["bench"].iter().chain(words)).arguments
+    }
+
+    /// A job that prints what is said, instead of a real one.
+    fn saying(text: &str, code: u8) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "printf '%s' \"$0\"; exit $1", text, &code.to_string()]);
+        command
+    }
+
+    #[test]
+    fn a_barrier_has_jobs_of_its_own() {
+        let plans = plans(&arguments(&[])).unwrap();
+        assert_eq!(plans[0].1, 2);
+        assert!(plans[0].0.contains(&"put") && !plans[0].0.contains(&"barrier"));
+        assert_eq!(plans[1..].iter().map(|plan| plan.1).collect::<Vec<_>>(), [2, 4, 8, 16]);
+    }
+
+    #[test]
+    fn memory_over_udp_is_measured_in_small_and_large_jobs() {
+        let all = plans(&arguments(&["--transport", "udp"])).unwrap();
+        let alone: Vec<_> = all.iter().filter(|(names, _)| names == &["memory"]).map(|plan| plan.1).collect();
+        assert_eq!(alone, [2, 64, 1024]);
+        assert!(all.iter().any(|(names, ranks)| *ranks == 2 && names.contains(&"get_while_target_computes")));
+        assert_eq!(plans(&arguments(&["memory", "--transport", "udp", "-n", "7"])).unwrap(), [(vec!["memory"], 7)]);
+    }
+
+    #[test]
+    fn a_number_of_ranks_is_kept_to() {
+        assert_eq!(plans(&arguments(&["barrier", "-n", "5"])).unwrap(), [(vec!["barrier"], 5)]);
+        assert_eq!(plans(&arguments(&["launch", "-n", "5"])).unwrap(), []);
+    }
+
+    #[test]
+    fn what_one_rank_cannot_do_is_left_out_unless_it_was_asked_for() {
+        let all = plans(&arguments(&["-n", "1"])).unwrap();
+        assert!(all.iter().all(|(names, _)| !names.contains(&"visible")));
+        assert!(plans(&arguments(&["visible", "-n", "1"])).unwrap_err().contains("-n 2"));
+        let apart = plans(&arguments(&["-n", "1", "--transport", "udp"])).unwrap();
+        assert!(apart.iter().all(|(names, _)| !names.contains(&"put")), "a rank's own memory is mapped");
+        assert!(plans(&arguments(&["put", "-n", "1", "--transport", "udp"])).unwrap_err().contains("-n 2"));
+    }
+
+    #[test]
+    fn rows_of_a_job_are_taken_and_its_exit_code_kept() {
+        let row = Row { name: "put".into(), transport: "shm".into(), ranks: 2, ..Row::default() };
+        let mut taken = Vec::new();
+        let code = run(&mut saying(&format!("{}something else\n", json(&row)), 3), &mut |row| taken.push(row)).unwrap();
+        assert_eq!((taken, code), (vec![row], 3));
+    }
+
+    #[test]
+    fn json_and_table_have_a_line_for_each_row() {
+        let rows = vec![Row { name: "put".into(), ..Row::default() }; 3];
+        assert_eq!(render(&rows, Format::Json, None).unwrap().lines().count(), 3);
+        assert_eq!(render(&rows, Format::Table, None).unwrap().lines().count(), 3 + table::head().lines().count());
+    }
+
+    #[test]
+    fn all_that_can_be_measured_is_listed() {
+        assert_eq!(list().lines().count(), BENCHMARKS.len());
+    }
+}

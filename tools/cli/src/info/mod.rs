@@ -1,0 +1,137 @@
+//! `pelago info`: what this machine offers.
+
+mod attach_probe;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
+use rustix::process::{Resource, getrlimit};
+
+/// Show what this machine offers to jobs: versions, system calls, limits, huge pages
+#[derive(Args)]
+pub(crate) struct Info {}
+
+impl Info {
+    pub(crate) fn main(self) -> ExitCode {
+        let mut text = String::new();
+        for (name, value) in lines() {
+            let _ = writeln!(text, "{name:22}{value}");
+        }
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        ExitCode::SUCCESS
+    }
+}
+
+fn lines() -> Vec<(&'static str, String)> {
+    let system = rustix::system::uname();
+    let [shm, udp] = pelago::transports();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let memory = rustix::system::sysinfo();
+    let [cut, join] = datagram_options().map(|(name, refusal)| {
+        (name, refusal.map_or("yes".into(), |error| format!("no: {error}; datagrams are sent and received one by one")))
+    });
+    let memory_bytes = |units: u64| gibibytes(units.saturating_mul(u64::from(memory.mem_unit)));
+    vec![
+        ("version", env!("CARGO_PKG_VERSION").into()),
+        ("system", format!("{} {} {}", word(system.sysname()), word(system.release()), word(system.machine()))),
+        ("kernel supported", recent(&word(system.release()))),
+        ("system calls", missing()),
+        ("CPU", core().unwrap_or_else(|| "unknown".into())),
+        ("cores", available_parallelism().map_or("unknown".into(), |cores| cores.to_string())),
+        ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
+        ("transport shm", shm.to_string()),
+        ("transport udp", udp.to_string()),
+        cut,
+        join,
+        ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleeping threads poll instead")),
+        (
+            "cross-memory attach",
+            attach_probe::refusal()
+                .map_or("yes".into(), |why| format!("no: {why}; progress threads copy registered memory instead")),
+        ),
+        ("huge pages", huge_pages()),
+        ("open files", limit(Resource::Nofile)),
+        ("processes", limit(Resource::Nproc)),
+        ("ranks of a job", format!("at most {RANKS_PER_HOST_MAX} on one host, {RANKS_MAX} in all")),
+        ("segment", format!("at most {}", gibibytes(SEGMENT_BYTES_MAX))),
+    ]
+}
+
+/// Whether a kernel of this release has what the launcher needs.
+fn recent(release: &str) -> String {
+    let (major, minor) = OLDEST_LINUX;
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(first), second) if (first, second.unwrap_or(0)) >= OLDEST_LINUX => "yes".into(),
+        (None, _) => "unknown".into(),
+        _ => format!("no: Linux {major}.{minor} is the oldest that can start jobs"),
+    }
+}
+
+/// The system calls that are refused here, and the consequences; docs/system-calls.md describes each.
+fn missing() -> String {
+    let effect = |call: &SystemCall| match call.need {
+        CallNeed::Job => "jobs cannot start".into(),
+        CallNeed::Network => "jobs cannot use a network".into(),
+        CallNeed::Nobody(instead) => format!("instead: {instead}"),
+    };
+    let line = |call: &SystemCall| Some(format!("{}: {} ({})", call.name, call.refusal()?, effect(call)));
+    let missing: Vec<_> = SYSTEM_CALLS.iter().filter_map(line).collect();
+    match &missing[..] {
+        [] => "all calls that jobs use are granted".into(),
+        lines => format!("refused: {}", lines.join("; ")),
+    }
+}
+
+fn yes_or(yes: bool, otherwise: &str) -> String {
+    if yes { "yes".into() } else { otherwise.into() }
+}
+
+fn gibibytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+pub(crate) fn core() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().into())
+}
+
+/// Whether the kernel grants huge pages to shared memory, of which heaps consist.
+fn huge_pages() -> String {
+    let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
+    let shared = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").ok().and_then(chosen);
+    match shared.as_deref() {
+        None => "unknown to this kernel".into(),
+        Some("always" | "force" | "within_size") => "granted to shared memory".into(),
+        Some("advise") => "granted to shared memory on request (madvise)".into(),
+        Some(setting) => format!("not granted to shared memory (shmem_enabled is {setting})"),
+    }
+}
+
+fn limit(resource: Resource) -> String {
+    let text = |value: Option<u64>| value.map_or("no limit".into(), |value| value.to_string());
+    let limit = getrlimit(resource);
+    format!("{} (hard limit {})", text(limit.current), text(limit.maximum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_as_numbers() {
+        for (release, expected) in [("5.4.0-42-generic", "yes"), ("6.18.44", "yes"), ("10.0", "yes"), ("odd", "unknown")] {
+            assert_eq!(recent(release), expected, "{release}");
+        }
+        for release in ["5.3.18-150300", "4.18.0-553.el8_10.x86_64"] {
+            assert!(recent(release).starts_with("no: Linux 5.4"), "{release}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `pelago run`: its options, and the job that they describe.
+
+pub(crate) mod hosts;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use pelago_base::Duration;
+use pelago_examples::PROGRAMS;
+use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
+use pelago_launch::{LaunchSettings, TransportChoice, names};
+
+use crate::run::hosts::OnHosts;
+use crate::{Refused, bundled, say};
+
+/// Run a parallel program on this host or, with --hosts, on several
+#[derive(Args)]
+#[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
+#[command(after_help = "\
+Exit codes:
+  0    every rank finished
+  1    the program failed: an exit code other than 0, an abort, a deadlock, or ranks that did not join the job
+  2    wrong usage, or the job could not start
+  3    a rank or a host failed: killed, stopped for too long, or unreachable
+  4    the time limit has passed
+  130  interrupted by SIGINT, SIGTERM or SIGHUP
+
+Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
+  PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
+  PELAGO_DEADLOCK_SECONDS=N  end a job on one host if all of its ranks have waited for N seconds [default: 5; 0: never]
+  PELAGO_COPY=thread         copy registered memory by the progress thread of its owner instead of cross-memory attach
+  PELAGO_STATISTICS=1        count the operations of each rank, and print the counts at its end
+  PELAGO_TRACE=1             print every operation of the transport
+  PELAGO_SINGLE=1            under another launcher (mpirun, srun): run each process as a job of one rank
+
+Signals: the first SIGINT, SIGTERM or SIGHUP asks the ranks to end, the second kills them; the launcher itself ends within 20 s of the first.
+Ctrl-Z stops the launcher but not the ranks. A rank that is stopped while others run fails after the failure limit; if all ranks are stopped,
+none fails.
+
+Rank 0 reads the standard input, unless the standard input is a terminal or the job has several hosts.")]
+pub(crate) struct Run {
+    /// Number of ranks; also -np N
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    ranks: Option<u32>,
+    /// Prefix each line of output with its rank in brackets
+    #[arg(long)]
+    label: bool,
+    /// End the job after this many seconds
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
+    time_limit: Option<Duration>,
+    /// Seconds in which all ranks must join the job once they run; 0: no limit
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "30")]
+    start_limit: Duration,
+    /// How a rank makes progress while its program computes: by a progress thread, manually (inside calls of the library), or as needed
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
+    /// Bind ranks to cores; auto: an equal share of the cores for each rank, if the host has at least one core per rank
+    #[arg(long, value_enum, default_value_t)]
+    bind: Bind,
+    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: the memory of this machine]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    heap: Option<u64>,
+    /// Transport between ranks: auto, shm or udp; auto: shared memory intra-node, UDP inter-node [default: auto]
+    #[arg(long, value_name = "WORD")]
+    transport: Option<TransportChoice>,
+    /// Rails that ranks use together: shm, udp, or shm,udp; shm:N,udp: only the ranks of a group of N share memory
+    #[arg(long, value_name = "LIST", conflicts_with = "transport")]
+    rails: Option<TransportChoice>,
+    /// Encrypt the communication of ranks over a network
+    #[arg(long)]
+    encrypt: bool,
+    /// Seconds after which a stopped rank, or a host that does not answer, counts as failed; a rank that is alive but does not answer over a
+    /// network is unreachable after twenty times this limit [default: 5]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
+    failure_limit: Option<Duration>,
+    /// List the bundled programs
+    #[arg(long)]
+    list: bool,
+    /// Bundled program, path, or name in PATH; then its arguments
+    #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    command: Vec<OsString>,
+    // The heading of its options holds for all that follow.
+    #[command(flatten)]
+    on: OnHosts,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Progress {
+    #[default]
+    Auto,
+    Thread,
+    Manual,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum Bind {
+    #[default]
+    Auto,
+    None,
+}
+
+impl Run {
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
+        if self.list {
+            return Ok(list());
+        }
+        let job = self.job()?;
+        let outcome = match self.on.place(job)? {
+            Ok(cluster) => cluster.run(),
+            Err(job) => job.run(),
+        };
+        let outcome = outcome.map_err(refusal)?;
+        if !outcome.is_quiet() {
+            say(&outcome.to_string());
+        }
+        Ok(ExitCode::from(outcome.exit_code()))
+    }
+
+    fn job(&self) -> Result<LocalJob, Refused> {
+        // What the ranks would refuse is refused once.
+        let inherited = LaunchSettings::from_environment().map_err(|error| Refused(error.to_string()))?;
+        let (program, arguments) = self.command.split_first().expect("clap requires one");
+        let ranks = self.ranks.expect("clap requires it");
+        let mut job = LocalJob::new(ranks, program);
+        job.arguments = arguments.to_vec();
+        if let Some(bundled) = bundled::find(program) {
+            (bundled.check)(&bundled::texts(arguments)?, ranks).map_err(|why| Refused(format!("{}: {why}", bundled.name)))?;
+            job.program = self.on.pelago()?.into();
+            job.arguments = [bundled::COMMAND.into(), program.clone()].into_iter().chain(arguments.iter().cloned()).collect();
+        }
+        job.transport = self.transport.or(self.rails).unwrap_or(inherited.transport);
+        job.heap_bytes = self.heap.or(inherited.heap_bytes);
+        job.label = self.label;
+        job.time_limit = self.time_limit;
+        job.failure_limit = self.failure_limit.unwrap_or(inherited.failure_limit);
+        job.start_limit = (self.start_limit > Duration::ZERO).then_some(self.start_limit);
+        job.environment.extend(self.variables().map(|(name, value)| (name.into(), value.into())));
+        Ok(job)
+    }
+
+    /// What the ranks are told by their environment; what is not said here they inherit.
+    fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let progress = match self.progress {
+            Progress::Auto => None,
+            Progress::Thread => Some("thread"),
+            Progress::Manual => Some("manual"),
+        };
+        let progress = progress.map(|word| (names::PROGRESS, word.into()));
+        let bind = (self.bind == Bind::None).then(|| (names::BIND, "none".into()));
+        let encrypt = self.encrypt.then(|| (names::ENCRYPT, "1".into()));
+        let failure_limit = self.failure_limit.map(|limit| (names::FAILURE, limit.as_seconds().to_string()));
+        progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit)
+    }
+}
+
+fn refusal(error: LaunchError) -> Refused {
+    let hint = if matches!(error, LaunchError::Unknown(_)) { "; pelago run --list shows the bundled ones" } else { "" };
+    Refused(format!("{error}{hint}"))
+}
+
+fn list() -> ExitCode {
+    let width = PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
+    for program in PROGRAMS {
+        // A reader that has seen enough is no error.
+        let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
+    }
+    ExitCode::SUCCESS
+}
+
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds: f64 = text.parse().map_err(|_| "use a number of seconds")?;
+    (0.0..1e6).contains(&seconds).then(|| Duration::from_seconds(seconds)).ok_or("use 0 to 1000000 seconds")
+}
+
+fn seconds_above_zero(text: &str) -> Result<Duration, &'static str> {
+    seconds(text).ok().filter(|limit| *limit > Duration::ZERO).ok_or("use more than 0 and less than 1000000 seconds")
+}
+
+pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
+    parse_bytes(text).filter(|bytes| *bytes > 0).ok_or("use a number of bytes, with K, M, G or T for powers of 1024")
+}

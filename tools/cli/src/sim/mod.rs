@@ -1,0 +1,259 @@
+//! `pelago sim`: the same executable, with all its ranks on a simulated machine.
+
+mod executable;
+mod overrides;
+mod quantity;
+pub(crate) mod shared_object;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::{Args, ValueEnum};
+use pelago_base::Duration;
+use pelago_launch::names;
+use pelago_netsim::Machine;
+use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, VARIABLE};
+
+use crate::sim::executable::Kind;
+use crate::{Refused, bundled, outputs, this};
+
+/// The longest description of a machine: far more than a program can be told.
+const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest request: Linux passes on variables of 128 KiB, with their names.
+const REQUEST_BYTES_MAX: usize = (128 << 10) - 64;
+
+/// Characters of the command that a report shows.
+const PROGRAM_CHARS_MAX: usize = 2000;
+
+/// Run a parallel program on a simulated machine, in virtual time
+#[derive(Args)]
+#[command(override_usage = "pelago sim -n N --machine MACHINE [OPTIONS] PROGRAM [ARGS…]\n       pelago sim --list")]
+#[command(after_help = "\
+All ranks run in one process, one at any time, in virtual time. The same program, machine and seed give the same run, except with --compute
+measured, where the time of computing varies from run to run.
+
+Units of --set: without one, a value is in the unit that its key names. Times: ps, ns, us, ms, s. Rates: b/s, kb/s, Mb/s, Gb/s, Tb/s (bits);
+B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, KiB, MiB, GiB; K, M and G are KiB, MiB and GiB.
+
+Exit codes, as of pelago run: 0 success; 1 the program failed; 2 wrong usage; 3 a rank failed or crashed; 4 time limit; 130 interrupted (143: by
+SIGTERM). A program that returns an error, or exits, has the exit code that it chooses.")]
+pub(crate) struct Sim {
+    /// Number of ranks; also -np N
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    ranks: Option<u32>,
+    /// Bundled machine, or path of a description in TOML
+    #[arg(long, value_name = "MACHINE", required_unless_present = "list")]
+    machine: Option<String>,
+    /// Replace a value of the machine, as in rail.receive.slots=256 or rail.link.cable_ns=1.2us; may be repeated; units: see below
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<String>,
+    /// Number of consecutive ranks on a node
+    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true)]
+    per_node: u32,
+    /// Seed of the random numbers of the machine and of --faults
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: depends on the number of ranks]
+    #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
+    heap: Option<u64>,
+    /// Stack of a rank: bytes, or with K or M [default: 256K; 64K for more than 16384 ranks]
+    #[arg(long, value_name = "BYTES", value_parser = crate::run::bytes)]
+    stack: Option<u64>,
+    /// Communicate by the UDP protocol of the library, over datagrams that may be lost, instead of by the simulated NICs
+    #[arg(long)]
+    protocol: bool,
+    /// Move real data, or only the sizes of puts, gets and copies above 64 bytes, which is faster and needs no memory for the data; sizes is
+    /// for programs that check World::moves_data (of the bundled ones: alltoall, barrier and ring)
+    #[arg(long, value_name = "real|sizes", value_parser = data, default_value = "real", hide_default_value = true)]
+    data: Data,
+    /// Faults of the network and of ranks: loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,slow=2:10us; also
+    /// told=10ms (delay until other ranks learn of a killed one), limit=1s (silence after which a rank counts as failed) and encrypt
+    #[arg(long, value_name = "LIST")]
+    faults: Option<Protocol>,
+    /// Virtual time of computing: as the program declares it, the CPU time measured here, or zero
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    compute: Compute,
+    /// Factor from CPU time measured here to virtual time, with --compute measured [default: 1]
+    #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale)]
+    compute_scale: Option<f64>,
+    /// End the job after this many seconds of real time; reports cover the time until then
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = crate::run::seconds)]
+    time_limit: Option<Duration>,
+    /// Write a report to a file: a web page if its name ends in .html, else JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write a trace for chrome://tracing or Perfetto to a file
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Omit the summary line at the end
+    #[arg(long)]
+    quiet: bool,
+    /// List the bundled machines
+    #[arg(long)]
+    list: bool,
+    /// Bundled program, path, or name in PATH; then its arguments
+    #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Compute {
+    /// The time that the program declares by World::compute
+    #[default]
+    Declared,
+    /// The CPU time of each rank between two calls of the library, which varies from run to run
+    Measured,
+    /// Computing takes no time
+    Zero,
+}
+
+impl Sim {
+    /// Replaces this process by the program, or returns the reason why it cannot.
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
+        if self.list {
+            Machine::names().for_each(|name| println!("{name}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (program, arguments) = self.command.split_first().expect("clap requires one");
+        let request = self.request()?;
+        let mut command = match bundled::find(program) {
+            Some(bundled) => {
+                (bundled.check)(&bundled::texts(arguments)?, request.ranks)
+                    .map_err(|why| Refused(format!("{}: {why}", bundled.name)))?;
+                let mut command = Command::new(this()?);
+                command.arg(bundled::COMMAND).arg(program);
+                command
+            }
+            None => match executable::look(program, !arguments.is_empty())? {
+                Kind::Program => Command::new(program),
+                Kind::Object => {
+                    let mut command = Command::new(this()?);
+                    command.arg(shared_object::COMMAND).arg(program);
+                    command
+                }
+            },
+        };
+        command.args(arguments).env(VARIABLE, request.to_variable()).env_remove(names::RANK);
+        let error = command.exec();
+        Err(Refused(format!("cannot run {}: {error}; pelago run --list shows the bundled programs", program.display())))
+    }
+
+    fn request(&self) -> Result<SimulationRequest, Refused> {
+        let ranks = self.ranks.expect("clap requires it");
+        let name = self.machine.as_ref().expect("clap requires it");
+        let request = SimulationRequest {
+            machine: overrides::apply(&description(name)?, &self.overrides)?,
+            ranks,
+            per_node: self.per_node,
+            seed: self.seed,
+            heap_bytes: self.heap,
+            stack_bytes: self.stack,
+            data: self.data,
+            computing: self.computing()?,
+            time_limit_seconds: self.time_limit.map(Duration::as_seconds),
+            summary: !self.quiet,
+            program: self.program(),
+            protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
+            report: self.report.clone(),
+            trace: self.trace.clone(),
+        };
+        for (value, option) in [(ranks, "-n"), (self.per_node, "--per-node")] {
+            if value == 0 || value > pelago_base::limits::RANKS_MAX {
+                let max = pelago_base::limits::RANKS_MAX;
+                return Err(Refused(format!("{option} {value}: a job has 1 to {max} ranks; see pelago sim --help")));
+            }
+        }
+        if request.data == Data::Sizes && request.protocol.is_some() {
+            return Err(Refused(
+                "--data sizes: the library's own protocol carries bytes; leave out --protocol and --faults".into(),
+            ));
+        }
+        let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
+        has_room(name, &settings.machine, ranks, self.per_node)?;
+        for file in [&self.report, &self.trace].into_iter().flatten() {
+            if file.to_str().is_none() {
+                return Err(Refused(format!("cannot write {}: its name is not UTF-8", file.display())));
+            }
+            outputs::check(file)?;
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace)
+            && report == trace
+        {
+            return Err(Refused(format!("--report and --trace are both {}: give each a file of its own", report.display())));
+        }
+        let bytes = request.to_variable().len();
+        if bytes > REQUEST_BYTES_MAX {
+            return Err(Refused(format!(
+                "{name}: with its description the request has {bytes} bytes; at most {REQUEST_BYTES_MAX} reach a program"
+            )));
+        }
+        Ok(request)
+    }
+
+    /// What the user calls the program, as far as it is not too long to read.
+    fn program(&self) -> String {
+        let words = self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(PROGRAM_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
+    }
+
+    fn computing(&self) -> Result<Computing, Refused> {
+        match (self.compute, self.compute_scale) {
+            (Compute::Measured, scale) => Ok(Computing::Measured { scale: scale.unwrap_or(1.0) }),
+            (_, Some(_)) => Err(Refused("--compute-scale: only what is measured is scaled; give --compute measured too".into())),
+            (Compute::Declared, None) => Ok(Computing::Declared),
+            (Compute::Zero, None) => Ok(Computing::Zero),
+        }
+    }
+}
+
+/// Looks whether a machine has as many nodes as the ranks need; if not, says with how many ranks on a node it would, or how it would be larger.
+fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
+    let nodes = ranks.div_ceil(per_node);
+    let Err(error) = machine.check_nodes(nodes) else { return Ok(()) };
+    let fewer = Some(machine.nodes_max()).filter(|&most| most > 0).map(|most| {
+        let per_node = ranks.div_ceil(most);
+        format!("--per-node {per_node}, which needs {} of at most {most} nodes", ranks.div_ceil(per_node))
+    });
+    let larger = machine.larger(nodes);
+    let larger = larger.iter().map(|(key, value)| format!("--set '{key}={value}'")).collect::<Vec<_>>().join(" ");
+    let ways: Vec<String> = fewer.into_iter().chain(Some(larger).filter(|larger| !larger.is_empty())).collect();
+    let hint = if ways.is_empty() { String::new() } else { format!("; there is room with {}", ways.join(", or with ")) };
+    Err(Refused(format!("{name}: {error}{hint}")))
+}
+
+/// What operations move.
+fn data(text: &str) -> Result<Data, &'static str> {
+    match text {
+        "real" => Ok(Data::Real),
+        "sizes" => Ok(Data::Sizes),
+        _ => Err("real or sizes"),
+    }
+}
+
+/// The text of a machine's description.
+pub(crate) fn description(name: &str) -> Result<String, Refused> {
+    if let Some(text) = Machine::bundled(name) {
+        return Ok(text.into());
+    }
+    let read = || {
+        let mut text = String::new();
+        File::open(Path::new(name))?.take(DESCRIPTION_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().map_err(|error: std::io::Error| {
+        let names: Vec<_> = Machine::names().collect();
+        Refused(format!("no machine is called {name}, and no file can be read there ({error}); bundled: {}", names.join(", ")))
+    })
+}
+
+fn scale(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|scale| (1e-6..=1e6).contains(scale)).ok_or("use a number from 0.000001 to 1000000")
+}

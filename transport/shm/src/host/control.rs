@@ -1,0 +1,240 @@
+//! The control blocks in the memory of a host: atomics only, valid when zero (invariant H2 of the crate).
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use pelago_base::Rank;
+use pelago_base::limits::RANKS_MAX;
+use pelago_platform::Fault;
+use pelago_platform::limits::PUBLISHED_BYTES_MAX;
+use pelago_sync::{Doorbell, Ring, Watch};
+
+use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, STAGING_BYTES};
+use crate::registered::region_table;
+
+/// The control block of the job, at the start of the file. The constants are written before any rank starts.
+#[repr(C, align(4096))]
+pub struct JobControl {
+    /// Tells a file of this layout from any other.
+    pub(crate) magic: AtomicU64,
+    /// Ranks of the job.
+    pub(crate) ranks: AtomicU32,
+    /// The first rank of this host.
+    pub(crate) first: AtomicU32,
+    /// How many ranks this host has.
+    pub(crate) count: AtomicU32,
+    /// Bytes of each heap.
+    pub(crate) heap_bytes: AtomicU64,
+    /// The job's secret.
+    pub(crate) key: [AtomicU64; 2],
+    /// Entries in the table of hosts, behind the control blocks.
+    pub(crate) hosts: AtomicU32,
+    /// Entries in each rank's table of registered regions, behind that.
+    pub(crate) regions: AtomicU32,
+    /// See [`JobControl::fault`].
+    fault: AtomicU32,
+    /// Where ranks meet while they start: how many of this host have come, ever.
+    pub(crate) arrivals: AtomicU64,
+    /// The last meeting to which the ranks of all hosts have come. Not used where all ranks are of this host.
+    pub(crate) released: AtomicU64,
+    /// Whether the job continues after the failure of ranks.
+    pub(crate) fault_tolerant: AtomicU32,
+    /// The numbers of the failed ranks, plus 1, up to the first 0.
+    pub(crate) failed_ranks: [AtomicU32; FAILED_RANKS_MAX],
+}
+
+/// No rank has failed and no rank has aborted the job.
+const FAULT_NONE: u32 = 0;
+const FAULT_ABORTED: u32 = 1;
+const FAULT_DEADLOCK: u32 = 2;
+/// Plus the number of the first failed rank.
+const FAULT_LOST: u32 = 3;
+/// Plus the number of the first rank that is alive but unreachable.
+const FAULT_UNREACHABLE: u32 = FAULT_LOST + RANKS_MAX;
+
+impl JobControl {
+    /// What is wrong with the job: the first thing that was.
+    #[inline]
+    pub fn fault(&self) -> Option<Fault> {
+        match self.fault.load(Ordering::Acquire) {
+            FAULT_NONE => None,
+            FAULT_ABORTED => Some(Fault::Aborted),
+            FAULT_DEADLOCK => Some(Fault::Deadlock),
+            word => Some(match word.checked_sub(FAULT_UNREACHABLE) {
+                Some(unreachable) => Fault::Unreachable(Rank::new(unreachable)),
+                None => Fault::PeerLost(Rank::new(word - FAULT_LOST)),
+            }),
+        }
+    }
+
+    /// Marks the job as at fault, unless it already is.
+    pub(crate) fn set_fault(&self, fault: Fault) {
+        let word = match fault {
+            Fault::PeerLost(rank) => FAULT_LOST + rank.number(),
+            Fault::Unreachable(rank) => FAULT_UNREACHABLE + rank.number(),
+            Fault::Deadlock => FAULT_DEADLOCK,
+            _ => FAULT_ABORTED,
+        };
+        let _ = self.fault.compare_exchange(FAULT_NONE, word, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// The control block of one rank. It begins with the rank's doorbell, where `Reach` looks for it.
+#[repr(C, align(4096))]
+pub struct RankControl {
+    /// Rung when something was written to the rank's memory or one of its requests was answered.
+    pub bell: Doorbell,
+    /// Rung when a request was put into the inbox.
+    pub(crate) progress_thread_bell: Doorbell,
+    stage: AtomicU32,
+    /// The rank's process, as the kernel numbers it.
+    pub(crate) process: AtomicU32,
+    /// How many of the rank's threads wait in the library now.
+    pub waiting: AtomicU32,
+    /// How many of its threads use the library.
+    pub threads: AtomicU32,
+    /// How often a wait of the rank has ended: a rank whose count stands still while all its threads wait is stuck.
+    pub moves: AtomicU64,
+    /// The last meeting that the rank has come to.
+    pub(crate) meeting: AtomicU64,
+    /// How many bytes of `published` are in use.
+    pub(crate) published_bytes: AtomicU32,
+    /// What the rank published: see `HostMemory::publish`.
+    pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
+    /// Memory that its program owned before: the head of the table.
+    pub(crate) regions: region_table::RegionTableHead,
+    /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
+    attending: Watch,
+    /// Requests from other ranks.
+    pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
+    /// Answers to this rank's requests.
+    pub(crate) replies: [ReplySlot; PROGRESS_THREAD_REPLIES_MAX],
+    /// Bytes on their way to or from a progress thread.
+    pub(crate) staging: [AtomicU64; STAGING_BYTES / 8],
+}
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankStage {
+    /// It has not called the library.
+    Absent,
+    /// It takes part.
+    Joined,
+    /// It has finished normally.
+    Finished,
+    /// Its process has ended before that.
+    Failed,
+}
+
+impl RankControl {
+    /// How far the rank has come.
+    pub fn stage(&self) -> RankStage {
+        match self.stage.load(Ordering::Acquire) {
+            0 => RankStage::Absent,
+            1 => RankStage::Joined,
+            2 => RankStage::Finished,
+            _ => RankStage::Failed,
+        }
+    }
+
+    /// The process that has joined as the rank, as its kernel numbers it; 0 before.
+    pub fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed)
+    }
+
+    /// Records how far the rank has come.
+    pub(crate) fn set_stage(&self, stage: RankStage) {
+        self.stage.store(stage as u32, Ordering::Release);
+    }
+
+    /// A thread of the rank waits from now on: it serves the inbox whenever it looks, and sleeps nowhere but on the bell.
+    pub fn attend(&self) {
+        self.attending.begin();
+    }
+
+    /// It waits no longer: the progress thread has what it leaves behind.
+    ///
+    /// Cost: an atomic, a fence, two loads.
+    pub fn depart(&self) {
+        self.attending.end();
+        if !self.inbox.is_empty() {
+            self.progress_thread_bell.ring();
+        }
+    }
+
+    /// Puts a request into the inbox and wakes the thread that serves it: a thread of the rank that waits in the library, or else its
+    /// progress thread. Returns whether the inbox had room.
+    pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
+        if self.inbox.push(request).is_err() {
+            return false;
+        }
+        if !self.attending.is_kept() {
+            self.progress_thread_bell.ring();
+        }
+        // A rank without a progress thread may sleep here, whether it attends or not.
+        self.bell.ring();
+        true
+    }
+
+    /// Whether the rank sleeps with no event pending: neither a ring of its bell nor a request in its inbox.
+    pub fn is_unasked(&self) -> bool {
+        self.bell.has_sleeper() && self.inbox.is_empty()
+    }
+}
+
+/// Words of a request; see `progress_thread::OwnerRequest`.
+pub(crate) const REQUEST_WORDS: usize = 4;
+
+/// Where the answer to a request comes.
+#[repr(C, align(64))]
+pub(crate) struct ReplySlot {
+    /// See `progress_thread::ReplyStatus`.
+    pub(crate) status: AtomicU32,
+    /// The word that an atomic found.
+    pub(crate) value: AtomicU64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HostMemory, HostPlan};
+
+    /// Whether `change` rings the bell.
+    fn is_rung(bell: &Doorbell, change: impl FnOnce()) -> bool {
+        // Announces a sleeper, which only a ring takes away.
+        bell.sleep(None, &mut || true);
+        change();
+        !bell.has_sleeper()
+    }
+
+    #[test]
+    fn a_progress_thread_is_woken_only_for_what_nobody_attends_to() {
+        let host = HostMemory::create(&HostPlan::local(1, Some(1 << 20))).unwrap().0;
+        let control = host.control(Rank::new(0)).unwrap();
+        let bell = &control.progress_thread_bell;
+        let ask = || assert!(control.ask([0; REQUEST_WORDS]));
+        assert!(is_rung(bell, ask), "nobody waits");
+        control.inbox.pop().unwrap();
+        control.attend();
+        assert!(!is_rung(bell, ask), "somebody looks");
+        control.attend();
+        control.inbox.pop().unwrap();
+        assert!(!is_rung(bell, || control.depart()), "nothing was left behind");
+        ask();
+        assert!(is_rung(bell, || control.depart()), "a request was left behind");
+        assert!(is_rung(bell, ask), "all have gone");
+    }
+    #[test]
+    fn a_rank_is_unasked_while_it_sleeps_and_nothing_stands_in_its_inbox() {
+        let host = HostMemory::create(&HostPlan::local(1, Some(1 << 20))).unwrap().0;
+        let control = host.control(Rank::new(0)).unwrap();
+        let fall_asleep = || control.bell.sleep(None, &mut || true);
+        assert!(!control.is_unasked(), "it is awake");
+        fall_asleep();
+        assert!(control.is_unasked());
+        assert!(control.ask([0; REQUEST_WORDS]) && !control.is_unasked(), "it was rung");
+        fall_asleep();
+        assert!(!control.is_unasked(), "a request that its progress thread has not taken");
+        control.inbox.pop().unwrap();
+        assert!(control.is_unasked());
+    }
+}

@@ -1,0 +1,15 @@
+//! The memory that the ranks of one host share.
+//!
+//! | file | content |
+//! |---|---|
+//! | `memory` | the file behind the mapping: creation, attachment, barriers of the start, failed ranks |
+//! | `plan` | the sizes and addresses from which the file is made |
+//! | `control` | the blocks of atomics at the start of the file: one of the job, one of each rank |
+//! | `address_table` | the addresses of all hosts of the job, for transports over a network |
+//! | `published` | records that ranks leave for each other while they start |
+
+pub(crate) mod address_table;
+pub(crate) mod control;
+pub(crate) mod memory;
+pub(crate) mod plan;
+mod published;

@@ -1,0 +1,144 @@
+//! Where a global address of this host lies, seen from one rank (invariant H3 of the crate).
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use pelago_base::{GlobalAddress, Rank};
+use pelago_memory::{Cells, Region};
+use pelago_platform::Failure;
+use pelago_sync::Pass;
+
+use crate::registered::cross_memory_attach::{self, CmaError};
+use crate::registered::region_table::RegionLookup;
+use crate::{HostMemory, RankStage};
+
+/// Some bytes of a rank of this host; they stay where they are while this is held.
+pub(crate) enum MemoryLocation<'a> {
+    /// In this process's address space.
+    Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
+    /// In memory of a device, which this process reaches by its driver.
+    Device { memory: Region<'static>, _pass: Pass<'a> },
+    /// In another process's memory.
+    There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
+    /// In another process, which alone reaches it: it is memory of a device, or registrations change too fast to be read.
+    Unknown,
+}
+
+impl MemoryLocation<'_> {
+    /// Whether it is another process's.
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self, Self::There { .. } | Self::Unknown)
+    }
+
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(self, Self::Device { .. })
+    }
+
+    /// The memory, if this process reaches it.
+    pub(crate) fn region(&self) -> Option<Region<'_>> {
+        match self {
+            Self::Here { cells, .. } => Some(Region::Host(*cells)),
+            Self::Device { memory, .. } => Some(memory.clone()),
+            Self::There { .. } | Self::Unknown => None,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::There { bytes, .. } => *bytes,
+            place => place.region().map_or(0, |region| region.bytes()),
+        }
+    }
+
+    /// Reads from byte `start` on.
+    fn read(&self, start: u64, into: &mut [u8]) -> Result<(), CmaError> {
+        match (self, self.region()) {
+            (Self::There { process, address, .. }, _) => {
+                cross_memory_attach::read(*process, address + start, Cells::from_mut(into))
+            }
+            (_, Some(memory)) => piece(&memory, start, into.len())?.read(into).map_err(|_| CmaError::Device),
+            _ => Err(CmaError::Hidden),
+        }
+    }
+
+    /// Writes from byte `start` on.
+    fn write(&self, start: u64, from: &mut [u8]) -> Result<(), CmaError> {
+        match (self, self.region()) {
+            (Self::There { process, address, .. }, _) => {
+                cross_memory_attach::write(*process, address + start, Cells::from_mut(from))
+            }
+            (_, Some(memory)) => piece(&memory, start, from.len())?.write(from).map_err(|_| CmaError::Device),
+            _ => Err(CmaError::Hidden),
+        }
+    }
+}
+
+/// Finds `bytes` bytes from `address` on, as `me` sees them.
+pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes: u64) -> Result<MemoryLocation<'_>, Failure> {
+    let outside = Failure::OutOfBounds(address);
+    let owner = host.reach().addresses().rank(address);
+    let control = host.control(owner).ok_or(outside)?;
+    if control.stage() == RankStage::Failed {
+        return Err(Failure::PeerLost(owner));
+    }
+    if let Some(cells) = host.reach().cells(address, bytes) {
+        return Ok(MemoryLocation::Here { cells, _pass: None });
+    }
+    let regions = host.regions(owner).ok_or(outside)?;
+    let (start, pass) = loop {
+        match regions.find(address.bits(), bytes) {
+            RegionLookup::Inside { address, pass } => break (address, pass),
+            RegionLookup::Nowhere => return Err(outside),
+            RegionLookup::Changing if owner != me => return Ok(MemoryLocation::Unknown),
+            // Another thread of this process is half-way through a change, which waits for nothing.
+            RegionLookup::Changing => {}
+        }
+    };
+    let Some(start) = start else {
+        // Only that of ranks of this process is known here.
+        let found = host.devices().find(address, bytes).map(|(memory, ())| memory);
+        return Ok(found.map_or(MemoryLocation::Unknown, |memory| MemoryLocation::Device { memory, _pass: pass }));
+    };
+    if owner == me {
+        let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
+        // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
+        let cells = unsafe { Cells::new(pointer, bytes as usize) };
+        return Ok(MemoryLocation::Here { cells, _pass: Some(pass) });
+    }
+    Ok(MemoryLocation::There { process: control.process.load(Ordering::Relaxed), address: start, bytes, _pass: pass })
+}
+
+/// Copies between two places of equal length.
+pub(crate) fn copy(from: &MemoryLocation<'_>, to: &MemoryLocation<'_>) -> Result<(), CmaError> {
+    match (from, to) {
+        (MemoryLocation::Unknown, _) | (_, MemoryLocation::Unknown) => Err(CmaError::Hidden),
+        (MemoryLocation::There { process, address, .. }, MemoryLocation::Here { cells, .. }) => {
+            cross_memory_attach::read(*process, *address, *cells)
+        }
+        (MemoryLocation::Here { cells, .. }, MemoryLocation::There { process, address, .. }) => {
+            cross_memory_attach::write(*process, *address, *cells)
+        }
+        _ => match (from.region(), to.region()) {
+            (Some(from), Some(to)) => to.copy_from(&from).map_err(|_| CmaError::Device),
+            _ => {
+                let mut buffer = [0u8; 64 * 1024];
+                for start in (0..from.bytes()).step_by(buffer.len()) {
+                    let length = buffer.len().min((from.bytes() - start) as usize);
+                    from.read(start, &mut buffer[..length])?;
+                    to.write(start, &mut buffer[..length])?;
+                }
+                Ok(())
+            }
+        },
+    }
+}
+
+fn piece<'a>(memory: &Region<'a>, start: u64, bytes: usize) -> Result<Region<'a>, CmaError> {
+    memory.part(start, bytes as u64).ok_or(CmaError::Unmapped)
+}
+
+/// Local memory as a place.
+pub(crate) fn local(cells: Cells<'_>) -> MemoryLocation<'_> {
+    MemoryLocation::Here { cells, _pass: None }
+}

@@ -1,0 +1,210 @@
+//! Operations on registered memory that only its owner can execute: atomics, and copies where the system forbids cross-memory attach.
+//!
+//! A request waits in the inbox of its target. A thread of the target that waits in the library, or else the target's progress thread,
+//! executes the request and writes the reply into a slot of the requester. Data pass through the staging buffer of the requester, which every
+//! rank of the host maps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_memory::Region;
+use pelago_platform::Failure;
+
+use crate::HostMemory;
+use crate::host::control::REQUEST_WORDS;
+use crate::host::memory::words;
+use crate::registered::location::locate;
+
+/// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
+pub struct ProgressThread {
+    host: Arc<HostMemory>,
+    me: Rank,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressThread {
+    /// Starts to serve `me`.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(host: Arc<HostMemory>, me: Rank) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::Builder::new().name("pelago-progress".into()).stack_size(128 * 1024).spawn({
+            let (host, stop) = (host.clone(), stop.clone());
+            move || {
+                let Some(control) = host.control(me) else { return };
+                while !stop.load(Ordering::Acquire) {
+                    if !serve(&host, me) {
+                        let mut ready = || stop.load(Ordering::Acquire) || !control.inbox.is_empty();
+                        control.progress_thread_bell.sleep(None, &mut ready);
+                    }
+                }
+            }
+        })?;
+        Ok(Self { host, me, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for ProgressThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(control) = self.host.control(self.me) {
+            control.progress_thread_bell.ring();
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// A request of one rank to the owner of registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnerRequest {
+    pub(crate) from: Rank,
+    pub(crate) reply: u8,
+    pub(crate) address: GlobalAddress,
+    pub(crate) task: OwnerTask,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnerTask {
+    /// Perform an atomic.
+    Atomic { width: Width, operator: AtomicOperator, operand: u64 },
+    /// Copy so many bytes from `address` to the requester's staging buffer.
+    Fetch { bytes: u64 },
+    /// Copy so many bytes from the requester's staging buffer to `address`.
+    Store { bytes: u64 },
+}
+
+/// The states of a reply slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyStatus {
+    Free,
+    Pending,
+    Done,
+    OutOfBounds,
+    Misaligned,
+    Device,
+}
+
+impl ReplyStatus {
+    pub(crate) fn from_word(word: u32) -> Self {
+        let all = [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds, Self::Misaligned];
+        all.get(word as usize).copied().unwrap_or(Self::Device)
+    }
+
+    /// How an operation ends that was answered like this; `None` as long as it was not.
+    pub(crate) fn result(self, at: GlobalAddress, value: u64) -> Option<Result<u64, Failure>> {
+        Some(match self {
+            Self::Free | Self::Pending => return None,
+            Self::Done => Ok(value),
+            Self::OutOfBounds => Err(Failure::OutOfBounds(at)),
+            Self::Misaligned => Err(Failure::Misaligned(at)),
+            Self::Device => Err(Failure::Device(at)),
+        })
+    }
+}
+
+/// Executes one request of `me`'s inbox; returns whether there was one.
+pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
+    let asked = host.control(me).filter(|control| !control.inbox.is_empty());
+    let Some(words) = asked.and_then(|control| control.inbox.pop()) else { return false };
+    // A malformed request is dropped: it names no requester to reply to.
+    if let Some(request) = OwnerRequest::decode(words)
+        && let Some(requester) = host.control(request.from)
+        && let Some(reply) = requester.replies.get(usize::from(request.reply))
+    {
+        let (status, value) = match execute(host, me, &request) {
+            Ok(value) => (ReplyStatus::Done, value),
+            Err(Failure::Misaligned(_)) => (ReplyStatus::Misaligned, 0),
+            Err(Failure::Device(_)) => (ReplyStatus::Device, 0),
+            Err(_) => (ReplyStatus::OutOfBounds, 0),
+        };
+        reply.value.store(value, Ordering::Relaxed);
+        reply.status.store(status as u32, Ordering::Release);
+        requester.bell.ring();
+        // The rank itself may wait for what was written to its memory.
+        host.control(me).inspect(|control| control.bell.ring());
+    }
+    true
+}
+
+fn execute(host: &HostMemory, me: Rank, request: &OwnerRequest) -> Result<u64, Failure> {
+    let outside = Failure::OutOfBounds(request.address);
+    let bytes = match request.task {
+        OwnerTask::Atomic { width, .. } => width.bytes(),
+        OwnerTask::Fetch { bytes } | OwnerTask::Store { bytes } => bytes,
+    };
+    let place = locate(host, me, request.address, bytes)?;
+    let memory = place.region().ok_or(outside)?;
+    let requester = host.control(request.from).ok_or(outside)?;
+    let staging = || words(&requester.staging).part(0, bytes).map(Region::Host).ok_or(outside);
+    let failed = |_| Failure::Device(request.address);
+    match request.task {
+        OwnerTask::Atomic { width, operator, operand } => {
+            memory.atomic(width, operator, operand).map_err(failed)?.ok_or(Failure::Misaligned(request.address))
+        }
+        OwnerTask::Fetch { .. } => staging()?.copy_from(&memory).map(|()| 0).map_err(failed),
+        OwnerTask::Store { .. } => memory.copy_from(&staging()?).map(|()| 0).map_err(failed),
+    }
+}
+
+impl OwnerRequest {
+    pub(crate) fn encode(&self) -> [u64; REQUEST_WORDS] {
+        let (kind, operator, width, operand, expected) = match self.task {
+            OwnerTask::Atomic { width, operator, operand } => {
+                let (code, expected) = operator.code();
+                (0, u64::from(code), width.bytes(), operand, expected.unwrap_or(0))
+            }
+            OwnerTask::Fetch { bytes } => (1, 0, 0, bytes, 0),
+            OwnerTask::Store { bytes } => (2, 0, 0, bytes, 0),
+        };
+        let head = kind | operator << 8 | width << 16 | u64::from(self.reply) << 24 | u64::from(self.from) << 32;
+        [head, self.address.bits(), operand, expected]
+    }
+
+    pub(crate) fn decode([head, address, operand, expected]: [u64; REQUEST_WORDS]) -> Option<Self> {
+        let byte = |index: u32| (head >> (8 * index)) as u8;
+        let task = match byte(0) {
+            0 => OwnerTask::Atomic {
+                width: if byte(2) == 4 { Width::Four } else { Width::Eight },
+                operator: AtomicOperator::from_code(byte(1), expected)?,
+                operand,
+            },
+            1 => OwnerTask::Fetch { bytes: operand },
+            2 => OwnerTask::Store { bytes: operand },
+            _ => return None,
+        };
+        Some(Self { from: Rank::new((head >> 32) as u32), reply: byte(3), address: GlobalAddress::from_bits(address), task })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_survive_encoding() {
+        use AtomicOperator::*;
+        let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor, Max]
+            .into_iter()
+            .flat_map(|operator| {
+                [Width::Four, Width::Eight].map(|width| OwnerTask::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
+            })
+            .chain([OwnerTask::Fetch { bytes: 77 }, OwnerTask::Store { bytes: 1 << 40 }]);
+        for task in tasks {
+            let request =
+                OwnerRequest { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
+            assert_eq!(OwnerRequest::decode(request.encode()), Some(request));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        assert_eq!(OwnerRequest::decode([3, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([9 << 8, 0, 0, 0]), None);
+    }
+}

@@ -1,0 +1,473 @@
+//! A rank's registered regions in the memory of its host, where every rank finds them: a search tree with one writer.
+//!
+//! An entry has the range of addresses that leads to a region, where the region lies in its owner, its gate, and two links: entries that are
+//! in use form a treap, a binary search tree by start whose shape is that of a tree with entries inserted in a random order. So it is some twenty
+//! links deep for 65,000 regions, whatever their order, and needs no balancing.
+//!
+//! Only the owner's process changes the tree, one thread at a time, under a [`Version`]. A reader follows links that may change
+//! under it, then enters the gate of the entry it has come to, and looks at the entry itself:
+//!
+//! - *Found is right.* An entry is filled before its gate opens, and neither changed nor used again before its gate has been closed and
+//!   empty. So what a reader sees with a pass in hand is a region that is registered, whatever way led there.
+//! - *Not found is right if nothing changed meanwhile*, which the version tells. Otherwise the reader looks again.
+//! - *No reader waits.* After [`LOOKS_MAX`] attempts the reader requests the operation from the owner instead. A reader treats an
+//!   owner that died or was stopped during a change in the same way. Links that lead in a circle end after [`LINKS_MAX`] steps.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use pelago_sync::{Gate, Pass, Version};
+
+/// Attempts to read a table that changes meanwhile, before the reader gives up.
+const LOOKS_MAX: usize = 1000;
+
+/// Links that lead to an entry: several times as many as in a tree of all entries that there may be.
+const LINKS_MAX: usize = 256;
+
+/// The place of memory of a device, which its owner alone reaches: no memory of a process lies there.
+pub(crate) const DEVICE: u64 = 0;
+
+/// The head of a rank's table, in its control block. All zero bytes are an empty table.
+#[repr(C)]
+pub(crate) struct RegionTableHead {
+    version: Version,
+    /// Entries by number, from 1 on; 0 is none.
+    root: AtomicU32,
+    /// The first of the entries that were in use and are free; each names the next by its left link.
+    free: AtomicU32,
+    /// How many entries have ever been in use: the first ones.
+    used: AtomicU32,
+}
+
+/// A registered region, in memory that its owner's program owned before; peers go through the gate (H3). All zero bytes are a free entry.
+#[repr(C, align(64))]
+pub(crate) struct RegionEntry {
+    gate: Gate,
+    /// The global address of its first byte.
+    start: AtomicU64,
+    /// Where that lies in its owner, or [`DEVICE`].
+    address: AtomicU64,
+    bytes: AtomicU64,
+    left: AtomicU32,
+    right: AtomicU32,
+}
+
+/// The regions of one rank.
+#[derive(Clone, Copy)]
+pub(crate) struct RegionTable<'a> {
+    head: &'a RegionTableHead,
+    entries: &'a [RegionEntry],
+}
+
+/// What leads to some bytes.
+pub(crate) enum RegionLookup<'a> {
+    /// A region; its owner does not take it back while the pass is held. Without an address it is memory of a device.
+    Inside { address: Option<u64>, pass: Pass<'a> },
+    /// None.
+    Nowhere,
+    /// Nobody but the owner can say.
+    Changing,
+}
+
+/// What has become of a new region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RegionInsertion {
+    /// All ranks find it.
+    Open,
+    /// Some of its addresses lead to another.
+    Taken,
+    /// The table has so many entries and no more.
+    Full(usize),
+}
+
+/// Where the number of an entry stands.
+#[derive(Clone, Copy)]
+enum TreeLink {
+    Root,
+    Left(u32),
+    Right(u32),
+}
+
+impl<'a> RegionTable<'a> {
+    pub(crate) const fn new(head: &'a RegionTableHead, entries: &'a [RegionEntry]) -> Self {
+        Self { head, entries }
+    }
+
+    /// Looks for `bytes` bytes from the address `at` on. Any process.
+    pub(crate) fn find(self, at: u64, bytes: u64) -> RegionLookup<'a> {
+        for look in 1..=LOOKS_MAX {
+            if let Some(found) = self.look(at, bytes, || ()) {
+                return found;
+            }
+            if look.is_multiple_of(16) { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
+        RegionLookup::Changing
+    }
+
+    /// Makes a region (owner).
+    pub(crate) fn insert(self, start: u64, address: u64, bytes: u64) -> RegionInsertion {
+        // The region before ends before this begins, and the one after begins after this ends. One of no bytes has an address too.
+        let apart = |from: u64, bytes: u64, to: u64| to.wrapping_sub(from) >= bytes.max(1);
+        let is_free = self.last_up_to(start).is_none_or(|entry| apart(load(&entry.start), load(&entry.bytes), start));
+        if !is_free || self.first_after(start).is_some_and(|entry| !apart(start, bytes, load(&entry.start))) {
+            return RegionInsertion::Taken;
+        }
+        let Some((number, entry)) = self.unused() else { return RegionInsertion::Full(self.entries.len()) };
+        entry.start.store(start, Ordering::Relaxed);
+        entry.address.store(address, Ordering::Relaxed);
+        entry.bytes.store(bytes, Ordering::Relaxed);
+        self.head.version.change(|| self.hang(number, start));
+        entry.gate.open();
+        RegionInsertion::Open
+    }
+
+    /// Takes a region back (owner), or begins to; `false` while a peer is inside.
+    pub(crate) fn remove(self, start: u64) -> bool {
+        let Some((link, number, entry)) = self.link_to(start) else { return true };
+        entry.gate.close();
+        if !entry.gate.is_empty() {
+            return false;
+        }
+        self.head.version.change(|| self.unhang(link, entry));
+        entry.left.store(self.head.free.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.head.free.store(number, Ordering::Relaxed);
+        true
+    }
+
+    /// Looks once; `None` if the tree changes, so that what was not found may be there. `meanwhile` is for tests.
+    fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<RegionLookup<'a>> {
+        let version = self.head.version.read();
+        if let Some((address, pass)) = self.enter(at, bytes) {
+            return Some(RegionLookup::Inside { address, pass });
+        }
+        meanwhile();
+        let is_still = version.is_some_and(|version| self.head.version.is_still(version));
+        is_still.then_some(RegionLookup::Nowhere)
+    }
+
+    /// A way into the region that these bytes are of, if it is found now.
+    fn enter(self, at: u64, bytes: u64) -> Option<(Option<u64>, Pass<'a>)> {
+        let entry = self.last_up_to(at)?;
+        let pass = entry.gate.enter()?;
+        // It may be another region by now than the one that led here.
+        let inside = at.checked_sub(load(&entry.start))?;
+        let room = load(&entry.bytes).checked_sub(inside)?;
+        let address = Some(load(&entry.address)).filter(|&address| address != DEVICE);
+        (bytes <= room).then(|| (address.map(|address| address + inside), pass))
+    }
+
+    /// The last entry that begins at `at` or before it, as far as links lead.
+    fn last_up_to(self, at: u64) -> Option<&'a RegionEntry> {
+        let (mut number, mut last) = (self.head.root.load(Ordering::Relaxed), None);
+        for _ in 0..LINKS_MAX {
+            let Some(entry) = self.entry(number) else { break };
+            number = if load(&entry.start) <= at {
+                last = Some(entry);
+                entry.right.load(Ordering::Relaxed)
+            } else {
+                entry.left.load(Ordering::Relaxed)
+            };
+        }
+        last
+    }
+
+    fn first_after(self, at: u64) -> Option<&'a RegionEntry> {
+        let (mut number, mut first) = (self.head.root.load(Ordering::Relaxed), None);
+        while let Some(entry) = self.entry(number) {
+            number = if load(&entry.start) > at {
+                first = Some(entry);
+                entry.left.load(Ordering::Relaxed)
+            } else {
+                entry.right.load(Ordering::Relaxed)
+            };
+        }
+        first
+    }
+
+    /// The entry that begins at `start`, and the link to it (owner).
+    fn link_to(self, start: u64) -> Option<(TreeLink, u32, &'a RegionEntry)> {
+        let mut link = TreeLink::Root;
+        loop {
+            let number = self.get(link);
+            let entry = self.entry(number)?;
+            link = match start.cmp(&load(&entry.start)) {
+                std::cmp::Ordering::Less => TreeLink::Left(number),
+                std::cmp::Ordering::Greater => TreeLink::Right(number),
+                std::cmp::Ordering::Equal => return Some((link, number, entry)),
+            };
+        }
+    }
+
+    /// An entry that is not in use (owner); the last that was given back, or else a new one.
+    fn unused(self) -> Option<(u32, &'a RegionEntry)> {
+        let free = self.head.free.load(Ordering::Relaxed);
+        if let Some(entry) = self.entry(free) {
+            self.head.free.store(entry.left.load(Ordering::Relaxed), Ordering::Relaxed);
+            return Some((free, entry));
+        }
+        let number = self.head.used.load(Ordering::Relaxed) + 1;
+        let entry = self.entry(number)?;
+        self.head.used.store(number, Ordering::Relaxed);
+        Some((number, entry))
+    }
+
+    /// Puts an entry into the tree: below those of higher rank, above all others on its way, which it divides.
+    fn hang(self, number: u32, start: u64) {
+        let mut link = TreeLink::Root;
+        let below = loop {
+            let next = self.get(link);
+            match self.entry(next) {
+                Some(entry) if height(next) > height(number) => link = Self::toward(start, next, entry),
+                _ => break next,
+            }
+        };
+        self.set(link, number);
+        let (mut before, mut after, mut next) = (TreeLink::Left(number), TreeLink::Right(number), below);
+        while let Some(entry) = self.entry(next) {
+            let (end, rest) = if load(&entry.start) < start {
+                (&mut before, TreeLink::Right(next))
+            } else {
+                (&mut after, TreeLink::Left(next))
+            };
+            self.set(*end, next);
+            *end = rest;
+            next = self.get(rest);
+        }
+        self.set(before, 0);
+        self.set(after, 0);
+    }
+
+    /// Takes an entry out of the tree: what was below it is joined in its place.
+    fn unhang(self, mut link: TreeLink, entry: &RegionEntry) {
+        let [mut left, mut right] = [&entry.left, &entry.right].map(|word| word.load(Ordering::Relaxed));
+        while left != 0 && right != 0 {
+            if height(left) > height(right) {
+                self.set(link, left);
+                link = TreeLink::Right(left);
+                left = self.get(link);
+            } else {
+                self.set(link, right);
+                link = TreeLink::Left(right);
+                right = self.get(link);
+            }
+        }
+        self.set(link, left | right);
+    }
+
+    fn toward(start: u64, number: u32, entry: &RegionEntry) -> TreeLink {
+        if load(&entry.start) < start { TreeLink::Right(number) } else { TreeLink::Left(number) }
+    }
+
+    fn entry(self, number: u32) -> Option<&'a RegionEntry> {
+        self.entries.get((number as usize).wrapping_sub(1))
+    }
+
+    fn word(self, link: TreeLink) -> &'a AtomicU32 {
+        match link {
+            TreeLink::Root => &self.head.root,
+            TreeLink::Left(number) => &self.entries[number as usize - 1].left,
+            TreeLink::Right(number) => &self.entries[number as usize - 1].right,
+        }
+    }
+
+    fn get(self, link: TreeLink) -> u32 {
+        self.word(link).load(Ordering::Relaxed)
+    }
+
+    fn set(self, link: TreeLink, number: u32) {
+        self.word(link).store(number, Ordering::Relaxed);
+    }
+}
+
+fn load(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+/// How high an entry stands in the tree: as if at random, and no two alike. Steps of a generator of random numbers (splitmix64), each of which
+/// can be undone.
+fn height(number: u32) -> u64 {
+    let mut bits = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// A table of its own, as if in a fresh file.
+    struct Table {
+        head: RegionTableHead,
+        entries: Vec<RegionEntry>,
+    }
+
+    impl Table {
+        fn new(entries: usize) -> Self {
+            let head = RegionTableHead { version: Version::new(), root: 0.into(), free: 0.into(), used: 0.into() };
+            let entry = || RegionEntry {
+                gate: Gate::new(),
+                start: 0.into(),
+                address: 0.into(),
+                bytes: 0.into(),
+                left: 0.into(),
+                right: 0.into(),
+            };
+            Self { head, entries: std::iter::repeat_with(entry).take(entries).collect() }
+        }
+
+        fn regions(&self) -> RegionTable<'_> {
+            RegionTable::new(&self.head, &self.entries)
+        }
+
+        /// Links to the deepest entry below one.
+        fn depth(&self, number: u32) -> usize {
+            let Some(entry) = self.regions().entry(number) else { return 0 };
+            let below = |word: &AtomicU32| self.depth(word.load(Ordering::Relaxed));
+            1 + below(&entry.left).max(below(&entry.right))
+        }
+    }
+
+    /// Where bytes lie; `None` if nowhere.
+    fn find(regions: RegionTable<'_>, at: u64, bytes: u64) -> Option<u64> {
+        match regions.find(at, bytes) {
+            RegionLookup::Inside { address, .. } => address,
+            RegionLookup::Nowhere => None,
+            RegionLookup::Changing => panic!("nobody changes it"),
+        }
+    }
+
+    proptest! {
+        /// Against a table in order.
+        #[test]
+        fn the_bytes_of_a_region_are_found_and_no_others(
+            steps in prop::collection::vec((0u64..300, 0u64..20, 0u8..3), 1..200),
+        ) {
+            let (table, mut model) = (Table::new(40), BTreeMap::new());
+            let regions = table.regions();
+            for (start, bytes, step) in steps {
+                let before = model.range(..=start).next_back().map(|(&other, &length)| (other, length));
+                match step {
+                    0 => {
+                        let far = |from: u64, bytes: u64, to: u64| to - from >= bytes.max(1);
+                        let free = before.is_none_or(|(other, length)| far(other, length, start))
+                            && model.range(start + 1..).next().is_none_or(|(&other, _)| far(start, bytes, other));
+                        let expected = match free {
+                            false => RegionInsertion::Taken,
+                            true if model.len() == 40 => RegionInsertion::Full(40),
+                            true => RegionInsertion::Open,
+                        };
+                        prop_assert_eq!(regions.insert(start, 1_000_000 + start, bytes), expected);
+                        if expected == RegionInsertion::Open {
+                            model.insert(start, bytes);
+                        }
+                    }
+                    1 => {
+                        prop_assert!(regions.remove(start));
+                        model.remove(&start);
+                    }
+                    _ => {
+                        let inside = before.filter(|(other, length)| start - other + bytes <= *length);
+                        prop_assert_eq!(find(regions, start, bytes), inside.map(|_| 1_000_000 + start));
+                        prop_assert_eq!(find(regions, start, u64::MAX), None);
+                    }
+                }
+                prop_assert!(table.head.used.load(Ordering::Relaxed) <= 40, "entries are used again");
+            }
+            for (&start, &bytes) in &model {
+                prop_assert_eq!(find(regions, start, bytes), Some(1_000_000 + start));
+            }
+        }
+    }
+
+    /// Registering and finding one of so many follows some dozen links, whatever the order.
+    #[test]
+    fn the_tree_is_shallow() {
+        const REGIONS: u64 = 100_000;
+        for step in [1, 40_503, REGIONS - 1] {
+            let table = Table::new(REGIONS as usize);
+            for index in 0..REGIONS {
+                assert_eq!(table.regions().insert(index * step % REGIONS * 64, 8, 8), RegionInsertion::Open);
+            }
+            assert_eq!(table.regions().insert(REGIONS * 64, 8, 8), RegionInsertion::Full(REGIONS as usize));
+            // A balanced tree has 17.
+            let depth = table.depth(table.head.root.load(Ordering::Relaxed));
+            assert!(depth <= 60, "in steps of {step}: {depth} links");
+            assert!((0..REGIONS).all(|index| find(table.regions(), index * 64 + 1, 7) == Some(9)));
+        }
+    }
+
+    #[test]
+    fn a_region_is_taken_back_when_nobody_is_inside() {
+        let table = Table::new(3);
+        let regions = table.regions();
+        [0, 100].into_iter().for_each(|start| assert_eq!(regions.insert(start, 5000 + start, 10), RegionInsertion::Open));
+        let RegionLookup::Inside { pass, .. } = regions.find(3, 4) else { panic!("it is registered") };
+        assert!(!regions.remove(0) && !regions.remove(0), "somebody is inside");
+        assert_eq!((find(regions, 3, 4), find(regions, 103, 4)), (None, Some(5103)), "nobody enters any more, but elsewhere");
+        assert_eq!(regions.insert(5, 1, 1), RegionInsertion::Taken, "its addresses are its own until then");
+        drop(pass);
+        assert!(regions.remove(0) && regions.remove(0));
+        assert_eq!(
+            (regions.insert(5, 7005, 1), find(regions, 5, 1), find(regions, 3, 1)),
+            (RegionInsertion::Open, Some(7005), None)
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_a_change_that_does_not_end() {
+        let table = Table::new(3);
+        let regions = table.regions();
+        assert_eq!(regions.insert(0, 5000, 10), RegionInsertion::Open);
+        table.head.version.change(|| {
+            assert!(matches!(regions.find(20, 1), RegionLookup::Changing), "a region may be there in a moment");
+            assert_eq!(find(regions, 2, 1), Some(5002), "what is found is right at any time");
+        });
+        let changed = regions.look(20, 1, || assert_eq!(regions.insert(20, 5020, 1), RegionInsertion::Open));
+        assert!(changed.is_none() && find(regions, 20, 1) == Some(5020), "it came while somebody looked");
+        assert!(regions.remove(20));
+        // Links in a circle, as a reader may meet them that looks at several moments.
+        table.entries[0].right.store(1, Ordering::Relaxed);
+        assert_eq!(find(regions, 20, 1), None);
+    }
+
+    /// Some regions stay while others come and go between them: who looks for one that stays finds it, each time.
+    #[test]
+    fn who_looks_while_others_change_finds_what_stays() {
+        const STAYING: u64 = 50;
+        let table = Table::new(4096);
+        for index in 0..STAYING {
+            assert_eq!(table.regions().insert(index * 1000, index * 1000 + 8, 8), RegionInsertion::Open);
+        }
+        let over = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut looks = 0u64;
+                    while over.load(Ordering::Relaxed) == 0 || looks < 1000 {
+                        let at = looks % STAYING * 1000;
+                        match table.regions().find(at, 8) {
+                            RegionLookup::Inside { address, .. } => assert_eq!(address, Some(at + 8)),
+                            RegionLookup::Nowhere => panic!("{at} is registered"),
+                            RegionLookup::Changing => {}
+                        }
+                        looks += 1;
+                    }
+                });
+            }
+            for round in 0..200u64 {
+                let coming = |index: u64| index * 1000 + 100 + round % 7 * 64;
+                for index in 0..STAYING {
+                    assert_eq!(table.regions().insert(coming(index), 1, 8), RegionInsertion::Open);
+                }
+                for index in 0..STAYING {
+                    while !table.regions().remove(coming(index * 7 % STAYING)) {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+            over.store(1, Ordering::Relaxed);
+        });
+    }
+}

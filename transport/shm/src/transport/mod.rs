@@ -1,0 +1,437 @@
+//! The transport between ranks of one host.
+
+mod staged_copy;
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_memory::Region;
+use pelago_platform::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Protection, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
+};
+
+use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
+use crate::registered::cross_memory_attach::{self, CmaError};
+use crate::registered::location::{self, locate};
+use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplyStatus};
+use crate::registered::region_table::{DEVICE, RegionInsertion, RegionTable};
+use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
+use crate::{HostMemory, ProgressThread, RankStage};
+
+/// What operations cost between ranks of one host, and what the memory that they share does by itself. Atomics on heaps are those of the
+/// poster's core, on other registered memory those of a core of the owner.
+pub const CAPABILITIES: Capabilities = Capabilities {
+    inject_size: CAPTURED_BYTES_MAX,
+    latency: Duration::from_nanoseconds(100),
+    bytes_per_second: 1e10,
+    protection: Protection::SameUser,
+    ..Capabilities::of("shm")
+};
+
+/// How registered memory of another process is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyBy {
+    /// By cross-memory attach, without the owner's help; by its progress thread from the first time that the system forbids it.
+    Attach,
+    /// By the owner's progress thread.
+    ProgressThread,
+}
+
+/// The ranks of one host as a transport.
+///
+/// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
+/// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of a
+/// thread that waits in the library, if one has said so ([`RankControl::attend`](crate::RankControl::attend)), else of its progress thread, started when it
+/// first registers memory.
+pub struct Shm {
+    host: Arc<HostMemory>,
+    me: Rank,
+    copy_by: Cell<CopyBy>,
+    manual: bool,
+    /// Which heaps have been registered.
+    heaps: [bool; 2],
+    progress_thread: Option<ProgressThread>,
+    connected: BTreeSet<u32>,
+    /// Endpoints whose next operation must wait for those under way.
+    fenced: BTreeSet<u32>,
+    completed: VecDeque<Completion>,
+    atomics: Vec<PendingAtomic>,
+    staging: StagedCopies,
+    replies: ReplySlots,
+}
+
+const HEAPS: [SegmentId; 2] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL];
+
+/// An atomic that the owner of the memory has been requested to perform.
+struct PendingAtomic {
+    token: Token,
+    at: GlobalAddress,
+    owner: Rank,
+    reply: u8,
+}
+
+impl Shm {
+    /// The transport of rank `me`. With `manual`, no progress thread is ever started.
+    ///
+    /// # Panics
+    /// `me` is not on this host.
+    pub fn new(host: Arc<HostMemory>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
+        assert!(host.control(me).is_some(), "{me} is on this host");
+        cross_memory_attach::allow();
+        Self {
+            host,
+            me,
+            copy_by: Cell::new(copy_by),
+            manual,
+            heaps: [false; 2],
+            progress_thread: None,
+            connected: BTreeSet::new(),
+            fenced: BTreeSet::new(),
+            completed: VecDeque::new(),
+            atomics: Vec::new(),
+            staging: StagedCopies::default(),
+            replies: ReplySlots { me },
+        }
+    }
+
+    /// What this rank has registered.
+    fn regions(&self) -> RegionTable<'_> {
+        self.host.regions(self.me).expect("this rank is on its host")
+    }
+
+    fn copy(&mut self, token: Token, mut from: CopyEnd, mut to: CopyEnd, bytes: u64) {
+        match self.copy_now(&mut from, &mut to, bytes) {
+            Ok(true) => {
+                self.ring(to.address());
+                self.complete(token, Ok(0));
+            }
+            Ok(false) => self.staging.push(StagedCopy { token, from, to, bytes, done: 0, loaded: false, awaiting: None }),
+            Err(failure) => self.complete(token, Err(failure)),
+        }
+    }
+
+    /// Copies at once if that needs no progress thread; `Ok(false)` if it does.
+    fn copy_now(&self, from: &mut CopyEnd, to: &mut CopyEnd, bytes: u64) -> Result<bool, Failure> {
+        let (from_address, to_address) = (from.address(), to.address());
+        let source = from.place(&self.host, self.me, bytes)?;
+        let target = to.place(&self.host, self.me, bytes)?;
+        let there = source.is_there() || target.is_there();
+        if bytes == 0 {
+            return Ok(true);
+        }
+        if there && self.copy_by.get() == CopyBy::ProgressThread {
+            return Ok(false);
+        }
+        let blamed = if target.is_there() { to_address } else { from_address };
+        let device = if target.is_device() { to_address } else { from_address };
+        match location::copy(&source, &target) {
+            Ok(()) => Ok(true),
+            Err(CmaError::Forbidden) => {
+                self.copy_by.set(CopyBy::ProgressThread);
+                Ok(false)
+            }
+            Err(CmaError::Hidden) => Ok(false),
+            Err(CmaError::Device) => Err(Failure::Device(device)),
+            Err(CmaError::Gone) => Err(Failure::PeerLost(self.host.reach().addresses().rank(blamed))),
+            Err(CmaError::Unmapped) => Err(Failure::OutOfBounds(blamed)),
+        }
+    }
+
+    fn atomic(
+        &mut self,
+        token: Token,
+        at: GlobalAddress,
+        width: Width,
+        operator: AtomicOperator,
+        operand: u64,
+    ) -> Result<(), PostError> {
+        let here = match locate(&self.host, self.me, at, width.bytes()) {
+            Ok(place) => place.region().map(|word| match word.atomic(width, operator, operand) {
+                Ok(found) => found.ok_or(Failure::Misaligned(at)),
+                Err(_) => Err(Failure::Device(at)),
+            }),
+            Err(failure) => Some(Err(failure)),
+        };
+        let Some(result) = here else {
+            let owner = self.host.reach().addresses().rank(at);
+            let task = OwnerTask::Atomic { width, operator, operand };
+            let reply = self.replies.ask(&self.host, owner, at, task).ok_or(PostError::Full)?;
+            self.atomics.push(PendingAtomic { token, at, owner, reply });
+            return Ok(());
+        };
+        if result.is_ok() {
+            self.ring(at);
+        }
+        self.complete(token, result);
+        Ok(())
+    }
+
+    /// Wakes the owner of memory that was written to; null is this process's own.
+    fn ring(&self, address: GlobalAddress) {
+        if address.is_null() {
+            return;
+        }
+        if let Some(bell) = self.host.reach().bell(self.host.reach().addresses().rank(address)) {
+            bell.ring();
+        }
+    }
+
+    fn complete(&mut self, token: Token, result: Result<u64, Failure>) {
+        self.completed.push_back(Completion { token, result });
+    }
+
+    fn under_way(&self) -> usize {
+        self.completed.len() + self.atomics.len() + self.staging.len()
+    }
+
+    /// Whether something posted to `peer` has not taken effect.
+    fn unfinished(&self, peer: Rank) -> bool {
+        self.atomics.iter().any(|asked| asked.owner == peer) || self.staging.involves(&self.host, peer)
+    }
+}
+
+impl Transport for Shm {
+    fn network(&mut self) -> &mut dyn Network {
+        self
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
+    }
+
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        if !self.connected.contains(&to.0) {
+            return Err(PostError::Unknown(to));
+        }
+        if flags.fence {
+            self.fenced.insert(to.0);
+        }
+        if self.under_way() >= COMPLETIONS_MAX {
+            return Err(PostError::Full);
+        }
+        if self.fenced.contains(&to.0) {
+            if self.unfinished(Rank::new(to.0)) {
+                return Err(PostError::Full);
+            }
+            self.fenced.remove(&to.0);
+        }
+        match operation {
+            Operation::Write { bytes, .. } if bytes.len() > CAPTURED_BYTES_MAX => return Err(PostError::TooLong(bytes.len())),
+            Operation::Write { to, bytes } => {
+                self.copy(token, CopyEnd::Captured(bytes.to_vec()), CopyEnd::Global(to), bytes.len() as u64)
+            }
+            Operation::Put { from, to } => self.copy(token, CopyEnd::Local(from), CopyEnd::Global(to), from.bytes() as u64),
+            Operation::Get { from, to } => self.copy(token, CopyEnd::Global(from), CopyEnd::Local(to), to.bytes() as u64),
+            Operation::Copy { from, to, bytes } => self.copy(token, CopyEnd::Global(from), CopyEnd::Global(to), bytes),
+            Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut moved = progress_thread::serve(&self.host, self.me);
+        while let Some((token, target, result)) = self.staging.step(&self.host, self.me, &mut self.replies) {
+            self.ring(target);
+            self.complete(token, result);
+        }
+        let (host, replies, done) = (&self.host, &mut self.replies, &mut self.completed);
+        self.atomics.retain(|asked| {
+            let result = match replies.take(host, asked.owner, asked.reply) {
+                Ok((status, value)) => match status.result(asked.at, value) {
+                    Some(result) => result,
+                    None => return true,
+                },
+                Err(failure) => Err(failure),
+            };
+            done.push_back(Completion { token: asked.token, result });
+            false
+        });
+        moved |= !self.completed.is_empty();
+        completed.extend(self.completed.drain(..));
+        moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn before_sleep(&mut self) {}
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl Network for Shm {
+    fn capabilities(&self) -> &Capabilities {
+        const { &CAPABILITIES }
+    }
+
+    fn address(&self) -> Address {
+        Address(self.me.number().to_le_bytes().into())
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if address.0 != peer.number().to_le_bytes() {
+            return Err(ConnectError::Address(address.clone()));
+        }
+        let is_there = self.host.control(peer).is_some() && rail.is_none_or(|rail| rail == Rail::FIRST);
+        if !is_there {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        self.connected.insert(peer.number());
+        Ok(Endpoint(peer.number()))
+    }
+}
+
+impl Registry for Shm {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        let (addresses, taken) = (self.host.reach().addresses(), RegisterError::Addresses(start));
+        let bytes = memory.bytes();
+        if addresses.rank(start) != self.me || !addresses.is_in_segment(start, bytes) {
+            return Err(taken);
+        }
+        if let Some(heap) = HEAPS.iter().position(|&heap| addresses.segment(start) == Some(heap)) {
+            // Every rank of the host has mapped it already.
+            let fresh = !std::mem::replace(&mut self.heaps[heap], true);
+            return fresh.then_some(()).ok_or(taken);
+        }
+        if !self.manual && self.progress_thread.is_none() {
+            let progress_thread =
+                ProgressThread::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
+            self.progress_thread = Some(progress_thread);
+        }
+        let address = match memory {
+            Region::Host(cells) => cells.pointer().as_ptr() as u64,
+            Region::Device(_) => DEVICE,
+        };
+        if address == DEVICE && !self.host.devices().insert(start, memory, ()) {
+            return Err(taken);
+        }
+        let inserted = match self.regions().insert(start.bits(), address, bytes) {
+            RegionInsertion::Open => return Ok(()),
+            RegionInsertion::Taken => taken,
+            RegionInsertion::Full(limit) => RegisterError::Full(limit),
+        };
+        if address == DEVICE {
+            self.host.devices().remove(start);
+        }
+        Err(inserted)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        let is_empty = self.regions().remove(start.bits());
+        if is_empty {
+            self.host.devices().remove(start);
+        }
+        is_empty
+    }
+}
+
+/// This rank's reply slots.
+pub(crate) struct ReplySlots {
+    me: Rank,
+}
+
+impl ReplySlots {
+    /// Sends a request to `owner` and returns the slot of its answer; `None` if there is no slot or no room in the inbox.
+    pub(crate) fn ask(&mut self, host: &HostMemory, owner: Rank, address: GlobalAddress, task: OwnerTask) -> Option<u8> {
+        let slots = &host.control(self.me)?.replies;
+        let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == ReplyStatus::Free as u32)?;
+        const { assert!(PROGRESS_THREAD_REPLIES_MAX <= 256, "a slot number is a byte") };
+        let target = host.control(owner)?;
+        slots[free].status.store(ReplyStatus::Pending as u32, Ordering::Relaxed);
+        let request = OwnerRequest { from: self.me, reply: free as u8, address, task };
+        if !target.ask(request.encode()) {
+            slots[free].status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
+            return None;
+        }
+        Some(free as u8)
+    }
+
+    /// The state of an answer; the slot is free again unless it is pending.
+    pub(crate) fn take(&mut self, host: &HostMemory, owner: Rank, reply: u8) -> Result<(ReplyStatus, u64), Failure> {
+        let slot = &host.control(self.me).expect("this rank is on its host").replies[usize::from(reply)];
+        let status = ReplyStatus::from_word(slot.status.load(Ordering::Acquire));
+        if status == ReplyStatus::Pending {
+            // The slot of a failed rank is never used again: an answer may still be on its way.
+            let failed = host.control(owner).is_none_or(|control| control.stage() == RankStage::Failed);
+            return if failed { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
+        }
+        let value = slot.value.load(Ordering::Relaxed);
+        slot.status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
+        Ok((status, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostPlan;
+
+    /// Every kind of write wakes a rank that waits for the data, after the data have arrived.
+    #[test]
+    fn every_write_rings_its_target_when_it_has_landed() {
+        const BYTES: u64 = 100_000;
+        let registered = SegmentId::REGISTERED_FIRST;
+        for copy_by in [CopyBy::Attach, CopyBy::ProgressThread] {
+            let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
+            let ranks = [Rank::new(0), Rank::new(1)];
+            ranks.iter().for_each(|&rank| host.join(rank));
+            let mut ends = ranks.map(|rank| Shm::new(host.clone(), rank, copy_by, true));
+            for (end, rank) in ends.iter_mut().zip(ranks) {
+                // The heap's bytes stand for memory that the program owned: mapped, and alive as long as the host.
+                let start = host.reach().addresses().encode(rank, SegmentId::INDIVIDUAL, 0).unwrap();
+                let cells = host.reach().cells(start, BYTES).unwrap();
+                let first = host.reach().addresses().encode(rank, registered, 0).unwrap();
+                let open = host.regions(rank).unwrap().insert(first.bits(), cells.pointer().as_ptr() as u64, BYTES);
+                assert_eq!(open, RegionInsertion::Open);
+                end.connect(None, ranks[1], &Address(1u32.to_le_bytes().into())).unwrap();
+                end.connect(None, ranks[0], &Address(0u32.to_le_bytes().into())).unwrap();
+            }
+            let at = |rank, segment| host.reach().addresses().encode(rank, segment, 0).unwrap();
+            let bell = &host.control(ranks[1]).unwrap().bell;
+            let (heap, owned) = (at(ranks[1], SegmentId::SYMMETRIC), at(ranks[1], registered));
+            let add = Operation::Atomic { at: owned, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+            for operation in [
+                Operation::Write { to: heap, bytes: b"x" },
+                Operation::Write { to: owned, bytes: b"x" },
+                Operation::Copy { from: at(ranks[0], registered), to: heap, bytes: BYTES },
+                Operation::Copy { from: at(ranks[0], SegmentId::SYMMETRIC), to: owned, bytes: BYTES },
+                add,
+            ] {
+                // Announces a sleeper, which only a ring takes away.
+                bell.sleep(None, &mut || true);
+                let owner = if matches!(operation, Operation::Copy { .. }) { 0 } else { 1 };
+                ends[0].post(Instant::ZERO, Endpoint(owner), operation, Flags::NONE, Token(1)).unwrap();
+                let mut completed = Vec::new();
+                for _ in 0..100 {
+                    ends[0].progress(Instant::ZERO, &mut completed);
+                    if !completed.is_empty() {
+                        break;
+                    }
+                    // The request to the owner's progress thread rings too, for the owner may be its own progress thread.
+                    bell.sleep(None, &mut || true);
+                    ends[1].progress(Instant::ZERO, &mut Vec::new());
+                }
+                assert_eq!(completed, [Completion { token: Token(1), result: Ok(0) }], "{copy_by:?} {operation:?}");
+                assert!(!bell.has_sleeper(), "{copy_by:?} {operation:?} wakes nobody");
+            }
+        }
+    }
+}
