@@ -132,8 +132,8 @@ fn rails(world: &World, names: &[String]) -> Result<Option<Rails>, Stop> {
     let rails: Vec<_> = names.iter().map(|name| rail(world, name)).collect::<Result<_, _>>()?;
     match rails[..] {
         [] => Ok(None),
-        [all] => Ok(Some(Rails { near: all, far: all })),
-        [near, far] => Ok(Some(Rails { near, far })),
+        [all] => Ok(Some(Rails { intra_node: all, inter_node: all })),
+        [near, far] => Ok(Some(Rails { intra_node: near, inter_node: far })),
         _ => Err(Stop::Wrong(format!("{} rails: give one, or two", rails.len()))),
     }
 }

@@ -295,8 +295,7 @@ fn value_and_unit(name: &str, kind: &str, value: &str) -> (String, &'static str)
 #[test]
 fn nothing_below_the_launcher_reads_a_clock() {
     let exceptions = BTreeMap::from([
-        ("simulation/simulator/src/computing.rs", "measures how long programs compute, which takes real time"),
-        ("simulation/simulator/src/rank.rs", "reads the clock first of all for that measurement"),
+        ("simulation/simulator/src/costs/computing.rs", "measures how long programs compute, which takes real time"),
         ("transport/udp/src/driver.rs", "reads the clock in send_given"),
         ("transport/udp/src/ear.rs", "converts a pause for a timer of the kernel, and reads no clock"),
     ]);
@@ -368,21 +367,9 @@ fn the_readme_shows_the_program_that_is_compiled() {
     assert_eq!(shown, compiled, "the README's program is the one that pelago/src/lib.rs compiles");
 }
 
-/// Simulations run in virtual time and halos on the clock of the world; only measured computing is about real time.
-#[test]
-fn simulations_and_halos_read_no_real_clock() {
-    let measured = "simulation/simulator/src/costs/computing.rs";
-    let folders = ["simulation/netsim/src/", "simulation/report/src/", "simulation/simulator/src/", "library/halo/src/"];
-    let sources = sources();
-    assert!(sources[measured].contains("std::time"), "{measured} reads the clock");
-    for (path, text) in sources.iter().filter(|(path, _)| folders.iter().any(|folder| path.starts_with(folder))) {
-        let reads = text.contains("std::time") && path != measured;
-        assert!(!reads, "{path} names std::time: take the time as an argument, or from the world");
-    }
-}
-
 /// The crates whose modules at the top level of `src` import each other in one direction. Add a crate once it does; none may be removed.
-const WITHOUT_IMPORT_CYCLES: [&str; 16] = [
+const WITHOUT_IMPORT_CYCLES: [&str; 17] = [
+    "bindings/acp",
     "examples",
     "examples/transports/tcp",
     "foundation/base",
@@ -559,4 +546,69 @@ mod imports {
         done.insert(module);
         found
     }
+}
+
+/// The words of an identifier: `ToRead`, `to_read` and `TO_READ` are the same two.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let is_constant = !name.contains(char::is_lowercase);
+    for letter in name.chars() {
+        if letter == '_' || letter.is_uppercase() && !is_constant {
+            words.push(String::new());
+        }
+        if letter != '_' {
+            words.last_mut().unwrap().extend(letter.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Public names of a source file: items, fields and methods, with their lines. Tests at its end are left out.
+fn public_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let kinds = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "unsafe", "async"];
+    let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines().enumerate().filter_map(move |(line, text)| {
+        let declared = text.trim_start().strip_prefix("pub ")?;
+        let mut words = declared.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty());
+        let name = words.find(|word| !kinds.contains(word))?;
+        (!declared.starts_with("use ")).then_some((line + 1, name))
+    })
+}
+
+#[test]
+fn public_names_use_the_glossary() {
+    let glossary = read("docs/glossary.md");
+    let rows = glossary.lines().filter_map(|line| line.strip_prefix("|")?.strip_suffix("|"));
+    let replaced: Vec<(String, Vec<String>)> = rows
+        .filter_map(|row| {
+            let columns: Vec<_> = row.split('|').map(str::trim).collect();
+            (columns.len() == 4 && !columns[3].is_empty() && columns[3] != "instead of")
+                .then(|| (columns[0], columns[3].replace('`', "")))
+        })
+        .flat_map(|(term, old)| old.split(", ").map(|old| (term.to_owned(), old.to_owned())).collect::<Vec<_>>())
+        .map(|(term, old)| (term, old.split([' ', '_']).map(str::to_owned).collect()))
+        .collect();
+    assert!(replaced.len() > 25, "the glossary was read: {replaced:?}");
+    let mut wrong = Vec::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.contains("/src/") && !path.starts_with("tests/")) {
+        for (line, name) in public_names(&text) {
+            let words = words(name);
+            let is_said = |old: &[String]| words.windows(old.len()).any(|some| some == old);
+            let old = replaced.iter().filter(|(_, old)| is_said(old));
+            wrong.extend(old.map(|(term, old)| format!("{path}:{line}: {name}: say {term:?} instead of {:?}", old.join(" "))));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/glossary.md gives the words for public names:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn words_of_names_are_told_apart() {
+    assert_eq!(words("is_parted"), ["is", "parted"]);
+    assert_eq!(words("PartedPut"), ["parted", "put"]);
+    assert_eq!(words("PARTED_BYTES_MIN"), ["parted", "bytes", "min"]);
+    let names: Vec<_> =
+        public_names("pub fn lay_down(\n    pub near: u32,\n    fn far(\npub use far::Far;\npub const unsafe fn bring(")
+            .collect();
+    assert_eq!(names, [(1, "lay_down"), (2, "near"), (5, "bring")]);
 }

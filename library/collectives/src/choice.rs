@@ -23,9 +23,9 @@ pub enum Choice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rails {
     /// The intra-node rail; members of a host are as many as [`Settings::per_host`](crate::Settings::per_host).
-    pub near: Option<Rail>,
+    pub intra_node: Option<Rail>,
     /// The inter-node rail.
-    pub far: Option<Rail>,
+    pub inter_node: Option<Rail>,
 }
 
 /// A possible algorithm for an operation.
@@ -68,7 +68,7 @@ impl Explanation {
     /// The names of two rails, to members of the same host and to others; `None` if none is named.
     pub fn name(&self, rails: Rails) -> Option<String> {
         let name = |rail: Option<Rail>| rail.and_then(|rail| self.names.get(rail.number())).copied().unwrap_or("-");
-        (rails != Rails::default()).then(|| format!("{}, {}", name(rails.near), name(rails.far)))
+        (rails != Rails::default()).then(|| format!("{}, {}", name(rails.intra_node), name(rails.inter_node)))
     }
 }
 

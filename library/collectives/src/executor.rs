@@ -162,7 +162,7 @@ pub(crate) fn rail_between(world: &World, team: &Team, rails: Rails, per_host: u
     if rails == Rails::default() {
         return None;
     }
-    let rail = if from / per_host == to / per_host { rails.near } else { rails.far };
+    let rail = if from / per_host == to / per_host { rails.intra_node } else { rails.inter_node };
     let rank = team.rank(to)?;
     rail.filter(|&rail| world.rails().reach(rail, rank) && !(world.maps(rank) && world.rails().to(rank) == rail))
 }

@@ -91,7 +91,8 @@ impl Collectives<'_> {
         let place = Collective::ALL.iter().position(|other| *other == operation.rooted(0)).unwrap_or_default();
         let names = (place as u64) << 16 | (algorithm as u64) << 8 | u64::from(commutes);
         let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
-        let root = u64::from(operation.root().unwrap_or_default()) << 16 | number(rails.near) << 8 | number(rails.far);
+        let root =
+            u64::from(operation.root().unwrap_or_default()) << 16 | number(rails.intra_node) << 8 | number(rails.inter_node);
         self.agree_on([names, root, count as u64, value_bytes as u64])
     }
 

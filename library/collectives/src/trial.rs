@@ -43,7 +43,7 @@ impl Collectives<'_> {
                 let is_one_kind = self.per_host == 1 || self.per_host >= self.team.size();
                 let two = |far: Rail| {
                     let near = rails().filter(move |&near| !is_one_kind || near == far);
-                    near.map(move |near| Rails { near: Some(near), far: Some(far) })
+                    near.map(move |near| Rails { intra_node: Some(near), inter_node: Some(far) })
                 };
                 [Rails::default()].into_iter().chain(rails().flat_map(two)).collect()
             }

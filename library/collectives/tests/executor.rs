@@ -169,7 +169,7 @@ fn every_algorithm_gives_the_result_on_every_platform() {
             run(platform, size, |world| {
                 // Where there are two, each size goes by other rails to its own host and to others.
                 let rail = |number: u32| Rail::new(number as usize % world.rails().len());
-                let rails = (size != 4).then(|| Rails { near: rail(size), far: rail(size / 2) });
+                let rails = (size != 4).then(|| Rails { intra_node: rail(size), inter_node: rail(size / 2) });
                 let settings = Settings { per_host: Some(per_host), rails, ..little() };
                 let all = Collectives::new(world, &settings).unwrap();
                 let mut random = Random(u64::from(world.rank()));
@@ -475,10 +475,10 @@ fn messages_go_by_the_rails_that_are_named() {
         [(memory, memory, [0, 0]), (memory, counted, [0, 2]), (counted, memory, [1, 0]), (None, counted, [0, 2])]
     {
         run_counted(Platform::Rails, 4, |world, passed| {
-            let settings = Settings { per_host: Some(2), rails: Some(Rails { near, far }), ..little() };
+            let settings = Settings { per_host: Some(2), rails: Some(Rails { intra_node: near, inter_node: far }), ..little() };
             let all = Collectives::new(world, &settings).unwrap();
             let mut plan = all.plan::<u64>(Collective::Allgather, 3, Choice::Fixed(Algorithm::Direct)).unwrap();
-            assert_eq!((plan.explain().rails, plan.explain().names.len()), (Rails { near, far }, 2));
+            assert_eq!((plan.explain().rails, plan.explain().names.len()), (Rails { intra_node: near, inter_node: far }, 2));
             let posted = || passed.lock().unwrap().of(Event::PutPosted);
             let before = posted();
             let mut output = [0; 12];
@@ -503,7 +503,7 @@ fn a_trial_tries_rails() {
         assert!(tried.iter().any(|candidate| candidate.algorithm == explanation.chosen), "{explanation}");
         // All members have chosen the same.
         let number = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
-        let chosen = [number(explanation.rails.near), number(explanation.rails.far)];
+        let chosen = [number(explanation.rails.intra_node), number(explanation.rails.inter_node)];
         let mut most = chosen;
         world.allreduce(&mut most, u64::max).unwrap();
         let mut least = chosen;

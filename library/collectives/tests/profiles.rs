@@ -41,7 +41,7 @@ fn time(world: &World, all: &Collectives<'_>, operation: Collective, count: usiz
 /// All members have the same algorithm by the same rails.
 fn assert_alike(world: &World, explained: &Explanation) -> Result<()> {
     let rail = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
-    let chosen = explained.chosen as u64 * 10_000 + rail(explained.rails.near) * 100 + rail(explained.rails.far);
+    let chosen = explained.chosen as u64 * 10_000 + rail(explained.rails.intra_node) * 100 + rail(explained.rails.inter_node);
     let mut both = [chosen, !chosen];
     world.allreduce(&mut both, u64::min)?;
     assert_eq!(both, [chosen, !chosen], "all members choose alike: {explained}");
@@ -110,7 +110,8 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
                 ..Settings::default()
             };
             let [one, other] = [0, 1].map(Rail::new);
-            let pairs = [[one, one], [one, other], [other, one], [other, other]].map(|[near, far]| Rails { near, far });
+            let pairs =
+                [[one, one], [one, other], [other, one], [other, other]].map(|[near, far]| Rails { intra_node: near, inter_node: far });
             for (operation, count) in [
                 (Collective::Broadcast { root: 4 }, 3000),
                 (Collective::Allreduce, 1),

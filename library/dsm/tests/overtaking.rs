@@ -35,6 +35,36 @@ fn write_by_turns(world: &World, written: &Cell<u64>) -> Result<()> {
     world.barrier()
 }
 
+/// Rank 1 writes one version after another, while rank 2 requests the data ahead, and again when a newer version is there.
+fn prefetch_again(world: &World) -> Result<()> {
+    const LENGTH: usize = 600;
+    let mut variable = Shared::<[u64]>::new(world, Rank::new(0), vec![0; LENGTH])?;
+    let me = world.rank().number();
+    for version in (1..=60).filter(|_| me == 1) {
+        variable.write()?.fill(version);
+        world.compute(Duration::from_microseconds(20));
+    }
+    for turn in (1..=20).filter(|_| me == 2) {
+        for _ in 0..3 {
+            variable.prefetch()?;
+        }
+        let guard = variable.read()?;
+        assert_eq!(*guard, vec![guard[0]; LENGTH], "turn {turn}");
+        guard.release()?;
+    }
+    world.barrier()
+}
+
+#[test]
+fn a_copy_that_is_still_on_its_way_does_not_overwrite_a_newer_one() {
+    for ranks in [3, 5] {
+        for seed in 0..20 {
+            let late = simulated::settings_late(ranks, seed);
+            simulated::run_to_the_end(&late, "prefetched twice", prefetch_again);
+        }
+    }
+}
+
 #[test]
 fn each_holder_finds_what_the_last_has_written_where_datagrams_overtake_each_other() {
     for ranks in [4, 5, 7] {

@@ -449,3 +449,71 @@ fn numbers_are_claimed_once() {
         assert!(matches!(Counter::new(world, Rank::new(9), 0), Err(Error::Invalid(_))));
     });
 }
+
+/// A copy that was aborted is none: all of it is fetched, and not only the blocks that others have changed since.
+#[test]
+fn what_was_aborted_is_brought_whole() {
+    on_every_platform(&[2], |world, _| {
+        const LENGTH: usize = 8 << 10;
+        let mut long = Shared::<[u64]>::new(world, HOME, vec![3; LENGTH]).unwrap();
+        let meet = || world.barrier().unwrap();
+        if world.rank() != HOME {
+            assert_eq!(long.read().unwrap()[LENGTH / 2], 3);
+            let mut guard = long.write().unwrap();
+            guard.range_mut(LENGTH / 2..LENGTH / 2 + 2).fill(1000);
+            guard.abort().unwrap();
+        }
+        meet();
+        if world.rank() == HOME {
+            long.write().unwrap().range_mut(0..1).fill(4);
+        }
+        meet();
+        let guard = long.read().unwrap();
+        assert_eq!((guard[0], guard[LENGTH / 2], guard[LENGTH / 2 + 1]), (4, 3, 3));
+        drop(guard);
+        meet();
+    });
+}
+
+/// Data that was requested with the token is older than a token that has to be waited for.
+#[test]
+fn data_that_came_before_the_token_does_not_count() {
+    const LIMIT: Duration = Duration::from_milliseconds(60_000);
+    on_every_platform(&[3], |world, _| {
+        let other = Rank::new(2);
+        for (writer, placement) in
+            [(HOME, Placement::Home), (Rank::new(1), Placement::Home), (Rank::new(1), Placement::Migrating)]
+        {
+            let mut variable = Shared::<u64>::new(world, HOME, 0).unwrap();
+            variable.place(placement).unwrap();
+            let meet = || world.barrier().unwrap();
+            for round in 1..=5 {
+                // The token and the data lie where they are looked for, again and again.
+                for idle in 1..=4 {
+                    if world.rank() == writer {
+                        *variable.write().unwrap() = 10 * round + idle;
+                    }
+                    meet();
+                    if world.rank() == other {
+                        assert_eq!(*variable.write_within(LIMIT).unwrap(), 10 * round + idle);
+                    }
+                    meet();
+                }
+                if world.rank() == writer {
+                    let mut guard = variable.write().unwrap();
+                    meet();
+                    world.compute(Duration::from_milliseconds(2));
+                    *guard = 10 * round + 9;
+                    guard.release().unwrap();
+                } else {
+                    meet();
+                }
+                if world.rank() == other {
+                    // A rank that may lose patience is handed the token alone, without the data.
+                    assert_eq!(*variable.write_within(LIMIT).unwrap(), 10 * round + 9);
+                }
+                meet();
+            }
+        }
+    });
+}

@@ -144,7 +144,7 @@ pub fn sleep(duration: Duration) {
 }
 
 /// Lets others go on, if this rank only looks again and again; nothing happens outside of [`simulate`].
-pub fn give_way() {
+pub fn yield_now() {
     let Some(job) = job() else { return };
     let wait = job.seats.borrow()[job.running.get()].wait.clone();
     if let Some(wait) = wait {

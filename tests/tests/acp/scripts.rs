@@ -26,11 +26,58 @@ fn acprun(arguments: &[&str]) -> Output {
 
 #[test]
 fn programs_are_compiled_and_run_by_the_names_that_users_know() {
-    for (compiler, source) in [("acpcc", "interface.c"), ("acpc++", "interface.cpp")] {
+    for (compiler, source) in
+        [("acpcc", "interface.c"), ("acpgcc", "interface.c"), ("acpc++", "interface.cpp"), ("acpcxx", "interface.cpp")]
+    {
         let program = compiled(compiler, source, &format!("{compiler}-program"));
         let ended = acprun(&["-np", "2", program.to_str().unwrap()]);
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
+}
+
+/// What a script prints instead of running it.
+fn shown(script_name: &str, arguments: &[&str]) -> String {
+    let ended = script(script_name).env("PELAGO", "/bin/echo").args(arguments).output().unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()), "{arguments:?}");
+    String::from_utf8(ended.stdout).unwrap().trim_end().replace('\'', "")
+}
+
+#[test]
+fn the_options_of_the_original_have_one_meaning_in_every_form_and_order() {
+    let nodes = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acprun-nodes");
+    std::fs::write(&nodes, "# hosts\na\na\n\nb\n").unwrap();
+    let nodes = nodes.to_str().unwrap();
+    let three_on_nodes = "/bin/echo run -n 3 --transport udp --hosts a:2,b:1 program x";
+    for options in [
+        &["-np", "3", "-nodefile", nodes, "-net", "udp"][..],
+        &["-net=udp", "-machinefile", nodes, "-n", "3"],
+        &["--acp-envnet=udp", &format!("--acp-nodefile={nodes}"), "--acp-nprocs=3"],
+        &["--acp-net", "udp", "-acp-nodefile", nodes, "-nprocs", "3"],
+    ] {
+        assert_eq!(shown("acprun", &[options, &["-showme", "program", "x"]].concat()), three_on_nodes, "{options:?}");
+    }
+    let starter = "PELAGO_ACP_STARTER_BYTES=4096 /bin/echo run -n 2 program";
+    for options in ["-smemsize 4096", "--acp-startermemsize=4096", "-startermemsize 4096 -smemsize-dl 64 -startermemsize-cl=64"] {
+        let options: Vec<_> = options.split(' ').chain(["-np", "2", "-showme", "program"]).collect();
+        assert_eq!(shown("acprun", &options), starter, "{options:?}");
+    }
+    let hosts = shown("acprun", &["-host", "a,b:2", "-np", "3", "-smemsize", "64", "-showme", "program", "-np", "9"]);
+    let exported = "--hosts a,b:2 --export PELAGO_ACP_STARTER_BYTES";
+    assert_eq!(hosts, format!("PELAGO_ACP_STARTER_BYTES=64 /bin/echo run -n 3 {exported} program -np 9"));
+    let further = shown("acprun", &["--pelago-label", "-np", "2", "--pelago-time-limit=9", "-showme", "--", "-odd"]);
+    assert_eq!(further, "/bin/echo run -n 2 --label --time-limit=9 -odd");
+    assert!(shown("acprun", &["-help"]).starts_with("Usage: acprun -np N"));
+}
+
+#[test]
+fn the_compiler_shows_its_command_and_takes_the_libraries_of_the_original_for_its_own() {
+    let folder = libraries().canonicalize().unwrap();
+    let (include, folder) = (bindings().join("include").canonicalize().unwrap(), folder.display().to_string());
+    let (compile, link) = (format!("-I{}", include.display()), format!("-L{folder} -Wl,-rpath,{folder} -lacp"));
+    let program = ["-showme", "a.c", "-o", "a", "-lacpml", "-lacpbl_udp", "-lm"];
+    assert_eq!(shown("acpcc", &program), format!("cc {compile} a.c -o a -lm {link}"));
+    assert_eq!(shown("acpc++", &["-showme", "-c", "a.cc"]), format!("c++ {compile} -c a.cc"));
+    assert_eq!((shown("acpcc", &["-showme:compile"]), shown("acpcc", &["-showme:link"])), (compile, link));
 }
 
 #[test]
@@ -50,9 +97,15 @@ fn starter_memory_has_the_size_that_is_asked_for() {
 fn what_cannot_be_run_is_said_in_one_line() {
     for (arguments, says) in [
         (&["program"][..], "acprun: say how many processes: -np N"),
-        (&["-np"], "acprun: -np needs a number of processes"),
+        (&["-np"], "acprun: -np needs a value"),
+        (&["-np", "2"], "acprun: say which program: acprun -np 2 PROGRAM"),
         (&["-np", "many", "program"], "acprun: the number of processes is a number, not \"many\""),
-        (&["-np", "2", "--acp-speed=9", "program"], "acprun: there is no option --acp-speed"),
+        (&["-np", "2", "--acp-speed=9", "program"], "acprun: there is no option --acp-speed (acprun -help lists them)"),
+        (&["-showme=yes", "program"], "acprun: -showme takes no value"),
+        (
+            &["-np", "2", "-host", "a", "-nodefile", "b", "program"],
+            "acprun: hosts come from a file or from a list, not from both",
+        ),
         (&["-np", "2", "--acp-envnet=pigeon", "program"], "acprun: there is no network pigeon: udp, or shm on one host"),
         (&["-np", "2", "--acp-nodefile=/nowhere", "program"], "acprun: cannot read the node file /nowhere"),
     ] {

@@ -75,7 +75,7 @@ extern "C" fn at_exit(handler: extern "C" fn(*mut c_void), argument: *mut c_void
 }
 
 extern "C" fn yield_core() -> c_int {
-    processes::give_way();
+    processes::yield_now();
     0
 }
 
