@@ -52,7 +52,10 @@ fn every_write_wakes<F: Fixture>(world: &mut World<F>) {
 /// An operation wakes the target after it has taken effect there. The target may be woken before too: to perform it.
 fn wakes<F: Fixture>(world: &mut World<F>, segment: SegmentId, operation: Operation<'_>, after: &[u8]) {
     world.quiet();
-    let Some(before) = world.wakes(TARGET) else { return };
+    let Some(before) = world.wakes(TARGET) else {
+        assert!(world.run(POSTER, operation).is_ok());
+        return;
+    };
     let token = world.post(POSTER, operation);
     // How often it had been woken when the memory was last seen without the effect.
     let wakes_before = Cell::new(Some(before));
