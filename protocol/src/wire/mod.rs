@@ -9,6 +9,7 @@
 mod frame;
 mod header;
 mod reader;
+pub(crate) mod seal;
 
 pub(crate) use frame::{Frame, PIECE_BYTES, frames, reply, request};
 pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, start};

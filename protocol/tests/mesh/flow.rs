@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pelago_base::{AddressLayout, Duration, Event, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Local, Request, Transmit};
+use pelago_protocol::{Config, Conversations, Request, Transmit};
 
-use crate::memory::{RankMemory, at};
+use crate::memory::{Local, RankMemory, at};
 use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, ROOM_BYTES, Weather};
 
 const DATAGRAM_BYTES: usize = 1400;
@@ -211,15 +211,15 @@ fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
 }
 
 /// An end that knows nobody, in a job of so many ranks.
-fn stranger(ranks: u32) -> (Endpoint, RankMemory, AddressLayout) {
+fn stranger(ranks: u32) -> (Conversations<RankMemory>, RankMemory, AddressLayout) {
     let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
     let (me, room_bytes) = (Rank::new(0), ROOM_BYTES);
     let config = Config { me, start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
-    (Endpoint::new(config), RankMemory::new(layout, me), layout)
+    (Conversations::new(config), RankMemory::new(layout, me), layout)
 }
 
 /// Writes a word at a rank; returns what leaves for it at once.
-fn write(end: &mut (Endpoint, RankMemory, AddressLayout), now: Instant, to: u32) -> Option<Transmit> {
+fn write(end: &mut (Conversations<RankMemory>, RankMemory, AddressLayout), now: Instant, to: u32) -> Option<Transmit> {
     let (endpoint, memory, layout) = end;
     let peer = endpoint.connect(Rank::new(to), DATAGRAM_BYTES);
     endpoint.submit(now, peer, Request::Write { to: at(*layout, to, 1, 0), bytes: &[1; 8] }, 0).unwrap();

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use pelago_base::{AddressLayout, Duration, Event as Counted, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Liveness, Local, PeerIndex, Rejected, Request};
+use pelago_protocol::{Completion, Config, Conversations, Event, Failure, Full, Key, Liveness, PeerIndex, Rejected, Request};
 
-use crate::memory::RankMemory;
+use crate::memory::{Local, RankMemory};
 
 /// What the network does to datagrams.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub(crate) const CARRIED: Fate = Some(Duration::ZERO);
 /// The job: endpoints, what is between them, and what has ended.
 pub(crate) struct Network {
     pub(crate) layout: AddressLayout,
-    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Conversations<RankMemory>>,
     pub(crate) memories: Vec<RankMemory>,
     pub(crate) weather: Weather,
     pub(crate) random: Random,
@@ -122,7 +122,7 @@ impl Network {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         Self {
             layout,
-            endpoints: (0..ranks).map(|rank| Endpoint::new(config(layout, rank, 1, encrypt))).collect(),
+            endpoints: (0..ranks).map(|rank| Conversations::new(config(layout, rank, 1, encrypt))).collect(),
             memories: (0..ranks).map(|rank| RankMemory::new(layout, Rank::new(rank))).collect(),
             weather,
             random: Random::new(seed),
@@ -150,7 +150,7 @@ impl Network {
         self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes[from])
     }
 
-    pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> Result<(), Full> {
+    pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) -> Result<(), Full> {
         let peer = self.peer(from, to);
         self.endpoints[from].submit(self.now, peer, request, token)?;
         self.pump(from);
@@ -158,13 +158,13 @@ impl Network {
     }
 
     /// Submits if there is room, and sends nothing yet.
-    pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> bool {
+    pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) -> bool {
         let peer = self.peer(from, to);
         self.endpoints[from].submit(self.now, peer, request, token).is_ok()
     }
 
     /// Submits as soon as there is room.
-    pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) {
+    pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) {
         while self.try_submit(from, to, request, token).is_err() {
             assert!(self.step(), "{}: full for ever", self.about());
         }
@@ -264,7 +264,7 @@ impl Network {
     /// Another process speaks for a rank, without any memory of what was.
     pub(crate) fn restart(&mut self, rank: usize) {
         self.dead[rank] = false;
-        self.endpoints[rank] = Endpoint::new(config(self.layout, rank as u32, 2, self.encrypt));
+        self.endpoints[rank] = Conversations::new(config(self.layout, rank as u32, 2, self.encrypt));
     }
 
     /// Sends and tells what a rank has to send and to tell.
@@ -282,12 +282,12 @@ impl Network {
 
     /// Tells what has ended and who was met.
     fn tell(&mut self, rank: usize) {
+        while let Some(Completion { token, result, .. }) = self.endpoints[rank].poll_completion() {
+            let before = self.ended.insert((rank, token), result);
+            assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
+        }
         while let Some(event) = self.endpoints[rank].poll_event() {
             match event {
-                Event::Completed { token, result, .. } => {
-                    let before = self.ended.insert((rank, token), result);
-                    assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
-                }
                 Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes[rank])),
                 Event::Silent(peer) => {
                     self.asked.push((rank, peer, self.now));

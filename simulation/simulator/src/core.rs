@@ -323,7 +323,7 @@ impl Core {
             if me == rank {
                 return stations.kill(rank);
             }
-            stations.lose(self.network.now(), me, rank);
+            stations.peer_failed(self.network.now(), me, rank);
             return self.settle(me);
         }
         if !self.lost.insert(rank) {

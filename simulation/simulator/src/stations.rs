@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
-use pelago_datagrams::{Found, Station};
+use pelago_kit::datagrams::{RankConversations, RankMemory, admit, completed as fetch_completed, deregister, request};
 use pelago_memory::Region;
 use pelago_netsim::Operation as Message;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Config, Key, Liveness, PeerIndex};
+use pelago_protocol::{Config, Event, Key, Liveness, PeerIndex};
 
 use crate::Protocol;
 use crate::faults::{Dice, Faults};
@@ -36,10 +36,11 @@ pub(crate) struct Stations {
 
 /// One rank's end.
 struct End {
-    station: Station,
+    conversations: RankConversations,
+    memory: RankMemory,
     peers: BTreeMap<Rank, PeerIndex>,
     dice: Dice,
-    /// When the station is looked at next, as far as that was asked for, and which asking it was.
+    /// When the rank is looked at next, as far as that was asked for, and which asking it was.
     due: Option<Instant>,
     asked: u32,
     dead: bool,
@@ -51,7 +52,7 @@ struct Datagram {
     bytes: Box<[u8]>,
 }
 
-/// What a step of a station asks of the network.
+/// What a step of a rank asks of the network.
 pub(crate) enum Ask {
     /// Send this datagram, so much later than now.
     Send { number: u32, message: Message, from: Rank, later: Duration },
@@ -59,7 +60,7 @@ pub(crate) enum Ask {
     Look { rank: Rank, at: Instant, asked: u32 },
 }
 
-/// What a step of a station has shown.
+/// What a step of a rank has shown.
 #[derive(Default)]
 pub(crate) struct Shown {
     /// Whether the rank may want to look.
@@ -76,7 +77,8 @@ impl Stations {
             let me = Rank::new(number);
             let config = Config { me, start: 1, layout, key, encrypt, failure_limit, room_bytes };
             let dice = Dice::new(seed, u64::from(number));
-            End { station: Station::new(config), peers: BTreeMap::new(), dice, due: None, asked: 0, dead: false }
+            let (conversations, memory) = (RankConversations::new(config), RankMemory::new(layout, me));
+            End { conversations, memory, peers: BTreeMap::new(), dice, due: None, asked: 0, dead: false }
         };
         Self {
             ranks: (0..ranks).map(end).collect(),
@@ -93,11 +95,12 @@ impl Stations {
     }
 
     pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.end(rank).station.register(start, memory)
+        self.end(rank).memory.register(start, memory)
     }
 
     pub(crate) fn deregister(&mut self, rank: Rank, start: GlobalAddress) -> bool {
-        self.end(rank).station.deregister(start)
+        let End { conversations, memory, .. } = self.end(rank);
+        deregister(conversations, memory, start)
     }
 
     pub(crate) fn post(
@@ -110,21 +113,22 @@ impl Stations {
     ) -> Result<(), PostError> {
         let end = self.end(rank);
         let peer = end.peer(to);
-        end.station.post(now, peer, operation, token)
+        admit(&end.conversations)?;
+        end.conversations.submit(now, peer, request(operation)?, token.0).map_err(|_| PostError::Full)
     }
 
     pub(crate) fn fence(&mut self, rank: Rank, to: Rank) {
         let end = self.end(rank);
         let peer = end.peer(to);
-        end.station.fence(peer);
+        end.conversations.fence(peer);
     }
 
     pub(crate) fn completed(&mut self, rank: Rank, into: &mut Vec<Completion>) -> bool {
-        self.end(rank).station.completed(into)
+        fetch_completed(&mut self.end(rank).conversations, into)
     }
 
-    pub(crate) fn lose(&mut self, now: Instant, rank: Rank, lost: Rank) {
-        self.end(rank).station.lose(now, lost);
+    pub(crate) fn peer_failed(&mut self, now: Instant, rank: Rank, failed: Rank) {
+        self.end(rank).conversations.peer_failed(now, failed);
     }
 
     /// A rank dies: it neither sends nor receives any more.
@@ -149,7 +153,7 @@ impl Stations {
         let end = self.end(datagram.to);
         if !end.dead {
             // What is refused is counted; it changes nothing here.
-            let _ = end.station.take_in(now, &mut datagram.bytes);
+            let _ = end.conversations.handle_datagram(now, &mut datagram.bytes, &mut end.memory);
         }
         datagram.to
     }
@@ -168,7 +172,7 @@ impl Stations {
             return false;
         }
         end.due = None;
-        end.station.handle_timeout(now);
+        end.conversations.handle_timeout(now);
         true
     }
 
@@ -186,16 +190,16 @@ impl Stations {
         }
         loop {
             let end = &mut self.ranks[rank.index()];
-            while let Some(found) = end.station.find() {
-                match found {
-                    Found::Met(_, other) => drop(end.peer(other)),
+            while let Some(event) = end.conversations.poll_event() {
+                match event {
+                    Event::Met(_, other) => drop(end.peer(other)),
                     // Nobody knows more of a simulated rank than that it is silent.
-                    Found::Silent(other) => end.station.handle_liveness(now, other, Liveness::Unknown),
-                    Found::Lost(other) => shown.lost.push(other),
-                    Found::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
+                    Event::Silent(other) => end.conversations.handle_liveness(now, other, Liveness::Unknown),
+                    Event::Lost(other) => shown.lost.push(other),
+                    Event::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
                 }
             }
-            let Some(transmit) = end.station.transmit(now, None, &mut self.buffer, false) else { break };
+            let Some(transmit) = end.conversations.poll_transmit(now, &end.memory, &mut self.buffer, false) else { break };
             let bytes = &self.buffer[..transmit.bytes];
             let mut deliveries = self.protocol.faults.deliveries(&mut end.dice, now, rank, transmit.to).peekable();
             self.lost += u64::from(deliveries.peek().is_none());
@@ -211,8 +215,8 @@ impl Stations {
             }
         }
         let end = self.end(rank);
-        shown.news = end.station.has_news();
-        if let Some(due) = end.station.next_deadline()
+        shown.news = end.memory.take_touched() || end.conversations.completions() > 0;
+        if let Some(due) = end.conversations.poll_timeout()
             && end.due.is_none_or(|known| due < known)
         {
             end.due = Some(due);
@@ -224,7 +228,7 @@ impl Stations {
 
     /// What passed, and what of it was refused, on all ranks together.
     pub(crate) fn counters(&self) -> Vec<Counters> {
-        self.ranks.iter().map(|end| end.station.counters().clone()).collect()
+        self.ranks.iter().map(|end| end.conversations.counters().clone()).collect()
     }
 
     fn end(&mut self, rank: Rank) -> &mut End {
@@ -234,7 +238,7 @@ impl Stations {
 
 impl End {
     fn peer(&mut self, rank: Rank) -> PeerIndex {
-        *self.peers.entry(rank).or_insert_with(|| self.station.connect(rank, DATAGRAM_BYTES))
+        *self.peers.entry(rank).or_insert_with(|| self.conversations.connect(rank, DATAGRAM_BYTES))
     }
 }
 

@@ -9,7 +9,8 @@
 //! | [`Socket`] | a UDP socket that gives the kernel many datagrams at once, and takes many at once |
 //! | [`Outgoing`], [`Incoming`] | the memory in which datagrams are assembled and read in place; no call allocates |
 //!
-//! What travels, and how it is made reliable, is `pelago-protocol`; which memory peers may reach, `pelago-datagrams`. Absent on purpose: handles, waiting, and who the ranks are.
+//! What travels, and how it is made reliable, is `pelago-protocol`; which memory peers may reach, `pelago_kit::datagrams`.
+//! Absent on purpose: handles, waiting, and who the ranks are.
 
 mod driver;
 mod ear;

@@ -118,7 +118,7 @@ pub(crate) struct ProgressThread {
 
 impl ProgressThread {
     pub(crate) fn start(shared: Arc<Shared>, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
-        let ear = Arc::new(Ear::new(shared.lock().socket().descriptor())?);
+        let ear = Arc::new(Ear::new(shared.lock().socket.descriptor())?);
         let thread = std::thread::Builder::new().name("pelago-progress_thread".into()).stack_size(128 * 1024).spawn({
             let (shared, clock, ear) = (shared.clone(), clock.clone(), ear.clone());
             move || Attendance { shared: &shared, clock: clock.as_ref(), ear: &ear }.run()

@@ -1,10 +1,21 @@
 //! The contract of a transport, between sockets of this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
-use pelago_base::{Duration, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_kit::conformance::Ends;
+use pelago_platform::Clock;
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
+
+/// A clock that stands: the moments of the test are what counts.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+}
 
 /// Ranks with a socket each, all driven by the test.
 fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
@@ -23,7 +34,8 @@ fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
             find: Box::new(move |rank| addresses.get(rank.index()).copied()),
             wake: Box::new(|| {}),
             watcher: Box::new(Unwatched),
-            progress_thread: None,
+            clock: Arc::new(Still),
+            progress_thread: false,
         })
         .unwrap()
     };

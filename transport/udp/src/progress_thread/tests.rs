@@ -60,7 +60,8 @@ impl Two {
                     wakes.fetch_add(u32::from(rank == 0), Ordering::Relaxed);
                 }),
                 watcher: Box::new(Unwatched),
-                progress_thread: (progress_thread && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
+                clock: clock.clone(),
+                progress_thread: progress_thread && rank == 0,
             })
             .unwrap();
             let start = layout.encode(Rank::new(rank as u32), SegmentId::SYMMETRIC, 0).unwrap();
@@ -108,7 +109,7 @@ impl Two {
 
     /// Whether the kernel has no room for what the first rank sends.
     fn fill(&self, full: bool) {
-        self.me.shared.lock().socket().is_full.store(full, Ordering::Relaxed);
+        self.me.shared.lock().socket.is_full.store(full, Ordering::Relaxed);
     }
 
     /// The first rank writes to the second.
@@ -366,7 +367,7 @@ fn a_progress_thread_sleeps_while_the_kernel_has_no_room() {
 fn only_an_alarm_lets_the_progress_thread_take_over() {
     let two = Two::new(false);
     let shared = &two.me.shared;
-    let ear = Ear::new(shared.lock().socket().descriptor()).unwrap();
+    let ear = Ear::new(shared.lock().socket.descriptor()).unwrap();
     let attendance = Attendance { shared, clock: two.clock.as_ref(), ear: &ear };
     // It was woken by a datagram, but the rank has begun to drive before it got the lock.
     attendance.serve(false);

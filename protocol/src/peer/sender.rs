@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use pelago_base::{Duration, GlobalAddress, Instant};
 
-use crate::Denied;
-use crate::congestion::Congestion;
-use crate::receiver::WINDOW;
-use crate::round_trip::{Patience, RoundTrip};
+use super::congestion::Congestion;
+use super::receiver::WINDOW;
+use super::round_trip::{Patience, RoundTrip};
+use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
+use crate::memory::Denied;
 use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
 
 /// What the receiver's kernel keeps for a datagram besides its bytes, as the room that it grants counts them: the room is a quarter of what the
@@ -81,48 +82,6 @@ struct Transmission {
     at: Instant,
     /// Whether the peer answers it at once, and has not yet.
     prompt: bool,
-}
-
-/// What is to be sent between two fences.
-#[derive(Default)]
-struct Epoch {
-    drafts: VecDeque<Draft>,
-    transfers: VecDeque<Transfer>,
-    slow_reads: u32,
-    /// Whether a fence stands in the only draft, whose frames take effect in order.
-    fenced_within: bool,
-}
-
-/// Frames of a datagram that has no number yet.
-#[derive(Default)]
-pub(crate) struct Draft {
-    pub(crate) frames: Vec<u8>,
-    /// The tokens of the writes among them, in order.
-    pub(crate) writes: Vec<u64>,
-    /// Whether something among them is answered at once.
-    pub(crate) prompt: bool,
-}
-
-impl Draft {
-    fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes
-    }
-}
-
-/// Bytes that take one datagram or more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transfer {
-    /// A put; the table of operations knows the rest.
-    Put { operation: u32 },
-    /// What a peer's get asked for.
-    Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
-}
-
-/// The piece of a transfer that a datagram carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Put { operation: u32, offset: u64, bytes: usize },
-    Answer { operation: u32, from: GlobalAddress, offset: u64, bytes: usize },
 }
 
 /// A datagram that was sent.
@@ -475,13 +434,13 @@ impl Sender {
             }
             self.by_transmission.pop_front();
             if current {
-                self.lose(sequence);
+                self.mark_lost(sequence);
                 self.congestion.handle_loss(count, self.transmissions, charge(datagram_bytes));
             }
         }
     }
 
-    fn lose(&mut self, sequence: u64) {
+    fn mark_lost(&mut self, sequence: u64) {
         let Some(sent) = self.sent_mut(sequence) else { return };
         sent.state = State::Lost;
         let bytes = u64::from(sent.bytes);
@@ -520,7 +479,7 @@ impl Sender {
         if self.tries >= SILENT_TRIES {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
-            sequences.into_iter().for_each(|sequence| self.lose(sequence));
+            sequences.into_iter().for_each(|sequence| self.mark_lost(sequence));
             // The oldest first: others may have to wait for it.
             self.lost.make_contiguous().sort_unstable();
             self.congestion.handle_silence(self.transmissions, charge(datagram_bytes));
@@ -536,6 +495,13 @@ impl Sender {
     pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
         let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
         self.in_flight.into_iter().map(|sent| sent.draft).chain(waiting)
+    }
+
+    /// The tokens of the writes that wait or are on their way.
+    #[cfg(test)]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
+        let waiting = std::iter::once(&self.epoch).chain(&self.later).flat_map(|epoch| &epoch.drafts);
+        self.in_flight.iter().map(|sent| &sent.draft).chain(waiting).flat_map(|draft| draft.writes.iter().copied())
     }
 
     /// Where answers that are being sent are read.
@@ -565,63 +531,9 @@ impl Sender {
     }
 }
 
-impl Epoch {
-    fn is_empty(&self) -> bool {
-        self.drafts.is_empty() && self.transfers.is_empty()
-    }
-
-    /// Whether a request has room in the only draft.
-    fn may_go_along(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
-    }
-
-    /// Appends a frame to the last draft or a new one; returns how many bytes it took.
-    fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
-        if !self.drafts.back().is_some_and(|draft| draft.has_room(frame, datagram_bytes)) {
-            self.drafts.push_back(spare.take());
-        }
-        let Some(draft) = self.drafts.back_mut() else { return 0 };
-        let before = draft.frames.len();
-        frame.append(&mut draft.frames);
-        draft.writes.extend(write);
-        draft.frames.len() - before
-    }
-}
-
 /// What a datagram takes of the receiver's room.
 pub(crate) fn charge(bytes: u64) -> u64 {
     bytes + DATAGRAM_CHARGE
-}
-
-/// The most bytes that a frame takes.
-fn frame_bytes_max(frame: &Frame<'_>) -> usize {
-    match frame {
-        Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),
-        Frame::Data { bytes, .. } => 7 + bytes.len(),
-        _ => 30,
-    }
-}
-
-/// Drafts whose buffers are used again.
-#[derive(Default)]
-pub(crate) struct Spare(Vec<Draft>);
-
-/// Drafts that are kept: what a burst to a few peers needs.
-const SPARE_MAX: usize = 64;
-
-impl Spare {
-    fn take(&mut self) -> Draft {
-        self.0.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give(&mut self, mut draft: Draft) {
-        if self.0.len() < SPARE_MAX && draft.frames.capacity() > 0 {
-            draft.frames.clear();
-            draft.writes.clear();
-            draft.prompt = false;
-            self.0.push(draft);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -694,19 +606,5 @@ mod tests {
         assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
         sender.push(Draft::default(), None, 0);
         assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
-    }
-
-    #[test]
-    fn few_buffers_are_kept_to_be_used_again() {
-        let mut spare = Spare::default();
-        spare.give(Draft::default());
-        assert!(spare.0.is_empty(), "there is nothing to keep of what has no memory");
-        for _ in 0..10 * SPARE_MAX {
-            spare.give(Draft { frames: vec![1; 100], writes: vec![7], prompt: true });
-        }
-        assert_eq!(spare.0.len(), SPARE_MAX);
-        let again = spare.take();
-        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.prompt);
-        assert!(again.frames.capacity() >= 100 && spare.0.len() < SPARE_MAX);
     }
 }

@@ -20,7 +20,7 @@ pub struct Key(pub [u8; 16]);
 /// Seals a datagram anew, as who sent it would have: for tools that make or alter datagrams of a job whose key they have. What lies before
 /// the last 16 bytes, where the tag goes, is in clear. Returns whether it did: what has no header is left as it is.
 ///
-/// An [`Endpoint`](crate::Endpoint) seals what it sends by itself.
+/// An [`Conversations`](crate::Conversations) seals what it sends by itself.
 pub fn reseal(key: Key, encrypt: bool, to: Rank, datagram: &mut [u8]) -> bool {
     let Some(header) = Header::parse(datagram).filter(|_| datagram.len() >= HEADER_BYTES + TAG_BYTES) else { return false };
     Seal::new(key, encrypt).seal(header.nonce(to), datagram);
