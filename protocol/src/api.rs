@@ -17,7 +17,7 @@ pub struct Config {
     /// The rank whose end it is.
     pub me: Rank,
     /// Tells this process from an earlier or later one that speaks for the same rank.
-    pub start: u32,
+    pub incarnation: u32,
     /// How the job divides its addresses.
     pub layout: AddressLayout,
     /// The job's secret.
@@ -26,8 +26,8 @@ pub struct Config {
     pub encrypt: bool,
     /// After how long without a sign of life of a peer that owes one [`Event::Silent`] asks whether it is alive.
     pub failure_limit: Duration,
-    /// How many bytes may be on their way to this rank.
-    pub room_bytes: u64,
+    /// How many bytes may be on their way to this rank: its receive window.
+    pub receive_window_bytes: u64,
 }
 
 /// A peer that a rank knows.

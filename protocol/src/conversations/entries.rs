@@ -44,7 +44,8 @@ impl Memory for Zeros {
 fn an_operation_is_entered_once() {
     let layout = AddressLayout::new(2, 1 << 20).unwrap();
     let (key, failure_limit) = (Key([7; 16]), Duration::from_seconds(5.0));
-    let config = Config { me: Rank::new(0), start: 1, layout, key, encrypt: false, failure_limit, room_bytes: 1 << 20 };
+    let config =
+        Config { me: Rank::new(0), incarnation: 1, layout, key, encrypt: false, failure_limit, receive_window_bytes: 1 << 20 };
     let mut me = Conversations::new(config);
     let (to, now) = (me.connect(Rank::new(1), 1200), Instant::ZERO);
     let at = layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();

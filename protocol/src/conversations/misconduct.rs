@@ -3,7 +3,7 @@
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 
-use crate::peer::receiver::WINDOW;
+use crate::peer::receiver::SEQUENCE_WINDOW;
 use crate::wire::seal::Seal;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, Place, Reader, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
 use crate::{Completion, Config, Conversations, Denied, Failure, Key, Memory, Rejected, Request, reseal};
@@ -95,13 +95,20 @@ fn at(rank: u32, offset: u64) -> GlobalAddress {
 /// That everything below `next` has come.
 fn received(next: u64) -> Acknowledgement {
     let nothing = Acknowledgement::parse(&mut Reader(&[0; 64])).unwrap();
-    Acknowledgement { next, room: 1000, datagram_bytes: 1200, ..nothing }
+    Acknowledgement { next, receive_window: 1000, datagram_bytes: 1200, ..nothing }
 }
 
 fn endpoint(me: u32) -> Conversations<Bytes> {
-    let (layout, room_bytes) = (layout(), 1 << 20);
-    let config =
-        Config { me: Rank::new(me), start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
+    let (layout, receive_window_bytes) = (layout(), 1 << 20);
+    let config = Config {
+        me: Rank::new(me),
+        incarnation: 1,
+        layout,
+        key: KEY,
+        encrypt: false,
+        failure_limit: FAILURE_LIMIT,
+        receive_window_bytes,
+    };
     Conversations::new(config)
 }
 
@@ -162,8 +169,15 @@ impl Scene {
         self.transmission += 1;
         let mut datagram = vec![0; 1 << 16];
         let (fenced, transmission) = (place.is_some_and(|place| place.after != 0), self.transmission);
-        let mut header =
-            Header { from: Rank::new(from), start: 1, sequenced: place.is_some(), fenced, urgent: true, transmission, bytes: 0 };
+        let mut header = Header {
+            from: Rank::new(from),
+            incarnation: 1,
+            sequenced: place.is_some(),
+            fenced,
+            urgent: true,
+            transmission,
+            bytes: 0,
+        };
         let mut end = HEADER_BYTES + said.write(&mut datagram[HEADER_BYTES..]);
         if let Some(place) = place {
             end += place.write(&mut datagram[end..]);
@@ -232,15 +246,15 @@ fn what_was_never_sent_cannot_be_acknowledged() {
 fn numbers_far_ahead_are_left_to_be_sent_again() {
     let mut scene = Scene::new();
     let add = Frame::Atomic { operation: 0, at: at(0, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
-    for (sequence, outcome) in [(WINDOW, Rejected::Early), (1 << 40, Rejected::Early), (u64::MAX, Rejected::Early)] {
+    for (sequence, outcome) in [(SEQUENCE_WINDOW, Rejected::Early), (1 << 40, Rejected::Early), (u64::MAX, Rejected::Early)] {
         let place = Place { sequence, after: 0 };
         assert_eq!(scene.send(1, received(0), Some(place), &[add]), Err(outcome));
     }
-    for (sequence, after) in [(WINDOW - 1, 1), (1, 1), (0, u64::MAX)] {
+    for (sequence, after) in [(SEQUENCE_WINDOW - 1, 1), (1, 1), (0, u64::MAX)] {
         assert_eq!(scene.send(1, received(0), Some(Place { sequence, after }), &[add]), Err(Rejected::Early));
     }
     assert_eq!(scene.memory.heap[0], 0);
-    for (count, sequence) in (1..).zip([WINDOW - 1, 5, 0]) {
+    for (count, sequence) in (1..).zip([SEQUENCE_WINDOW - 1, 5, 0]) {
         let place = Some(Place { sequence, after: 0 });
         assert_eq!(scene.send(1, received(0), place, &[add]), Ok(()));
         assert_eq!(scene.send(1, received(0), place, &[add]), Err(Rejected::Duplicate));
@@ -387,7 +401,7 @@ fn copies_lead_to_ranks_of_the_job() {
 fn who_asks_for_too_much_at_once_gets_no_further() {
     let mut scene = Scene::new();
     // Nothing of what it asks for may be sent to it.
-    let said = Acknowledgement { room: 0, ..received(0) };
+    let said = Acknowledgement { receive_window: 0, ..received(0) };
     let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 40];
     let mut taken = 0;
     while scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks).is_ok() {
@@ -485,9 +499,9 @@ fn requests_are_taken_until_too_much_is_kept() {
 #[test]
 fn who_sends_first_of_all_is_counted() {
     let mut scene = Scene::new();
-    for (from, room) in [(1, 1 << 20), (2, 1 << 19)] {
+    for (from, window) in [(1, 1 << 20), (2, 1 << 19)] {
         scene.tell(from, &[]).unwrap();
-        assert_eq!(scene.me.room(), room, "{from} send");
+        assert_eq!(scene.me.receive_window(), window, "{from} send");
     }
 }
 

@@ -106,7 +106,7 @@ const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
 impl<M: Memory> Conversations<M> {
     /// An end that knows nobody.
     pub fn new(config: Config) -> Self {
-        let config = Config { start: wire::start(config.start), ..config };
+        let config = Config { incarnation: wire::incarnation(config.incarnation), ..config };
         Self {
             seal: Seal::new(config.key, config.encrypt),
             config,
@@ -353,15 +353,16 @@ impl<M: Memory> Conversations<M> {
     }
 
     pub(crate) fn activate(&mut self, now: Instant, index: u32) {
-        let room = self.part();
+        let receive_window = self.part();
         let peer = &mut self.peers[index as usize];
-        if !peer.activate(now, room) {
+        if !peer.activate(now, receive_window) {
             return;
         }
         self.active.push(index);
         // A rank that was never heard may hear of all others at once.
         let crowd = u64::from(self.config.layout.ranks()) * 2 * DATAGRAM_CHARGE;
-        if let Some(active) = peer.active.as_mut().filter(|_| peer.transmission == 0 && crowd > self.config.room_bytes) {
+        if let Some(active) = peer.active.as_mut().filter(|_| peer.transmission == 0 && crowd > self.config.receive_window_bytes)
+        {
             let spread =
                 FIRST_SPREAD.as_nanoseconds().min(u64::from(self.config.layout.ranks()) * FIRST_SPACING.as_nanoseconds());
             let chance = u64::from(scattered(peer.rank.number(), self.config.me.number()));
@@ -371,7 +372,7 @@ impl<M: Memory> Conversations<M> {
 
     /// What every other rank may have on its way to this one if all send at once.
     fn part(&self) -> u64 {
-        self.config.room_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
+        self.config.receive_window_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
     }
 
     /// Remembers that a peer may have something to send.
@@ -389,7 +390,7 @@ impl<M: Memory> Conversations<M> {
     }
 
     /// How many bytes one peer may have on their way to this rank.
-    pub(crate) fn room(&self) -> u64 {
-        self.config.room_bytes / u64::from(self.sharing.now.max(self.sharing.before).max(1))
+    pub(crate) fn receive_window(&self) -> u64 {
+        self.config.receive_window_bytes / u64::from(self.sharing.now.max(self.sharing.before).max(1))
     }
 }

@@ -11,7 +11,7 @@ use crate::wire::{Acknowledgement, Header, Place, Reader};
 /// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// Senders share the room of this rank with those that sent within this time.
+/// Senders share the receive window of this rank with those that sent within this time.
 const SHARING: Duration = Duration::from_milliseconds(10);
 
 impl<M: Memory> Conversations<M> {
@@ -46,7 +46,7 @@ impl<M: Memory> Conversations<M> {
         };
         let index = self.meet(header.from);
         let peer = &mut self.peers[index as usize];
-        if peer.failure().is_some() || *peer.start.get_or_insert(header.start) != header.start {
+        if peer.failure().is_some() || *peer.incarnation.get_or_insert(header.incarnation) != header.incarnation {
             return Err(Rejected::Foreign);
         }
         // Anybody may repeat what has come before, which says nothing of the peer and asks for nothing: its answer was sent, or the peer asks again.
@@ -78,7 +78,7 @@ impl<M: Memory> Conversations<M> {
         if header.transmission > peer.transmission {
             (peer.transmission, peer.heard) = (header.transmission, now);
             peer.datagram_bytes_there = said.datagram_bytes;
-            active.sender.room = (u64::from(said.room) * Acknowledgement::ROOM_UNIT).max(1);
+            active.sender.receive_window = (u64::from(said.receive_window) * Acknowledgement::WINDOW_UNIT).max(1);
             if header.sequenced {
                 active.receiver.echo = header.transmission;
             }
@@ -121,7 +121,7 @@ impl<M: Memory> Conversations<M> {
         self.execute(now, index, place.sequence, frames, memory)
     }
 
-    /// Counts who sends, so that each of them gets a share of the room.
+    /// Counts who sends, so that each of them gets a share of the receive window.
     fn count_sender(&mut self, now: Instant, index: u32) {
         let stretch = (now.as_picoseconds() / SHARING.as_picoseconds()) as u32 + 1;
         let sharing = &mut self.sharing;

@@ -324,12 +324,12 @@ impl<M: Memory> Conversations<M> {
         words_max: usize,
         buffer: &mut [u8],
     ) -> usize {
-        let room = u16::try_from(self.room() / Acknowledgement::ROOM_UNIT).unwrap_or(u16::MAX);
+        let receive_window = u16::try_from(self.receive_window() / Acknowledgement::WINDOW_UNIT).unwrap_or(u16::MAX);
         self.transmissions += 1;
         assert!(self.transmissions <= TRANSMISSION_MAX, "each transmission has its own number, or the seal is worth nothing");
         let header = Header {
             from: self.config.me,
-            start: self.config.start,
+            incarnation: self.config.incarnation,
             sequenced: place.is_some(),
             fenced: place.is_some_and(|place| place.after != 0),
             urgent,
@@ -350,7 +350,8 @@ impl<M: Memory> Conversations<M> {
             let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
             // Told once: said again later, it would make the way seem longer.
             let echo = std::mem::take(&mut active.receiver.echo);
-            at += Acknowledgement { next, refused, room, datagram_bytes, echo, words, words_used }.write(&mut buffer[at..]);
+            at += Acknowledgement { next, refused, receive_window, datagram_bytes, echo, words, words_used }
+                .write(&mut buffer[at..]);
             if is_cut {
                 self.enqueue(index);
             }

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use pelago_base::{Duration, GlobalAddress, Instant};
 
 use super::congestion::Congestion;
-use super::receiver::WINDOW;
+use super::receiver::SEQUENCE_WINDOW;
 use super::round_trip::{Patience, RoundTrip};
 use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
 use crate::memory::Denied;
 use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
 
-/// What the receiver's kernel keeps for a datagram besides its bytes, as the room that it grants counts them: the room is a quarter of what the
+/// What the receiver's kernel keeps for a datagram besides its bytes, as the receive window counts them: the window is a quarter of what the
 /// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
 pub(crate) const DATAGRAM_CHARGE: u64 = 512;
 
@@ -68,7 +68,7 @@ pub(crate) struct Sender {
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
     /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
-    pub(crate) room: u64,
+    pub(crate) receive_window: u64,
 }
 
 /// A datagram that left.
@@ -145,7 +145,7 @@ pub(crate) enum Next {
 
 impl Sender {
     /// The sender of a peer to which datagrams below `base` have been sent.
-    pub(crate) fn new(base: u64, datagram_bytes: usize, room: u64, now: Instant) -> Self {
+    pub(crate) fn new(base: u64, datagram_bytes: usize, receive_window: u64, now: Instant) -> Self {
         Self {
             epoch: Epoch::default(),
             later: VecDeque::new(),
@@ -166,8 +166,8 @@ impl Sender {
             probes: 0,
             tries: 0,
             waiting_since: now,
-            congestion: Congestion::new(room, charge(datagram_bytes as u64)),
-            room,
+            congestion: Congestion::new(receive_window, charge(datagram_bytes as u64)),
+            receive_window,
         }
     }
 
@@ -280,7 +280,7 @@ impl Sender {
     /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram waits until it is full or nothing is on its way.
     pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
         // A peer that has not answered twice is asked by one datagram at a time.
-        let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.room);
+        let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.receive_window);
         while let Some(&sequence) = self.lost.front() {
             if self.sent(sequence).is_some_and(|sent| sent.state == State::Lost) {
                 return (allowed || self.probes > 0).then_some(Next::Again(sequence));
@@ -293,16 +293,17 @@ impl Sender {
         }
         self.pass_fence();
         let hurried = eagerly || self.in_flight.is_empty() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
-        let may = allowed && (self.in_flight.len() as u64) < WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
+        let may = allowed && (self.in_flight.len() as u64) < SEQUENCE_WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
         (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
     }
 
     /// Whether another datagram may leave before an acknowledgement, after one of `bytes` bytes.
     pub(crate) fn may_follow(&self, bytes: u64) -> bool {
-        self.congestion.allows(self.in_flight_charge() + charge(bytes), self.room) && (self.in_flight.len() as u64) + 1 < WINDOW
+        self.congestion.allows(self.in_flight_charge() + charge(bytes), self.receive_window)
+            && (self.in_flight.len() as u64) + 1 < SEQUENCE_WINDOW
     }
 
-    /// What is on its way, as the receiver's room counts it.
+    /// What is on its way, as the receive window counts it.
     fn in_flight_charge(&self) -> u64 {
         self.bytes_in_flight + self.datagrams_in_flight * DATAGRAM_CHARGE
     }
@@ -531,7 +532,7 @@ impl Sender {
     }
 }
 
-/// What a datagram takes of the receiver's room.
+/// What a datagram takes of the receive window.
 pub(crate) fn charge(bytes: u64) -> u64 {
     bytes + DATAGRAM_CHARGE
 }
@@ -600,7 +601,7 @@ mod tests {
     #[test]
     fn nothing_follows_the_last_datagram_of_a_window() {
         let mut sender = sender();
-        while sender.next() < WINDOW - 2 {
+        while sender.next() < SEQUENCE_WINDOW - 2 {
             sender.push(Draft::default(), None, 0);
         }
         assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");

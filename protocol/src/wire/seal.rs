@@ -77,8 +77,15 @@ mod tests {
 
     #[test]
     fn what_is_sealed_anew_is_opened_by_whom_it_is_for() {
-        let header =
-            Header { from: Rank::new(3), start: 9, sequenced: true, fenced: false, urgent: true, transmission: 5, bytes: 100 };
+        let header = Header {
+            from: Rank::new(3),
+            incarnation: 9,
+            sequenced: true,
+            fenced: false,
+            urgent: true,
+            transmission: 5,
+            bytes: 100,
+        };
         let (key, [me, other]) = (Key([7; 16]), [1, 2].map(Rank::new));
         for encrypt in [false, true] {
             let mut datagram = [0x11; 100];

@@ -72,13 +72,13 @@ impl Host {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         let config = |rank| Config {
             me: Rank::new(rank),
-            start: 1,
+            incarnation: 1,
             layout,
             key: Key([7; 16]),
             encrypt: false,
             failure_limit: FAILURE_LIMIT,
             // As the transport over sockets does.
-            room_bytes: buffer_bytes / 4,
+            receive_window_bytes: buffer_bytes / 4,
         };
         let count = ranks as usize;
         Self {

@@ -7,7 +7,7 @@ use pelago_base::{AddressLayout, Duration, Event, Instant, Rank};
 use pelago_protocol::{Config, Conversations, Request, Transmit};
 
 use crate::memory::{Local, RankMemory, at};
-use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, ROOM_BYTES, Weather};
+use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, RECEIVE_WINDOW_BYTES, Weather};
 
 const DATAGRAM_BYTES: usize = 1400;
 
@@ -46,7 +46,7 @@ fn senders_share_what_the_receiver_has_room_for() {
     for token in 1..=5 {
         (1..=SENDERS).for_each(|rank| put(&mut network, rank, bytes, token));
         let peak = peak(&mut network, 0, &all(token));
-        let room = ROOM_BYTES as usize + SENDERS * DATAGRAM_BYTES;
+        let room = RECEIVE_WINDOW_BYTES as usize + SENDERS * DATAGRAM_BYTES;
         assert!((room / 4..=room).contains(&peak), "round {token}: {peak} of {room}");
     }
     let repeated: u64 = (0..=SENDERS).map(|rank| network.count(rank, Event::DatagramRepeated)).sum();
@@ -59,7 +59,7 @@ fn senders_share_what_the_receiver_has_room_for() {
     }
     (20..40).for_each(|token| put(&mut network, 1, bytes, token));
     let alone = peak(&mut network, 0, &[(1, 39)]);
-    assert!(alone > ROOM_BYTES as usize / 2, "{alone}");
+    assert!(alone > RECEIVE_WINDOW_BYTES as usize / 2, "{alone}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn one_sender_fills_the_room_of_the_receiver_and_no_more() {
     let mut network = Network::with(2, 1, far(5), datagram_bytes, false);
     (0..60).for_each(|token| put(&mut network, 0, 200_000, token));
     let peak = peak(&mut network, 1, &[(0, 59)]);
-    let room = ROOM_BYTES as usize;
+    let room = RECEIVE_WINDOW_BYTES as usize;
     assert!((room / 2..=room + datagram_bytes).contains(&peak), "{peak} of {room}");
 }
 
@@ -89,7 +89,7 @@ fn a_window_shrinks_when_something_is_lost() {
     network.weather.lost = 20_000;
     (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
     let peak = peak(&mut network, 1, &[(0, 49)]);
-    assert!((50_000..ROOM_BYTES as usize / 4).contains(&peak), "{peak} on their way where one of fifty is lost");
+    assert!((50_000..RECEIVE_WINDOW_BYTES as usize / 4).contains(&peak), "{peak} on their way where one of fifty is lost");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_window_leaves_little_by_little() {
     let departures = network.recorded.take().unwrap();
     let sent: Vec<&Departure> = departures.iter().filter(|departure| departure.from == 0).collect();
     let at_once = sent.chunk_by(|one, next| one.at == next.at).map(|burst| burst.len() * DATAGRAM_BYTES).max().unwrap();
-    assert!(at_once < ROOM_BYTES as usize / 4 * 3, "a part of what has room at most: {at_once}");
+    assert!(at_once < RECEIVE_WINDOW_BYTES as usize / 4 * 3, "a part of what has room at most: {at_once}");
     // What its pace holds up leaves when its time has come, whether anything is heard meanwhile or not.
     let first_answer = departures.iter().position(|departure| departure.from == 1).unwrap();
     let moments = departures[..first_answer].chunk_by(|one, next| one.at == next.at).count();
@@ -213,8 +213,9 @@ fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
 /// An end that knows nobody, in a job of so many ranks.
 fn stranger(ranks: u32) -> (Conversations<RankMemory>, RankMemory, AddressLayout) {
     let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
-    let (me, room_bytes) = (Rank::new(0), ROOM_BYTES);
-    let config = Config { me, start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
+    let (me, receive_window_bytes) = (Rank::new(0), RECEIVE_WINDOW_BYTES);
+    let config =
+        Config { me, incarnation: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, receive_window_bytes };
     (Conversations::new(config), RankMemory::new(layout, me), layout)
 }
 

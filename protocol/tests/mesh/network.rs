@@ -30,24 +30,20 @@ impl Weather {
     }
 }
 
-/// SplitMix64.
-pub(crate) struct Random(u64);
+/// Numbers that follow from a seed.
+pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ word >> 31
+        self.0.u64(..)
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
+        self.0.u64(..limit.max(1))
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
@@ -111,7 +107,7 @@ pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 const STEPS_MAX: u64 = 5_000_000;
 
 /// Bytes that may be on their way to a rank.
-pub(crate) const ROOM_BYTES: u64 = 1 << 20;
+pub(crate) const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
 impl Network {
     pub(crate) fn new(ranks: u32, seed: u64, weather: Weather) -> Self {
@@ -327,6 +323,14 @@ impl Network {
     }
 }
 
-fn config(layout: AddressLayout, rank: u32, start: u32, encrypt: bool) -> Config {
-    Config { me: Rank::new(rank), start, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: ROOM_BYTES }
+fn config(layout: AddressLayout, rank: u32, incarnation: u32, encrypt: bool) -> Config {
+    Config {
+        me: Rank::new(rank),
+        incarnation,
+        layout,
+        key: KEY,
+        encrypt,
+        failure_limit: FAILURE_LIMIT,
+        receive_window_bytes: RECEIVE_WINDOW_BYTES,
+    }
 }

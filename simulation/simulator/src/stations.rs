@@ -17,7 +17,7 @@ use crate::faults::{Dice, Faults};
 const DATAGRAM_BYTES: usize = 1472;
 
 /// Bytes that may be on their way to a rank: what a socket holds.
-const ROOM_BYTES: u64 = 1 << 20;
+const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
 /// What of a count comes back with a wake-up.
 const ASKED_MASK: u32 = (1 << 29) - 1;
@@ -72,10 +72,10 @@ pub(crate) struct Shown {
 impl Stations {
     pub(crate) fn new(protocol: Protocol, layout: pelago_base::AddressLayout, ranks: u32, seed: u64) -> Self {
         let end = |number| {
-            let (key, room_bytes) = (Key([7; 16]), ROOM_BYTES);
+            let (key, receive_window_bytes) = (Key([7; 16]), RECEIVE_WINDOW_BYTES);
             let Protocol { encrypt, failure_limit, .. } = protocol;
             let me = Rank::new(number);
-            let config = Config { me, start: 1, layout, key, encrypt, failure_limit, room_bytes };
+            let config = Config { me, incarnation: 1, layout, key, encrypt, failure_limit, receive_window_bytes };
             let dice = Dice::new(seed, u64::from(number));
             let (conversations, memory) = (RankConversations::new(config), RankMemory::new(layout, me));
             End { conversations, memory, peers: BTreeMap::new(), dice, due: None, asked: 0, dead: false }

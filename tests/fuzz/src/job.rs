@@ -254,5 +254,5 @@ impl Job {
 }
 
 fn config(me: Rank, layout: AddressLayout, encrypt: bool) -> Config {
-    Config { me, start: 1, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: 1 << 20 }
+    Config { me, incarnation: 1, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, receive_window_bytes: 1 << 20 }
 }

@@ -119,7 +119,7 @@ impl Two {
         let mut sides = [0, 1].map(|rank| {
             let (me, layout, key) = (Rank::new(rank), layout(), Key([1; 16]));
             let failure_limit = FAILURE_LIMIT;
-            Side::new(Config { me, start: rank, layout, key, encrypt: false, failure_limit, room_bytes: 1 << 22 })
+            Side::new(Config { me, incarnation: rank, layout, key, encrypt: false, failure_limit, receive_window_bytes: 1 << 22 })
         });
         let to = [0, 1].map(|rank| sides[rank].connect(Rank::new(1 - rank as u32), DATAGRAM_BYTES));
         for ((side, heap), rank) in sides.iter_mut().zip(heaps).zip(0..) {
@@ -326,12 +326,12 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
     let mut two = Two::new();
     let mut third = Side::new(Config {
         me: Rank::new(1),
-        start: 1,
+        incarnation: 1,
         layout: layout(),
         key: Key([1; 16]),
         encrypt: false,
         failure_limit: FAILURE_LIMIT,
-        room_bytes: 1 << 22,
+        receive_window_bytes: 1 << 22,
     });
     let mut buffer = [0; DATAGRAM_BYTES];
     two.sides[0].post(two.now, two.to[0], add(1), Token(1)).unwrap();
@@ -361,8 +361,8 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
 /// A rank that waits longer than the others before it finds anybody silent.
 fn side(me: u32) -> Side {
     let failure_limit = Duration::from_seconds(10.0);
-    let (layout, key, room_bytes) = (layout(), Key([1; 16]), 1 << 22);
-    Side::new(Config { me: Rank::new(me), start: me, layout, key, encrypt: false, failure_limit, room_bytes })
+    let (layout, key, receive_window_bytes) = (layout(), Key([1; 16]), 1 << 22);
+    Side::new(Config { me: Rank::new(me), incarnation: me, layout, key, encrypt: false, failure_limit, receive_window_bytes })
 }
 
 /// Everything that `from` has to send comes to `to`; returns how many datagrams.

@@ -65,9 +65,9 @@ impl Udp {
         let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, clock, progress_thread } = setup;
         let address = socket.local_address();
         // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
-        let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
-        let start = std::process::id();
-        let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
+        let receive_window_bytes = socket.receive_buffer_bytes() as u64 / 2;
+        let incarnation = std::process::id();
+        let config = Config { me, incarnation, layout, key: Key(key), encrypt, failure_limit, receive_window_bytes };
         let driver = Driver::new(socket, config, clock.clone(), find, watcher);
         let shared = Arc::new(Shared::new(driver, wake));
         // The key of the job is in there.

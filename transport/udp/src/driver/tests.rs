@@ -44,9 +44,9 @@ impl Job {
         let sockets: Vec<_> = (0..ranks).map(|_| bind()).collect();
         let addresses: Vec<_> = sockets.iter().map(Socket::local_address).collect();
         let driver = |(socket, rank): (Socket, u32)| {
-            let (me, room_bytes) = (Rank::new(rank), socket.receive_buffer_bytes() as u64 / 2);
+            let (me, receive_window_bytes) = (Rank::new(rank), socket.receive_buffer_bytes() as u64 / 2);
             let (key, failure_limit) = (Key([7; 16]), FAILURE_LIMIT);
-            let config = Config { me, start: 1, layout, key, encrypt: false, failure_limit, room_bytes };
+            let config = Config { me, incarnation: 1, layout, key, encrypt: false, failure_limit, receive_window_bytes };
             let addresses = addresses.clone();
             let find = Box::new(move |rank: Rank| addresses.get(rank.index()).copied());
             let mut driver = Driver::new(socket, config, Arc::new(Still), find, Box::new(Unwatched));

@@ -145,9 +145,9 @@ fn a_process_is_told_from_another_of_its_rank() {
     two.ends[0].post(two.now(), to, write(&[1; 8]), Flags::NONE, Token(1)).unwrap();
     let mut datagram = [0; 2000];
     plain.recv(&mut datagram).unwrap();
-    // Where the header has the start of the process.
-    let start = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
-    assert_eq!(start, std::process::id() & 0xFF_FFFF);
+    // Where the header has the incarnation of the process.
+    let incarnation = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
+    assert_eq!(incarnation, std::process::id() & 0xFF_FFFF);
 }
 
 #[test]
