@@ -85,11 +85,16 @@ fn a_window_grows_while_nothing_is_lost() {
 
 #[test]
 fn a_window_shrinks_when_something_is_lost() {
-    let mut network = Network::new(2, 1, far(5));
-    network.weather.lost = 20_000;
-    (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
-    let peak = peak(&mut network, 1, &[(0, 49)]);
-    assert!((50_000..RECEIVE_WINDOW_BYTES as usize / 4).contains(&peak), "{peak} on their way where one of fifty is lost");
+    let peaks = (1..=5).map(|seed| {
+        let mut network = Network::new(2, seed, far(5));
+        network.weather.lost = 20_000;
+        (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
+        peak(&mut network, 1, &[(0, 49)])
+    });
+    let peaks: Vec<usize> = peaks.collect();
+    // How large it grows before the first loss is a matter of chance.
+    assert!(peaks.iter().all(|&peak| peak < RECEIVE_WINDOW_BYTES as usize / 4), "{peaks:?} where one of fifty is lost");
+    assert!(peaks.iter().any(|&peak| peak > 50_000), "{peaks:?} where one of fifty is lost");
 }
 
 #[test]
