@@ -1,19 +1,14 @@
 //! Reliable one-sided operations over datagrams, as a state machine.
 //!
-//! Time and bytes go in as arguments, datagrams and events come out: the same [`Endpoint`] is driven by sockets, by a simulated network
-//! and by tests in virtual time.
+//! Time and bytes go in as arguments, datagrams and events come out: the same [`Conversations`] are driven by sockets, by a simulated
+//! network and by tests in virtual time.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Endpoint`] | one rank's end: what it asks of others, and what it does for them |
-//! | [`Memory`], [`Readable`] | how it touches the memory of its rank |
-//! | `wire` | what travels, field by field |
-//! | `seal` | each datagram carries a tag made with the job's key |
-//! | `peer` | what is known of one peer; 120 bytes when idle |
-//! | `sender`, `receiver` | one direction each: what is on its way and what has come |
-//! | `round_trip`, `congestion` | how long to wait, and how much to send |
-//! | `operations` | what has not ended |
-//! | `serve` | what is done for others |
+//! | [`Conversations`] | one rank's conversations with all its peers: what it asks of others, and what it does for them |
+//! | [`Memory`] | the memory that they reach |
+//! | `peer` | what is known of one peer: what is on its way and what has come, how long to wait, how much to send |
+//! | `wire` | what travels, field by field; each datagram carries a tag made with the job's key |
 //!
 //! # How it works
 //!
@@ -34,25 +29,18 @@
 
 #![forbid(unsafe_code)]
 
-mod congestion;
-mod endpoint;
+mod api;
+mod conversations;
 mod memory;
-#[cfg(test)]
-mod misconduct;
-mod operations;
 mod peer;
-mod receiver;
-mod round_trip;
-mod seal;
-mod sender;
-mod serve;
-mod transmit;
 mod wire;
 
-pub use endpoint::{
-    Config, Endpoint, Event, Full, INJECT_SIZE, Liveness, PeerIndex, Rejected, Request, Transmit, UNREACHABLE_AFTER_LIMITS,
+pub use api::{
+    Completion, Config, Event, Full, INJECT_SIZE, Injection, Liveness, PeerIndex, Rejected, Request, Transmit,
+    UNREACHABLE_AFTER_LIMITS,
 };
-pub use memory::{Denied, Local, Memory, Readable};
+pub use conversations::Conversations;
+pub use memory::{Denied, Memory};
 pub use pelago_base::Failure;
-pub use seal::{Key, reseal};
 pub use wire::cut;
+pub use wire::seal::{Key, reseal};

@@ -1,28 +1,26 @@
-//! What the protocol touches outside itself.
+//! The memory that conversations reach.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Width};
 
-/// What a rank sends from: its registered memory, and local memory of its operations.
-pub trait Readable {
-    /// Reads from `from` on until `into` is full.
-    ///
-    /// # Errors
-    /// Nothing was read.
-    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied>;
-
-    /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
-    fn read_local(&self, from: Local, offset: u64, into: &mut [u8]);
-}
-
-/// The memory of the rank that an [`Endpoint`](crate::Endpoint) belongs to: a byte array in tests, mapped memory in production.
+/// The memory of a rank: what it has registered, which peers may reach, and the local memory of its operations. A byte array in tests,
+/// mapped memory in production.
 ///
 /// Every address that came over the wire is checked here: an answer of `Ok` means that the bytes are registered.
-pub trait Memory: Readable {
+pub trait Memory {
+    /// The local memory of an operation, of which it is submitted with as many bytes as it moves, and which it has until it ends.
+    type Local;
+
     /// Whether `bytes` bytes from `at` on may be reached.
     ///
     /// # Errors
     /// They may not.
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied>;
+
+    /// Reads from `from` on until `into` is full.
+    ///
+    /// # Errors
+    /// Nothing was read.
+    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied>;
 
     /// Writes `bytes` from `to` on.
     ///
@@ -42,13 +40,12 @@ pub trait Memory: Readable {
     /// Nothing was changed.
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied>;
 
-    /// Writes `bytes` from byte `offset` of local memory on; inside what was submitted with it.
-    fn write_local(&mut self, to: Local, offset: u64, bytes: &[u8]);
-}
+    /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
+    fn read_local(&self, from: &Self::Local, offset: u64, into: &mut [u8]);
 
-/// Local memory of an operation, as whoever submitted it numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Local(pub u64);
+    /// Writes `bytes` from byte `offset` of local memory on; inside what was submitted with it.
+    fn write_local(&mut self, to: &Self::Local, offset: u64, bytes: &[u8]);
+}
 
 /// Why memory was not touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,8 +110,8 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
                 ..Settings::default()
             };
             let [one, other] = [0, 1].map(Rail::new);
-            let pairs =
-                [[one, one], [one, other], [other, one], [other, other]].map(|[near, far]| Rails { intra_node: near, inter_node: far });
+            let pairs = [[one, one], [one, other], [other, one], [other, other]]
+                .map(|[near, far]| Rails { intra_node: near, inter_node: far });
             for (operation, count) in [
                 (Collective::Broadcast { root: 4 }, 3000),
                 (Collective::Allreduce, 1),

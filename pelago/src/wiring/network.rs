@@ -7,7 +7,7 @@ use pelago_base::Rank;
 use pelago_kit::Split;
 use pelago_launch::{LaunchSettings, LocalBootstrap, OsClock, ProgressMode, TransportChoice};
 use pelago_memory::Reach;
-use pelago_platform::{Address, Bootstrap, Clock, Fault, Transport};
+use pelago_platform::{Address, Bootstrap, Fault, Transport};
 use pelago_shm::{HostMemory, Shm};
 use pelago_sync::Doorbell;
 use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
@@ -48,7 +48,8 @@ pub(super) fn connect(
             }
         }),
         watcher: Box::new(JobWatcher { host: host.clone(), is_watched: watched() != Watched::Not }),
-        progress_thread: (!manual).then(|| Arc::new(clock) as Arc<dyn Clock>),
+        clock: Arc::new(clock),
+        progress_thread: !manual,
     })?;
     let counted: Counted = udp.counters();
     if settings.transport == TransportChoice::Udp {

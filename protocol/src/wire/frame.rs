@@ -1,12 +1,14 @@
 //! Frames: what a datagram asks for and answers. The kind is one byte; a piece takes the rest of its datagram.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use zerocopy::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Reader;
 use crate::Denied;
 
 /// Bytes of a piece besides what it carries.
-pub(crate) const PIECE_BYTES: usize = 25;
+pub(crate) const PIECE_BYTES: usize = size_of::<PieceLayout>();
 
 const WRITE: u8 = 1;
 const PUT_PIECE: u8 = 2;
@@ -177,12 +179,16 @@ pub(crate) fn reply(operation: u32, offset: u64) -> [u8; PIECE_BYTES] {
     piece(DATA_PIECE, [u64::from(operation), offset, 0])
 }
 
+/// The head of a piece as it lies in a datagram.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct PieceLayout {
+    kind: u8,
+    words: [U64; 3],
+}
+
 fn piece(kind: u8, words: [u64; 3]) -> [u8; PIECE_BYTES] {
-    let mut head = [kind; PIECE_BYTES];
-    for (word, place) in words.iter().zip(head[1..].chunks_exact_mut(8)) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    head
+    zerocopy::transmute!(PieceLayout { kind, words: words.map(U64::new) })
 }
 
 fn numbers(to: &mut Vec<u8>, kind: u8, operation: u32, words: &[u64]) {

@@ -2,6 +2,8 @@
 
 use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{HEADER_BYTES, Reader, WORDS_MAX};
 
@@ -9,7 +11,7 @@ use super::{HEADER_BYTES, Reader, WORDS_MAX};
 const VERSION: u32 = 3;
 
 const RANK_BITS: u32 = RANKS_MAX.ilog2();
-const START_BITS: u32 = 24;
+const INCARNATION_BITS: u32 = 24;
 
 /// Transmissions of an endpoint: a million a second for nine years.
 const TRANSMISSION_BITS: u32 = 48;
@@ -17,13 +19,13 @@ const TRANSMISSION_BITS: u32 = 48;
 /// Who sent a datagram, and which of its transmissions this is.
 ///
 /// ```text
-/// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 start · 64–111 transmission · 112–127 bytes of the datagram
+/// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 incarnation · 64–111 transmission · 112–127 bytes of the datagram
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) from: Rank,
     /// Tells a process from an earlier one of the same rank.
-    pub(crate) start: u32,
+    pub(crate) incarnation: u32,
     /// Whether the datagram has a sequence number.
     pub(crate) sequenced: bool,
     /// Whether it waits for earlier ones to take effect.
@@ -36,27 +38,42 @@ pub(crate) struct Header {
     pub(crate) bytes: u16,
 }
 
+/// A header as it lies in a datagram.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct HeaderLayout {
+    rank_version_flags: U32,
+    incarnation: U32,
+    transmission_and_bytes: U64,
+}
+
+const _: () = assert!(size_of::<HeaderLayout>() == HEADER_BYTES);
+
 impl Header {
     pub(crate) fn write(&self, into: &mut [u8]) {
         let flags = u32::from(self.sequenced) | u32::from(self.fenced) << 1 | u32::from(self.urgent) << 2;
-        into[..4].copy_from_slice(&(self.from.number() | VERSION << RANK_BITS | flags << 24).to_le_bytes());
-        into[4..8].copy_from_slice(&self.start.to_le_bytes());
-        into[8..HEADER_BYTES].copy_from_slice(&self.last_word().to_le_bytes());
+        let layout = HeaderLayout {
+            rank_version_flags: (self.from.number() | VERSION << RANK_BITS | flags << 24).into(),
+            incarnation: self.incarnation.into(),
+            transmission_and_bytes: self.last_word().into(),
+        };
+        into[..HEADER_BYTES].copy_from_slice(layout.as_bytes());
     }
 
     /// Writes how long the datagram is that `into` begins.
     pub(crate) fn write_bytes(bytes: u16, into: &mut [u8]) {
-        into[HEADER_BYTES - 2..HEADER_BYTES].copy_from_slice(&bytes.to_le_bytes());
+        into[HEADER_BYTES - 2..HEADER_BYTES].copy_from_slice(U16::new(bytes).as_bytes());
     }
 
     /// `None` if this is no header of this version.
     pub(crate) fn parse(datagram: &[u8]) -> Option<Self> {
-        let mut reader = Reader(datagram);
-        let (word, start, last) = (reader.u32()?, reader.u32()?, reader.u64()?);
+        let (layout, _) = HeaderLayout::ref_from_prefix(datagram).ok()?;
+        let (word, incarnation) = (layout.rank_version_flags.get(), layout.incarnation.get());
+        let last = layout.transmission_and_bytes.get();
         let (rank, version, flags) = (word & (RANKS_MAX - 1), word >> RANK_BITS & 15, word >> 24);
-        (version == VERSION && flags < 8 && start >> START_BITS == 0).then_some(Self {
+        (version == VERSION && flags < 8 && incarnation >> INCARNATION_BITS == 0).then_some(Self {
             from: Rank::new(rank),
-            start,
+            incarnation,
             sequenced: flags & 1 != 0,
             fenced: flags & 2 != 0,
             urgent: flags & 4 != 0,
@@ -71,8 +88,9 @@ impl Header {
 
     /// What the seal of this transmission to `to` is made with; never the same twice in a job.
     pub(crate) fn nonce(&self, to: Rank) -> [u8; 16] {
-        let ends = u64::from(self.from.number()) | u64::from(to.number()) << RANK_BITS | u64::from(self.start) << (2 * RANK_BITS);
-        const { assert!(2 * RANK_BITS + START_BITS <= 64, "both ends and the start have room in a word") };
+        let ends =
+            u64::from(self.from.number()) | u64::from(to.number()) << RANK_BITS | u64::from(self.incarnation) << (2 * RANK_BITS);
+        const { assert!(2 * RANK_BITS + INCARNATION_BITS <= 64, "both ends and the incarnation fit a word") };
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&ends.to_le_bytes());
         nonce[8..].copy_from_slice(&self.last_word().to_le_bytes());
@@ -83,9 +101,9 @@ impl Header {
 /// The largest transmission that a header can carry.
 pub(crate) const TRANSMISSION_MAX: u64 = (1 << TRANSMISSION_BITS) - 1;
 
-/// The start that a header can carry.
-pub(crate) const fn start(number: u32) -> u32 {
-    number & ((1 << START_BITS) - 1)
+/// The incarnation that a header can carry.
+pub(crate) const fn incarnation(number: u32) -> u32 {
+    number & ((1 << INCARNATION_BITS) - 1)
 }
 
 /// What the sender has received, and what it can take.
@@ -95,8 +113,8 @@ pub(crate) struct Acknowledgement {
     pub(crate) next: u64,
     /// How many writes it has refused, ever.
     pub(crate) refused: u32,
-    /// What the receiver may have on its way to it, as the room of its socket counts it, in units of [`ROOM_UNIT`](Self::ROOM_UNIT).
-    pub(crate) room: u16,
+    /// What the receiver may have on its way to it, as its receive window counts it, in units of [`WINDOW_UNIT`](Self::WINDOW_UNIT).
+    pub(crate) receive_window: u16,
     /// The largest datagram that it can take or send.
     pub(crate) datagram_bytes: u16,
     /// The latest transmission of the receiver that has come with a number since this was told last; 0 is none. It tells which of several
@@ -108,34 +126,59 @@ pub(crate) struct Acknowledgement {
     pub(crate) words_used: u8,
 }
 
+/// An acknowledgement as it lies in a datagram, before its words.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AcknowledgementLayout {
+    next: U64,
+    refused: U32,
+    receive_window: U16,
+    datagram_bytes: U16,
+    echo: U64,
+    words_used: u8,
+    reserved: u8,
+}
+
 impl Acknowledgement {
-    pub(crate) const FIXED_BYTES: usize = 26;
-    pub(crate) const ROOM_UNIT: u64 = 1024;
+    pub(crate) const FIXED_BYTES: usize = size_of::<AcknowledgementLayout>();
+    pub(crate) const WINDOW_UNIT: u64 = 1024;
 
     /// Writes it and returns how many bytes it took.
     pub(crate) fn write(&self, into: &mut [u8]) -> usize {
-        into[..8].copy_from_slice(&self.next.to_le_bytes());
-        into[8..12].copy_from_slice(&self.refused.to_le_bytes());
-        into[12..14].copy_from_slice(&self.room.to_le_bytes());
-        into[14..16].copy_from_slice(&self.datagram_bytes.to_le_bytes());
-        into[16..24].copy_from_slice(&self.echo.to_le_bytes());
-        into[24] = self.words_used;
-        into[25] = 0;
+        let layout = AcknowledgementLayout {
+            next: self.next.into(),
+            refused: self.refused.into(),
+            receive_window: self.receive_window.into(),
+            datagram_bytes: self.datagram_bytes.into(),
+            echo: self.echo.into(),
+            words_used: self.words_used,
+            reserved: 0,
+        };
+        let (fixed, rest) = into.split_at_mut(Self::FIXED_BYTES);
+        fixed.copy_from_slice(layout.as_bytes());
         let words = &self.words[..usize::from(self.words_used)];
-        for (word, place) in words.iter().zip(into[Self::FIXED_BYTES..].chunks_exact_mut(8)) {
+        for (word, place) in words.iter().zip(rest.chunks_exact_mut(8)) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         Self::FIXED_BYTES + 8 * words.len()
     }
 
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Option<Self> {
-        let (next, refused, room, datagram_bytes) = (reader.u64()?, reader.u32()?, reader.u16()?, reader.u16()?);
-        let (echo, words_used, _) = (reader.u64()?, reader.u8()?, reader.u8()?);
+        let layout: &AcknowledgementLayout = reader.layout()?;
+        let words_used = layout.words_used;
         let mut words = [0; WORDS_MAX];
         for word in words.get_mut(..usize::from(words_used))? {
             *word = reader.u64()?;
         }
-        Some(Self { next, refused, room, datagram_bytes, echo, words, words_used })
+        Some(Self {
+            next: layout.next.get(),
+            refused: layout.refused.get(),
+            receive_window: layout.receive_window.get(),
+            datagram_bytes: layout.datagram_bytes.get(),
+            echo: layout.echo.get(),
+            words,
+            words_used,
+        })
     }
 }
 
@@ -172,11 +215,11 @@ mod tests {
     proptest! {
         #[test]
         fn headers_survive_the_wire(
-            from in 0..RANKS_MAX, start in 0..1u32 << START_BITS, flags in any::<[bool; 3]>(),
+            from in 0..RANKS_MAX, incarnation in 0..1u32 << INCARNATION_BITS, flags in any::<[bool; 3]>(),
             transmission in 0..=TRANSMISSION_MAX, bytes in any::<u16>(),
         ) {
             let [sequenced, fenced, urgent] = flags;
-            let header = Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission, bytes };
+            let header = Header { from: Rank::new(from), incarnation, sequenced, fenced, urgent, transmission, bytes };
             let mut layout = [0; HEADER_BYTES];
             Header { bytes: 0, ..header }.write(&mut layout);
             Header::write_bytes(bytes, &mut layout);
@@ -185,13 +228,13 @@ mod tests {
 
         #[test]
         fn acknowledgements_survive_the_wire(
-            next in any::<u64>(), refused in any::<u32>(), room in any::<u16>(), datagram_bytes in any::<u16>(),
+            next in any::<u64>(), refused in any::<u32>(), receive_window in any::<u16>(), datagram_bytes in any::<u16>(),
             echo in any::<u64>(), words in any::<[u64; WORDS_MAX]>(), used in 0..=WORDS_MAX,
         ) {
             let mut kept = [0; WORDS_MAX];
             kept[..used].copy_from_slice(&words[..used]);
             let words_used = used as u8;
-            let sent = Acknowledgement { next, refused, room, datagram_bytes, echo, words: kept, words_used };
+            let sent = Acknowledgement { next, refused, receive_window, datagram_bytes, echo, words: kept, words_used };
             let mut bytes = [0; 256];
             let written = sent.write(&mut bytes);
             let mut reader = Reader(&bytes[..written]);
@@ -201,24 +244,24 @@ mod tests {
 
         #[test]
         fn nonces_tell_everything_apart(
-            from in 0..RANKS_MAX, to in 0..RANKS_MAX, start in 0..1u32 << START_BITS, transmission in 0..=TRANSMISSION_MAX,
+            from in 0..RANKS_MAX, to in 0..RANKS_MAX, incarnation in 0..1u32 << INCARNATION_BITS, transmission in 0..=TRANSMISSION_MAX,
             bytes in any::<u16>(), change in 1..=u64::MAX,
         ) {
             let flags = (false, false, false);
-            let header = |from, start, transmission, bytes, (sequenced, fenced, urgent)| {
-                Header { from: Rank::new(from), start, sequenced, fenced, urgent, transmission, bytes }
+            let header = |from, incarnation, transmission, bytes, (sequenced, fenced, urgent)| {
+                Header { from: Rank::new(from), incarnation, sequenced, fenced, urgent, transmission, bytes }
             };
-            let nonce = header(from, start, transmission, bytes, flags).nonce(Rank::new(to));
+            let nonce = header(from, incarnation, transmission, bytes, flags).nonce(Rank::new(to));
             // One of them differs, as little or as much as can be.
             for change in [change, 1, 1 << (change % 64), u64::MAX] {
                 let other = |number: u32, limit: u32| (number ^ change as u32) % limit;
                 let last = (transmission ^ change) & TRANSMISSION_MAX;
-                let (rank, begun) = (other(from, RANKS_MAX), other(start, 1 << START_BITS));
-                prop_assert_eq!(header(rank, start, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, rank == from);
-                prop_assert_eq!(header(from, begun, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, begun == start);
-                prop_assert_eq!(header(from, start, last, bytes, flags).nonce(Rank::new(to)) == nonce, last == transmission);
+                let (rank, begun) = (other(from, RANKS_MAX), other(incarnation, 1 << INCARNATION_BITS));
+                prop_assert_eq!(header(rank, incarnation, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, rank == from);
+                prop_assert_eq!(header(from, begun, transmission, bytes, flags).nonce(Rank::new(to)) == nonce, begun == incarnation);
+                prop_assert_eq!(header(from, incarnation, last, bytes, flags).nonce(Rank::new(to)) == nonce, last == transmission);
                 let target = other(to, RANKS_MAX);
-                prop_assert_eq!(header(from, start, transmission, bytes, flags).nonce(Rank::new(target)) == nonce, target == to);
+                prop_assert_eq!(header(from, incarnation, transmission, bytes, flags).nonce(Rank::new(target)) == nonce, target == to);
             }
         }
     }
@@ -228,7 +271,7 @@ mod tests {
         for flag in [true, false] {
             let header = Header {
                 from: Rank::new(RANKS_MAX - 1),
-                start: u32::MAX >> 8,
+                incarnation: u32::MAX >> 8,
                 sequenced: flag,
                 fenced: flag,
                 urgent: flag,
@@ -238,7 +281,7 @@ mod tests {
             let mut layout = [0; HEADER_BYTES];
             header.write(&mut layout);
             assert_eq!(Header::parse(&layout), Some(header));
-            // Each bit of the version, a flag that there is none of, and a start that is too large.
+            // Each bit of the version, a flag that there is none of, and an incarnation that is too large.
             for (byte, bit) in (4..8).map(|bit| (2, bit)).chain((3..8).map(|bit| (3, bit))).chain((0..8).map(|bit| (7, bit))) {
                 let mut other = layout;
                 other[byte] ^= 1 << bit;
@@ -248,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_as_long_as_a_header_carries() {
-        assert_eq!([0, 1, 2, 0x89AB_CDEF, u32::MAX].map(start), [0, 1, 2, 0xAB_CDEF, 0xFF_FFFF]);
+    fn an_incarnation_is_as_long_as_a_header_carries() {
+        assert_eq!([0, 1, 2, 0x89AB_CDEF, u32::MAX].map(incarnation), [0, 1, 2, 0xAB_CDEF, 0xFF_FFFF]);
     }
 }

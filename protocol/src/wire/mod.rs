@@ -9,9 +9,10 @@
 mod frame;
 mod header;
 mod reader;
+pub(crate) mod seal;
 
 pub(crate) use frame::{Frame, PIECE_BYTES, frames, reply, request};
-pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, start};
+pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, incarnation};
 pub(crate) use reader::Reader;
 
 /// Bytes of the header, which is never encrypted.
@@ -50,7 +51,7 @@ mod tests {
     fn datagram(bytes: u16) -> Vec<u8> {
         let mut datagram = vec![bytes as u8; usize::from(bytes)];
         let header =
-            Header { from: Rank::new(1), start: 0, sequenced: true, fenced: false, urgent: false, transmission: 9, bytes };
+            Header { from: Rank::new(1), incarnation: 0, sequenced: true, fenced: false, urgent: false, transmission: 9, bytes };
         header.write(&mut datagram);
         datagram
     }

@@ -1,4 +1,7 @@
-//! Taking numbers from the front of a slice.
+//! Taking numbers and layouts from the front of a slice.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 /// What is left to be parsed.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
@@ -11,30 +14,31 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
+    /// The layout at the front, in place.
     #[inline]
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
+    pub(crate) fn layout<T: FromBytes + Immutable + KnownLayout + Unaligned>(&mut self) -> Option<&'a T> {
+        let (taken, rest) = T::ref_from_prefix(self.0).ok()?;
         self.0 = rest;
-        Some(*taken)
+        Some(taken)
     }
 
     #[inline]
     pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.array().map(u8::from_le_bytes)
+        self.layout::<u8>().copied()
     }
 
     #[inline]
     pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
+        self.layout::<U16>().map(|number| number.get())
     }
 
     #[inline]
     pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
+        self.layout::<U32>().map(|number| number.get())
     }
 
     #[inline]
     pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
+        self.layout::<U64>().map(|number| number.get())
     }
 }

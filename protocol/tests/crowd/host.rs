@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, Event as Counted, GlobalAddress, Instant, Rank, SegmentId, Width};
-use pelago_protocol::{Config, Denied, Endpoint, Event, Key, Liveness, Local, Memory, Readable, Request};
+use pelago_protocol::{Config, Conversations, Denied, Event, Key, Liveness, Memory, Request};
 
 /// What it takes to send or to receive a datagram, and to switch to another rank.
 const SEND: Duration = Duration::from_nanoseconds(2_000);
@@ -36,7 +36,7 @@ pub(crate) struct Build {
 
 pub(crate) struct Host {
     pub(crate) layout: AddressLayout,
-    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Conversations<Words>>,
     memories: Vec<Words>,
     buffer_bytes: u64,
     write_bytes: u64,
@@ -72,18 +72,18 @@ impl Host {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         let config = |rank| Config {
             me: Rank::new(rank),
-            start: 1,
+            incarnation: 1,
             layout,
             key: Key([7; 16]),
             encrypt: false,
             failure_limit: FAILURE_LIMIT,
             // As the transport over sockets does.
-            room_bytes: buffer_bytes / 4,
+            receive_window_bytes: buffer_bytes / 4,
         };
         let count = ranks as usize;
         Self {
             layout,
-            endpoints: (0..ranks).map(|rank| Endpoint::new(config(rank))).collect(),
+            endpoints: (0..ranks).map(|rank| Conversations::new(config(rank))).collect(),
             memories: (0..ranks).map(|rank| Words { layout, me: Rank::new(rank), written: vec![0; count] }).collect(),
             buffer_bytes,
             write_bytes,
@@ -155,7 +155,7 @@ impl Host {
                 let word = self.layout.encode(Rank::new(to as u32), SegmentId::SYMMETRIC, 8 * rank as u64).unwrap();
                 let write = match self.write_bytes {
                     8 => Request::Write { to: word, bytes: &[1; 8] },
-                    bytes => Request::Put { from: Local(0), to: word, bytes },
+                    bytes => Request::Put { from: (), to: word, bytes },
                 };
                 if self.endpoints[rank].submit(now, peer, write, to as u64).is_ok() {
                     self.plans[rank].pop_front();
@@ -172,12 +172,12 @@ impl Host {
     }
 
     fn tell(&mut self, rank: usize, now: Instant) {
+        while let Some(completion) = self.endpoints[rank].poll_completion() {
+            self.ended += 1;
+            self.failed += u64::from(completion.result.is_err());
+        }
         while let Some(event) = self.endpoints[rank].poll_event() {
             match event {
-                Event::Completed { result, .. } => {
-                    self.ended += 1;
-                    self.failed += u64::from(result.is_err());
-                }
                 Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, DATAGRAM_BYTES)),
                 Event::Silent(peer) => {
                     self.asked += 1;
@@ -232,23 +232,23 @@ impl Inbox {
 }
 
 /// The memory of a rank: a word for each other, of which only is known how often it was written, and what longer writes reach over.
-struct Words {
+pub(crate) struct Words {
     layout: AddressLayout,
     me: Rank,
     written: Vec<u32>,
 }
 
-impl Readable for Words {
+impl Memory for Words {
+    type Local = ();
+
     fn read(&self, _from: GlobalAddress, _into: &mut [u8]) -> Result<(), Denied> {
         Err(Denied::Outside)
     }
 
-    fn read_local(&self, _local: Local, _offset: u64, into: &mut [u8]) {
+    fn read_local(&self, _local: &(), _offset: u64, into: &mut [u8]) {
         into.fill(1);
     }
-}
 
-impl Memory for Words {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
         let is_here = self.layout.rank(at) == self.me && self.layout.offset(at) + bytes <= 1 << 20;
         is_here.then_some(()).ok_or(Denied::Outside)
@@ -270,5 +270,5 @@ impl Memory for Words {
         Err(Denied::Outside)
     }
 
-    fn write_local(&mut self, _local: Local, _offset: u64, _bytes: &[u8]) {}
+    fn write_local(&mut self, _local: &(), _offset: u64, _bytes: &[u8]) {}
 }

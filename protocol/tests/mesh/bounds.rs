@@ -6,18 +6,18 @@ use std::rc::Rc;
 use pelago_base::{AtomicOperator, Event, Rank, Width};
 use pelago_protocol::{Failure, Request};
 
-use crate::memory::at;
+use crate::memory::{Local, at};
 use crate::network::{CARRIED, Network, Weather};
 
 /// More than any bound on operations.
 const MANY: u64 = 10_000;
 
-fn add(network: &Network, to: u32) -> Request<'static> {
+fn add(network: &Network, to: u32) -> Request<'static, Local> {
     Request::Atomic { at: at(network.layout, to, 1, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 }
 }
 
 /// How many of many operations from rank 0 are taken over while nothing is sent; whatever is, ends well, and others follow.
-fn taken(network: &mut Network, request: Request<'_>, fenced: bool) -> u64 {
+fn taken(network: &mut Network, request: Request<'_, Local>, fenced: bool) -> u64 {
     let first = network.ended.len() as u64;
     let mut taken = 0;
     while taken < MANY && network.hold(0, 1, request, first + taken) {
@@ -62,7 +62,7 @@ fn operations_whose_end_is_not_fetched_are_bounded() {
     // Also those that end at once.
     let mut network = Network::new(3, 1, Weather::FAIR);
     let now = network.now;
-    network.endpoints[0].lose(now, Rank::new(1));
+    network.endpoints[0].peer_failed(now, Rank::new(1));
     for round in 0..2 {
         let taken = (0..MANY).take_while(|token| network.hold(0, 1, Request::Write { to, bytes: b"late" }, MANY * round + token));
         assert_eq!(taken.count(), 4096);

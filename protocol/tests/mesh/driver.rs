@@ -1,7 +1,7 @@
 //! What the driver of an endpoint asks it: whether and what to send, and which memory is still being read.
 
 use pelago_base::{Duration, Rank};
-use pelago_protocol::{Local, PeerIndex, Request, Transmit};
+use pelago_protocol::{Injection, PeerIndex, Request, Transmit};
 
 use crate::memory::at;
 use crate::network::{Network, Weather};
@@ -82,7 +82,8 @@ fn an_endpoint_says_what_there_is_to_do() {
     assert!(next(&mut network, 1, false).is_some_and(|said| !said.more && said.to == Rank::new(0)));
     assert_eq!((next(&mut network, 1, false), doing(&network, 1)), (None, (false, false, false)));
     network.arrive();
-    assert_eq!(doing(&network, 0), (true, false, false), "an event is to be fetched");
+    assert_eq!(doing(&network, 0), (false, false, false));
+    assert_eq!(network.endpoints[0].completions(), 1, "a completion is to be fetched");
     network.quiet();
     assert_eq!(network.ended[&(0, 1)], Ok(0));
 }
@@ -127,19 +128,21 @@ fn bytes_on_their_way_are_a_stream_if_all_go_to_one_peer() {
 fn what_has_arrived_of_a_put_is_read_no_more() {
     const BYTES: usize = 10_000;
     let (mut network, peer) = acquainted();
-    let [local, other] = [3, 4].map(|byte| network.local(0, vec![byte; BYTES]));
-    let unread = |network: &Network, local: Local| network.endpoints[0].unread_from(peer, local);
+    let [one, other] = [3, 4].map(|byte| [byte; BYTES]);
+    let unread = |network: &Network, injection: &Injection<'_>| network.endpoints[0].unread_from(injection);
     // How much has come without a gap.
     let come = |network: &Network, segment: usize, byte: u8| {
         let written = network.memories[1].segments[segment].as_ref().unwrap();
         written.iter().position(|&there| there != byte).unwrap() as u64
     };
-    assert_eq!(unread(&network, local), None);
-    for (token, (from, segment)) in (1..).zip([(local, 1), (other, 2)]) {
+    let injected = [(1, &one, 1), (2, &other, 2)].map(|(token, bytes, segment)| {
         let to = at(network.layout, 1, segment, 0);
-        assert!(network.hold(0, 1, Request::Put { from, to, bytes: BYTES as u64 }, token));
-    }
-    assert_eq!([local, other].map(|local| unread(&network, local)), [Some(0); 2], "neither has been sent");
+        let injection = network.endpoints[0].inject(network.now, peer, to, bytes, token).unwrap();
+        network.endpoints[0].capture(&injection);
+        injection
+    });
+    let [first, second] = &injected;
+    assert_eq!([first, second].map(|injection| unread(&network, injection)), [Some(0); 2], "neither has been sent");
     // The third datagram is late, and those behind it are not.
     let mut number = 0;
     network.fate = Box::new(move |departure| {
@@ -148,14 +151,12 @@ fn what_has_arrived_of_a_put_is_read_no_more() {
     });
     network.pump(0);
     let mut seen = Vec::new();
-    let unknown = Local(99);
     while network.ended.len() < 4 {
         assert!(network.step());
-        let (mine, others) = (unread(&network, local), unread(&network, other));
+        let (mine, others) = (unread(&network, first), unread(&network, second));
         assert!(mine.is_none_or(|from| from <= come(&network, 0, 3)), "{mine:?}");
         assert!(others.is_none_or(|from| from <= come(&network, 1, 4)), "{others:?}");
         assert_eq!(mine.is_none(), network.ended.contains_key(&(0, 1)));
-        assert_eq!(unread(&network, unknown), None);
         seen.extend(mine);
     }
     assert!(seen.is_sorted() && seen.last().is_some_and(|&last| last > 2_000), "two datagrams have come: {seen:?}");

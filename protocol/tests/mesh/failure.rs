@@ -69,7 +69,7 @@ fn a_rank_that_is_said_to_be_gone_is_gone_at_once() {
     network.kill(1);
     let tokens = operations(&mut network, 0, 1);
     let now = network.now;
-    network.endpoints[0].lose(now, Rank::new(1));
+    network.endpoints[0].peer_failed(now, Rank::new(1));
     network.pump(0);
     for token in tokens {
         assert_eq!(network.ended[&(0, token)], Err(Failure::PeerLost(Rank::new(1))));
@@ -109,9 +109,9 @@ fn nothing_is_taken_from_a_rank_that_was_given_up() {
     network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, 0);
     network.wait(0, 0).unwrap();
     let now = network.now;
-    network.endpoints[1].lose(now, Rank::new(0));
+    network.endpoints[1].peer_failed(now, Rank::new(0));
     // Once more changes nothing.
-    network.endpoints[1].lose(now, Rank::new(0));
+    network.endpoints[1].peer_failed(now, Rank::new(0));
     network.submit(0, 1, Request::Write { to, bytes: &[2; 8] }, 1);
     assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))), "it gets no answer");
     assert_eq!(network.memories[1].word(0), u64::from_le_bytes([1; 8]));
@@ -188,7 +188,7 @@ fn when_a_rank_is_given_up_the_others_are_looked_after_as_before() {
         assert!(network.hold(0, to as usize, write, token));
     }
     let now = network.now;
-    network.endpoints[0].lose(now, Rank::new(1));
+    network.endpoints[0].peer_failed(now, Rank::new(1));
     assert_eq!(network.endpoints[0].peers(), (3, 2));
     network.pump(0);
     assert_eq!([1, 11].map(|token| network.ended[&(0, token)]), [Err(Failure::PeerLost(Rank::new(1))); 2]);
@@ -204,7 +204,7 @@ fn when_a_rank_is_given_up_the_others_get_their_acknowledgements() {
     }
     network.arrive();
     let (now, mut buffer) = (network.now, vec![0; 1 << 16]);
-    network.endpoints[0].lose(now, Rank::new(1));
+    network.endpoints[0].peer_failed(now, Rank::new(1));
     let transmit = network.endpoints[0].poll_transmit(now, &network.memories[0], &mut buffer, false).expect("rank 2 waits");
     assert_eq!(transmit.to, Rank::new(2));
     assert!(network.endpoints[0].poll_transmit(now, &network.memories[0], &mut buffer, false).is_none());

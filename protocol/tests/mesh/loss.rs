@@ -4,21 +4,21 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pelago_base::{AtomicOperator, Duration, Event, Rank, Width};
-use pelago_protocol::{Failure, Local, Request};
+use pelago_protocol::{Failure, Request};
 
 use crate::hostile::is_acknowledgement;
-use crate::memory::at;
+use crate::memory::{Local, at};
 use crate::network::{CARRIED, Network, Weather};
 
 /// A round trip of 10 ms: the shortest wait for an answer is longer by a millisecond at least.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (5_000_000, 5_000_000) };
 
-fn write(network: &Network, to: u32) -> Request<'static> {
+fn write(network: &Network, to: u32) -> Request<'static, Local> {
     Request::Write { to: at(network.layout, to, 1, 0), bytes: b"8 bytes." }
 }
 
 /// A put of `bytes` bytes from rank 0 to rank 1.
-fn put(network: &mut Network, bytes: u64) -> Request<'static> {
+fn put(network: &mut Network, bytes: u64) -> Request<'static, Local> {
     let from: Local = network.local(0, vec![1; bytes as usize]);
     Request::Put { from, to: at(network.layout, 1, 2, 0), bytes }
 }

@@ -1,10 +1,14 @@
 //! The memory of one rank: two segments of bytes, and local memory by number.
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
-use pelago_protocol::{Denied, Local, Memory, Readable};
+use pelago_protocol::{Denied, Memory};
 
 /// Bytes of each segment.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 18;
+
+/// Local memory of an operation, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Local(pub(crate) u64);
 
 pub(crate) struct RankMemory {
     layout: AddressLayout,
@@ -42,19 +46,19 @@ pub(crate) fn at(layout: AddressLayout, rank: u32, segment: u32, offset: u64) ->
     layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap()
 }
 
-impl Readable for RankMemory {
+impl Memory for RankMemory {
+    type Local = Local;
+
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(from, into.len() as u64)?;
         into.copy_from_slice(&self.segments[segment].as_ref().unwrap()[range]);
         Ok(())
     }
 
-    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
+    fn read_local(&self, &Local(number): &Local, offset: u64, into: &mut [u8]) {
         into.copy_from_slice(&self.locals[number as usize][offset as usize..][..into.len()]);
     }
-}
 
-impl Memory for RankMemory {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
         self.find(at, bytes).map(drop)
     }
@@ -86,7 +90,7 @@ impl Memory for RankMemory {
         Ok(found)
     }
 
-    fn write_local(&mut self, Local(number): Local, offset: u64, bytes: &[u8]) {
+    fn write_local(&mut self, &Local(number): &Local, offset: u64, bytes: &[u8]) {
         self.locals[number as usize][offset as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 }

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use pelago_base::{AddressLayout, Duration, Event as Counted, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Event, Failure, Full, Key, Liveness, Local, PeerIndex, Rejected, Request};
+use pelago_protocol::{Completion, Config, Conversations, Event, Failure, Full, Key, Liveness, PeerIndex, Rejected, Request};
 
-use crate::memory::RankMemory;
+use crate::memory::{Local, RankMemory};
 
 /// What the network does to datagrams.
 #[derive(Clone, Copy, Debug)]
@@ -30,24 +30,20 @@ impl Weather {
     }
 }
 
-/// SplitMix64.
-pub(crate) struct Random(u64);
+/// Numbers that follow from a seed.
+pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ word >> 31
+        self.0.u64(..)
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
+        self.0.u64(..limit.max(1))
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
@@ -77,7 +73,7 @@ pub(crate) const CARRIED: Fate = Some(Duration::ZERO);
 /// The job: endpoints, what is between them, and what has ended.
 pub(crate) struct Network {
     pub(crate) layout: AddressLayout,
-    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Conversations<RankMemory>>,
     pub(crate) memories: Vec<RankMemory>,
     pub(crate) weather: Weather,
     pub(crate) random: Random,
@@ -111,7 +107,7 @@ pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 const STEPS_MAX: u64 = 5_000_000;
 
 /// Bytes that may be on their way to a rank.
-pub(crate) const ROOM_BYTES: u64 = 1 << 20;
+pub(crate) const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
 impl Network {
     pub(crate) fn new(ranks: u32, seed: u64, weather: Weather) -> Self {
@@ -122,7 +118,7 @@ impl Network {
         let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
         Self {
             layout,
-            endpoints: (0..ranks).map(|rank| Endpoint::new(config(layout, rank, 1, encrypt))).collect(),
+            endpoints: (0..ranks).map(|rank| Conversations::new(config(layout, rank, 1, encrypt))).collect(),
             memories: (0..ranks).map(|rank| RankMemory::new(layout, Rank::new(rank))).collect(),
             weather,
             random: Random::new(seed),
@@ -150,7 +146,7 @@ impl Network {
         self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes[from])
     }
 
-    pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> Result<(), Full> {
+    pub(crate) fn try_submit(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) -> Result<(), Full> {
         let peer = self.peer(from, to);
         self.endpoints[from].submit(self.now, peer, request, token)?;
         self.pump(from);
@@ -158,13 +154,13 @@ impl Network {
     }
 
     /// Submits if there is room, and sends nothing yet.
-    pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) -> bool {
+    pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) -> bool {
         let peer = self.peer(from, to);
         self.endpoints[from].submit(self.now, peer, request, token).is_ok()
     }
 
     /// Submits as soon as there is room.
-    pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_>, token: u64) {
+    pub(crate) fn submit(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) {
         while self.try_submit(from, to, request, token).is_err() {
             assert!(self.step(), "{}: full for ever", self.about());
         }
@@ -264,7 +260,7 @@ impl Network {
     /// Another process speaks for a rank, without any memory of what was.
     pub(crate) fn restart(&mut self, rank: usize) {
         self.dead[rank] = false;
-        self.endpoints[rank] = Endpoint::new(config(self.layout, rank as u32, 2, self.encrypt));
+        self.endpoints[rank] = Conversations::new(config(self.layout, rank as u32, 2, self.encrypt));
     }
 
     /// Sends and tells what a rank has to send and to tell.
@@ -282,12 +278,12 @@ impl Network {
 
     /// Tells what has ended and who was met.
     fn tell(&mut self, rank: usize) {
+        while let Some(Completion { token, result, .. }) = self.endpoints[rank].poll_completion() {
+            let before = self.ended.insert((rank, token), result);
+            assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
+        }
         while let Some(event) = self.endpoints[rank].poll_event() {
             match event {
-                Event::Completed { token, result, .. } => {
-                    let before = self.ended.insert((rank, token), result);
-                    assert_eq!(before, None, "{}: {token} of {rank} ended twice", self.about());
-                }
                 Event::Met(_, peer) => drop(self.endpoints[rank].connect(peer, self.datagram_bytes[rank])),
                 Event::Silent(peer) => {
                     self.asked.push((rank, peer, self.now));
@@ -327,6 +323,14 @@ impl Network {
     }
 }
 
-fn config(layout: AddressLayout, rank: u32, start: u32, encrypt: bool) -> Config {
-    Config { me: Rank::new(rank), start, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: ROOM_BYTES }
+fn config(layout: AddressLayout, rank: u32, incarnation: u32, encrypt: bool) -> Config {
+    Config {
+        me: Rank::new(rank),
+        incarnation,
+        layout,
+        key: KEY,
+        encrypt,
+        failure_limit: FAILURE_LIMIT,
+        receive_window_bytes: RECEIVE_WINDOW_BYTES,
+    }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pelago_base::{Duration, Event, GlobalAddress};
 use pelago_protocol::{Failure, Request};
 
-use crate::memory::{SEGMENT_BYTES, at};
+use crate::memory::{Local, SEGMENT_BYTES, at};
 use crate::network::{Network, Random, Weather};
 
 #[test]
@@ -151,7 +151,7 @@ fn memory_that_is_no_longer_registered_ends_what_reads_it() {
 }
 
 /// What fetches, or lets rank 1 send to rank 2, bytes of rank 1.
-fn reading(network: &mut Network, from: GlobalAddress, bytes: u64) -> [Request<'static>; 2] {
+fn reading(network: &mut Network, from: GlobalAddress, bytes: u64) -> [Request<'static, Local>; 2] {
     let into = network.local(0, vec![0; bytes as usize]);
     [Request::Get { from, to: into, bytes }, Request::Copy { from, to: at(network.layout, 2, 2, 0), bytes }]
 }

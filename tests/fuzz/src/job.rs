@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
-use pelago_protocol::{Config, Endpoint, Event, Key, Liveness, Rejected};
+use pelago_protocol::{Completion, Config, Conversations, Event, Key, Liveness, Rejected};
 
 use crate::anatomy::{DATAGRAM_BYTES_MAX, from, sequence};
 use crate::memory::RankMemory;
@@ -61,7 +61,7 @@ pub(crate) struct Job {
     pub(crate) layout: AddressLayout,
     pub(crate) random: Random,
     pub(crate) now: Instant,
-    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) endpoints: Vec<Conversations<RankMemory>>,
     pub(crate) memories: Vec<RankMemory>,
     pub(crate) scenario: Scenario,
     /// What has not ended, by rank and token.
@@ -88,7 +88,7 @@ impl Job {
             layout,
             random: Random::new(scenario.warm_up),
             now: Instant::ZERO,
-            endpoints: ranks().map(|me| Endpoint::new(config(me, layout, scenario.encrypt))).collect(),
+            endpoints: ranks().map(|me| Conversations::new(config(me, layout, scenario.encrypt))).collect(),
             memories: ranks().map(|me| RankMemory::new(layout, me)).collect(),
             scenario,
             under_way: BTreeMap::new(),
@@ -156,7 +156,7 @@ impl Job {
             self.check_additions();
         }
         for rank in 0..PRESENT {
-            (0..RANKS).map(Rank::new).for_each(|lost| self.endpoints[rank].lose(self.now, lost));
+            (0..RANKS).map(Rank::new).for_each(|lost| self.endpoints[rank].peer_failed(self.now, lost));
             self.is_sound = false;
             self.pump(rank);
             assert_eq!(self.endpoints[rank].peers().1, 0, "something is kept for lost peers");
@@ -229,18 +229,18 @@ impl Job {
 
     /// Tells what has ended and who was met.
     fn tell(&mut self, rank: usize) {
+        while let Some(Completion { token, result, local }) = self.endpoints[rank].poll_completion() {
+            let expected = self.under_way.remove(&(rank, token));
+            let expected = expected.unwrap_or_else(|| panic!("operation {token} of {rank} ends a second time"));
+            let local = local.map(|local| self.memories[rank].take_back(local));
+            if self.is_sound {
+                assert!(result.is_ok(), "operation {token} of {rank}: {result:?}");
+                self.verify(expected, local.as_deref());
+            }
+        }
         for _ in 0..ENDLESS {
             match self.endpoints[rank].poll_event() {
                 None => return,
-                Some(Event::Completed { token, result, local }) => {
-                    let expected = self.under_way.remove(&(rank, token));
-                    let expected = expected.unwrap_or_else(|| panic!("operation {token} of {rank} ends a second time"));
-                    let local = local.map(|local| self.memories[rank].take_back(local));
-                    if self.is_sound {
-                        assert!(result.is_ok(), "operation {token} of {rank}: {result:?}");
-                        self.verify(expected, local.as_deref());
-                    }
-                }
                 Some(Event::Met(_, peer)) => drop(self.endpoints[rank].connect(peer, self.scenario.datagram_bytes)),
                 Some(Event::Silent(peer)) => {
                     self.endpoints[rank].handle_liveness(self.now, peer, Liveness::Unknown);
@@ -254,5 +254,5 @@ impl Job {
 }
 
 fn config(me: Rank, layout: AddressLayout, encrypt: bool) -> Config {
-    Config { me, start: 1, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, room_bytes: 1 << 20 }
+    Config { me, incarnation: 1, layout, key: KEY, encrypt, failure_limit: FAILURE_LIMIT, receive_window_bytes: 1 << 20 }
 }

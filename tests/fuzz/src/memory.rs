@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
-use pelago_protocol::{Denied, Local, Memory, Readable};
+use pelago_protocol::{Denied, Memory};
 
 /// Bytes of each of the two segments; the second begins with words for atomics.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 16;
@@ -48,6 +48,10 @@ impl Guarded {
         before.iter().chain(after).all(|&byte| byte == GUARD)
     }
 }
+
+/// Local memory of an operation, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Local(pub(crate) u64);
 
 /// The memory of one rank.
 pub(crate) struct RankMemory {
@@ -110,23 +114,23 @@ impl RankMemory {
     }
 }
 
-impl Readable for RankMemory {
+impl Memory for RankMemory {
+    type Local = Local;
+
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(from, into.len() as u64)?;
         into.copy_from_slice(&self.segments[segment].inside()[range]);
         Ok(())
     }
 
-    fn read_local(&self, Local(number): Local, offset: u64, into: &mut [u8]) {
+    fn read_local(&self, &Local(number): &Local, offset: u64, into: &mut [u8]) {
         let local = self.locals.get(&number).and_then(|local| part(offset, into.len()).and_then(|part| local.inside().get(part)));
         match local {
             Some(bytes) => into.copy_from_slice(bytes),
             None => self.trespass(),
         }
     }
-}
 
-impl Memory for RankMemory {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
         self.find(at, bytes).map(drop)
     }
@@ -161,7 +165,7 @@ impl Memory for RankMemory {
         Ok(found)
     }
 
-    fn write_local(&mut self, Local(number): Local, offset: u64, bytes: &[u8]) {
+    fn write_local(&mut self, &Local(number): &Local, offset: u64, bytes: &[u8]) {
         let local = self.locals.get_mut(&number);
         match local.and_then(|local| part(offset, bytes.len()).and_then(|part| local.inside_mut().get_mut(part))) {
             Some(place) => place.copy_from_slice(bytes),
@@ -210,9 +214,9 @@ mod tests {
     fn local_memory_that_was_given_back_is_nobodys() {
         let (_, mut memory) = memory();
         let local = memory.lend([0; 8].into_iter());
-        memory.write_local(local, 0, &[1; 8]);
+        memory.write_local(&local, 0, &[1; 8]);
         assert_eq!(memory.take_back(local), [1; 8]);
-        memory.write_local(local, 0, &[1; 8]);
+        memory.write_local(&local, 0, &[1; 8]);
         memory.check();
     }
 

@@ -3,16 +3,16 @@
 /// Bytes of a guide that make a number.
 const GUIDE_BYTES: usize = 4;
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014), behind numbers that were given.
+/// A generator that is the same on every machine, behind numbers that were given.
 pub(crate) struct Random {
-    state: u64,
-    /// Numbers to come before those that follow from the state, the last one first.
+    generator: fastrand::Rng,
+    /// Numbers to come before those that follow from the seed, the last one first.
     guide: Vec<u64>,
 }
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed, guide: Vec::new() }
+        Self { generator: fastrand::Rng::with_seed(seed), guide: Vec::new() }
     }
 
     /// The numbers of part `part` of what follows from `seed`.
@@ -24,7 +24,10 @@ impl Random {
     pub(crate) fn guided(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks::<GUIDE_BYTES>();
         let number = |word: &[u8; GUIDE_BYTES]| u64::from(u32::from_le_bytes(*word));
-        Self { state: 0, guide: words.iter().rev().map(number).map(|number| number | number << 32).collect() }
+        Self {
+            generator: fastrand::Rng::with_seed(0),
+            guide: words.iter().rev().map(number).map(|number| number | number << 32).collect(),
+        }
     }
 
     /// Whether the next number is one that was given.
@@ -36,11 +39,7 @@ impl Random {
         if let Some(number) = self.guide.pop() {
             return number;
         }
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        self.generator.u64(..)
     }
 
     /// A number below `bound`; 0 if there is none.

@@ -87,7 +87,8 @@ fn end_point(host: &HostMemory, me: Rank, socket: UdpSocket, rank_zero: SocketAd
         find: Box::new(move |rank| (rank == Rank::new(0)).then_some(rank_zero)),
         wake: Box::new(|| {}),
         watcher: Box::new(Unwatched),
-        progress_thread: Some(Arc::new(OsClock::start())),
+        clock: Arc::new(OsClock::start()),
+        progress_thread: true,
     })
     .unwrap();
     let heap = vec![0_u64; HEAP_BYTES as usize / 8].leak();

@@ -6,15 +6,17 @@
 //! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
 //! | [`Split`] | a layer around two transports: one to the ranks of this node, one to all |
 //! | [`MockDevice`] | memory of a device that does not exist, which fails on demand |
+//! | [`datagrams`] | what transports by datagrams share (feature `datagrams`) |
 //! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!
-//! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports, which know this crate from their
-//! tests only.
+//! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports.
 
 #![forbid(unsafe_code)]
 
 mod captured;
 pub mod conformance;
+#[cfg(feature = "datagrams")]
+pub mod datagrams;
 mod device;
 mod layers;
 mod loopback;

@@ -1,13 +1,16 @@
-//! A rank's conversations and its socket, moved by whoever holds them: the rank or its progress thread.
+//! A rank's conversations, its memory and its socket, moved by the thread that holds them: the rank or its progress thread.
+//!
+//! A put passes three layers on its way to the socket, which is a part of the second: [`Udp`](crate::Udp), which takes the lock, the
+//! driver, and the [`RankConversations`] of `pelago-protocol`. It has one entry in them; the other is the record of whoever posted it.
 
 use std::hint::spin_loop;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
-use pelago_datagrams::{Found, Given, Station};
-use pelago_memory::Region;
-use pelago_platform::{Completion, Flags, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{INJECT_SIZE, Liveness, PeerIndex, Transmit};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank};
+use pelago_kit::datagrams::{self, RankConversations, RankMemory};
+use pelago_platform::{Clock, Flags, Operation, PostError, Token};
+use pelago_protocol::{Config, Event, INJECT_SIZE, Injection, Liveness, PeerIndex, Transmit};
 
 use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use crate::{Incoming, Outgoing, Socket};
@@ -66,12 +69,14 @@ enum Load<'a> {
     /// To one peer, what gains nothing by waiting for company.
     Full(PeerIndex),
     /// The same, while a write to it is not captured yet.
-    Given(&'a Given<'a>),
+    Injected(&'a Injection<'a>),
 }
 
 pub(crate) struct Driver {
-    socket: Socket,
-    station: Station,
+    pub(crate) socket: Socket,
+    pub(crate) conversations: RankConversations,
+    pub(crate) memory: RankMemory,
+    clock: Arc<dyn Clock>,
     incoming: Incoming,
     outgoing: Outgoing,
     /// Whether the kernel may read what is sent when it is delivered: only what is in clear, as the place is used again.
@@ -90,25 +95,34 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(socket: Socket, station: Station, lends: bool, find: Find, watcher: Box<dyn Watcher>) -> Self {
-        let (incoming, outgoing) = (Incoming::new(), Outgoing::new());
-        let (peers, waiting, retry, pause, looks_behind) = (Vec::new(), None, Instant::ZERO, Duration::ZERO, 0);
-        Self { socket, station, incoming, outgoing, lends, peers, find, watcher, waiting, retry, pause, looks_behind }
+    pub(crate) fn new(socket: Socket, config: Config, clock: Arc<dyn Clock>, find: Find, watcher: Box<dyn Watcher>) -> Self {
+        Self {
+            socket,
+            lends: !config.encrypt,
+            memory: RankMemory::new(config.layout, config.me),
+            conversations: RankConversations::new(config),
+            clock,
+            incoming: Incoming::new(),
+            outgoing: Outgoing::new(),
+            peers: Vec::new(),
+            find,
+            watcher,
+            waiting: None,
+            retry: Instant::ZERO,
+            pause: Duration::ZERO,
+            looks_behind: 0,
+        }
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: SocketAddr) -> PeerIndex {
         let datagram_bytes = self.socket.payload_bytes_max(address).min(UDP_DATAGRAM_BYTES_MAX);
-        let peer = self.station.connect(rank, datagram_bytes);
+        let peer = self.conversations.connect(rank, datagram_bytes);
         self.name(peer, Some(address));
         peer
     }
 
-    pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.station.register(start, memory)
-    }
-
     pub(crate) fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.station.deregister(start)
+        datagrams::deregister(&self.conversations, &mut self.memory, start)
     }
 
     /// How long posting an operation may take; `None` if only the beginning of it is sent at once.
@@ -127,21 +141,23 @@ impl Driver {
         flags: Flags,
         token: Token,
     ) -> Result<(), PostError> {
+        datagrams::admit(&self.conversations)?;
         if flags.fence {
-            self.station.fence(to);
+            self.conversations.fence(to);
         }
         match operation {
             Operation::Write { to: at, bytes } if Self::time_to_post(&operation).is_some() => {
-                let given = self.station.give(now, to, at, bytes, token)?;
-                let taken_in = self.send_given(now, &given);
-                self.station.capture(given);
+                let injection = self.conversations.inject(now, to, at, bytes, token.0).map_err(|_| PostError::Full)?;
+                let taken_in = self.send_injection(now, &injection);
+                self.conversations.capture(&injection);
                 if let Some(now) = taken_in {
-                    self.find_out(now);
+                    self.handle_events(now);
                     self.flush(now, Load::Any { patient: true });
                 }
             }
             operation => {
-                self.station.post(now, to, operation, token)?;
+                let request = datagrams::request(operation)?;
+                self.conversations.submit(now, to, request, token.0).map_err(|_| PostError::Full)?;
                 match self.waiting {
                     None if flags.more => self.waiting = Some(to),
                     Some(other) if flags.more && other == to => {}
@@ -158,19 +174,20 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends what was given, and looks for as long whether it has arrived as it would take to capture it; returns when anything was
-    /// taken in last.
-    fn send_given(&mut self, now: Instant, given: &Given<'_>) -> Option<Instant> {
-        let begun = std::time::Instant::now();
-        self.flush(now, Load::Given(given));
-        let (mut looks, mut unread, mut taken_in) = (0, self.station.unread_bytes(given), None);
+    /// Sends an injection, and looks for as long whether it has arrived as it would take to capture it; returns when anything was taken in
+    /// last.
+    fn send_injection(&mut self, now: Instant, injection: &Injection<'_>) -> Option<Instant> {
+        let unread_bytes =
+            |conversations: &RankConversations| conversations.unread_from(injection).map_or(0, |from| injection.bytes() - from);
+        self.flush(now, Load::Injected(injection));
+        let (mut looks, mut unread, mut taken_in) = (0, unread_bytes(&self.conversations), None);
         while looks < unread / LOOK_BYTES {
             looks += 1;
-            let now = now + begun.elapsed().into();
+            let now = self.clock.now().max(now);
             if self.take_in(now) {
                 taken_in = Some(now);
-                self.flush(now, Load::Given(given));
-                unread = self.station.unread_bytes(given);
+                self.flush(now, Load::Injected(injection));
+                unread = unread_bytes(&self.conversations);
             } else {
                 spin_loop();
             }
@@ -189,15 +206,18 @@ impl Driver {
     /// has come just now wait: who looks again soon may have a datagram to take them along.
     pub(crate) fn drive(&mut self, now: Instant, patient: bool) -> bool {
         // What was posted and has waited for company, and acknowledgements that nothing has come along to take.
-        let mut moved = self.station.has_work() && self.flush(now, Load::Any { patient: false });
+        let mut moved = self.conversations.has_work() && self.flush(now, Load::Any { patient: false });
         moved |= self.take_in(now);
-        let late = !self.is_behind(now, moved) && self.station.handle_timeout(now);
-        if !moved && !late && !self.station.has_work() && self.outgoing.is_empty() {
+        let late = !self.is_behind(now, moved) && self.conversations.poll_timeout().is_some_and(|due| now >= due);
+        if late {
+            self.conversations.handle_timeout(now);
+        }
+        if !moved && !late && !self.conversations.has_work() && self.outgoing.is_empty() {
             return false;
         }
-        self.find_out(now);
+        self.handle_events(now);
         let patient = patient && moved;
-        if patient && !self.station.has_queue() && self.outgoing.is_empty() {
+        if patient && !self.conversations.has_queue() && self.outgoing.is_empty() {
             return true;
         }
         moved | self.flush(now, Load::Any { patient })
@@ -206,7 +226,7 @@ impl Driver {
     /// Whether a rank that has been away for long finds so much that what it waits for may be there: the time of answers that lie in the
     /// socket has not come. For so many looks at most as take in all that a socket keeps.
     fn is_behind(&mut self, now: Instant, moved: bool) -> bool {
-        let is_late = self.station.next_deadline().is_some_and(|due| now >= due + AWAY);
+        let is_late = self.conversations.poll_timeout().is_some_and(|due| now >= due + AWAY);
         self.looks_behind = if moved && is_late && self.looks_behind < LOOKS_BEHIND_MAX { self.looks_behind + 1 } else { 0 };
         self.looks_behind > 0
     }
@@ -216,42 +236,24 @@ impl Driver {
         let messages = self.socket.receive(&mut self.incoming);
         for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
             // What is refused is counted; it changes nothing here.
-            let _ = self.station.take_in(now, datagram);
+            let _ = self.conversations.handle_datagram(now, datagram, &mut self.memory);
         }
         messages > 0
     }
 
-    /// Hands over what has completed.
-    pub(crate) fn completed(&mut self, into: &mut Vec<Completion>) -> bool {
-        self.station.completed(into)
-    }
-
     /// Whether the rank may want to look: something has completed, or a peer has written to its memory since this was asked last.
     pub(crate) fn has_news(&mut self) -> bool {
-        self.station.has_news()
+        self.memory.take_touched() || self.conversations.completions() > 0
     }
 
     /// Whether acknowledgements wait that could leave now.
     pub(crate) fn is_owing(&self) -> bool {
-        self.outgoing.is_empty() && self.station.is_owing()
+        self.outgoing.is_empty() && self.conversations.is_owing()
     }
 
     /// While there is no room, whatever else is due waits until there may be.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        if self.outgoing.is_empty() { self.station.next_deadline() } else { Some(self.retry) }
-    }
-
-    pub(crate) fn lose(&mut self, now: Instant, rank: Rank) {
-        self.station.lose(now, rank);
-        self.find_out(now);
-    }
-
-    pub(crate) fn counters(&self) -> &Counters {
-        self.station.counters()
-    }
-
-    pub(crate) fn socket(&self) -> &Socket {
-        &self.socket
+        if self.outgoing.is_empty() { self.conversations.poll_timeout() } else { Some(self.retry) }
     }
 
     /// Whether the kernel may still read something that was sent.
@@ -262,8 +264,8 @@ impl Driver {
 
     /// Sends what is to be sent; returns whether anything left.
     fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
-        let (mut any, mut at, mut begun) = (false, now, None);
-        if self.outgoing.has_lent() && self.station.stream_bytes() == Some(0) {
+        let (mut any, mut at) = (false, now);
+        if self.outgoing.has_lent() && self.conversations.stream_bytes() == Some(0) {
             self.outgoing.take_back();
         }
         loop {
@@ -282,7 +284,7 @@ impl Driver {
                 return any;
             }
             // What one call sends takes longer than the pace can wait.
-            at = now + begun.get_or_insert_with(std::time::Instant::now).elapsed().into();
+            at = self.clock.now().max(now);
         }
     }
 
@@ -303,17 +305,17 @@ impl Driver {
     fn fill(&mut self, now: Instant, load: Load<'_>) -> bool {
         while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
             let transmit = match load {
-                Load::Any { patient } => self.station.transmit(now, None, room, patient),
-                Load::Full(to) => self.station.transmit(now, Some(to), room, true),
-                Load::Given(given) => self.station.transmit_given(now, given, room),
+                Load::Any { patient } => self.conversations.poll_transmit(now, &self.memory, room, patient),
+                Load::Full(to) => self.conversations.poll_transmit_full(now, to, &self.memory, room),
+                Load::Injected(injection) => self.conversations.poll_transmit_injected(now, injection, &self.memory, room),
             };
             let Some(Transmit { peer, bytes, more, .. }) = transmit else { return false };
             if let Some(Some(address)) = self.peers.get(peer.0 as usize) {
                 self.outgoing.commit(*address, bytes);
             }
             let is_all = match load {
-                Load::Any { .. } => !self.station.has_work(),
-                Load::Full(_) | Load::Given(_) => !more,
+                Load::Any { .. } => !self.conversations.has_work(),
+                Load::Full(_) | Load::Injected(_) => !more,
             };
             if is_all {
                 return false;
@@ -325,19 +327,19 @@ impl Driver {
     /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in
     /// their order, so that what is older than what has arrived was read.
     fn may_lend(&self) -> bool {
-        self.lends && self.outgoing.is_large() && has_place(self.station.stream_bytes())
+        self.lends && self.outgoing.is_large() && has_place(self.conversations.stream_bytes())
     }
 
-    fn find_out(&mut self, now: Instant) {
-        while let Some(found) = self.station.find() {
-            match found {
-                Found::Met(peer, rank) => match (self.find)(rank) {
+    pub(crate) fn handle_events(&mut self, now: Instant) {
+        while let Some(event) = self.conversations.poll_event() {
+            match event {
+                Event::Met(peer, rank) => match (self.find)(rank) {
                     Some(address) => drop(self.connect(rank, address)),
                     None => self.name(peer, None),
                 },
-                Found::Silent(rank) => self.station.handle_liveness(now, rank, self.watcher.liveness(rank)),
-                Found::Lost(rank) => self.watcher.lost(rank),
-                Found::Unreachable(rank) => self.watcher.unreachable(rank),
+                Event::Silent(rank) => self.conversations.handle_liveness(now, rank, self.watcher.liveness(rank)),
+                Event::Lost(rank) => self.watcher.lost(rank),
+                Event::Unreachable(rank) => self.watcher.unreachable(rank),
             }
         }
     }

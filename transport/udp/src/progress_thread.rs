@@ -1,7 +1,7 @@
 //! Who drives: the rank while it waits in the library, its progress thread otherwise.
 //!
 //! The progress thread sleeps in the kernel until a datagram comes. A rank that drives looks for datagrams itself, and would have its progress thread woken by
-//! each of them, on a core that it needs. So it turns the progress thread's ear from the socket and sets its alarm, which it puts off as long as
+//! each of them, on a core that it needs. So it takes the socket out of the progress thread's wait set and sets its alarm, which it puts off as long as
 //! it drives: a progress thread that hears its alarm knows that the rank has gone on to compute, and listens again. A rank that falls asleep has it
 //! listen at once. None of that wakes the progress thread.
 
@@ -13,7 +13,7 @@ use pelago_base::{Duration, Instant};
 use pelago_platform::Clock;
 
 use crate::driver::Driver;
-use crate::ear::Ear;
+use crate::wait_set::WaitSet;
 
 /// How long after a rank has looked last its progress thread takes over, at least. A wake-up costs a rank that shares its core a quarter of that.
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
@@ -39,7 +39,7 @@ pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 /// - **A1** Whether the progress thread listens changes only with the lock of the driver, and its alarm with it; but that the progress thread may set it to ring
 ///   earlier. So a progress thread that sleeps listens, or has an alarm that rings soon.
 /// - **A2** While the progress thread does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
-/// - **A3** The ear is on the socket only while `until` says that the progress thread listens: otherwise datagrams would wake it again and again
+/// - **A3** The socket is in the wait set only while `until` says that the progress thread listens: otherwise datagrams would wake it again and again
 ///   without its reading them.
 pub(crate) struct Shared {
     driver: Mutex<Driver>,
@@ -63,7 +63,7 @@ impl Shared {
     }
 
     /// For the progress thread, whose alarm has rung or not: none while the rank drives.
-    fn lock_unless_excused(&self, rung: bool, ear: &Ear) -> Option<MutexGuard<'_, Driver>> {
+    fn lock_unless_excused(&self, rung: bool, wait_set: &WaitSet) -> Option<MutexGuard<'_, Driver>> {
         let is_excused = || self.until.load(Ordering::Relaxed) == EXCUSED;
         let driver = match self.driver.try_lock() {
             Ok(driver) => driver,
@@ -71,7 +71,7 @@ impl Shared {
             Err(TryLockError::WouldBlock) if is_excused() => {
                 // A progress thread whose alarm has not rung listened when it was woken; the rank has set the alarm since.
                 if rung {
-                    ear.set_alarm(Some(ABSENCE_MIN));
+                    wait_set.set_alarm(Some(ABSENCE_MIN));
                 }
                 return None;
             }
@@ -82,18 +82,18 @@ impl Shared {
     }
 
     /// The progress thread listens from now on, until something is due.
-    fn listen(&self, locked: &Driver, ear: &Ear, now: Instant) {
+    fn listen(&self, locked: &Driver, wait_set: &WaitSet, now: Instant) {
         // Acknowledgements that a thread has held back until it looks again have no other deadline.
         let due = if locked.is_owing() { Some(now) } else { locked.next_deadline() };
-        self.set_alarm(due, ear, now);
-        if !ear.listen() {
-            self.set_alarm(Some(now + ABSENCE_MIN), ear, now);
+        self.set_alarm(due, wait_set, now);
+        if !wait_set.listen() {
+            self.set_alarm(Some(now + ABSENCE_MIN), wait_set, now);
         }
     }
 
-    fn set_alarm(&self, due: Option<Instant>, ear: &Ear, now: Instant) {
+    fn set_alarm(&self, due: Option<Instant>, wait_set: &WaitSet, now: Instant) {
         self.until.store(due.map_or(u64::MAX, |due| due.as_picoseconds().max(EXCUSED + 1)), Ordering::Relaxed);
-        ear.set_alarm(due.map(|due| due.since(now)));
+        wait_set.set_alarm(due.map(|due| due.since(now)));
     }
 
     pub(crate) fn wake(&self) {
@@ -105,7 +105,7 @@ impl Shared {
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     clock: Arc<dyn Clock>,
-    ear: Arc<Ear>,
+    wait_set: Arc<WaitSet>,
     thread: Option<JoinHandle<()>>,
     /// How long a rank that drives may be away before the progress thread takes over.
     absence: Duration,
@@ -118,13 +118,13 @@ pub(crate) struct ProgressThread {
 
 impl ProgressThread {
     pub(crate) fn start(shared: Arc<Shared>, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
-        let ear = Arc::new(Ear::new(shared.lock().socket().descriptor())?);
+        let wait_set = Arc::new(WaitSet::new(shared.lock().socket.descriptor())?);
         let thread = std::thread::Builder::new().name("pelago-progress_thread".into()).stack_size(128 * 1024).spawn({
-            let (shared, clock, ear) = (shared.clone(), clock.clone(), ear.clone());
-            move || Attendance { shared: &shared, clock: clock.as_ref(), ear: &ear }.run()
+            let (shared, clock, wait_set) = (shared.clone(), clock.clone(), wait_set.clone());
+            move || Attendance { shared: &shared, clock: clock.as_ref(), wait_set: &wait_set }.run()
         })?;
         let (absence, never) = (ABSENCE_MIN, Instant::ZERO);
-        Ok(Self { shared, clock, ear, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
+        Ok(Self { shared, clock, wait_set, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
     }
 
     /// The rank looks; returns whether the progress thread is excused. One look is not to drive: it would cost more than it spares.
@@ -165,10 +165,10 @@ impl ProgressThread {
 
     #[cold]
     fn put_alarm_off(&mut self, now: Instant, pause: Duration, listens: bool) {
-        self.ear.set_alarm(Some(pause));
+        self.wait_set.set_alarm(Some(pause));
         (self.rings, self.put_off) = (now + pause, now + Duration::from_picoseconds(pause.as_picoseconds() / 2));
         if listens {
-            self.ear.turn_away();
+            self.wait_set.turn_away();
             self.shared.sleeping.store(false, Ordering::Relaxed);
             self.shared.until.store(EXCUSED, Ordering::Relaxed);
         }
@@ -179,7 +179,7 @@ impl ProgressThread {
         let driver = self.shared.lock();
         self.shared.sleeping.store(true, Ordering::Relaxed);
         if self.shared.until.load(Ordering::Relaxed) == EXCUSED {
-            self.shared.listen(&driver, &self.ear, self.clock.now());
+            self.shared.listen(&driver, &self.wait_set, self.clock.now());
         }
     }
 
@@ -195,7 +195,7 @@ impl ProgressThread {
             return;
         }
         if let Some(due) = locked.next_deadline().filter(|&due| until > (due + LATE).as_picoseconds()) {
-            self.shared.set_alarm(Some(due), &self.ear, now);
+            self.shared.set_alarm(Some(due), &self.wait_set, now);
         }
     }
 }
@@ -203,7 +203,7 @@ impl ProgressThread {
 impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        self.ear.call();
+        self.wait_set.call();
         if let Some(thread) = self.thread.take() {
             let _ended = thread.join();
         }
@@ -214,19 +214,19 @@ impl Drop for ProgressThread {
 struct Attendance<'a> {
     shared: &'a Shared,
     clock: &'a dyn Clock,
-    ear: &'a Ear,
+    wait_set: &'a WaitSet,
 }
 
 impl Attendance<'_> {
     fn run(&self) {
         self.serve(true);
         loop {
-            self.ear.sleep();
+            self.wait_set.sleep();
             if self.shared.stop.load(Ordering::SeqCst) {
                 return;
             }
             let rung = self.shared.until.load(Ordering::Relaxed) == EXCUSED;
-            if !rung || self.ear.has_rung() {
+            if !rung || self.wait_set.has_rung() {
                 self.serve(rung);
             }
         }
@@ -237,13 +237,13 @@ impl Attendance<'_> {
     fn serve(&self, mut rung: bool) {
         let mut looks = 0;
         loop {
-            let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.ear) else { return };
+            let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.wait_set) else { return };
             let (moved, news) = (driver.drive(self.clock.now(), false), driver.has_news());
             looks = if moved { LOOKS } else { looks.saturating_sub(1) };
             // A rank that computes needs its core; one that was woken looks by itself.
             let is_last = looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed);
             if is_last {
-                self.shared.listen(&driver, self.ear, self.clock.now());
+                self.shared.listen(&driver, self.wait_set, self.clock.now());
             }
             drop(driver);
             if news {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank};
-use pelago_datagrams::Station;
+use pelago_kit::datagrams::completed as fetch_completed;
 use pelago_memory::Region;
 use pelago_platform::{
     Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Protection, Rail,
@@ -38,8 +38,10 @@ pub struct Setup {
     pub wake: Box<dyn Fn() + Send + Sync>,
     /// Who knows which ranks are alive, and is told of those that cannot be reached.
     pub watcher: Box<dyn Watcher>,
-    /// The clock of the progress thread that serves peers while the rank computes or sleeps. Without one the rank serves them when it makes progress.
-    pub progress_thread: Option<Arc<dyn Clock>>,
+    /// The clock that the rank reads as well.
+    pub clock: Arc<dyn Clock>,
+    /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
+    pub progress_thread: bool,
 }
 
 /// What operations cost over UDP. The cores of the target do everything.
@@ -69,17 +71,17 @@ impl Udp {
     /// # Errors
     /// The system refuses a thread for the progress thread.
     pub fn new(setup: Setup) -> std::io::Result<Self> {
-        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, progress_thread } = setup;
+        let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, clock, progress_thread } = setup;
         let address = socket.local_address();
         // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
-        let room_bytes = socket.receive_buffer_bytes() as u64 / 2;
-        let start = std::process::id();
-        let config = Config { me, start, layout, key: Key(key), encrypt, failure_limit, room_bytes };
-        let driver = Driver::new(socket, Station::new(config), !encrypt, find, watcher);
+        let receive_window_bytes = socket.receive_buffer_bytes() as u64 / 2;
+        let incarnation = std::process::id();
+        let config = Config { me, incarnation, layout, key: Key(key), encrypt, failure_limit, receive_window_bytes };
+        let driver = Driver::new(socket, config, clock.clone(), find, watcher);
         let shared = Arc::new(Shared::new(driver, wake));
         // The key of the job is in there.
         keep_from_dumps(&*shared);
-        let progress_thread = progress_thread.map(|clock| ProgressThread::start(shared.clone(), clock)).transpose()?;
+        let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone(), clock)).transpose()?;
         let protection = if encrypt { Protection::Encrypted } else { Protection::Authenticated };
         let capabilities = Capabilities { protection, ..CAPABILITIES };
         Ok(Self { progress_thread, shared, capabilities, address, connected: 0 })
@@ -89,7 +91,7 @@ impl Udp {
     /// ended.
     pub fn counters(&self) -> Box<dyn Fn() -> Counters + Send + Sync> {
         let shared = self.shared.clone();
-        Box::new(move || shared.lock().counters().clone())
+        Box::new(move || shared.lock().conversations.counters().clone())
     }
 }
 
@@ -146,7 +148,7 @@ impl Transport for Udp {
             progress_thread.remind(&driver, now);
         }
         let news = driver.has_news();
-        let any = driver.completed(completed);
+        let any = fetch_completed(&mut driver.conversations, completed);
         drop(driver);
         // Another thread of this rank may sleep until then.
         if news {
@@ -191,14 +193,17 @@ impl Network for Udp {
     }
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
-        self.shared.lock().lose(now, peer);
+        let mut driver = self.shared.lock();
+        driver.conversations.peer_failed(now, peer);
+        driver.handle_events(now);
+        drop(driver);
         self.shared.wake();
     }
 }
 
 impl Registry for Udp {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.shared.lock().register(start, memory)
+        self.shared.lock().memory.register(start, memory)
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {

@@ -1,11 +1,22 @@
 //! The contract of a transport, between sockets of this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelago_base::{Duration, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_kit::conformance::Ends;
+use pelago_platform::Clock;
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
+
+/// A clock that stands: the moments of the test are what counts.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+}
 
 /// Ranks with a socket each, all driven by the test.
 fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
@@ -27,7 +38,8 @@ fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
                 move || _ = wakes[rank].fetch_add(1, Ordering::Relaxed)
             }),
             watcher: Box::new(Unwatched),
-            progress_thread: None,
+            clock: Arc::new(Still),
+            progress_thread: false,
         })
         .unwrap()
     };

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
-use pelago_datagrams::{Found, Station};
+use pelago_kit::datagrams::{RankConversations, RankMemory, admit, completed as fetch_completed, deregister, request};
 use pelago_memory::Region;
 use pelago_netsim::NetworkOperation;
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
-use pelago_protocol::{Config, Key, Liveness, PeerIndex};
+use pelago_protocol::{Config, Event, Key, Liveness, PeerIndex};
 
 use crate::protocol::faults::{FaultInjection, FaultRandom};
 use crate::protocol::settings::Protocol;
@@ -17,7 +17,7 @@ use crate::protocol::settings::Protocol;
 const DATAGRAM_BYTES: usize = 1472;
 
 /// Bytes that may be in transit to a rank: the size of a socket's receive buffer.
-const ROOM_BYTES: u64 = 1 << 20;
+const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
 /// The ends of all ranks, and the datagrams between them.
 pub(crate) struct Stations {
@@ -33,7 +33,8 @@ pub(crate) struct Stations {
 
 /// One rank's end.
 struct StationEnd {
-    station: Station,
+    conversations: RankConversations,
+    memory: RankMemory,
     peers: BTreeMap<Rank, PeerIndex>,
     random: FaultRandom,
     /// The time of its timer, if that is set, and how often it was set.
@@ -68,12 +69,13 @@ pub(crate) struct StationChanges {
 impl Stations {
     pub(crate) fn new(protocol: Protocol, layout: pelago_base::AddressLayout, ranks: u32, seed: u64) -> Self {
         let end = |number| {
-            let (key, room_bytes) = (Key([7; 16]), ROOM_BYTES);
+            let (key, receive_window_bytes) = (Key([7; 16]), RECEIVE_WINDOW_BYTES);
             let Protocol { encrypt, failure_limit, .. } = protocol;
             let me = Rank::new(number);
-            let config = Config { me, start: 1, layout, key, encrypt, failure_limit, room_bytes };
+            let config = Config { me, incarnation: 1, layout, key, encrypt, failure_limit, receive_window_bytes };
             let random = FaultRandom::new(seed, u64::from(number));
-            StationEnd { station: Station::new(config), peers: BTreeMap::new(), random, due: None, timer_count: 0, dead: false }
+            let (conversations, memory) = (RankConversations::new(config), RankMemory::new(layout, me));
+            StationEnd { conversations, memory, peers: BTreeMap::new(), random, due: None, timer_count: 0, dead: false }
         };
         Self {
             ranks: (0..ranks).map(end).collect(),
@@ -90,11 +92,12 @@ impl Stations {
     }
 
     pub(crate) fn register(&mut self, rank: Rank, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.end(rank).station.register(start, memory)
+        self.end(rank).memory.register(start, memory)
     }
 
     pub(crate) fn deregister(&mut self, rank: Rank, start: GlobalAddress) -> bool {
-        self.end(rank).station.deregister(start)
+        let StationEnd { conversations, memory, .. } = self.end(rank);
+        deregister(conversations, memory, start)
     }
 
     pub(crate) fn post(
@@ -107,21 +110,22 @@ impl Stations {
     ) -> Result<(), PostError> {
         let end = self.end(rank);
         let peer = end.peer(to);
-        end.station.post(now, peer, operation, token)
+        admit(&end.conversations)?;
+        end.conversations.submit(now, peer, request(operation)?, token.0).map_err(|_| PostError::Full)
     }
 
     pub(crate) fn fence(&mut self, rank: Rank, to: Rank) {
         let end = self.end(rank);
         let peer = end.peer(to);
-        end.station.fence(peer);
+        end.conversations.fence(peer);
     }
 
     pub(crate) fn take_completed(&mut self, rank: Rank, into: &mut Vec<Completion>) -> bool {
-        self.end(rank).station.completed(into)
+        fetch_completed(&mut self.end(rank).conversations, into)
     }
 
     pub(crate) fn peer_failed(&mut self, now: Instant, rank: Rank, peer: Rank) {
-        self.end(rank).station.lose(now, peer);
+        self.end(rank).conversations.peer_failed(now, peer);
     }
 
     /// A rank dies: it neither sends nor receives any more.
@@ -145,8 +149,8 @@ impl Stations {
         self.free.push(number);
         let end = self.end(datagram.to);
         if !end.dead {
-            // The station counts what it refuses.
-            let _ = end.station.take_in(now, &mut datagram.bytes);
+            // The counters say what is refused.
+            let _ = end.conversations.handle_datagram(now, &mut datagram.bytes, &mut end.memory);
         }
         datagram.to
     }
@@ -170,7 +174,7 @@ impl Stations {
             return false;
         }
         end.due = None;
-        end.station.handle_timeout(now);
+        end.conversations.handle_timeout(now);
         true
     }
 
@@ -194,16 +198,16 @@ impl Stations {
         }
         loop {
             let end = &mut self.ranks[rank.index()];
-            while let Some(found) = end.station.find() {
-                match found {
-                    Found::Met(_, other) => drop(end.peer(other)),
+            while let Some(event) = end.conversations.poll_event() {
+                match event {
+                    Event::Met(_, other) => drop(end.peer(other)),
                     // The simulator has no launcher that knows whether a silent rank is alive.
-                    Found::Silent(other) => end.station.handle_liveness(now, other, Liveness::Unknown),
-                    Found::Lost(other) => changes.failed_peers.push(other),
-                    Found::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
+                    Event::Silent(other) => end.conversations.handle_liveness(now, other, Liveness::Unknown),
+                    Event::Lost(other) => changes.failed_peers.push(other),
+                    Event::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
                 }
             }
-            let Some(transmit) = end.station.transmit(now, None, &mut self.buffer, false) else { break };
+            let Some(transmit) = end.conversations.poll_transmit(now, &end.memory, &mut self.buffer, false) else { break };
             let bytes = &self.buffer[..transmit.bytes];
             let mut deliveries = self.protocol.faults.deliveries(&mut end.random, now, rank, transmit.to).peekable();
             self.dropped += u64::from(deliveries.peek().is_none());
@@ -219,8 +223,8 @@ impl Stations {
             }
         }
         let end = self.end(rank);
-        changes.has_news = end.station.has_news();
-        if let Some(due) = end.station.next_deadline()
+        changes.has_news = end.memory.take_touched() || end.conversations.completions() > 0;
+        if let Some(due) = end.conversations.poll_timeout()
             && end.due.is_none_or(|known| due < known)
         {
             end.due = Some(due);
@@ -232,7 +236,7 @@ impl Stations {
 
     /// The counters of each rank's station.
     pub(crate) fn counters(&self) -> Vec<Counters> {
-        self.ranks.iter().map(|end| end.station.counters().clone()).collect()
+        self.ranks.iter().map(|end| end.conversations.counters().clone()).collect()
     }
 
     fn end(&mut self, rank: Rank) -> &mut StationEnd {
@@ -242,7 +246,7 @@ impl Stations {
 
 impl StationEnd {
     fn peer(&mut self, rank: Rank) -> PeerIndex {
-        *self.peers.entry(rank).or_insert_with(|| self.station.connect(rank, DATAGRAM_BYTES))
+        *self.peers.entry(rank).or_insert_with(|| self.conversations.connect(rank, DATAGRAM_BYTES))
     }
 }
 

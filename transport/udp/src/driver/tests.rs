@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, UdpSocket};
 
 use pelago_base::{AddressLayout, Event, SegmentId};
+use pelago_platform::Completion;
 use pelago_protocol::{Config, Key};
 
 use pelago_memory::Cells;
@@ -21,6 +22,15 @@ const STEP: Duration = Duration::from_microseconds(20);
 /// More steps than anything takes.
 const STEPS_MAX: u32 = 100_000;
 
+/// A clock that stands: the moment of the test is what counts.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+}
+
 /// The ranks of a job, each with a heap, and the moment at which all of them are.
 struct Job {
     layout: AddressLayout,
@@ -34,13 +44,14 @@ impl Job {
         let sockets: Vec<_> = (0..ranks).map(|_| bind()).collect();
         let addresses: Vec<_> = sockets.iter().map(Socket::local_address).collect();
         let driver = |(socket, rank): (Socket, u32)| {
-            let (me, room_bytes) = (Rank::new(rank), socket.receive_buffer_bytes() as u64 / 2);
+            let (me, receive_window_bytes) = (Rank::new(rank), socket.receive_buffer_bytes() as u64 / 2);
             let (key, failure_limit) = (Key([7; 16]), FAILURE_LIMIT);
-            let station = Station::new(Config { me, start: 1, layout, key, encrypt: false, failure_limit, room_bytes });
+            let config = Config { me, incarnation: 1, layout, key, encrypt: false, failure_limit, receive_window_bytes };
             let addresses = addresses.clone();
             let find = Box::new(move |rank: Rank| addresses.get(rank.index()).copied());
-            let mut driver = Driver::new(socket, station, lends, find, Box::new(Unwatched));
-            driver.register(heap(layout, rank), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
+            let mut driver = Driver::new(socket, config, Arc::new(Still), find, Box::new(Unwatched));
+            driver.lends = lends;
+            driver.memory.register(heap(layout, rank), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
             driver
         };
         Self { layout, ranks: sockets.into_iter().zip(0..).map(driver).collect(), now: Instant::ZERO + STEP }
@@ -48,7 +59,7 @@ impl Job {
 
     /// `to` as `from` knows it.
     fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
-        let address = self.ranks[to].socket().local_address();
+        let address = self.ranks[to].socket.local_address();
         self.ranks[from].connect(Rank::new(to as u32), address)
     }
 
@@ -65,7 +76,7 @@ impl Job {
         for (turn, &rank) in ranks.iter().enumerate() {
             self.ranks[rank].drive(self.now, false);
             let mut others = Vec::new();
-            self.ranks[rank].completed(if turn == 0 { &mut ended } else { &mut others });
+            datagrams::completed(&mut self.ranks[rank].conversations, if turn == 0 { &mut ended } else { &mut others });
         }
         assert!(ended.iter().all(|completion: &Completion| completion.result.is_ok()), "{ended:?}");
         ended.len()
@@ -84,7 +95,7 @@ impl Job {
     }
 
     fn count(&self, rank: usize, event: Event) -> u64 {
-        self.ranks[rank].counters().of(event)
+        self.ranks[rank].conversations.counters().of(event)
     }
 }
 
@@ -194,7 +205,7 @@ fn what_comes_without_end_does_not_put_off_for_ever_what_is_due() {
     let mut looks = 0;
     while job.ranks[0].next_deadline().is_some_and(|due| due <= job.now) {
         assert!(looks <= LOOKS_BEHIND_MAX, "it looks what is due");
-        stranger.send_to(&[0; 8], job.ranks[0].socket().local_address()).unwrap();
+        stranger.send_to(&[0; 8], job.ranks[0].socket.local_address()).unwrap();
         job.step(&[0]);
         looks += 1;
     }
@@ -205,7 +216,7 @@ fn what_comes_without_end_does_not_put_off_for_ever_what_is_due() {
 fn a_rank_that_was_not_away_does_what_is_due_though_something_comes() {
     let (mut job, stranger) = unanswered();
     job.now = job.ranks[0].next_deadline().unwrap();
-    stranger.send_to(&[0; 8], job.ranks[0].socket().local_address()).unwrap();
+    stranger.send_to(&[0; 8], job.ranks[0].socket.local_address()).unwrap();
     job.step(&[0]);
     assert_eq!(job.count(0, Event::DatagramRepeated), 1);
 }
@@ -221,16 +232,73 @@ fn datagrams_are_no_longer_than_the_way_carries() {
         let peer = job.ranks[0].connect(Rank::new(1), address);
         job.now = job.now + Duration::from_milliseconds(1);
         let (now, to) = (job.now, heap(job.layout, 1));
-        let station = &mut job.ranks[0].station;
-        let given = station.give(now, peer, to, &[1; 30_000], Token(2)).unwrap();
+        let Driver { conversations, memory, .. } = &mut job.ranks[0];
+        let injection = conversations.inject(now, peer, to, &[1; 30_000], 2).unwrap();
         let mut buffer = vec![0; UDP_DATAGRAM_BYTES_MAX];
-        let sent = std::iter::from_fn(|| station.transmit_given(now, &given, &mut buffer)).map(|transmit| transmit.bytes);
-        let longest = sent.max().unwrap();
-        station.capture(given);
+        let next = || conversations.poll_transmit_injected(now, &injection, memory, &mut buffer);
+        let longest = std::iter::from_fn(next).map(|transmit| transmit.bytes).max().unwrap();
+        conversations.capture(&injection);
         longest
     };
-    let address = job.ranks[1].socket().local_address();
+    let address = job.ranks[1].socket.local_address();
     assert!(longest(&mut job, address) > 1200, "the other has told what it can take");
     // Broadcasts are not allowed to this socket, so that there is no way.
     assert_eq!(longest(&mut job, (Ipv4Addr::BROADCAST, 9).into()), 1200);
+}
+
+/// The calls of a function that hand an operation on, in the source of its layer.
+fn handed_on(source: &str, function: &str) -> Vec<String> {
+    let begin = source.find(function).expect(function);
+    let body = &source[begin..begin + source[begin..].find("\n    }\n").expect("the end of a method")];
+    let calls = [".post(", ".submit(", ".inject("].into_iter().flat_map(|call| body.match_indices(call));
+    let receiver = |(at, call): (usize, &str)| {
+        let before = body[..at].rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or_default();
+        format!("{before}{}", call.trim_end_matches('('))
+    };
+    calls.map(receiver).collect()
+}
+
+/// `Udp`, the driver, which owns the socket, and the conversations: the chain of calls is read from the sources of the three layers.
+#[test]
+fn a_put_passes_three_layers_on_its_way_to_the_socket() {
+    let conversations = include_str!("../../../../protocol/src/conversations/mod.rs");
+    let layers = [
+        (include_str!("../transport.rs"), "    fn post(", &["driver.post"][..]),
+        (include_str!("../driver.rs"), "    pub(crate) fn post(", &["conversations.submit", "conversations.inject"]),
+        (conversations, "    pub fn submit(", &[]),
+        (conversations, "    pub fn inject<", &[]),
+    ];
+    for (source, function, expected) in layers {
+        assert_eq!(handed_on(source, function), expected, "{function}");
+    }
+}
+
+/// A put has a record of its caller and one entry of the protocol, which holds the token of the caller. The driver has no table of its own: all
+/// its fields stand here, and none of them grows.
+#[test]
+fn a_put_is_entered_in_two_tables() {
+    let mut job = Job::new(2, false);
+    let peer = job.peer(0, 1);
+    let local = Cells::from_mut(vec![1u64; 1].leak());
+    for token in 0..100 {
+        let put = Operation::Put { from: local, to: heap(job.layout, 1) };
+        job.ranks[0].post(job.now, peer, put, Flags::NONE, Token(token)).unwrap();
+    }
+    let Driver {
+        socket: _,
+        conversations,
+        memory: _,
+        clock: _,
+        incoming: _,
+        outgoing: _,
+        lends: _,
+        peers,
+        find: _,
+        watcher: _,
+        waiting: _,
+        retry: _,
+        pause: _,
+        looks_behind: _,
+    } = &job.ranks[0];
+    assert_eq!((conversations.operations(), conversations.completions(), peers.len()), (100, 0, 1));
 }

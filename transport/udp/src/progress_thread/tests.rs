@@ -60,7 +60,8 @@ impl Two {
                     wakes.fetch_add(u32::from(rank == 0), Ordering::Relaxed);
                 }),
                 watcher: Box::new(Unwatched),
-                progress_thread: (progress_thread && rank == 0).then(|| clock.clone() as Arc<dyn Clock>),
+                clock: clock.clone(),
+                progress_thread: progress_thread && rank == 0,
             })
             .unwrap();
             let start = layout.encode(Rank::new(rank as u32), SegmentId::SYMMETRIC, 0).unwrap();
@@ -92,7 +93,7 @@ impl Two {
 
     /// How often the progress thread has gone to sleep.
     fn sleeps(&self) -> u64 {
-        self.me.progress_thread.as_ref().unwrap().ear.sleeps()
+        self.me.progress_thread.as_ref().unwrap().wait_set.sleeps()
     }
 
     fn listens(&self) -> bool {
@@ -108,7 +109,7 @@ impl Two {
 
     /// Whether the kernel has no room for what the first rank sends.
     fn fill(&self, full: bool) {
-        self.me.shared.lock().socket().is_full.store(full, Ordering::Relaxed);
+        self.me.shared.lock().socket.is_full.store(full, Ordering::Relaxed);
     }
 
     /// The first rank writes to the second.
@@ -294,7 +295,7 @@ fn a_progress_thread_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives()
     let shared = two.me.shared.clone();
     let driver = shared.lock();
     let before = two.sleeps();
-    two.me.progress_thread.as_ref().unwrap().ear.set_alarm(Some(Duration::ZERO));
+    two.me.progress_thread.as_ref().unwrap().wait_set.set_alarm(Some(Duration::ZERO));
     two.until("it goes to sleep again and again", || two.sleeps() > before + 2);
     assert!(!two.listens());
     drop(driver);
@@ -366,8 +367,8 @@ fn a_progress_thread_sleeps_while_the_kernel_has_no_room() {
 fn only_an_alarm_lets_the_progress_thread_take_over() {
     let two = Two::new(false);
     let shared = &two.me.shared;
-    let ear = Ear::new(shared.lock().socket().descriptor()).unwrap();
-    let attendance = Attendance { shared, clock: two.clock.as_ref(), ear: &ear };
+    let wait_set = WaitSet::new(shared.lock().socket.descriptor()).unwrap();
+    let attendance = Attendance { shared, clock: two.clock.as_ref(), wait_set: &wait_set };
     // It was woken by a datagram, but the rank has begun to drive before it got the lock.
     attendance.serve(false);
     assert_eq!(shared.until.load(Ordering::Relaxed), EXCUSED);

@@ -97,7 +97,7 @@ impl Outgoing {
             queue.clear();
             return Sent { sent: 1, ..Sent::default() };
         }
-        queue.send(segment_bytes_max, &mut Way { socket, lane, departures, passage, lend, has_lent: false })
+        queue.send(segment_bytes_max, &mut SendPath { socket, lane, departures, passage, lend, has_lent: false })
     }
 }
 
@@ -108,7 +108,7 @@ impl Default for Outgoing {
 }
 
 /// How a batch leaves.
-struct Way<'a> {
+struct SendPath<'a> {
     socket: BorrowedFd<'a>,
     lane: Option<&'a mut Connected>,
     departures: &'a mut Departures,
@@ -117,7 +117,7 @@ struct Way<'a> {
     has_lent: bool,
 }
 
-impl Way<'_> {
+impl SendPath<'_> {
     /// Lends the pages of a message; `None` if it is to be copied.
     fn lend(&mut self, message: &Message<'_>) -> Option<Result<usize, Errno>> {
         let (Some(lane), Some(passage)) = (&mut self.lane, &*self.passage) else { return None };
@@ -144,7 +144,7 @@ impl Way<'_> {
     }
 }
 
-impl Kernel for Way<'_> {
+impl Kernel for SendPath<'_> {
     fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno> {
         if self.lend
             && let Some(sent) = messages.clone().next().and_then(|first| self.lend(&first))

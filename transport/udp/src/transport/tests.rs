@@ -17,6 +17,15 @@ const HEAP_BYTES: usize = 2 << 20;
 /// Longer than anything here takes, so that what never happens is told.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
+/// A clock that stands: the moments of the test are what counts.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+}
+
 /// Two ranks of one process, with their heaps; which of them the first has given up.
 struct Two {
     begun: std::time::Instant,
@@ -75,7 +84,8 @@ impl Two {
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
                 watcher: Box::new(Told(told)),
-                progress_thread: None,
+                clock: Arc::new(Still),
+                progress_thread: false,
             })
             .unwrap();
             end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
@@ -135,9 +145,9 @@ fn a_process_is_told_from_another_of_its_rank() {
     two.ends[0].post(two.now(), to, write(&[1; 8]), Flags::NONE, Token(1)).unwrap();
     let mut datagram = [0; 2000];
     plain.recv(&mut datagram).unwrap();
-    // Where the header has the start of the process.
-    let start = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
-    assert_eq!(start, std::process::id() & 0xFF_FFFF);
+    // Where the header has the incarnation of the process.
+    let incarnation = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
+    assert_eq!(incarnation, std::process::id() & 0xFF_FFFF);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn lane() -> (Lanes, UnixDatagram) {
 fn lend(passage: &mut Option<Passage>, lanes: &mut Lanes, bytes: &[u8]) -> Option<Result<usize, Errno>> {
     let (mut departures, other, name) = (Departures::new(1), UnixDatagram::unbound().unwrap(), to().into());
     let lane = lanes.take(to(), 1, |_| None);
-    let mut way = Way { socket: other.as_fd(), lane, departures: &mut departures, passage, lend: true, has_lent: false };
+    let mut way = SendPath { socket: other.as_fd(), lane, departures: &mut departures, passage, lend: true, has_lent: false };
     let lent = way.lend(&Message { to: &name, bytes, cut_into: None });
     assert_eq!(way.has_lent, lent == Some(Ok(1)));
     lent

@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 
 use pelago_base::{Duration, GlobalAddress, Instant};
 
-use crate::Denied;
-use crate::congestion::Congestion;
-use crate::receiver::WINDOW;
-use crate::round_trip::{Patience, RoundTrip};
+use super::congestion::Congestion;
+use super::receiver::SEQUENCE_WINDOW;
+use super::round_trip::{Patience, RoundTrip};
+use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
+use crate::memory::Denied;
 use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
 
-/// What the receiver's kernel keeps for a datagram besides its bytes, as the room that it grants counts them: the room is a quarter of what the
+/// What the receiver's kernel keeps for a datagram besides its bytes, as the receive window counts them: the window is a quarter of what the
 /// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
 pub(crate) const DATAGRAM_CHARGE: u64 = 512;
 
@@ -67,7 +68,7 @@ pub(crate) struct Sender {
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
     /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
-    pub(crate) room: u64,
+    pub(crate) receive_window: u64,
 }
 
 /// A datagram that left.
@@ -81,48 +82,6 @@ struct Transmission {
     at: Instant,
     /// Whether the peer answers it at once, and has not yet.
     prompt: bool,
-}
-
-/// What is to be sent between two fences.
-#[derive(Default)]
-struct Epoch {
-    drafts: VecDeque<Draft>,
-    transfers: VecDeque<Transfer>,
-    slow_reads: u32,
-    /// Whether a fence stands in the only draft, whose frames take effect in order.
-    fenced_within: bool,
-}
-
-/// Frames of a datagram that has no number yet.
-#[derive(Default)]
-pub(crate) struct Draft {
-    pub(crate) frames: Vec<u8>,
-    /// The tokens of the writes among them, in order.
-    pub(crate) writes: Vec<u64>,
-    /// Whether something among them is answered at once.
-    pub(crate) prompt: bool,
-}
-
-impl Draft {
-    fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes
-    }
-}
-
-/// Bytes that take one datagram or more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transfer {
-    /// A put; the table of operations knows the rest.
-    Put { operation: u32 },
-    /// What a peer's get asked for.
-    Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
-}
-
-/// The piece of a transfer that a datagram carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Put { operation: u32, offset: u64, bytes: usize },
-    Answer { operation: u32, from: GlobalAddress, offset: u64, bytes: usize },
 }
 
 /// A datagram that was sent.
@@ -186,7 +145,7 @@ pub(crate) enum Next {
 
 impl Sender {
     /// The sender of a peer to which datagrams below `base` have been sent.
-    pub(crate) fn new(base: u64, datagram_bytes: usize, room: u64, now: Instant) -> Self {
+    pub(crate) fn new(base: u64, datagram_bytes: usize, receive_window: u64, now: Instant) -> Self {
         Self {
             epoch: Epoch::default(),
             later: VecDeque::new(),
@@ -207,8 +166,8 @@ impl Sender {
             probes: 0,
             tries: 0,
             waiting_since: now,
-            congestion: Congestion::new(room, charge(datagram_bytes as u64)),
-            room,
+            congestion: Congestion::new(receive_window, charge(datagram_bytes as u64)),
+            receive_window,
         }
     }
 
@@ -321,7 +280,7 @@ impl Sender {
     /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram waits until it is full or nothing is on its way.
     pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
         // A peer that has not answered twice is asked by one datagram at a time.
-        let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.room);
+        let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.receive_window);
         while let Some(&sequence) = self.lost.front() {
             if self.sent(sequence).is_some_and(|sent| sent.state == State::Lost) {
                 return (allowed || self.probes > 0).then_some(Next::Again(sequence));
@@ -334,16 +293,17 @@ impl Sender {
         }
         self.pass_fence();
         let hurried = eagerly || self.in_flight.is_empty() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
-        let may = allowed && (self.in_flight.len() as u64) < WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
+        let may = allowed && (self.in_flight.len() as u64) < SEQUENCE_WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
         (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
     }
 
     /// Whether another datagram may leave before an acknowledgement, after one of `bytes` bytes.
     pub(crate) fn may_follow(&self, bytes: u64) -> bool {
-        self.congestion.allows(self.in_flight_charge() + charge(bytes), self.room) && (self.in_flight.len() as u64) + 1 < WINDOW
+        self.congestion.allows(self.in_flight_charge() + charge(bytes), self.receive_window)
+            && (self.in_flight.len() as u64) + 1 < SEQUENCE_WINDOW
     }
 
-    /// What is on its way, as the receiver's room counts it.
+    /// What is on its way, as the receive window counts it.
     fn in_flight_charge(&self) -> u64 {
         self.bytes_in_flight + self.datagrams_in_flight * DATAGRAM_CHARGE
     }
@@ -475,13 +435,13 @@ impl Sender {
             }
             self.by_transmission.pop_front();
             if current {
-                self.lose(sequence);
+                self.mark_lost(sequence);
                 self.congestion.handle_loss(count, self.transmissions, charge(datagram_bytes));
             }
         }
     }
 
-    fn lose(&mut self, sequence: u64) {
+    fn mark_lost(&mut self, sequence: u64) {
         let Some(sent) = self.sent_mut(sequence) else { return };
         sent.state = State::Lost;
         let bytes = u64::from(sent.bytes);
@@ -520,7 +480,7 @@ impl Sender {
         if self.tries >= SILENT_TRIES {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
-            sequences.into_iter().for_each(|sequence| self.lose(sequence));
+            sequences.into_iter().for_each(|sequence| self.mark_lost(sequence));
             // The oldest first: others may have to wait for it.
             self.lost.make_contiguous().sort_unstable();
             self.congestion.handle_silence(self.transmissions, charge(datagram_bytes));
@@ -536,6 +496,13 @@ impl Sender {
     pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
         let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
         self.in_flight.into_iter().map(|sent| sent.draft).chain(waiting)
+    }
+
+    /// The tokens of the writes that wait or are on their way.
+    #[cfg(test)]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
+        let waiting = std::iter::once(&self.epoch).chain(&self.later).flat_map(|epoch| &epoch.drafts);
+        self.in_flight.iter().map(|sent| &sent.draft).chain(waiting).flat_map(|draft| draft.writes.iter().copied())
     }
 
     /// Where answers that are being sent are read.
@@ -565,63 +532,9 @@ impl Sender {
     }
 }
 
-impl Epoch {
-    fn is_empty(&self) -> bool {
-        self.drafts.is_empty() && self.transfers.is_empty()
-    }
-
-    /// Whether a request has room in the only draft.
-    fn may_go_along(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
-    }
-
-    /// Appends a frame to the last draft or a new one; returns how many bytes it took.
-    fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
-        if !self.drafts.back().is_some_and(|draft| draft.has_room(frame, datagram_bytes)) {
-            self.drafts.push_back(spare.take());
-        }
-        let Some(draft) = self.drafts.back_mut() else { return 0 };
-        let before = draft.frames.len();
-        frame.append(&mut draft.frames);
-        draft.writes.extend(write);
-        draft.frames.len() - before
-    }
-}
-
-/// What a datagram takes of the receiver's room.
+/// What a datagram takes of the receive window.
 pub(crate) fn charge(bytes: u64) -> u64 {
     bytes + DATAGRAM_CHARGE
-}
-
-/// The most bytes that a frame takes.
-fn frame_bytes_max(frame: &Frame<'_>) -> usize {
-    match frame {
-        Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),
-        Frame::Data { bytes, .. } => 7 + bytes.len(),
-        _ => 30,
-    }
-}
-
-/// Drafts whose buffers are used again.
-#[derive(Default)]
-pub(crate) struct Spare(Vec<Draft>);
-
-/// Drafts that are kept: what a burst to a few peers needs.
-const SPARE_MAX: usize = 64;
-
-impl Spare {
-    fn take(&mut self) -> Draft {
-        self.0.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give(&mut self, mut draft: Draft) {
-        if self.0.len() < SPARE_MAX && draft.frames.capacity() > 0 {
-            draft.frames.clear();
-            draft.writes.clear();
-            draft.prompt = false;
-            self.0.push(draft);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -688,25 +601,11 @@ mod tests {
     #[test]
     fn nothing_follows_the_last_datagram_of_a_window() {
         let mut sender = sender();
-        while sender.next() < WINDOW - 2 {
+        while sender.next() < SEQUENCE_WINDOW - 2 {
             sender.push(Draft::default(), None, 0);
         }
         assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
         sender.push(Draft::default(), None, 0);
         assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
-    }
-
-    #[test]
-    fn few_buffers_are_kept_to_be_used_again() {
-        let mut spare = Spare::default();
-        spare.give(Draft::default());
-        assert!(spare.0.is_empty(), "there is nothing to keep of what has no memory");
-        for _ in 0..10 * SPARE_MAX {
-            spare.give(Draft { frames: vec![1; 100], writes: vec![7], prompt: true });
-        }
-        assert_eq!(spare.0.len(), SPARE_MAX);
-        let again = spare.take();
-        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.prompt);
-        assert!(again.frames.capacity() >= 100 && spare.0.len() < SPARE_MAX);
     }
 }

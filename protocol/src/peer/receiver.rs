@@ -5,7 +5,7 @@ use pelago_base::{Duration, Instant};
 use crate::wire::{Place, WORDS_MAX};
 
 /// Sequence numbers past the oldest missing one that may be received.
-pub(crate) const WINDOW: u64 = 64 * WORDS_MAX as u64;
+pub(crate) const SEQUENCE_WINDOW: u64 = 64 * WORDS_MAX as u64;
 
 /// How long an acknowledgement that nobody waits for is kept back, for a datagram to take it along.
 pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_milliseconds(1);
@@ -17,7 +17,7 @@ const UNACKNOWLEDGED_MAX: u32 = 8;
 /// `Peer::received` has come, and nothing else.
 #[derive(Default)]
 pub(crate) struct Receiver {
-    /// One bit for each of the next [`WINDOW`] sequence numbers: bit `sequence % WINDOW`. That of the oldest missing one is not set.
+    /// One bit for each of the next [`SEQUENCE_WINDOW`] sequence numbers: bit `sequence % SEQUENCE_WINDOW`. That of the oldest missing one is not set.
     seen: [u64; WORDS_MAX],
     /// The largest sequence number received, plus one.
     end: u64,
@@ -52,7 +52,7 @@ impl Receiver {
     pub(crate) fn judge(&self, received: u64, place: Place) -> Verdict {
         match place.sequence.checked_sub(received) {
             None => Verdict::Duplicate,
-            Some(distance) if distance >= WINDOW => Verdict::Early,
+            Some(distance) if distance >= SEQUENCE_WINDOW => Verdict::Early,
             Some(_) if self.has(place.sequence) => Verdict::Duplicate,
             Some(_) if place.after > received => Verdict::Early,
             Some(_) => Verdict::New,
@@ -114,7 +114,7 @@ impl Receiver {
         (words, beyond.div_ceil(64) as u8)
     }
 
-    /// Whether one of the next [`WINDOW`] sequence numbers has come.
+    /// Whether one of the next [`SEQUENCE_WINDOW`] sequence numbers has come.
     fn has(&self, sequence: u64) -> bool {
         self.seen[word(sequence)] & bit(sequence) != 0
     }
@@ -137,13 +137,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_datagram_is_new_once(offsets in prop::collection::vec(0..WINDOW + 40, 1..400)) {
+        fn every_datagram_is_new_once(offsets in prop::collection::vec(0..SEQUENCE_WINDOW + 40, 1..400)) {
             let (mut receiver, mut received, mut oracle) = (Receiver::default(), 0u64, BTreeSet::new());
             for offset in offsets {
                 let sequence = (received + offset).saturating_sub(20);
                 let expected = match sequence {
                     _ if oracle.contains(&sequence) => Verdict::Duplicate,
-                    _ if sequence >= received + WINDOW => Verdict::Early,
+                    _ if sequence >= received + SEQUENCE_WINDOW => Verdict::Early,
                     _ => Verdict::New,
                 };
                 prop_assert_eq!(receiver.judge(received, Place { sequence, after: 0 }), expected);
@@ -153,7 +153,7 @@ mod tests {
                 }
                 prop_assert_eq!(received, (0..).find(|number| !oracle.contains(number)).unwrap());
                 let (words, used) = receiver.acknowledge(received);
-                for distance in 0..WINDOW {
+                for distance in 0..SEQUENCE_WINDOW {
                     let said = words[word(distance)] & bit(distance) != 0;
                     prop_assert_eq!(said, oracle.contains(&(received + distance)), "{} from {}", distance, received);
                     prop_assert!(!said || distance / 64 < u64::from(used));

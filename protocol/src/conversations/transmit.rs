@@ -2,12 +2,14 @@
 
 use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
-use crate::endpoint::{Endpoint, PeerIndex, Transmit};
-use crate::memory::{Denied, Readable};
-use crate::operations::{Operation, Source};
-use crate::receiver::Owed;
-use crate::sender::{Draft, Left, Next, Piece, Transfer};
-use crate::serve::further;
+use super::Conversations;
+use super::operations::{PendingOperation, Source};
+use super::serve::further;
+use crate::api::{Injection, PeerIndex, Transmit};
+use crate::memory::{Denied, Memory};
+use crate::peer::receiver::Owed;
+use crate::peer::sender::{Left, Next};
+use crate::peer::waiting::{Draft, Piece, Transfer};
 use crate::wire::{
     self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX,
 };
@@ -18,13 +20,13 @@ const BURST: u32 = 64;
 /// A piece is added to frames if so much of it fits.
 const PIECE_WORTHWHILE: usize = 256;
 
-impl Endpoint {
+impl<M: Memory> Conversations<M> {
     /// Writes the next datagram to be sent into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
     /// datagram that takes them along.
-    pub fn poll_transmit(&mut self, now: Instant, memory: &dyn Readable, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Instant, memory: &M, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
         while let Some(&index) = self.queue.front() {
             if self.burst < BURST
-                && let Some(transmit) = self.transmit(now, index, memory, buffer, true)
+                && let Some(transmit) = self.transmit(now, index, Sources { memory, injected: None }, buffer, true)
             {
                 self.burst += 1;
                 if !transmit.more {
@@ -77,14 +79,19 @@ impl Endpoint {
 
     /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if nothing is
     /// on its way there.
-    pub fn poll_transmit_full(
+    pub fn poll_transmit_full(&mut self, now: Instant, to: PeerIndex, memory: &M, buffer: &mut [u8]) -> Option<Transmit> {
+        self.transmit(now, to.0, Sources { memory, injected: None }, buffer, false)
+    }
+
+    /// The same to the peer of an injection that is not captured, whose bytes are those of the caller.
+    pub fn poll_transmit_injected(
         &mut self,
         now: Instant,
-        to: PeerIndex,
-        memory: &dyn Readable,
+        injection: &Injection<'_>,
+        memory: &M,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
-        self.transmit(now, to.0, memory, buffer, false)
+        self.transmit(now, injection.peer.0, Sources { memory, injected: Some(injection.bytes) }, buffer, false)
     }
 
     fn may_send(&mut self, now: Instant, index: u32) -> bool {
@@ -97,15 +104,15 @@ impl Endpoint {
         &mut self,
         now: Instant,
         index: u32,
-        memory: &dyn Readable,
+        sources: Sources<'_, M>,
         buffer: &mut [u8],
         eagerly: bool,
     ) -> Option<Transmit> {
         let peer = &mut self.peers[index as usize];
         let active = peer.active.as_mut()?;
         let bytes = match active.sender.poll(now, &peer.round_trip, eagerly) {
-            Some(Next::Again(sequence)) => Some(self.send_again(now, index, sequence, memory, buffer)),
-            Some(Next::New) => self.send_new(now, index, memory, buffer),
+            Some(Next::Again(sequence)) => Some(self.send_again(now, index, sequence, sources, buffer)),
+            Some(Next::New) => self.send_new(now, index, sources, buffer),
             Some(Next::Empty) => Some(self.send_frames(now, index, Draft::default(), buffer)),
             None => None,
         }?;
@@ -120,7 +127,7 @@ impl Endpoint {
     }
 
     /// A new datagram with what waits; `None` if nothing does after all.
-    fn send_new(&mut self, now: Instant, index: u32, memory: &dyn Readable, buffer: &mut [u8]) -> Option<usize> {
+    fn send_new(&mut self, now: Instant, index: u32, sources: Sources<'_, M>, buffer: &mut [u8]) -> Option<usize> {
         loop {
             let peer = &mut self.peers[index as usize];
             let datagram_bytes = peer.datagram_bytes();
@@ -130,7 +137,7 @@ impl Endpoint {
                 let room = datagram_bytes.saturating_sub(wire::OVERHEAD_BYTES + frames + PIECE_BYTES);
                 if draft.is_none() || room >= PIECE_WORTHWHILE {
                     let offered = Offered { transfer, draft: draft.unwrap_or_default() };
-                    match self.send_piece(now, index, offered, datagram_bytes, memory, buffer) {
+                    match self.send_piece(now, index, offered, datagram_bytes, sources, buffer) {
                         Some(bytes) => return Some(bytes),
                         None => continue,
                     }
@@ -147,7 +154,7 @@ impl Endpoint {
         index: u32,
         Offered { transfer, mut draft }: Offered,
         datagram_bytes: usize,
-        memory: &dyn Readable,
+        sources: Sources<'_, M>,
         buffer: &mut [u8],
     ) -> Option<usize> {
         let is_last = self.bytes_left(transfer) <= datagram_bytes as u64;
@@ -158,13 +165,13 @@ impl Endpoint {
         let start = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
         let room = datagram_bytes.saturating_sub(start + PIECE_BYTES + TAG_BYTES);
         let (piece, rest) = self.next_piece(transfer, room);
-        let written = piece.map(|piece| (piece, self.write_piece(piece, memory, &mut buffer[start..])));
+        let written = piece.map(|piece| (piece, self.write_piece(piece, sources, &mut buffer[start..])));
         let active = self.peers[index as usize].active.as_mut()?;
         if let Some((piece, Ok(bytes))) = written {
             active.sender.advance(rest.unwrap_or(transfer), rest.is_none());
             let sequence = active.sender.push(draft, Some(piece), after);
             if let Piece::Put { operation, .. } = piece
-                && let Some(Operation::Put(put)) = self.operations.get_mut(operation)
+                && let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation)
             {
                 put.out += 1;
             }
@@ -176,7 +183,7 @@ impl Endpoint {
         self.enqueue(index);
         match transfer {
             Transfer::Put { operation } => {
-                if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
+                if let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) {
                     put.is_sent = true;
                     put.failure = put.failure.or(written.and_then(|(_, result)| result.err()).map(|(denied, at)| denied.at(at)));
                 }
@@ -196,7 +203,7 @@ impl Endpoint {
     fn bytes_left(&mut self, transfer: Transfer) -> u64 {
         match transfer {
             Transfer::Put { operation } => match self.operations.get_mut(operation) {
-                Some(Operation::Put(put)) => put.bytes - put.next,
+                Some(PendingOperation::Put(put)) => put.bytes - put.next,
                 _ => 0,
             },
             Transfer::Answer { bytes, next, .. } => bytes - next,
@@ -207,7 +214,7 @@ impl Endpoint {
     fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
         match transfer {
             Transfer::Put { operation } => {
-                let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return (None, None) };
+                let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return (None, None) };
                 if put.failure.is_some() {
                     return (None, None);
                 }
@@ -227,22 +234,25 @@ impl Endpoint {
     }
 
     /// Writes a piece, whose bytes are read from memory now; or says why the memory at an address cannot be read.
-    fn write_piece(&mut self, piece: Piece, memory: &dyn Readable, into: &mut [u8]) -> Result<usize, (Denied, GlobalAddress)> {
+    fn write_piece(&mut self, piece: Piece, sources: Sources<'_, M>, into: &mut [u8]) -> Result<usize, (Denied, GlobalAddress)> {
         let (head, body) = into.split_at_mut(PIECE_BYTES);
         match piece {
             Piece::Put { operation, offset, bytes } => {
-                let Some(Operation::Put(put)) = self.operations.get_mut(operation) else { return Ok(0) };
-                match put.from {
-                    Source::Local(local) => memory.read_local(local, offset, &mut body[..bytes]),
-                    Source::Segment(from) => {
-                        memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
+                let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return Ok(0) };
+                let body = &mut body[..bytes];
+                match &put.from {
+                    Source::Local(local) => sources.memory.read_local(local, offset, body),
+                    Source::Injected => body.copy_from_slice(part(sources.injected.expect(CAPTURED), offset, bytes)),
+                    Source::Captured { from, bytes: kept } => body.copy_from_slice(part(kept, offset - from, bytes)),
+                    &Source::Segment(from) => {
+                        sources.memory.read(further(from, offset), body).map_err(|denied| (denied, from))?;
                     }
                 }
                 head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
                 Ok(PIECE_BYTES + bytes)
             }
             Piece::Answer { operation, from, offset, bytes } => {
-                memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
+                sources.memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
                 head.copy_from_slice(&wire::reply(operation, offset));
                 Ok(PIECE_BYTES + bytes)
             }
@@ -263,14 +273,14 @@ impl Endpoint {
     }
 
     /// A datagram once more: the same number and contents; bytes of pieces are read again.
-    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, memory: &dyn Readable, buffer: &mut [u8]) -> usize {
+    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, sources: Sources<'_, M>, buffer: &mut [u8]) -> usize {
         self.counters.count(Counted::DatagramRepeated);
         let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
         let Some(sent) = active.sender.sent_mut(sequence) else { return 0 };
         let words_max = sent.words_max();
         let (frames, piece, after) = (std::mem::take(&mut sent.draft.frames), sent.piece, sent.after);
         let start = self.begin(index, Some(Place { sequence, after }), true, &frames, words_max, buffer);
-        let written = piece.map_or(Ok(0), |piece| self.write_piece(piece, memory, &mut buffer[start..]));
+        let written = piece.map_or(Ok(0), |piece| self.write_piece(piece, sources, &mut buffer[start..]));
         let end = match (written, piece) {
             (Ok(bytes), _) => start + bytes,
             // The memory is registered no longer, or its device fails: say so in the place of its bytes.
@@ -281,7 +291,7 @@ impl Endpoint {
                 start + frame.len()
             }
             (Err((denied, at)), Some(Piece::Put { operation, .. })) => {
-                if let Some(Operation::Put(put)) = self.operations.get_mut(operation) {
+                if let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) {
                     put.failure = put.failure.or(Some(denied.at(at)));
                 }
                 start
@@ -314,12 +324,12 @@ impl Endpoint {
         words_max: usize,
         buffer: &mut [u8],
     ) -> usize {
-        let room = u16::try_from(self.room() / Acknowledgement::ROOM_UNIT).unwrap_or(u16::MAX);
+        let receive_window = u16::try_from(self.receive_window() / Acknowledgement::WINDOW_UNIT).unwrap_or(u16::MAX);
         self.transmissions += 1;
         assert!(self.transmissions <= TRANSMISSION_MAX, "each transmission has its own number, or the seal is worth nothing");
         let header = Header {
             from: self.config.me,
-            start: self.config.start,
+            incarnation: self.config.incarnation,
             sequenced: place.is_some(),
             fenced: place.is_some_and(|place| place.after != 0),
             urgent,
@@ -340,7 +350,8 @@ impl Endpoint {
             let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
             // Told once: said again later, it would make the way seem longer.
             let echo = std::mem::take(&mut active.receiver.echo);
-            at += Acknowledgement { next, refused, room, datagram_bytes, echo, words, words_used }.write(&mut buffer[at..]);
+            at += Acknowledgement { next, refused, receive_window, datagram_bytes, echo, words, words_used }
+                .write(&mut buffer[at..]);
             if is_cut {
                 self.enqueue(index);
             }
@@ -368,6 +379,26 @@ impl Endpoint {
         }
         bytes
     }
+}
+
+/// Where the bytes of pieces come from: the memory of the rank, and the caller's bytes of an injection that is not captured.
+struct Sources<'a, M> {
+    memory: &'a M,
+    injected: Option<&'a [u8]>,
+}
+
+impl<M> Clone for Sources<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Sources<'_, M> {}
+
+const CAPTURED: &str = "an injection is captured before anything else is sent";
+
+fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
+    &bytes[offset as usize..][..length]
 }
 
 /// What a new datagram may carry.

@@ -1,7 +1,7 @@
 //! How many bytes may be on their way to a peer, and how fast they may follow each other.
 //!
 //! A window that grows while all goes well and shrinks by three tenths when something is lost (slow start and congestion avoidance of
-//! RFC 5681, with the factor of RFC 9438), never beyond the room that the receiver grants: what its socket holds, divided by those who
+//! RFC 5681, with the factor of RFC 9438), never beyond the receive window that the receiver grants: what its socket holds, divided by those who
 //! send to it. So many senders that begin at once find their share within a round trip.
 
 use pelago_base::{Duration, Instant};
@@ -37,15 +37,15 @@ pub(crate) struct Congestion {
 }
 
 impl Congestion {
-    /// The window of a peer that has granted `room`, or may grant so much.
-    pub(crate) fn new(room: u64, datagram_bytes: u64) -> Self {
-        let window = WINDOW_INITIAL.min(room).max(DATAGRAMS_MIN * datagram_bytes);
+    /// The window of a peer that has granted `receive_window`, or may grant so much.
+    pub(crate) fn new(receive_window: u64, datagram_bytes: u64) -> Self {
+        let window = WINDOW_INITIAL.min(receive_window).max(DATAGRAMS_MIN * datagram_bytes);
         Self { window, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO }
     }
 
     /// Whether more may be sent now.
-    pub(crate) fn allows(&self, in_flight: u64, room: u64) -> bool {
-        in_flight < self.window.min(room)
+    pub(crate) fn allows(&self, in_flight: u64, receive_window: u64) -> bool {
+        in_flight < self.window.min(receive_window)
     }
 
     /// Nothing leaves before `at`.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(congestion.window, DATAGRAMS_MIN * DATAGRAM);
         congestion.handle_silence(2000, DATAGRAM);
         assert!(congestion.allows(DATAGRAM, u64::MAX) && !congestion.allows(2 * DATAGRAM, u64::MAX));
-        assert!(!congestion.allows(DATAGRAM, DATAGRAM), "the receiver's room counts too");
+        assert!(!congestion.allows(DATAGRAM, DATAGRAM), "the receive window counts too");
     }
 
     #[test]

@@ -1,13 +1,24 @@
-//! What is known of one peer.
+//! What is known of one peer; 120 bytes when idle.
+//!
+//! | part | for |
+//! |---|---|
+//! | `sender`, `receiver` | one direction each: what is on its way and what has come |
+//! | `waiting` | what waits to be sent |
+//! | `round_trip`, `congestion` | how long to wait, and how much to send |
+
+pub(crate) mod congestion;
+pub(crate) mod receiver;
+pub(crate) mod round_trip;
+pub(crate) mod sender;
+pub(crate) mod waiting;
 
 use pelago_base::{Duration, Failure, Instant, Rank};
 
-use crate::endpoint::UNREACHABLE_AFTER_LIMITS;
-
-use crate::receiver::{Owed, Receiver, Verdict};
-use crate::round_trip::{Patience, RoundTrip};
-use crate::sender::Sender;
+use crate::api::UNREACHABLE_AFTER_LIMITS;
 use crate::wire::Place;
+use receiver::{Owed, Receiver, Verdict};
+use round_trip::{Patience, RoundTrip};
+use sender::Sender;
 
 /// The datagram that every network carries whole (RFC 8899), until both ends have said what they can take.
 pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
@@ -26,7 +37,7 @@ const QUESTIONS: u64 = 5;
 pub(crate) struct Peer {
     pub(crate) rank: Rank,
     /// The process that speaks for the rank; the first that did.
-    pub(crate) start: Option<u32>,
+    pub(crate) incarnation: Option<u32>,
     /// Datagrams sent so far, while idle.
     sent: u64,
     /// The oldest datagram that has not come.
@@ -73,7 +84,7 @@ impl Peer {
     pub(crate) fn new(rank: Rank) -> Self {
         Self {
             rank,
-            start: None,
+            incarnation: None,
             sent: 0,
             received: 0,
             transmission: 0,
@@ -100,10 +111,11 @@ impl Peer {
 
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> usize {
-        let (tries, room) = self.active.as_ref().map_or((0, u64::MAX), |active| (active.sender.tries, active.sender.room));
+        let (tries, receive_window) =
+            self.active.as_ref().map_or((0, u64::MAX), |active| (active.sender.tries, active.sender.receive_window));
         let both = usize::from(self.datagram_bytes_here.min(self.datagram_bytes_there));
-        // Where many share a room, a large datagram would take the parts of others.
-        let part = usize::try_from(room).unwrap_or(usize::MAX);
+        // Where many share a receive window, a large datagram would take the parts of others.
+        let part = usize::try_from(receive_window).unwrap_or(usize::MAX);
         if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.min(part).max(DATAGRAM_BYTES_BASE) }
     }
 
@@ -115,13 +127,13 @@ impl Peer {
         }
     }
 
-    /// Makes sure that the peer is active; returns whether it was not. `room` is what it grants, as far as that can be guessed.
-    pub(crate) fn activate(&mut self, now: Instant, room: u64) -> bool {
+    /// Makes sure that the peer is active; returns whether it was not. `receive_window` is what it grants, as far as that can be guessed.
+    pub(crate) fn activate(&mut self, now: Instant, receive_window: u64) -> bool {
         if let Some(active) = &mut self.active {
             active.used = now;
             return false;
         }
-        let sender = Sender::new(self.sent, self.datagram_bytes(), room, now);
+        let sender = Sender::new(self.sent, self.datagram_bytes(), receive_window, now);
         let (receiver, queued, waiting) = (Receiver::default(), false, false);
         let (outstanding_since, used, doubted) = (now, now, Instant::ZERO);
         self.active = Some(Box::new(Active { sender, receiver, outstanding_since, used, doubted, queued, waiting }));
@@ -202,7 +214,7 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::Spare;
+    use crate::peer::waiting::Spare;
     use crate::wire::Frame;
 
     #[test]
@@ -215,10 +227,10 @@ mod tests {
         let mut peer = Peer::new(Rank::new(1));
         (peer.datagram_bytes_here, peer.datagram_bytes_there) = (20_000, 30_000);
         assert_eq!(peer.datagram_bytes(), 20_000);
-        for (room, expected) in [(1 << 20, 20_000), (5_000, 5_000), (100, DATAGRAM_BYTES_BASE)] {
+        for (receive_window, expected) in [(1 << 20, 20_000), (5_000, 5_000), (100, DATAGRAM_BYTES_BASE)] {
             peer.active = None;
-            peer.activate(Instant::ZERO, room);
-            assert_eq!(peer.datagram_bytes(), expected, "of a room of {room}");
+            peer.activate(Instant::ZERO, receive_window);
+            assert_eq!(peer.datagram_bytes(), expected, "of a receive window of {receive_window}");
         }
     }
 

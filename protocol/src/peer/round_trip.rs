@@ -2,7 +2,7 @@
 
 use pelago_base::{Duration, Instant};
 
-use crate::receiver::ACKNOWLEDGE_WITHIN;
+use super::receiver::ACKNOWLEDGE_WITHIN;
 
 /// Before anything is known: the round trip of a wide network.
 const INITIAL: Duration = Duration::from_milliseconds(20);

@@ -20,7 +20,7 @@ pub struct Key(pub [u8; 16]);
 /// Seals a datagram anew, as who sent it would have: for tools that make or alter datagrams of a job whose key they have. What lies before
 /// the last 16 bytes, where the tag goes, is in clear. Returns whether it did: what has no header is left as it is.
 ///
-/// An [`Endpoint`](crate::Endpoint) seals what it sends by itself.
+/// An [`Conversations`](crate::Conversations) seals what it sends by itself.
 pub fn reseal(key: Key, encrypt: bool, to: Rank, datagram: &mut [u8]) -> bool {
     let Some(header) = Header::parse(datagram).filter(|_| datagram.len() >= HEADER_BYTES + TAG_BYTES) else { return false };
     Seal::new(key, encrypt).seal(header.nonce(to), datagram);
@@ -77,8 +77,15 @@ mod tests {
 
     #[test]
     fn what_is_sealed_anew_is_opened_by_whom_it_is_for() {
-        let header =
-            Header { from: Rank::new(3), start: 9, sequenced: true, fenced: false, urgent: true, transmission: 5, bytes: 100 };
+        let header = Header {
+            from: Rank::new(3),
+            incarnation: 9,
+            sequenced: true,
+            fenced: false,
+            urgent: true,
+            transmission: 5,
+            bytes: 100,
+        };
         let (key, [me, other]) = (Key([7; 16]), [1, 2].map(Rank::new));
         for encrypt in [false, true] {
             let mut datagram = [0x11; 100];

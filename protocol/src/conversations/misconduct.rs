@@ -3,15 +3,19 @@
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 
-use crate::receiver::WINDOW;
-use crate::seal::Seal;
+use crate::peer::receiver::SEQUENCE_WINDOW;
+use crate::wire::seal::Seal;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Header, Place, Reader, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
-use crate::{Config, Denied, Endpoint, Event, Failure, Key, Local, Memory, Readable, Rejected, Request, reseal};
+use crate::{Completion, Config, Conversations, Denied, Failure, Key, Memory, Rejected, Request, reseal};
 
 const RANKS: u32 = 3;
 const HEAP_BYTES: usize = 1 << 12;
 const KEY: Key = Key([3; 16]);
 const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
+
+/// Local memory of an operation, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Local(u64);
 
 /// Memory of a rank, one segment that answers to the addresses of rank 0, and local memory of its operations, which panics where it is left.
 struct Bytes {
@@ -27,18 +31,18 @@ impl Bytes {
     }
 }
 
-impl Readable for Bytes {
+impl Memory for Bytes {
+    type Local = Local;
+
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         into.copy_from_slice(self.heap.get(Self::range(from, into.len() as u64)?).ok_or(Denied::Outside)?);
         Ok(())
     }
 
-    fn read_local(&self, _: Local, offset: u64, into: &mut [u8]) {
+    fn read_local(&self, _: &Local, offset: u64, into: &mut [u8]) {
         into.copy_from_slice(&self.local[offset as usize..][..into.len()]);
     }
-}
 
-impl Memory for Bytes {
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
         Self::range(at, bytes).map(drop)
     }
@@ -59,14 +63,14 @@ impl Memory for Bytes {
         Ok(0)
     }
 
-    fn write_local(&mut self, _: Local, offset: u64, bytes: &[u8]) {
+    fn write_local(&mut self, _: &Local, offset: u64, bytes: &[u8]) {
         self.local[offset as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 }
 
 /// Rank 0, to which the test speaks in the name of the others.
 struct Scene {
-    me: Endpoint,
+    me: Conversations<Bytes>,
     memory: Bytes,
     now: Instant,
     /// The latest transmission of anybody else, and the next number of each.
@@ -91,14 +95,21 @@ fn at(rank: u32, offset: u64) -> GlobalAddress {
 /// That everything below `next` has come.
 fn received(next: u64) -> Acknowledgement {
     let nothing = Acknowledgement::parse(&mut Reader(&[0; 64])).unwrap();
-    Acknowledgement { next, room: 1000, datagram_bytes: 1200, ..nothing }
+    Acknowledgement { next, receive_window: 1000, datagram_bytes: 1200, ..nothing }
 }
 
-fn endpoint(me: u32) -> Endpoint {
-    let (layout, room_bytes) = (layout(), 1 << 20);
-    let config =
-        Config { me: Rank::new(me), start: 1, layout, key: KEY, encrypt: false, failure_limit: FAILURE_LIMIT, room_bytes };
-    Endpoint::new(config)
+fn endpoint(me: u32) -> Conversations<Bytes> {
+    let (layout, receive_window_bytes) = (layout(), 1 << 20);
+    let config = Config {
+        me: Rank::new(me),
+        incarnation: 1,
+        layout,
+        key: KEY,
+        encrypt: false,
+        failure_limit: FAILURE_LIMIT,
+        receive_window_bytes,
+    };
+    Conversations::new(config)
 }
 
 fn memory() -> Bytes {
@@ -115,7 +126,7 @@ impl Scene {
     }
 
     /// Asks something of rank 1, and returns what is sent for it.
-    fn submit(&mut self, request: Request<'_>, token: u64) -> Vec<Heard> {
+    fn submit(&mut self, request: Request<'_, Local>, token: u64) -> Vec<Heard> {
         let peer = self.me.connect(Rank::new(1), 1200);
         self.me.submit(self.now, peer, request, token).unwrap();
         self.listen(1)
@@ -158,8 +169,15 @@ impl Scene {
         self.transmission += 1;
         let mut datagram = vec![0; 1 << 16];
         let (fenced, transmission) = (place.is_some_and(|place| place.after != 0), self.transmission);
-        let mut header =
-            Header { from: Rank::new(from), start: 1, sequenced: place.is_some(), fenced, urgent: true, transmission, bytes: 0 };
+        let mut header = Header {
+            from: Rank::new(from),
+            incarnation: 1,
+            sequenced: place.is_some(),
+            fenced,
+            urgent: true,
+            transmission,
+            bytes: 0,
+        };
         let mut end = HEADER_BYTES + said.write(&mut datagram[HEADER_BYTES..]);
         if let Some(place) = place {
             end += place.write(&mut datagram[end..]);
@@ -189,10 +207,8 @@ impl Scene {
 
     /// What has ended since it was asked last.
     fn ended(&mut self) -> Vec<(u64, Result<u64, Failure>)> {
-        let events = std::iter::from_fn(|| self.me.poll_event());
-        let ended = events
-            .filter_map(|event| if let Event::Completed { token, result, .. } = event { Some((token, result)) } else { None });
-        ended.collect()
+        let completions = std::iter::from_fn(|| self.me.poll_completion());
+        completions.map(|completion| (completion.token, completion.result)).collect()
     }
 
     /// The number that a request has given its operation.
@@ -230,15 +246,15 @@ fn what_was_never_sent_cannot_be_acknowledged() {
 fn numbers_far_ahead_are_left_to_be_sent_again() {
     let mut scene = Scene::new();
     let add = Frame::Atomic { operation: 0, at: at(0, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
-    for (sequence, outcome) in [(WINDOW, Rejected::Early), (1 << 40, Rejected::Early), (u64::MAX, Rejected::Early)] {
+    for (sequence, outcome) in [(SEQUENCE_WINDOW, Rejected::Early), (1 << 40, Rejected::Early), (u64::MAX, Rejected::Early)] {
         let place = Place { sequence, after: 0 };
         assert_eq!(scene.send(1, received(0), Some(place), &[add]), Err(outcome));
     }
-    for (sequence, after) in [(WINDOW - 1, 1), (1, 1), (0, u64::MAX)] {
+    for (sequence, after) in [(SEQUENCE_WINDOW - 1, 1), (1, 1), (0, u64::MAX)] {
         assert_eq!(scene.send(1, received(0), Some(Place { sequence, after }), &[add]), Err(Rejected::Early));
     }
     assert_eq!(scene.memory.heap[0], 0);
-    for (count, sequence) in (1..).zip([WINDOW - 1, 5, 0]) {
+    for (count, sequence) in (1..).zip([SEQUENCE_WINDOW - 1, 5, 0]) {
         let place = Some(Place { sequence, after: 0 });
         assert_eq!(scene.send(1, received(0), place, &[add]), Ok(()));
         assert_eq!(scene.send(1, received(0), place, &[add]), Err(Rejected::Duplicate));
@@ -385,7 +401,7 @@ fn copies_lead_to_ranks_of_the_job() {
 fn who_asks_for_too_much_at_once_gets_no_further() {
     let mut scene = Scene::new();
     // Nothing of what it asks for may be sent to it.
-    let said = Acknowledgement { room: 0, ..received(0) };
+    let said = Acknowledgement { receive_window: 0, ..received(0) };
     let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 40];
     let mut taken = 0;
     while scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks).is_ok() {
@@ -450,7 +466,7 @@ fn nothing_is_kept_of_what_has_arrived() {
     assert_eq!(scene.me.kept_bytes, 0);
     // What is never answered, as the peer is lost.
     scene.submit(requests[0], 9);
-    scene.me.lose(scene.now, Rank::new(1));
+    scene.me.peer_failed(scene.now, Rank::new(1));
     assert_eq!(scene.me.kept_bytes, 0);
 }
 
@@ -483,9 +499,9 @@ fn requests_are_taken_until_too_much_is_kept() {
 #[test]
 fn who_sends_first_of_all_is_counted() {
     let mut scene = Scene::new();
-    for (from, room) in [(1, 1 << 20), (2, 1 << 19)] {
+    for (from, window) in [(1, 1 << 20), (2, 1 << 19)] {
         scene.tell(from, &[]).unwrap();
-        assert_eq!(scene.me.room(), room, "{from} send");
+        assert_eq!(scene.me.receive_window(), window, "{from} send");
     }
 }
 
@@ -510,20 +526,22 @@ fn a_fence_behind_what_has_arrived_orders_nothing() {
 #[test]
 fn what_has_arrived_is_read_no_more_although_something_older_has_not() {
     let mut scene = Scene::new();
-    scene.memory.local = vec![1; 5_000];
     let peer = scene.me.connect(Rank::new(1), 1200);
     scene.write(0);
-    let mut put = |local| {
-        let heard = scene.submit(Request::Put { from: local, to: at(1, 0), bytes: 5_000 }, local.0);
+    let bytes = [1; 5_000];
+    let mut put = |token| {
+        let injection = scene.me.inject(scene.now, peer, at(1, 0), &bytes, token).unwrap();
+        scene.me.capture(&injection);
+        let heard = scene.listen(1);
         let offset = |heard: &Heard| match wire::frames(&heard.frames).next() {
             Some(Some(Frame::PutPiece { offset, .. })) => offset,
             frame => panic!("{frame:?}"),
         };
-        heard.iter().map(offset).collect::<Vec<_>>()
+        (heard.iter().map(offset).collect::<Vec<_>>(), injection)
     };
-    let [one, other] = [1, 2].map(|local| put(Local(local)));
+    let [(one, first), (other, second)] = [1, 2].map(&mut put);
     assert_eq!([one.len(), other.len()], [5, 5]);
-    let unread = |scene: &Scene| [1, 2].map(|local| scene.me.unread_from(peer, Local(local)));
+    let unread = |scene: &Scene| [first, second].map(|injection| scene.me.unread_from(&injection));
     assert_eq!(unread(&scene), [Some(0); 2]);
     // The first two pieces of one, and all of the other but its fourth; of what was sent before them, nothing.
     scene.acknowledge(0, [1, 2, 6, 7, 8, 10].map(|sequence| 1 << sequence).iter().sum()).unwrap();
@@ -543,7 +561,7 @@ fn what_has_arrived_is_read_no_more_although_something_older_has_not() {
 #[test]
 fn what_ends_at_once_gives_its_memory_back() {
     let mut scene = Scene::new();
-    scene.me.lose(scene.now, Rank::new(1));
+    scene.me.peer_failed(scene.now, Rank::new(1));
     let (word, local) = (at(1, 0), Local(3));
     let requests = [
         (Request::Put { from: local, to: word, bytes: 8 }, Some(local)),
@@ -553,7 +571,7 @@ fn what_ends_at_once_gives_its_memory_back() {
     for (request, local) in requests {
         assert_eq!(scene.submit(request, 7).len(), 0);
         let result = Err(Failure::PeerLost(Rank::new(1)));
-        assert_eq!(scene.me.poll_event(), Some(Event::Completed { token: 7, result, local }), "{request:?}");
+        assert_eq!(scene.me.poll_completion(), Some(Completion { token: 7, result, local }), "{request:?}");
     }
 }
 
@@ -567,7 +585,7 @@ fn no_transmission_has_the_number_of_another() {
 }
 
 /// Two ranks that keep to the protocol, between which the test carries each datagram by hand.
-struct Pair([Endpoint; 2]);
+struct Pair([Conversations<Bytes>; 2]);
 
 impl Pair {
     fn next(&mut self, from: usize, now: Instant) -> Vec<u8> {

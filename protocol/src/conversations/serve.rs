@@ -2,10 +2,11 @@
 
 use pelago_base::{Failure, GlobalAddress, Instant};
 
-use crate::endpoint::{Endpoint, Event, INJECT_SIZE, Rejected};
+use super::Conversations;
+use super::operations::{Origin, PendingOperation, Put, Source};
+use crate::api::{INJECT_SIZE, Rejected};
 use crate::memory::{Denied, Memory};
-use crate::operations::{Operation, Origin, Put, Source};
-use crate::sender::Transfer;
+use crate::peer::waiting::Transfer;
 use crate::wire::{Frame, frames};
 
 /// The index of a put's piece among the writes of its datagram.
@@ -14,7 +15,7 @@ const PIECE: u16 = u16::MAX;
 /// Most gets are of so few bytes, for which room for more need not be cleared.
 const SHORT_BYTES_MAX: usize = 64;
 
-impl Endpoint {
+impl<M: Memory> Conversations<M> {
     /// Does what the frames of a new datagram ask for, in order.
     pub(crate) fn execute(
         &mut self,
@@ -22,7 +23,7 @@ impl Endpoint {
         index: u32,
         sequence: u64,
         bytes: &[u8],
-        memory: &mut dyn Memory,
+        memory: &mut M,
     ) -> Result<(), Rejected> {
         let mut writes = 0;
         for frame in frames(bytes) {
@@ -103,7 +104,7 @@ impl Endpoint {
         self.answer(index, &Frame::Refused { sequence, index: write, denied });
     }
 
-    fn serve_get(&mut self, index: u32, operation: u32, from: GlobalAddress, bytes: u64, memory: &mut dyn Memory) {
+    fn serve_get(&mut self, index: u32, operation: u32, from: GlobalAddress, bytes: u64, memory: &mut M) {
         if let Err(denied) = memory.check(from, bytes) {
             return self.answer(index, &Frame::Denied { operation, denied, second: false });
         }
@@ -134,7 +135,7 @@ impl Endpoint {
         operation: u32,
         (from, to): (GlobalAddress, GlobalAddress),
         bytes: u64,
-        memory: &mut dyn Memory,
+        memory: &mut M,
     ) {
         let denied = |denied, second| Frame::Denied { operation, denied, second };
         if let Err(reason) = memory.check(from, bytes) {
@@ -160,7 +161,7 @@ impl Endpoint {
         }
         self.activate(now, target);
         let put = Put::new(Origin::Peer { index, operation }, Source::Segment(from), to, bytes);
-        let number = self.operations.insert(target, Operation::Put(put));
+        let number = self.operations.insert(target, PendingOperation::Put(put));
         if let (Some(number), Some(active)) = (number, &mut self.peers[target as usize].active) {
             if active.sender.is_idle() {
                 active.outstanding_since = now;
@@ -175,18 +176,21 @@ impl Endpoint {
     }
 
     fn take_value(&mut self, index: u32, number: u32, value: u64) {
-        if matches!(self.operations.awaited_from(index, number), Some(Operation::Atomic { .. } | Operation::Copy { .. })) {
+        if matches!(
+            self.operations.awaited_from(index, number),
+            Some(PendingOperation::Atomic { .. } | PendingOperation::Copy { .. })
+        ) {
             self.finish(index, number, Ok(value));
         }
     }
 
-    fn take_data(&mut self, index: u32, number: u32, offset: u64, data: &[u8], memory: &mut dyn Memory) {
-        let Some(Operation::Get { to, bytes, received, .. }) = self.operations.awaited_from(index, number) else { return };
+    fn take_data(&mut self, index: u32, number: u32, offset: u64, data: &[u8], memory: &mut M) {
+        let Some(PendingOperation::Get { to, bytes, received, .. }) = self.operations.awaited_from(index, number) else { return };
         let length = data.len() as u64;
         if offset.checked_add(length).is_none_or(|end| end > *bytes) {
             return;
         }
-        memory.write_local(*to, offset, data);
+        memory.write_local(to, offset, data);
         *received += length;
         if *received >= *bytes {
             self.finish(index, number, Ok(0));
@@ -196,10 +200,10 @@ impl Endpoint {
     fn take_denial(&mut self, index: u32, number: u32, denied: Denied, second: bool) {
         self.fail(index, number, |operation| {
             denied.at(match *operation {
-                Operation::Copy { to, .. } if second => to,
-                Operation::Copy { from, .. } | Operation::Get { from, .. } => from,
-                Operation::Atomic { at, .. } => at,
-                Operation::Put(Put { to, .. }) => to,
+                PendingOperation::Copy { to, .. } if second => to,
+                PendingOperation::Copy { from, .. } | PendingOperation::Get { from, .. } => from,
+                PendingOperation::Atomic { at, .. } => at,
+                PendingOperation::Put(Put { to, .. }) => to,
             })
         });
     }
@@ -215,9 +219,9 @@ impl Endpoint {
         }
     }
 
-    fn fail(&mut self, index: u32, number: u32, why: impl FnOnce(&Operation) -> Failure) {
+    fn fail(&mut self, index: u32, number: u32, why: impl FnOnce(&PendingOperation<M::Local>) -> Failure) {
         match self.operations.awaited_from(index, number) {
-            None | Some(Operation::Put(_)) => {}
+            None | Some(PendingOperation::Put(_)) => {}
             Some(operation) => {
                 let failure = why(operation);
                 self.finish(index, number, Err(failure));
@@ -230,14 +234,14 @@ impl Endpoint {
         let Some(operation) = self.operations.remove(number) else { return };
         if let Some(active) = &mut self.peers[index as usize].active {
             let slow = match operation {
-                Operation::Copy { .. } => true,
-                Operation::Get { bytes, .. } => bytes > INJECT_SIZE as u64,
+                PendingOperation::Copy { .. } => true,
+                PendingOperation::Get { bytes, .. } => bytes > INJECT_SIZE as u64,
                 _ => false,
             };
             active.sender.handle_answer(slow);
         }
-        if let Some((token, local)) = operation.owner() {
-            self.events.push_back(Event::Completed { token, result, local });
+        if let Some((token, local)) = operation.into_owner() {
+            self.complete(token, result, local);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the progress thread of a rank sleeps by: an ear on the socket, an alarm, and a call. Others may set them while it sleeps.
+//! What the progress thread of a rank sleeps by: the socket, an alarm, and a call. Others may set them while it sleeps.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 /// What has been granted is not taken away.
 const OWN: &str = "the system keeps what it has granted";
 
-pub(crate) struct Ear {
+pub(crate) struct WaitSet {
     epoll: OwnedFd,
     socket: OwnedFd,
     alarm: OwnedFd,
@@ -20,10 +20,10 @@ pub(crate) struct Ear {
     sleeps: std::sync::atomic::AtomicU64,
 }
 
-impl Ear {
-    /// An ear that does not listen yet.
+impl WaitSet {
+    /// A set in which the socket is not yet.
     pub(crate) fn new(socket: BorrowedFd<'_>) -> std::io::Result<Self> {
-        let ear = Self {
+        let wait_set = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             socket: socket.try_clone_to_owned()?,
             alarm: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?,
@@ -31,10 +31,10 @@ impl Ear {
             #[cfg(test)]
             sleeps: Default::default(),
         };
-        for source in [&ear.alarm, &ear.call] {
-            epoll::add(&ear.epoll, source, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        for source in [&wait_set.alarm, &wait_set.call] {
+            epoll::add(&wait_set.epoll, source, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
         }
-        Ok(ear)
+        Ok(wait_set)
     }
 
     /// Datagrams end the sleep from now on; whether the system has memory for that.
@@ -100,48 +100,48 @@ mod tests {
     }
 
     /// Whether the alarm is what ends a sleep, when it rings after so long.
-    fn sleeps_until_alarm(ear: &Ear, pause: Duration) -> bool {
-        ear.set_alarm(Some(pause));
-        ear.sleep();
-        ear.has_rung()
+    fn sleeps_until_alarm(wait_set: &WaitSet, pause: Duration) -> bool {
+        wait_set.set_alarm(Some(pause));
+        wait_set.sleep();
+        wait_set.has_rung()
     }
 
     #[test]
     fn datagrams_end_a_sleep_only_while_it_listens() {
         let socket = socket();
-        let ear = Ear::new(socket.as_fd()).unwrap();
+        let wait_set = WaitSet::new(socket.as_fd()).unwrap();
         let soon = Duration::from_milliseconds(10);
-        assert!(sleeps_until_alarm(&ear, soon), "it does not listen yet");
+        assert!(sleeps_until_alarm(&wait_set, soon), "it does not listen yet");
         for _ in 0..2 {
-            assert!(ear.listen() && ear.listen());
-            assert!(!sleeps_until_alarm(&ear, FAR), "it listens");
-            ear.turn_away();
-            ear.turn_away();
-            assert!(sleeps_until_alarm(&ear, soon), "it was turned away");
+            assert!(wait_set.listen() && wait_set.listen());
+            assert!(!sleeps_until_alarm(&wait_set, FAR), "it listens");
+            wait_set.turn_away();
+            wait_set.turn_away();
+            assert!(sleeps_until_alarm(&wait_set, soon), "it was turned away");
         }
     }
 
     #[test]
     fn an_alarm_rings_once_and_not_if_it_is_put_off() {
         let socket = socket();
-        let ear = Ear::new(socket.as_fd()).unwrap();
-        assert!(!ear.has_rung());
-        assert!(sleeps_until_alarm(&ear, Duration::ZERO), "at once");
-        assert!(!ear.has_rung(), "once");
+        let wait_set = WaitSet::new(socket.as_fd()).unwrap();
+        assert!(!wait_set.has_rung());
+        assert!(sleeps_until_alarm(&wait_set, Duration::ZERO), "at once");
+        assert!(!wait_set.has_rung(), "once");
         for put_off in [None, Some(FAR)] {
-            ear.set_alarm(Some(Duration::ZERO));
+            wait_set.set_alarm(Some(Duration::ZERO));
             // It rings, and is put off before anybody hears it.
-            ear.sleep();
-            ear.set_alarm(put_off);
-            assert!(!ear.has_rung());
+            wait_set.sleep();
+            wait_set.set_alarm(put_off);
+            assert!(!wait_set.has_rung());
         }
     }
 
     #[test]
     fn a_call_ends_every_sleep() {
         let socket = socket();
-        let ear = Ear::new(socket.as_fd()).unwrap();
-        ear.call();
-        assert!(!sleeps_until_alarm(&ear, FAR) && !sleeps_until_alarm(&ear, FAR));
+        let wait_set = WaitSet::new(socket.as_fd()).unwrap();
+        wait_set.call();
+        assert!(!sleeps_until_alarm(&wait_set, FAR) && !sleeps_until_alarm(&wait_set, FAR));
     }
 }

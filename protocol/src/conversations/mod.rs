@@ -1,0 +1,396 @@
+//! One rank's conversations with all its peers.
+//!
+//! | part | for |
+//! |---|---|
+//! | this file | what the rank asks for, and what is known of its peers |
+//! | `operations` | operations that have not ended |
+//! | `receive`, `serve` | datagrams that have come, and what they ask for |
+//! | `transmit` | datagrams that leave |
+//! | `time` | what is due, and when |
+//! | `ending` | how operations end |
+
+mod ending;
+#[cfg(test)]
+mod entries;
+#[cfg(test)]
+mod misconduct;
+pub(crate) mod operations;
+mod receive;
+mod serve;
+mod time;
+mod transmit;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::{Counters, Duration, Failure, GlobalAddress, Instant, Rank};
+
+use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, PeerIndex, Request};
+use crate::memory::Memory;
+use crate::peer::receiver::{ACKNOWLEDGE_WITHIN, Owed};
+use crate::peer::round_trip::{Lateness, RoundTrip, scattered};
+use crate::peer::sender::DATAGRAM_CHARGE;
+use crate::peer::waiting::Spare;
+use crate::peer::{Peer, Standing, question_pause};
+use crate::wire::seal::Seal;
+use crate::wire::{self, Frame};
+use operations::{Operations, Origin, PendingOperation, Put, Source};
+
+/// Operations of this rank whose end has not been fetched.
+const UNDER_WAY_MAX: usize = 4096;
+
+/// Where all ranks together may flood one, their first datagrams to it are spread by chance over so long for each of them, and no longer than
+/// this in all.
+const FIRST_SPACING: Duration = Duration::from_microseconds(4);
+const FIRST_SPREAD: Duration = Duration::from_milliseconds(20);
+
+/// One rank's end of all its conversations. Drive it like this:
+///
+/// 1. [`submit`](Self::submit) and [`fence`](Self::fence) say what to do;
+/// 2. [`handle_datagram`](Self::handle_datagram) for what has come, [`handle_timeout`](Self::handle_timeout) when
+///    [`poll_timeout`](Self::poll_timeout) says so;
+/// 3. then [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and [`poll_completion`](Self::poll_completion), each
+///    until there is nothing.
+///
+/// An operation has one entry: a write of up to [`INJECT_SIZE`] bytes in the datagram that carries it, any other in one table of all
+/// operations under way, with the caller's token and its local memory.
+///
+/// `now` never goes back.
+pub struct Conversations<M: Memory> {
+    pub(crate) config: Config,
+    pub(crate) seal: Seal,
+    pub(crate) peers: Vec<Peer>,
+    by_rank: BTreeMap<Rank, u32>,
+    /// Peers that are active, and those of them that have something to send.
+    active: Vec<u32>,
+    pub(crate) queue: VecDeque<u32>,
+    /// Peers that wait for an acknowledgement.
+    pub(crate) waiting: VecDeque<u32>,
+    pub(crate) operations: Operations<M::Local>,
+    pub(crate) events: VecDeque<Event>,
+    /// Operations that have ended, until their end is fetched; and the number of those that have not ended or not been fetched.
+    completions: VecDeque<Completion<M::Local>>,
+    under_way: usize,
+    pub(crate) transmissions: u64,
+    /// Datagrams to the peer at the front of the queue, one after another.
+    pub(crate) burst: u32,
+    /// No later than the earliest deadline of a peer, or soon after it.
+    due: Instant,
+    /// When all peers were looked at last.
+    looked: Instant,
+    lateness: Lateness,
+    /// The round trips of all peers.
+    typical: RoundTrip,
+    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
+    soonest: Duration,
+    pub(crate) spare: Spare,
+    /// Bytes of frames that are kept.
+    pub(crate) kept_bytes: usize,
+    sharing: Sharing,
+    pub(crate) counters: Counters,
+}
+
+/// How many peers send to this rank.
+#[derive(Default)]
+struct Sharing {
+    /// Which stretch of time it is, from 1 on, and who was heard in it and in the one before.
+    stretch: u32,
+    now: u32,
+    before: u32,
+}
+
+/// An operation is admitted before it enters the table.
+const ADMITTED: &str = "there is room in the table of operations";
+
+const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
+
+impl<M: Memory> Conversations<M> {
+    /// An end that knows nobody.
+    pub fn new(config: Config) -> Self {
+        let config = Config { incarnation: wire::incarnation(config.incarnation), ..config };
+        Self {
+            seal: Seal::new(config.key, config.encrypt),
+            config,
+            peers: Vec::new(),
+            by_rank: BTreeMap::new(),
+            active: Vec::new(),
+            queue: VecDeque::new(),
+            waiting: VecDeque::new(),
+            operations: Operations::default(),
+            events: VecDeque::new(),
+            completions: VecDeque::new(),
+            under_way: 0,
+            transmissions: 0,
+            burst: 0,
+            due: NEVER,
+            looked: Instant::ZERO,
+            lateness: Lateness::default(),
+            typical: RoundTrip::default(),
+            soonest: ACKNOWLEDGE_WITHIN.min(question_pause(config.failure_limit)),
+            spare: Spare::default(),
+            kept_bytes: 0,
+            sharing: Sharing::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Prepares to reach `rank`, by datagrams of up to `datagram_bytes`. Calling it again returns the same peer and takes the new size.
+    /// Cost: no message.
+    pub fn connect(&mut self, rank: Rank, datagram_bytes: usize) -> PeerIndex {
+        let index = match self.by_rank.get(&rank) {
+            Some(&index) => index,
+            None => self.add(rank),
+        };
+        self.peers[index as usize].datagram_bytes_here = u16::try_from(datagram_bytes).unwrap_or(u16::MAX);
+        PeerIndex(index)
+    }
+
+    /// Takes over an operation; its end comes as a completion with `token`.
+    ///
+    /// # Errors
+    /// There is no room.
+    ///
+    /// # Panics
+    /// The peer did not come from [`connect`](Self::connect), or a write is too long.
+    pub fn submit(&mut self, now: Instant, to: PeerIndex, request: Request<'_, M::Local>, token: u64) -> Result<(), Full> {
+        let index = to.0;
+        self.admit(now, index)?;
+        let peer = &mut self.peers[index as usize];
+        if let Some(failure) = peer.failure() {
+            self.complete(token, Err(failure), request.into_local());
+            return Ok(());
+        }
+        let datagram_bytes = peer.datagram_bytes();
+        let Some(active) = &mut peer.active else { return Err(Full) };
+        let mut insert = |pending| self.operations.insert(index, pending).expect(ADMITTED);
+        let (frame, write, reads_late) = match request {
+            Request::Write { to, bytes } => {
+                assert!(bytes.len() <= INJECT_SIZE, "a write has at most {INJECT_SIZE} bytes, not {}", bytes.len());
+                (Frame::Write { to, bytes }, Some(token), None)
+            }
+            Request::Put { from, to, bytes } => {
+                let put = Put::new(Origin::Own { token }, Source::Local(from), to, bytes);
+                active.sender.put(insert(PendingOperation::Put(put)));
+                self.enqueue(index);
+                return Ok(());
+            }
+            Request::Get { from, to, bytes } => {
+                let operation = insert(PendingOperation::Get { token, from, to, bytes, received: 0 });
+                (Frame::Get { operation, from, bytes }, None, Some(bytes > INJECT_SIZE as u64))
+            }
+            Request::Copy { from, to, bytes } => {
+                let operation = insert(PendingOperation::Copy { token, from, to });
+                (Frame::Copy { operation, from, to, bytes }, None, Some(true))
+            }
+            Request::Atomic { at, width, operator, operand } => {
+                let operation = insert(PendingOperation::Atomic { token, at });
+                (Frame::Atomic { operation, at, width, operator, operand }, None, Some(false))
+            }
+        };
+        if let Some(reads_late) = reads_late {
+            active.sender.await_answer(reads_late);
+        }
+        self.kept_bytes += active.sender.request(&frame, write, datagram_bytes, &mut self.spare);
+        self.enqueue(index);
+        Ok(())
+    }
+
+    /// As `submit` of a [`Write`](Request::Write) of any length. What can be sent at once is best sent
+    /// [from the caller's bytes](Self::poll_transmit_injected), before they are [captured](Self::capture): so they are copied while they
+    /// are on their way.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn inject<'a>(
+        &mut self,
+        now: Instant,
+        peer: PeerIndex,
+        to: GlobalAddress,
+        bytes: &'a [u8],
+        token: u64,
+    ) -> Result<Injection<'a>, Full> {
+        let index = peer.0;
+        self.admit(now, index)?;
+        if let Some(failure) = self.peers[index as usize].failure() {
+            self.complete(token, Err(failure), None);
+            return Ok(Injection { peer, operation: None, bytes });
+        }
+        let put = Put::new(Origin::Own { token }, Source::Injected, to, bytes.len() as u64);
+        let operation = self.operations.insert(index, PendingOperation::Put(put)).expect(ADMITTED);
+        if let Some(active) = &mut self.peers[index as usize].active {
+            active.sender.put(operation);
+        }
+        self.enqueue(index);
+        Ok(Injection { peer, operation: Some(operation), bytes })
+    }
+
+    /// Captures the bytes of an injection, from the first on that is not known to have arrived.
+    pub fn capture(&mut self, injection: &Injection<'_>) {
+        if let Some(from) = self.unread_from(injection)
+            && let Some(PendingOperation::Put(put)) = injection.operation.and_then(|number| self.operations.get_mut(number))
+        {
+            put.from = Source::Captured { from, bytes: injection.bytes[from as usize..].into() };
+        }
+    }
+
+    /// From which byte on an injection may still be sent: what lies before has arrived. `None` if it has ended.
+    pub fn unread_from(&self, injection: &Injection<'_>) -> Option<u64> {
+        let number = injection.operation?;
+        let Some(PendingOperation::Put(put)) = self.operations.get(number) else { return None };
+        let active = self.peers[injection.peer.0 as usize].active.as_ref();
+        let pieces = active.into_iter().flat_map(|active| active.sender.puts_under_way());
+        let oldest = pieces.filter(|(operation, _)| *operation == number).map(|(_, offset)| offset).min();
+        Some(oldest.unwrap_or(put.next))
+    }
+
+    /// Orders operations to a peer: those submitted before take effect before those submitted after. Cost: no message.
+    pub fn fence(&mut self, to: PeerIndex) {
+        if let Some(active) = &mut self.peers[to.0 as usize].active {
+            active.sender.fence();
+        }
+    }
+
+    /// Operations that have an entry of their own in the table: all under way but short writes, and copies for other ranks.
+    pub fn operations(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Bytes of injections that were captured and have not arrived. Cost: a look at each operation.
+    pub fn captured_bytes(&self) -> usize {
+        let captured = |put: &Put<M::Local>| if let Source::Captured { bytes, .. } = &put.from { bytes.len() } else { 0 };
+        self.operations.puts().map(captured).sum()
+    }
+
+    /// The next thing to tell of a peer.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next operation that has ended.
+    pub fn poll_completion(&mut self) -> Option<Completion<M::Local>> {
+        let completion = self.completions.pop_front()?;
+        self.under_way -= 1;
+        Some(completion)
+    }
+
+    /// How many operations have ended whose end has not been fetched.
+    pub fn completions(&self) -> usize {
+        self.completions.len()
+    }
+
+    /// `rank` is known to be gone: everything that waits for it ends.
+    pub fn peer_failed(&mut self, now: Instant, rank: Rank) {
+        let index = match self.by_rank.get(&rank) {
+            Some(&index) => index,
+            None => self.add(rank),
+        };
+        self.give_up(now, index, Standing::Lost);
+    }
+
+    /// Whether some of `bytes` bytes of this rank from `start` on are being sent because peers asked for them.
+    pub fn is_reading(&self, start: GlobalAddress, bytes: u64) -> bool {
+        let is_there = |at: GlobalAddress| at.bits().wrapping_sub(start.bits()) < bytes;
+        let read_by = |index: &u32| {
+            let active = self.peers[*index as usize].active.as_ref();
+            active.is_some_and(|active| active.sender.answers().any(is_there))
+        };
+        let copied = self.operations.puts().any(|put| matches!(put.from, Source::Segment(from) if is_there(from)));
+        copied || self.active.iter().any(read_by)
+    }
+
+    /// Bytes that are on their way, if all go to one peer. Cost: a look at each active peer.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        let bytes = |index: &u32| self.peers[*index as usize].active.as_ref().map_or(0, |active| active.sender.bytes_in_flight);
+        let mut streams = self.active.iter().map(bytes).filter(|&bytes| bytes > 0);
+        let stream = streams.next().unwrap_or(0);
+        streams.next().is_none().then_some(stream)
+    }
+
+    /// How often what happened.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Peers that are known, and those of them for which more than 120 bytes are kept.
+    pub fn peers(&self) -> (usize, usize) {
+        (self.peers.len(), self.active.len())
+    }
+
+    /// Admits another operation to a peer, which is active then unless operations on it fail.
+    fn admit(&mut self, now: Instant, index: u32) -> Result<(), Full> {
+        if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+            return Err(Full);
+        }
+        if self.peers[index as usize].failure().is_none() {
+            self.activate(now, index);
+            let active = self.peers[index as usize].active.as_mut().filter(|active| active.sender.has_room()).ok_or(Full)?;
+            if active.sender.is_idle() {
+                active.outstanding_since = now;
+            }
+        }
+        self.under_way += 1;
+        Ok(())
+    }
+
+    pub(crate) fn complete(&mut self, token: u64, result: Result<u64, Failure>, local: Option<M::Local>) {
+        self.completions.push_back(Completion { token, result, local });
+    }
+
+    /// The peer of a rank; a new one is told as an event.
+    pub(crate) fn meet(&mut self, rank: Rank) -> u32 {
+        if let Some(&index) = self.by_rank.get(&rank) {
+            return index;
+        }
+        let index = self.add(rank);
+        self.events.push_back(Event::Met(PeerIndex(index), rank));
+        index
+    }
+
+    fn add(&mut self, rank: Rank) -> u32 {
+        let index = self.peers.len() as u32;
+        self.peers.push(Peer::new(rank));
+        self.by_rank.insert(rank, index);
+        index
+    }
+
+    pub(crate) fn activate(&mut self, now: Instant, index: u32) {
+        let receive_window = self.part();
+        let peer = &mut self.peers[index as usize];
+        if !peer.activate(now, receive_window) {
+            return;
+        }
+        self.active.push(index);
+        // A rank that was never heard may hear of all others at once.
+        let crowd = u64::from(self.config.layout.ranks()) * 2 * DATAGRAM_CHARGE;
+        if let Some(active) = peer.active.as_mut().filter(|_| peer.transmission == 0 && crowd > self.config.receive_window_bytes)
+        {
+            let spread =
+                FIRST_SPREAD.as_nanoseconds().min(u64::from(self.config.layout.ranks()) * FIRST_SPACING.as_nanoseconds());
+            let chance = u64::from(scattered(peer.rank.number(), self.config.me.number()));
+            active.sender.congestion.wait_until(now + Duration::from_nanoseconds((chance * spread) >> 32));
+        }
+    }
+
+    /// What every other rank may have on its way to this one if all send at once.
+    fn part(&self) -> u64 {
+        self.config.receive_window_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
+    }
+
+    /// Remembers that a peer may have something to send.
+    pub(crate) fn enqueue(&mut self, index: u32) {
+        if let Some(active) = &mut self.peers[index as usize].active {
+            if !active.queued && active.sender.has_work() {
+                active.queued = true;
+                self.queue.push_back(index);
+            }
+            if !active.waiting && active.receiver.owed() == Owed::Now {
+                active.waiting = true;
+                self.waiting.push_back(index);
+            }
+        }
+    }
+
+    /// How many bytes one peer may have on their way to this rank.
+    pub(crate) fn receive_window(&self) -> u64 {
+        self.config.receive_window_bytes / u64::from(self.sharing.now.max(self.sharing.before).max(1))
+    }
+}

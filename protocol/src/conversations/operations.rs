@@ -1,0 +1,223 @@
+//! Operations that have not ended, apart from writes: those end with the datagram that carries them.
+
+use pelago_base::{Failure, GlobalAddress};
+
+use slab::Slab;
+
+use crate::Denied;
+
+/// Operations of this rank and copies on behalf of others, together.
+pub(crate) const OPERATIONS_MAX: usize = 8192;
+
+/// Bits of an operation's number that say where it stands; those above tell it from earlier ones there.
+const INDEX_BITS: u32 = OPERATIONS_MAX.ilog2();
+
+/// An operation under way, with the token of whoever submitted it.
+pub(crate) enum PendingOperation<L> {
+    /// Bytes that this rank sends.
+    Put(Put<L>),
+    /// Bytes that it waits for.
+    Get { token: u64, from: GlobalAddress, to: L, bytes: u64, received: u64 },
+    /// A word that it waits for.
+    Atomic { token: u64, at: GlobalAddress },
+    /// A copy that another rank performs.
+    Copy { token: u64, from: GlobalAddress, to: GlobalAddress },
+}
+
+/// Bytes on their way from this rank to another.
+pub(crate) struct Put<L> {
+    pub(crate) origin: Origin,
+    pub(crate) from: Source<L>,
+    pub(crate) to: GlobalAddress,
+    pub(crate) bytes: u64,
+    /// How many have been sent, and whether no more will be.
+    pub(crate) next: u64,
+    pub(crate) is_sent: bool,
+    /// Pieces that have not arrived.
+    pub(crate) out: u32,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl<L> Put<L> {
+    pub(crate) fn new(origin: Origin, from: Source<L>, to: GlobalAddress, bytes: u64) -> Self {
+        Self { origin, from, to, bytes, next: 0, is_sent: false, out: 0, failure: None }
+    }
+}
+
+/// Who wants the bytes to be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This rank.
+    Own { token: u64 },
+    /// The peer at this index, by this operation of its own.
+    Peer { index: u32, operation: u32 },
+}
+
+/// Where bytes come from.
+pub(crate) enum Source<L> {
+    /// The caller's, until the operation has ended.
+    Local(L),
+    /// An injection that is not captured: the caller passes them whenever something is sent.
+    Injected,
+    /// A copy of an injection, from its byte `from` on.
+    Captured { from: u64, bytes: Box<[u8]> },
+    /// Registered memory, for a peer that asked for a copy.
+    Segment(GlobalAddress),
+}
+
+impl<L> Source<L> {
+    /// The caller's memory, if that is what it is.
+    pub(crate) fn into_local(self) -> Option<L> {
+        if let Self::Local(local) = self { Some(local) } else { None }
+    }
+}
+
+impl Denied {
+    /// The failure of an operation at `address`.
+    pub(crate) fn at(self, address: GlobalAddress) -> Failure {
+        match self {
+            Self::Outside => Failure::OutOfBounds(address),
+            Self::Misaligned => Failure::Misaligned(address),
+            Self::Device => Failure::Device(address),
+        }
+    }
+}
+
+/// The table of operations.
+///
+/// Its index alone would not tell an operation from an earlier one at the same index, whose answer may still come: so each has a number,
+/// whose upper bits count the operations.
+pub(crate) struct Operations<L> {
+    entries: Slab<Entry<L>>,
+    inserted: u32,
+}
+
+struct Entry<L> {
+    number: u32,
+    /// The index of the peer that it waits for.
+    peer: u32,
+    operation: PendingOperation<L>,
+}
+
+impl<L> Default for Operations<L> {
+    fn default() -> Self {
+        Self { entries: Slab::new(), inserted: 0 }
+    }
+}
+
+impl<L> Operations<L> {
+    /// Adds one that waits for a peer; `None` if the table is full.
+    pub(crate) fn insert(&mut self, peer: u32, operation: PendingOperation<L>) -> Option<u32> {
+        if self.is_full() {
+            return None;
+        }
+        let entry = self.entries.vacant_entry();
+        let number = entry.key() as u32 | self.inserted << INDEX_BITS;
+        self.inserted = self.inserted.wrapping_add(1);
+        entry.insert(Entry { number, peer, operation });
+        Some(number)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() == OPERATIONS_MAX
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&PendingOperation<L>> {
+        self.entries.get(index(number)).filter(|entry| entry.number == number).map(|entry| &entry.operation)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut PendingOperation<L>> {
+        self.entries.get_mut(index(number)).filter(|entry| entry.number == number).map(|entry| &mut entry.operation)
+    }
+
+    /// One that waits for this peer, and for no other.
+    pub(crate) fn awaited_from(&mut self, peer: u32, number: u32) -> Option<&mut PendingOperation<L>> {
+        let entry = self.entries.get_mut(index(number)).filter(|entry| entry.number == number && entry.peer == peer);
+        entry.map(|entry| &mut entry.operation)
+    }
+
+    pub(crate) fn remove(&mut self, number: u32) -> Option<PendingOperation<L>> {
+        self.get(number)?;
+        self.entries.try_remove(index(number)).map(|entry| entry.operation)
+    }
+
+    /// Takes out all that wait for a peer.
+    pub(crate) fn remove_all(&mut self, peer: u32) -> Vec<PendingOperation<L>> {
+        let numbers = self.entries.iter().filter(|(_, entry)| entry.peer == peer).map(|(_, entry)| entry.number);
+        numbers.collect::<Vec<_>>().into_iter().filter_map(|number| self.remove(number)).collect()
+    }
+
+    /// The tokens of this rank's own operations.
+    #[cfg(test)]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().filter_map(|(_, entry)| match entry.operation {
+            PendingOperation::Put(Put { origin: Origin::Own { token }, .. })
+            | PendingOperation::Get { token, .. }
+            | PendingOperation::Atomic { token, .. }
+            | PendingOperation::Copy { token, .. } => Some(token),
+            PendingOperation::Put(_) => None,
+        })
+    }
+
+    /// All puts under way.
+    pub(crate) fn puts(&self) -> impl Iterator<Item = &Put<L>> {
+        self.entries
+            .iter()
+            .filter_map(|(_, entry)| if let PendingOperation::Put(put) = &entry.operation { Some(put) } else { None })
+    }
+}
+
+/// Where the operation of a number stands.
+fn index(number: u32) -> usize {
+    number as usize & (OPERATIONS_MAX - 1)
+}
+
+impl<L> PendingOperation<L> {
+    /// The caller's token and local memory, if it is this rank's own.
+    pub(crate) fn into_owner(self) -> Option<(u64, Option<L>)> {
+        match self {
+            Self::Put(Put { origin: Origin::Own { token }, from, .. }) => Some((token, from.into_local())),
+            Self::Put(_) => None,
+            Self::Get { token, to, .. } => Some((token, Some(to))),
+            Self::Atomic { token, .. } | Self::Copy { token, .. } => Some((token, None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn atomic(token: u64) -> PendingOperation<()> {
+        PendingOperation::Atomic { token, at: GlobalAddress::NULL }
+    }
+
+    #[test]
+    fn a_number_is_of_one_operation_only() {
+        let mut operations = Operations::default();
+        let first = operations.insert(0, atomic(1)).unwrap();
+        assert!(operations.remove(first).is_some());
+        let second = operations.insert(0, atomic(2)).unwrap();
+        assert_ne!(first, second);
+        assert!(operations.get_mut(first).is_none() && operations.remove(first).is_none());
+        assert!(matches!(operations.get_mut(second), Some(PendingOperation::Atomic { token: 2, .. })));
+        assert!(operations.awaited_from(0, second).is_some() && operations.awaited_from(1, second).is_none());
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_emptied_by_peer() {
+        let mut operations = Operations::default();
+        for token in 0..OPERATIONS_MAX as u64 {
+            assert!(!operations.is_full());
+            operations.insert(token as u32 % 2, atomic(token)).unwrap();
+        }
+        assert!(operations.is_full() && operations.insert(0, atomic(0)).is_none());
+        assert_eq!(operations.remove_all(1).len(), OPERATIONS_MAX / 2);
+        assert_eq!(operations.remove_all(1).len(), 0);
+        assert_eq!(operations.remove_all(0).len(), OPERATIONS_MAX / 2);
+    }
+}

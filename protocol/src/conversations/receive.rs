@@ -1,0 +1,138 @@
+//! Datagrams that have come.
+
+use pelago_base::{Duration, Event as Counted, Instant};
+
+use super::{Conversations, Sharing};
+use crate::api::Rejected;
+use crate::memory::Memory;
+use crate::peer::receiver::Verdict;
+use crate::wire::{Acknowledgement, Header, Place, Reader};
+
+/// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Senders share the receive window of this rank with those that sent within this time.
+const SHARING: Duration = Duration::from_milliseconds(10);
+
+impl<M: Memory> Conversations<M> {
+    /// A datagram came. It is decrypted in place, and what it asks for is done before the call returns.
+    ///
+    /// # Errors
+    /// It changed nothing. That is no reason to stop: whatever is of the job will come again.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8], memory: &mut M) -> Result<(), Rejected> {
+        let outcome = self.take_datagram(now, datagram, memory);
+        self.counters.count(match outcome {
+            Ok(()) => Counted::DatagramReceived,
+            Err(Rejected::Forged) => Counted::DatagramForged,
+            Err(Rejected::Foreign) => Counted::DatagramForeign,
+            Err(Rejected::Duplicate) => Counted::DatagramDuplicate,
+            Err(Rejected::Early) => Counted::DatagramEarly,
+            Err(Rejected::Malformed) => Counted::DatagramMalformed,
+        });
+        outcome
+    }
+
+    fn take_datagram(&mut self, now: Instant, datagram: &mut [u8], memory: &mut M) -> Result<(), Rejected> {
+        let header = Header::parse(datagram).ok_or(Rejected::Forged)?;
+        if header.from.number() >= self.config.layout.ranks() {
+            return Err(Rejected::Foreign);
+        }
+        let body = self.seal.open(header.nonce(self.config.me), datagram).ok_or(Rejected::Forged)?;
+        let mut reader = Reader(body);
+        let acknowledgement = Acknowledgement::parse(&mut reader).ok_or(Rejected::Malformed)?;
+        let place = match header.sequenced {
+            true => Some(Place::parse(&mut reader, &header).ok_or(Rejected::Malformed)?),
+            false => None,
+        };
+        let index = self.meet(header.from);
+        let peer = &mut self.peers[index as usize];
+        if peer.failure().is_some() || *peer.incarnation.get_or_insert(header.incarnation) != header.incarnation {
+            return Err(Rejected::Foreign);
+        }
+        // Anybody may repeat what has come before, which says nothing of the peer and asks for nothing: its answer was sent, or the peer asks again.
+        let is_fresh = header.transmission > peer.transmission;
+        let is_new = place.is_some_and(|place| peer.is_new(place));
+        if is_fresh || is_new {
+            self.activate(now, index);
+            place.inspect(|_| self.count_sender(now, index));
+        }
+        let said_more = self.hear(now, index, &header, &acknowledgement);
+        let outcome = match place {
+            Some(_) if !is_fresh && !is_new => Err(Rejected::Duplicate),
+            Some(place) => self.take_in(now, index, &header, place, reader.0, memory),
+            None if is_fresh || said_more => Ok(()),
+            None => Err(Rejected::Duplicate),
+        };
+        self.settle(now, index);
+        self.enqueue(index);
+        self.note_deadline(now, index);
+        outcome
+    }
+
+    /// What every datagram of a peer says; returns whether it acknowledges anything that was not known to have arrived.
+    fn hear(&mut self, now: Instant, index: u32, header: &Header, said: &Acknowledgement) -> bool {
+        let peer = &mut self.peers[index as usize];
+        let datagram_bytes = peer.datagram_bytes() as u64;
+        let Some(active) = &mut peer.active else { return false };
+        // Only a new transmission is a sign of life: old ones may be repeated by anybody.
+        if header.transmission > peer.transmission {
+            (peer.transmission, peer.heard) = (header.transmission, now);
+            peer.datagram_bytes_there = said.datagram_bytes;
+            active.sender.receive_window = (u64::from(said.receive_window) * Acknowledgement::WINDOW_UNIT).max(1);
+            if header.sequenced {
+                active.receiver.echo = header.transmission;
+            }
+            if let Some(taken) = active.sender.sample(now, said.echo) {
+                peer.round_trip.sample(taken);
+                self.typical.sample(taken);
+            }
+        }
+        active.sender.handle_acknowledgement(now, said, datagram_bytes)
+    }
+
+    /// What a datagram with a number asks for.
+    fn take_in(
+        &mut self,
+        now: Instant,
+        index: u32,
+        header: &Header,
+        place: Place,
+        frames: &[u8],
+        memory: &mut M,
+    ) -> Result<(), Rejected> {
+        let peer = &mut self.peers[index as usize];
+        let Some(active) = &mut peer.active else { return Ok(()) };
+        active.used = now;
+        let is_full = self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full() || active.sender.is_overasked();
+        match active.receiver.judge(peer.received, place) {
+            Verdict::New if !is_full => {}
+            Verdict::Duplicate => {
+                active.receiver.owe(now, true);
+                return Err(Rejected::Duplicate);
+            }
+            Verdict::Early | Verdict::New => {
+                // However long it has to wait, its sender hears that somebody is there.
+                active.receiver.owe(now, header.urgent);
+                return Err(Rejected::Early);
+            }
+        }
+        peer.received = active.receiver.note(peer.received, place.sequence);
+        active.receiver.owe(now, header.urgent);
+        self.execute(now, index, place.sequence, frames, memory)
+    }
+
+    /// Counts who sends, so that each of them gets a share of the receive window.
+    fn count_sender(&mut self, now: Instant, index: u32) {
+        let stretch = (now.as_picoseconds() / SHARING.as_picoseconds()) as u32 + 1;
+        let sharing = &mut self.sharing;
+        if sharing.stretch != stretch {
+            let follows = sharing.stretch + 1 == stretch;
+            *sharing = Sharing { stretch, now: 0, before: if follows { sharing.now } else { 0 } };
+        }
+        let peer = &mut self.peers[index as usize];
+        if peer.counted != stretch {
+            peer.counted = stretch;
+            sharing.now += 1;
+        }
+    }
+}

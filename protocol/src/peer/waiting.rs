@@ -1,0 +1,122 @@
+//! What waits to be sent to one peer: frames, in datagrams that have no number yet, and transfers, between one fence and the next.
+
+use std::collections::VecDeque;
+
+use pelago_base::GlobalAddress;
+
+use crate::wire::{Frame, OVERHEAD_BYTES};
+
+/// What is to be sent between two fences.
+#[derive(Default)]
+pub(super) struct Epoch {
+    pub(super) drafts: VecDeque<Draft>,
+    pub(super) transfers: VecDeque<Transfer>,
+    pub(super) slow_reads: u32,
+    /// Whether a fence stands in the only draft, whose frames take effect in order.
+    pub(super) fenced_within: bool,
+}
+
+impl Epoch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.drafts.is_empty() && self.transfers.is_empty()
+    }
+
+    /// Whether a request has room in the only draft.
+    pub(super) fn may_go_along(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+        self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
+    }
+
+    /// Appends a frame to the last draft or a new one; returns how many bytes it took.
+    pub(super) fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
+        if !self.drafts.back().is_some_and(|draft| draft.has_room(frame, datagram_bytes)) {
+            self.drafts.push_back(spare.take());
+        }
+        let Some(draft) = self.drafts.back_mut() else { return 0 };
+        let before = draft.frames.len();
+        frame.append(&mut draft.frames);
+        draft.writes.extend(write);
+        draft.frames.len() - before
+    }
+}
+
+/// Frames of a datagram that has no number yet.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) frames: Vec<u8>,
+    /// The tokens of the writes among them, in order.
+    pub(crate) writes: Vec<u64>,
+    /// Whether something among them is answered at once.
+    pub(crate) prompt: bool,
+}
+
+impl Draft {
+    fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes
+    }
+}
+
+/// Bytes that take one datagram or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// A put; the table of operations knows the rest.
+    Put { operation: u32 },
+    /// What a peer's get asked for.
+    Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
+}
+
+/// The piece of a transfer that a datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Put { operation: u32, offset: u64, bytes: usize },
+    Answer { operation: u32, from: GlobalAddress, offset: u64, bytes: usize },
+}
+
+/// Drafts whose buffers are used again.
+#[derive(Default)]
+pub(crate) struct Spare(Vec<Draft>);
+
+/// Drafts that are kept: what a burst to a few peers needs.
+const SPARE_MAX: usize = 64;
+
+impl Spare {
+    fn take(&mut self) -> Draft {
+        self.0.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give(&mut self, mut draft: Draft) {
+        if self.0.len() < SPARE_MAX && draft.frames.capacity() > 0 {
+            draft.frames.clear();
+            draft.writes.clear();
+            draft.prompt = false;
+            self.0.push(draft);
+        }
+    }
+}
+
+/// The most bytes that a frame takes.
+fn frame_bytes_max(frame: &Frame<'_>) -> usize {
+    match frame {
+        Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),
+        Frame::Data { bytes, .. } => 7 + bytes.len(),
+        _ => 30,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_buffers_are_kept_to_be_used_again() {
+        let mut spare = Spare::default();
+        spare.give(Draft::default());
+        assert!(spare.0.is_empty(), "there is nothing to keep of what has no memory");
+        for _ in 0..10 * SPARE_MAX {
+            spare.give(Draft { frames: vec![1; 100], writes: vec![7], prompt: true });
+        }
+        assert_eq!(spare.0.len(), SPARE_MAX);
+        let again = spare.take();
+        assert!(again.frames.is_empty() && again.writes.is_empty() && !again.prompt);
+        assert!(again.frames.capacity() >= 100 && spare.0.len() < SPARE_MAX);
+    }
+}

@@ -1,0 +1,124 @@
+//! The memory of a rank as the protocol reaches it: its registered regions, and local memory of its operations.
+
+use std::cell::Cell;
+
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions};
+use pelago_platform::RegisterError;
+use pelago_protocol::{Denied, Memory};
+
+/// What the protocol keeps to.
+const INSIDE: &str = "the protocol stays inside the local memory of an operation";
+
+/// Registered regions by address, the heaps among them.
+pub struct RankMemory {
+    layout: AddressLayout,
+    me: Rank,
+    regions: Regions<State>,
+    /// The open region of host memory that was found last, which is mostly the next one too: where it begins, and its bytes.
+    recent: Cell<Option<(GlobalAddress, Cells<'static>)>>,
+    /// Whether a peer has written to this rank's memory since somebody asked.
+    touched: bool,
+}
+
+/// What may be done with a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// It is to be deregistered: what is being read goes on, nothing new begins.
+    Closing,
+}
+
+impl RankMemory {
+    /// The memory of a rank that has registered nothing.
+    pub fn new(layout: AddressLayout, me: Rank) -> Self {
+        let (regions, recent) = (Regions::new(layout), Cell::new(None));
+        Self { layout, me, regions, recent, touched: false }
+    }
+
+    /// As [`Registry::register`](pelago_platform::Registry::register).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        let inserted = self.layout.rank(start) == self.me && self.regions.insert(start, memory, State::Open);
+        inserted.then_some(()).ok_or(RegisterError::Addresses(start))
+    }
+
+    /// Lets nothing new begin in the region that begins at `start`; its bytes, if there is one.
+    pub(super) fn close(&mut self, start: GlobalAddress) -> Option<u64> {
+        self.recent.set(None);
+        let (memory, state) = self.regions.get_mut(start)?;
+        *state = State::Closing;
+        Some(memory.bytes())
+    }
+
+    /// Forgets a region that is closed.
+    pub(super) fn remove(&mut self, start: GlobalAddress) {
+        self.regions.remove(start);
+    }
+
+    /// Whether a peer has written to this rank's memory since this was asked last.
+    pub fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// The memory, if it is registered; also of a region that is closing if `closing`.
+    fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Region<'static>, Denied> {
+        let offset = |start: GlobalAddress| at.bits().wrapping_sub(start.bits());
+        if let Some(found) = self.recent.get().and_then(|(start, cells)| cells.part(offset(start), bytes)) {
+            return Ok(Region::Host(found));
+        }
+        let (start, memory, &state) = self.regions.at_or_before(at).ok_or(Denied::Outside)?;
+        match (state, memory) {
+            (State::Open, Region::Host(cells)) => self.recent.set(Some((start, *cells))),
+            (State::Closing, _) if !closing => return Err(Denied::Outside),
+            _ => {}
+        }
+        memory.part(offset(start), bytes).ok_or(Denied::Outside)
+    }
+}
+
+fn failed(_reason: DeviceError) -> Denied {
+    Denied::Device
+}
+
+impl Memory for RankMemory {
+    type Local = Cells<'static>;
+
+    fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied> {
+        self.find(at, bytes, false).map(drop)
+    }
+
+    fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
+        self.find(from, into.len() as u64, true)?.read(into).map_err(failed)
+    }
+
+    fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
+        let target = self.find(to, bytes.len() as u64, false)?;
+        self.touched = true;
+        target.write(bytes).map_err(failed)
+    }
+
+    fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {
+        let source = self.find(from, bytes, false).map_err(|denied| (denied, false))?;
+        let target = self.find(to, bytes, false).map_err(|denied| (denied, true))?;
+        self.touched = true;
+        // Of two devices, nobody can tell which one failed.
+        target.copy_from(&source).map_err(|error| (failed(error), source.kind() == MemoryKind::Host))
+    }
+
+    fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied> {
+        let word = self.find(at, width.bytes(), false)?;
+        self.touched = true;
+        word.atomic(width, operator, operand).map_err(failed)?.ok_or(Denied::Misaligned)
+    }
+
+    fn read_local(&self, from: &Cells<'static>, offset: u64, into: &mut [u8]) {
+        from.part(offset, into.len() as u64).expect(INSIDE).read(into);
+    }
+
+    fn write_local(&mut self, to: &Cells<'static>, offset: u64, bytes: &[u8]) {
+        to.part(offset, bytes.len() as u64).expect(INSIDE).write(bytes);
+    }
+}

@@ -1,0 +1,64 @@
+//! What transports by datagrams share, whatever carries the datagrams: a rank's memory as the protocol reaches it, and operations of a
+//! transport as requests of the protocol.
+//!
+//! A driver owns [`RankConversations`] and [`RankMemory`], brings time, takes datagrams out and puts in those that come.
+//!
+//! Absent on purpose: sockets, addresses of hosts, clocks, threads.
+
+mod memory;
+
+use pelago_base::GlobalAddress;
+use pelago_memory::Cells;
+use pelago_platform::limits::COMPLETIONS_MAX;
+use pelago_platform::{Completion, Operation, PostError, Token};
+use pelago_protocol::{Conversations, INJECT_SIZE, Request};
+
+pub use memory::RankMemory;
+
+/// The conversations of a rank whose memory is mapped.
+pub type RankConversations = Conversations<RankMemory>;
+
+/// Whether another operation may be posted, as far as completions that nobody has fetched are bounded.
+///
+/// # Errors
+/// [`PostError::Full`]: it may not.
+#[inline]
+pub fn admit(conversations: &RankConversations) -> Result<(), PostError> {
+    if conversations.completions() < COMPLETIONS_MAX { Ok(()) } else { Err(PostError::Full) }
+}
+
+/// What the protocol is asked for an operation.
+///
+/// # Errors
+/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Sizes`]: the operation has no bytes.
+#[inline]
+pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, PostError> {
+    Ok(match operation {
+        Operation::Write { bytes, .. } if bytes.len() > INJECT_SIZE => return Err(PostError::TooLong(bytes.len())),
+        Operation::Write { to, bytes } => Request::Write { to, bytes },
+        Operation::Put { from, to } => Request::Put { from, to, bytes: from.bytes() as u64 },
+        Operation::Get { from, to } => Request::Get { from, to, bytes: to.bytes() as u64 },
+        Operation::Copy { from, to, bytes } => Request::Copy { from, to, bytes },
+        Operation::Atomic { at, width, operator, operand } => Request::Atomic { at, width, operator, operand },
+        Operation::Sized(_) => return Err(PostError::Sizes),
+    })
+}
+
+/// Appends what has completed to `into`; returns whether anything had.
+pub fn completed(conversations: &mut RankConversations, into: &mut Vec<Completion>) -> bool {
+    let any = conversations.completions() > 0;
+    while let Some(completion) = conversations.poll_completion() {
+        into.push(Completion { token: Token(completion.token), result: completion.result });
+    }
+    any
+}
+
+/// As [`Registry::deregister`](pelago_platform::Registry::deregister).
+pub fn deregister(conversations: &RankConversations, memory: &mut RankMemory, start: GlobalAddress) -> bool {
+    let Some(bytes) = memory.close(start) else { return true };
+    let done = !conversations.is_reading(start, bytes);
+    if done {
+        memory.remove(start);
+    }
+    done
+}
