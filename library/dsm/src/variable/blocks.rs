@@ -289,7 +289,7 @@ impl Blocks {
         if self.versions.len() == 1 {
             world.put(data, private)?;
         } else {
-            for range in self.ranges(|block| self.versions[block] > self.published || self.published == 0) {
+            for range in self.ranges(|block| self.versions[block] > self.published) {
                 world.put(data.add(range.start as u64), &private[range])?;
             }
             world.put(words.at(WordAddress { rank: version.owner, word: VERSIONS }), &self.versions)?;
@@ -370,6 +370,23 @@ mod tests {
         assert_eq!(blocks.written.get(), u64::MAX);
         blocks.discard();
         assert!(!blocks.is_written() && blocks.version() == 0);
+    }
+
+    #[test]
+    fn there_is_no_version_after_the_last() {
+        use pelago_test_support::threads::{Platform, run};
+        run(Platform::Mapped, 1, |world| {
+            let mut blocks = Blocks::new(64);
+            let words = RemoteWords::new(world, world.rank(), blocks.words()).unwrap();
+            let mut publish = |number| {
+                blocks.replace_all();
+                blocks.publish(&words, Version { number, owner: world.rank() }, &[0; 64])
+            };
+            assert_eq!(publish(VERSIONS_MAX - 1).unwrap().number, VERSIONS_MAX);
+            assert!(
+                matches!(publish(VERSIONS_MAX), Err(pelago_rma::Error::TooMany { limit, .. }) if limit == VERSIONS_MAX as usize)
+            );
+        });
     }
 
     #[test]
