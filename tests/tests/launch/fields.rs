@@ -72,7 +72,7 @@ fn the_choice_is_explained() {
     let lines: Vec<_> = explained.output.lines().collect();
     for route in ["route direct", "route forwarded"] {
         assert!(
-            lines.iter().any(|line| line.starts_with(route) && (line.contains("taken") || line.contains("lost"))),
+            lines.iter().any(|line| line.starts_with(route) && (line.contains("chosen:") || line.contains("rejected:"))),
             "{explained:?}"
         );
     }
@@ -81,7 +81,7 @@ fn the_choice_is_explained() {
         let at = lines.iter().position(|line| line.starts_with(step)).unwrap_or_else(|| panic!("{step}: {explained:?}"));
         let ways = [1, 2, 3].map(|line| lines[at + line].trim_start());
         assert!(ways.iter().zip(["direct", "packed", "fetched"]).all(|(line, way)| line.starts_with(way)), "{explained:?}");
-        assert_eq!(ways.iter().filter(|line| line.contains("taken")).count(), 1, "{explained:?}");
+        assert_eq!(ways.iter().filter(|line| line.contains("chosen:")).count(), 1, "{explained:?}");
     }
 }
 
