@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
-use pelago_launch::{LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, names};
+use pelago_launch::{CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
@@ -75,7 +75,10 @@ fn transport(
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
-    let copy_by = if settings.copy_by_progress_thread { CopyBy::ProgressThread } else { CopyBy::Attach };
+    let copy_by = match settings.copy {
+        CopyMode::Attach => CopyBy::Attach,
+        CopyMode::ProgressThread => CopyBy::ProgressThread,
+    };
     let shm = Shm::new(local.host().clone(), local.rank(), copy_by, settings.progress == ProgressMode::Manual);
     let Some(socket) = local.take_socket() else { return Ok((Box::new(shm), None)) };
     #[cfg(feature = "udp")]

@@ -20,7 +20,7 @@ mod system;
 pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell_fault};
 pub use rank::bootstrap::{LocalBootstrap, StartError};
 pub use rank::core_binding::CoreBinding;
-pub use rank::environment::{LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names};
+pub use rank::environment::{CopyMode, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names};
 pub use rank::foreign_launcher::ForeignLauncher;
 pub use system::clock::OsClock;
 pub use system::wait::OsWait;

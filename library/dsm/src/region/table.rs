@@ -38,12 +38,26 @@ struct Page<T> {
     twin: Option<Box<[T]>>,
     /// Whether it was written since the last release.
     written: bool,
-    /// Whether this rank alone uses it.
-    kept: bool,
+    users: PageUsers,
     /// Whether it was kept and written, so that all of it is to be released.
     whole: bool,
     /// Whether it was ever used here.
     used: bool,
+}
+
+/// The ranks that use a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PageUsers {
+    AllRanks,
+    /// The page is kept by this rank alone.
+    ThisRank,
+}
+
+impl<T> Page<T> {
+    /// Whether this rank alone uses it.
+    fn is_kept(&self) -> bool {
+        self.users == PageUsers::ThisRank
+    }
 }
 
 /// The elements of a rank's own copy.
@@ -138,7 +152,8 @@ impl<T: Pod> Table<T> {
             let home = home_of(page);
             let (released, behind, twin) = (released.at(home, slots[home.index()] * page_length), 0..0, None);
             slots[home.index()] += 1;
-            Page { released, home, behind, twin, written: false, kept: false, whole: false, used: false }
+            let users = PageUsers::AllRanks;
+            Page { released, home, behind, twin, users, written: false, whole: false, used: false }
         });
         let table = Self { me: world.rank(), private, pages: pages.collect(), page_length, ..Self::default() };
         Ok((table, released))
@@ -183,7 +198,7 @@ impl<T: Pod> Table<T> {
         self.check(&range)?;
         for page in self.whole_pages(&range) {
             self.fetch(context, &self.elements(page))?;
-            self.pages[page].kept = true;
+            self.pages[page].users = PageUsers::ThisRank;
         }
         Ok(())
     }
@@ -193,7 +208,7 @@ impl<T: Pod> Table<T> {
         self.check(&range)?;
         for number in self.whole_pages(&range) {
             let page = &mut self.pages[number];
-            page.kept = false;
+            page.users = PageUsers::AllRanks;
             if page.whole && !page.written {
                 page.written = true;
                 self.written.push(number as u32);
@@ -268,7 +283,7 @@ impl<T: Pod> Table<T> {
         // A note that names no page, or more elements than it has, is of a rank that has another region: nothing of it is believed.
         let length = if number < self.count() { self.elements(number).len() } else { 0 };
         let elements = elements.start.min(length) as u32..elements.end.min(length) as u32;
-        let Some(page) = self.pages.get_mut(number).filter(|page| !page.kept && !elements.is_empty()) else { return };
+        let Some(page) = self.pages.get_mut(number).filter(|page| !page.is_kept() && !elements.is_empty()) else { return };
         #[cfg(feature = "page-faults")]
         if let Some(reached) = &mut self.reached {
             reached.hide(number * self.page_length..self.private.len().min((number + 1) * self.page_length));
@@ -322,7 +337,7 @@ impl<T: Pod> Table<T> {
         for number in self.pages_of(range) {
             let elements = self.elements(number);
             let page = &mut self.pages[number];
-            if page.kept {
+            if page.is_kept() {
                 page.whole = true;
                 continue;
             }
@@ -367,7 +382,7 @@ impl<T: Pod> Table<T> {
     /// Whether pages on which elements lie are kept, and known to be written.
     #[cfg(feature = "page-faults")]
     pub(super) fn is_kept(&self, elements: Range<usize>) -> bool {
-        self.pages_of(&elements).all(|page| self.pages[page].kept && self.pages[page].whole)
+        self.pages_of(&elements).all(|page| self.pages[page].is_kept() && self.pages[page].whole)
     }
 
     #[cfg(feature = "page-faults")]

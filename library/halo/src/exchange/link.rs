@@ -56,14 +56,21 @@ pub(crate) struct Link<'w, const D: usize> {
     pub(crate) is_mapped: bool,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) buffers: LinkBuffers,
-    /// Whether it takes part in the exchange that is under way.
-    pub(crate) is_active: bool,
-    pub(crate) is_sent: bool,
-    pub(crate) is_received: bool,
+    /// The progress of the exchange that is under way; `None` if the link takes no part in it.
+    pub(crate) progress: Option<LinkProgress>,
     /// Of this link, ever.
     exchanges: u64,
     /// What may still be under way of the last exchange that used each half of the outbox, or of the last one if the method is direct.
     sent: [Option<Handle<'w>>; 2],
+}
+
+/// The progress of a link in one exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinkProgress {
+    /// Whether the border is sent, or may be fetched.
+    is_sent: bool,
+    /// Whether the halo is in its place.
+    pub(crate) is_received: bool,
 }
 
 /// The place of a link among those of a block.
@@ -144,12 +151,16 @@ impl<'w, const D: usize> Link<'w, D> {
             is_mapped: world.maps(neighbour),
             pieces,
             buffers,
-            is_active: false,
-            is_sent: false,
-            is_received: false,
+            progress: None,
             exchanges: 0,
             sent: [None; 2],
         }
+    }
+
+    /// Whether it takes part in the exchange that is under way.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.progress.is_some()
     }
 
     /// The rail that it uses.
@@ -171,26 +182,27 @@ impl<'w, const D: usize> Link<'w, D> {
     /// Begins an exchange: gives credit if the neighbour is to write the halo itself.
     pub(crate) fn begin<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
         self.exchanges += 1;
-        (self.is_sent, self.is_received) = (false, false);
         if self.method == Method::Direct { self.give_credit(memory) } else { Ok(()) }
     }
 
     /// Whether it may send now.
     #[inline]
     pub(crate) fn may_send<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
-        !self.is_sent && (self.method != Method::Direct || self.has_credit(memory))
+        self.progress.is_some_and(|progress| !progress.is_sent) && (self.method != Method::Direct || self.has_credit(memory))
     }
 
     /// Whether the exchange is over: the border is sent, the halo has arrived, and the neighbour has read what it fetches.
     #[inline]
     pub(crate) fn is_over<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
-        self.is_sent && self.is_received && (self.method != Method::Fetched || self.has_credit(memory))
+        self.progress.is_some_and(|progress| progress.is_sent && progress.is_received)
+            && (self.method != Method::Fetched || self.has_credit(memory))
     }
 
     /// Whether its halo has arrived and is not yet unpacked.
     #[inline]
     pub(crate) fn may_receive<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
-        !self.is_received && memory.flags.local().load(self.buffers.flags_here + self.half()) >= self.exchanges
+        self.progress.is_some_and(|progress| !progress.is_received)
+            && memory.flags.local().load(self.buffers.flags_here + self.half()) >= self.exchanges
     }
 
     /// Sends the border, or signals that it may be fetched.
@@ -213,7 +225,7 @@ impl<'w, const D: usize> Link<'w, D> {
             let half = self.half();
             self.sent[half] = Some(flagged);
         }
-        self.is_sent = true;
+        self.progress = self.progress.map(|progress| LinkProgress { is_sent: true, ..progress });
         Ok(())
     }
 
@@ -239,7 +251,7 @@ impl<'w, const D: usize> Link<'w, D> {
                 self.give_credit(memory)?;
             }
         }
-        self.is_received = true;
+        self.progress = self.progress.map(|progress| LinkProgress { is_received: true, ..progress });
         Ok(())
     }
 

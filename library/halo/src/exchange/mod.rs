@@ -4,7 +4,7 @@ pub(crate) mod link;
 
 use pelago_rma::{Pod, Result, World};
 
-use self::link::{Cut, ExchangeMemory, FLAG_WORDS, Link, LinkBuffers, LinkPosition, pieces};
+use self::link::{Cut, ExchangeMemory, FLAG_WORDS, Link, LinkBuffers, LinkPosition, LinkProgress, pieces};
 use crate::field::Field;
 use crate::grid::array::Array;
 use crate::grid::direction::{
@@ -55,16 +55,16 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
     pub(crate) fn start(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
         self.round = 0;
         for link in &mut self.links {
-            link.is_active = takes_part(link);
-            if link.is_active {
+            link.progress = takes_part(link).then(LinkProgress::default);
+            if link.is_active() {
                 // Before any neighbour gets credit to write there.
                 fields.iter_mut().for_each(|field| field.mark(link.position.written | BORDERS));
             }
         }
-        for link in self.links.iter_mut().filter(|link| link.is_active) {
+        for link in self.links.iter_mut().filter(|link| link.is_active()) {
             link.begin(&self.memory)?;
         }
-        for link in self.links.iter_mut().filter(|link| link.is_active && link.position.round == 0) {
+        for link in self.links.iter_mut().filter(|link| link.is_active() && link.position.round == 0) {
             if link.may_send(&self.memory) {
                 link.send(&self.memory, fields)?;
             }
@@ -89,11 +89,11 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
 
     /// Waits until no transport reads a field any more. After that nothing of the exchange is left.
     pub(crate) fn end(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
-        for link in self.links.iter_mut().filter(|link| link.is_active) {
+        for link in self.links.iter_mut().filter(|link| link.is_active()) {
             link.end()?;
         }
-        for link in self.links.iter_mut().filter(|link| link.is_active) {
-            link.is_active = false;
+        for link in self.links.iter_mut().filter(|link| link.is_active()) {
+            link.progress = None;
             fields.iter_mut().for_each(|field| field.unmark(link.position.written | BORDERS));
         }
         Ok(())
@@ -108,7 +108,8 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
 
     /// Whether the halo of a direction has arrived, or none is to arrive from there.
     pub(crate) fn has_arrived(&self, direction: Direction<D>) -> bool {
-        self.links.iter().all(|link| link.position.direction != direction || !link.is_active || link.is_received)
+        let has_arrived = |link: &Link<'w, D>| link.progress.is_none_or(|progress| progress.is_received);
+        self.links.iter().all(|link| link.position.direction != direction || has_arrived(link))
     }
 
     /// Advances the links as far as possible, round by round; returns whether anything was sent or received.
@@ -116,7 +117,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         let mut moved = false;
         while self.round < self.rounds {
             let mut is_over = true;
-            for link in self.links.iter_mut().filter(|link| link.is_active && link.position.round == self.round) {
+            for link in self.links.iter_mut().filter(|link| link.is_active() && link.position.round == self.round) {
                 if link.may_send(&self.memory) {
                     link.send(&self.memory, fields)?;
                     moved = true;
@@ -137,7 +138,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
 
     /// The links of the present round.
     fn current(&self) -> impl Iterator<Item = &Link<'w, D>> {
-        self.links.iter().filter(|link| link.is_active && link.position.round == self.round)
+        self.links.iter().filter(|link| link.is_active() && link.position.round == self.round)
     }
 }
 

@@ -80,8 +80,8 @@ pub struct LaunchSettings {
     pub progress: ProgressMode,
     /// Which cores ranks keep to.
     pub binding: CoreBinding,
-    /// Whether copies of registered memory are left to its owner's progress thread.
-    pub copy_by_progress_thread: bool,
+    /// Who copies registered memory of other ranks.
+    pub copy: CopyMode,
     /// Whether operations of the transport are written down.
     pub trace: bool,
     /// Whether they are counted.
@@ -202,6 +202,16 @@ pub enum ProgressMode {
     Manual,
 }
 
+/// Who copies registered memory of other ranks of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopyMode {
+    /// The rank that needs the copy: it attaches to the owner's process.
+    #[default]
+    Attach,
+    /// The progress thread of the owner.
+    ProgressThread,
+}
+
 /// A variable has a value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} cannot be {value:?}: it is {expected}")]
@@ -227,6 +237,7 @@ impl LaunchSettings {
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, LaunchSettingsError> {
         let variables = Variables(variable);
         let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
+        let copy = [("attach", CopyMode::Attach), ("thread", CopyMode::ProgressThread)];
         let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
         let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
@@ -245,7 +256,7 @@ impl LaunchSettings {
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
             binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
-            copy_by_progress_thread: variables.choice(names::COPY, "attach or thread", &[("attach", false), ("thread", true)])?,
+            copy: variables.choice(names::COPY, "attach or thread", &copy)?,
             trace: variables.switch(names::TRACE)?,
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
@@ -337,7 +348,7 @@ mod tests {
     #[test]
     fn an_empty_environment_is_a_program_alone() {
         let settings = read(&[]).unwrap();
-        assert_eq!((settings.job, settings.progress, settings.copy_by_progress_thread), (None, ProgressMode::Auto, false));
+        assert_eq!((settings.job, settings.progress, settings.copy), (None, ProgressMode::Auto, CopyMode::Attach));
         assert_eq!((settings.transport, settings.encrypt, settings.binding), (TransportChoice::Auto, false, CoreBinding::Auto));
         assert_eq!(settings.deadlock_after, Some(Duration::from_milliseconds(5000)));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(5000));
@@ -364,7 +375,7 @@ mod tests {
         assert_eq!((settings.heap_bytes, settings.deadlock_after), (Some(2 << 30), None));
         assert!(
             settings.progress == ProgressMode::Manual
-                && settings.copy_by_progress_thread
+                && settings.copy == CopyMode::ProgressThread
                 && settings.binding == CoreBinding::None
         );
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));

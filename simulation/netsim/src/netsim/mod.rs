@@ -16,12 +16,12 @@ use pelago_base::{Duration, Instant};
 use crate::events::pool::{NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
-use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Switching};
+use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::network::{Fabric, Medium, Network, PacketOutcome};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
-use crate::nics::transfer::{OperationKind, Phase, Transfer};
+use crate::nics::transfer::{Missing, OperationKind, Phase, Timeout, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
 use crate::topology::Topology;
@@ -123,7 +123,7 @@ impl Netsim {
             packet_max: spec.packet_bytes_max(),
             drops: spec.kind == RailKind::Ethernet,
             steady: spec.lossy(),
-            store_and_forward: router.switching == Switching::StoreAndForward,
+            switching: router.switching,
             host: medium(spec.host_link()),
             link: medium(&spec.link),
             first_channel: 0,
@@ -221,17 +221,15 @@ impl Netsim {
             via: (choice >> 32) as u32,
             next: NONE,
             pending: 0,
-            watched: false,
-            acknowledged: false,
+            timeout: Timeout::Unset,
             kind,
             phase: Phase::Requesting,
             retries: 0,
             not_ready: 0,
             listed: false,
             read: false,
-            sender_notified: false,
+            missing: Missing::Nothing,
             slot: false,
-            lost: false,
         });
         let time = now.saturating_add(delay);
         self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) });

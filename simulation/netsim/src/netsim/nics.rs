@@ -246,7 +246,7 @@ impl Netsim {
             }
             (_, Phase::Requesting) => self.send(index),
             (OperationKind::Get, Phase::Sending) => self.rewind(index),
-            (OperationKind::Atomic | OperationKind::Copy, Phase::Returning) => self.reply(index),
+            (OperationKind::Atomic | OperationKind::Copy, Phase::Replying) => self.reply(index),
             _ => {}
         }
     }
@@ -254,24 +254,21 @@ impl Netsim {
     /// The operation has taken effect at the owner.
     fn worked(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
-        transfer.phase = Phase::Returning;
+        transfer.phase = Phase::Replying;
         let (token, kind, bytes) = (transfer.token, transfer.kind, transfer.bytes);
         if kind == OperationKind::Copy {
             self.notices.push_back(Notice::Read { token });
         }
         self.statistics.bytes += bytes;
         self.notices.push_back(Notice::Effect { token });
-        self.transfers[index].acknowledged = true;
         self.reply(index);
     }
 
-    /// Sends the reply to the initiator, if the owner knows that the bytes are written.
+    /// Sends the reply to the initiator.
     fn reply(&mut self, index: u32) {
-        let Transfer { by, from, acknowledged, .. } = self.transfers[index];
-        if acknowledged {
-            self.control(from, by, index, role::REPLY);
-            self.watch(index);
-        }
+        let Transfer { by, from, .. } = self.transfers[index];
+        self.control(from, by, index, role::REPLY);
+        self.watch(index);
     }
 
     /// A packet is in memory.
@@ -320,7 +317,7 @@ impl Netsim {
     fn acknowledged(&mut self, index: u32) {
         match self.transfers[index].kind {
             OperationKind::Copy => {
-                self.transfers[index].acknowledged = true;
+                self.transfers[index].phase = Phase::Replying;
                 self.reply(index);
             }
             _ => self.done(index),

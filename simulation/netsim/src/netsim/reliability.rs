@@ -12,7 +12,7 @@ use crate::events::pool::List;
 use crate::machine::spec::RailKind;
 use crate::network::Part;
 use crate::nics::nic::{RailNics, task};
-use crate::nics::transfer::{OperationKind, Phase, role};
+use crate::nics::transfer::{Missing, OperationKind, Phase, Timeout, role};
 use crate::operation::{FailureReason, Notice};
 
 impl Netsim {
@@ -59,7 +59,8 @@ impl Netsim {
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
                 self.discard(packet);
-                if !std::mem::replace(&mut self.transfers[index].sender_notified, true) {
+                if self.transfers[index].missing == Missing::Nothing {
+                    self.transfers[index].missing = Missing::Reported;
                     let from = self.transfers[index].from;
                     self.control(nic, from, index, role::NOT_READY);
                     self.watch(index);
@@ -78,7 +79,7 @@ impl Netsim {
         let (slots, node) = (self.rail(nic).slots, self.node_of(nic));
         let state = &mut self.nodes[node as usize];
         let transfer = &mut self.transfers[index];
-        if !transfer.slot && !transfer.sender_notified && !transfer.lost && slots.is_some_and(|slots| state.slots < slots) {
+        if !transfer.slot && transfer.missing == Missing::Nothing && slots.is_some_and(|slots| state.slots < slots) {
             state.slots += 1;
             transfer.slot = true;
         }
@@ -115,7 +116,7 @@ impl Netsim {
         self.discard(packet);
         let transfer = &self.transfers[index];
         if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {
-            self.transfers[index].lost = true;
+            self.transfers[index].missing = Missing::ForGood;
         }
         self.forget(index);
     }
@@ -127,18 +128,20 @@ impl Netsim {
         match transfer.phase {
             Phase::Sending if sequence == transfer.received => {
                 transfer.received += 1;
-                transfer.sender_notified = false;
+                if transfer.missing == Missing::Reported {
+                    transfer.missing = Missing::Nothing;
+                }
                 transfer.retries = 0;
                 self.watch(index);
                 return true;
             }
-            Phase::Sending if sequence > transfer.received && !transfer.sender_notified => {
-                transfer.sender_notified = true;
+            Phase::Sending if sequence > transfer.received && transfer.missing == Missing::Nothing => {
+                transfer.missing = Missing::Reported;
                 if kind != OperationKind::Datagram || self.rail(to).acknowledges_datagrams() {
                     self.control(to, from, index, role::MISSING);
                 }
             }
-            Phase::Returning if kind != OperationKind::Get => self.control(to, from, index, role::ACKNOWLEDGE),
+            Phase::Returning | Phase::Replying if kind != OperationKind::Get => self.control(to, from, index, role::ACKNOWLEDGE),
             _ => {}
         }
         false
@@ -176,7 +179,7 @@ impl Netsim {
     pub(crate) fn resume(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         transfer.pending -= 1;
-        transfer.sender_notified = false;
+        transfer.missing = Missing::Nothing;
         if transfer.phase == Phase::Sending {
             (transfer.sent, transfer.received) = (0, 0);
             self.statistics.retries += 1;
@@ -196,7 +199,8 @@ impl Netsim {
         let deadline = self.queue.now() + timeout;
         let transfer = &mut self.transfers[index];
         transfer.deadline = deadline;
-        if !std::mem::replace(&mut transfer.watched, true) {
+        if transfer.timeout == Timeout::Unset {
+            transfer.timeout = Timeout::Scheduled;
             transfer.pending += 1;
             self.at(by, deadline, task::TIMEOUT, index);
         }
@@ -213,12 +217,12 @@ impl Netsim {
         let now = self.queue.now();
         let transfer = &mut self.transfers[index];
         transfer.pending -= 1;
-        transfer.watched = false;
+        transfer.timeout = Timeout::Unset;
         if transfer.phase != Phase::Ended {
             let (by, deadline) = (transfer.by, transfer.deadline);
             if now < deadline {
                 transfer.pending += 1;
-                transfer.watched = true;
+                transfer.timeout = Timeout::Scheduled;
                 self.at(by, deadline, task::TIMEOUT, index);
             } else if transfer.listed {
                 self.watch(index);
@@ -237,12 +241,11 @@ impl Netsim {
             return self.fail(index, FailureReason::RetriesExhausted);
         }
         transfer.retries += 1;
-        transfer.sender_notified = false;
-        let again = match (transfer.kind, transfer.phase) {
-            (OperationKind::Put | OperationKind::Datagram, _) => true,
-            (OperationKind::Copy, Phase::Sending) => true,
-            (OperationKind::Copy, Phase::Returning) => !transfer.acknowledged,
-            _ => false,
+        transfer.missing = Missing::Nothing;
+        let again = match transfer.kind {
+            OperationKind::Put | OperationKind::Datagram => true,
+            OperationKind::Copy => matches!(transfer.phase, Phase::Sending | Phase::Returning),
+            OperationKind::Get | OperationKind::Atomic => false,
         };
         self.statistics.retries += 1;
         if !again {

@@ -29,6 +29,7 @@ use crate::events::pool::{List, NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::random::happens;
 use crate::events::{ENTITIES_MAX, class};
+use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader};
 
 /// All links and routers of all rails.
@@ -452,7 +453,10 @@ impl Network {
             Some(link) => (2 * fabric.terminals + link, &fabric.link),
             None => (fabric.terminals + state.header.to, &fabric.host),
         };
-        let slower = if fabric.store_and_forward { time } else { time.saturating_sub(medium.rate.time(u64::from(state.bytes))) };
+        let slower = match fabric.switching {
+            Switching::CutThrough => time.saturating_sub(medium.rate.time(u64::from(state.bytes))),
+            Switching::StoreAndForward => time,
+        };
         state.ready = head + fabric.pipeline + slower;
         state.channel = fabric.first_channel + next;
         state.lane = fabric.lane(state.channel, hop.vc);

@@ -4,6 +4,7 @@ use crate::events::class;
 use crate::events::pool::{Linked, List};
 use crate::events::queue::Event;
 use crate::events::rate::Rate;
+use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader, Topology};
 
 /// A packet in the network. One line of cache.
@@ -170,7 +171,7 @@ pub(crate) struct Fabric {
     pub(crate) drops: bool,
     /// Packets of one operation take the same lanes, so that they stay in order.
     pub(crate) steady: bool,
-    pub(crate) store_and_forward: bool,
+    pub(crate) switching: Switching,
     pub(crate) host: Medium,
     pub(crate) link: Medium,
     pub(crate) first_channel: u32,

@@ -19,10 +19,30 @@ pub(crate) enum Phase {
     Requesting,
     /// Its bytes are in transit.
     Sending,
-    /// It has taken effect; the initiator does not know yet.
+    /// It has taken effect; the owner of the bytes does not know yet.
     Returning,
+    /// The owner knows that it has taken effect; the initiator does not know yet.
+    Replying,
     /// It is complete, failed or given up.
     Ended,
+}
+
+/// Packets of a transfer that its receiver misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Nothing,
+    /// The receiver has noticed a gap, or had no slot; a sender that can send again was notified.
+    Reported,
+    /// A packet was lost that is never sent again.
+    ForGood,
+}
+
+/// The timeout of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    Unset,
+    /// One of the scheduled tasks.
+    Scheduled,
 }
 
 /// The role of a packet.
@@ -64,10 +84,7 @@ pub(crate) struct Transfer {
     pub(crate) next: u32,
     /// Scheduled tasks that name it.
     pub(crate) pending: u8,
-    /// Whether one of them is a timeout.
-    pub(crate) watched: bool,
-    /// Whether the owner of the bytes knows that they are written.
-    pub(crate) acknowledged: bool,
+    pub(crate) timeout: Timeout,
     pub(crate) kind: OperationKind,
     pub(crate) phase: Phase,
     pub(crate) retries: u8,
@@ -76,13 +93,13 @@ pub(crate) struct Transfer {
     pub(crate) listed: bool,
     /// Whether its bytes have all been read once.
     pub(crate) read: bool,
-    /// Whether the sender was notified that packets are missing.
-    pub(crate) sender_notified: bool,
+    pub(crate) missing: Missing,
     /// Whether it has a receive slot.
     pub(crate) slot: bool,
-    /// Whether a packet of it was lost for good.
-    pub(crate) lost: bool,
 }
+
+/// What each transfer takes.
+const _: () = assert!(size_of::<Transfer>() <= 80);
 
 impl Linked for Transfer {
     fn next(&self) -> u32 {

@@ -9,7 +9,7 @@ use super::rank_state::RunState;
 use super::tokens::WakeUp;
 use crate::costs::progress_threads::REQUEST_BYTES;
 use crate::operations::owned::OwnedOperation;
-use crate::operations::pending::{OperationStage, PendingOperation};
+use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
     /// An operation of `me` as the network simulates it.
@@ -115,7 +115,7 @@ impl SimulatedJob {
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }
-        let (finished, stage) = (pending.finished, pending.stage);
+        let (finished, stage) = (pending.completion != CompletionStage::UnderWay, pending.stage);
         if needs_reply {
             self.reply(number);
         }
@@ -158,7 +158,7 @@ impl SimulatedJob {
     /// The network has finished an operation: its initiator gets the completion once it has taken effect.
     pub(super) fn end(&mut self, number: u32, failure: Option<Failure>) {
         let pending = self.operations.get_mut(number);
-        pending.finished = true;
+        pending.completion = CompletionStage::Finished;
         let mut over = None;
         if let Some(failure) = failure {
             pending.result = Err(failure);
@@ -183,7 +183,7 @@ impl SimulatedJob {
 
     /// Removes an operation that has ended and taken effect.
     fn complete(&mut self, number: u32) {
-        let PendingOperation { rank, token, result, earlier, later, completion_delivered, .. } = self.operations.remove(number);
+        let PendingOperation { rank, token, result, earlier, later, completion, .. } = self.operations.remove(number);
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(number, result.is_err(), self.network.now());
         }
@@ -194,7 +194,7 @@ impl SimulatedJob {
             Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
             None => self.ranks[rank.index()].latest = earlier,
         }
-        if !completion_delivered {
+        if completion != CompletionStage::Delivered {
             self.add_completion(rank, Completion { token, result });
         }
     }

@@ -9,7 +9,7 @@ use pelago_base::{Duration, Rank};
 use pelago_platform::{Completion, Operation};
 
 use super::SimulatedJob;
-use crate::operations::pending::{OperationStage, PendingOperation};
+use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
     /// How long the system takes to provide the pages that an operation of `rank` is the first to use, within the node.
@@ -56,11 +56,8 @@ impl SimulatedJob {
     /// Delivers the completion of an operation that has taken effect early, if the network has finished it.
     pub(super) fn complete_early(&mut self, number: u32) {
         let pending = self.operations.get_mut(number);
-        if pending.stage == OperationStage::Early
-            && pending.effective
-            && pending.finished
-            && !std::mem::replace(&mut pending.completion_delivered, true)
-        {
+        if pending.stage == OperationStage::Early && pending.effective && pending.completion == CompletionStage::Finished {
+            pending.completion = CompletionStage::Delivered;
             let (rank, completion) = (pending.rank, Completion { token: pending.token, result: pending.result });
             self.add_completion(rank, completion);
         }

@@ -10,7 +10,7 @@ use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::costs::progress_threads::Submitted;
 use crate::operations::fences::FenceOrder;
 use crate::operations::owned::OwnedOperation;
-use crate::operations::pending::{OperationStage, PendingOperation, link};
+use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation, link};
 
 impl SimulatedJob {
     /// Posts an operation of `rank`; returns how long that keeps the core of the rank busy.
@@ -54,8 +54,7 @@ impl SimulatedJob {
             stage: OperationStage::InTransit,
             postponed: false,
             effective: false,
-            finished: false,
-            completion_delivered: false,
+            completion: CompletionStage::UnderWay,
             half_answered: false,
         };
         let number = self.operations.insert(pending);

@@ -27,10 +27,7 @@ pub(crate) struct PendingOperation {
     pub(crate) postponed: bool,
     /// Whether it has taken effect.
     pub(crate) effective: bool,
-    /// Whether the network has finished it, so that its initiator may learn of its completion.
-    pub(crate) finished: bool,
-    /// Whether the initiator has its completion, and the record only waits until others see the effect.
-    pub(crate) completion_delivered: bool,
+    pub(crate) completion: CompletionStage,
     /// Of a request to a progress thread: whether the first of its reply and the network's acknowledgement has arrived.
     pub(crate) half_answered: bool,
 }
@@ -44,6 +41,17 @@ pub(crate) enum OperationStage {
     /// At its target, before other ranks see the effect.
     Early,
     AtTarget,
+}
+
+/// How far the completion of an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompletionStage {
+    /// The network has not finished the operation.
+    UnderWay,
+    /// The network has finished it, so that its initiator may learn of its completion.
+    Finished,
+    /// The initiator has its completion, and the record only waits until others see the effect.
+    Delivered,
 }
 
 /// PendingOperations by the number that the network calls them.
