@@ -118,7 +118,7 @@ impl Injection<'_> {
 pub enum Event {
     /// A rank was heard of, or is about to be written to, that nobody has connected to: how large datagrams may be is not known.
     Met(PeerIndex, Rank),
-    /// A peer that owes a sign of life has given none for the failure limit: [`Conversations::handle_liveness`] is to say what is known of it.
+    /// A peer that owes a sign of life has given none for the failure limit: [`Conversations::handle_liveness`](crate::Conversations::handle_liveness) is to say what is known of it.
     /// Until then, operations on it stay pending, and the question is asked again after each failure limit.
     Silent(Rank),
     /// A peer is lost: it was silent for the failure limit, and nobody knows that it is alive.

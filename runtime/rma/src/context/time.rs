@@ -31,7 +31,7 @@ impl Context {
     /// atomics and collective operations are as ever.
     ///
     /// A program that is told so must neither check nor compute with what such transfers bring. One that never asks gets
-    /// [`Error::SizesOnly`] from its first.
+    /// [`Error::SizesOnly`](crate::Error::SizesOnly) from its first.
     pub fn moves_data(&self) -> bool {
         self.shared.moves_data()
     }
