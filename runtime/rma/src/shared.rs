@@ -1,11 +1,12 @@
 //! What all contexts of a rank have in common.
 
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::{GlobalAddress, Rank, SegmentId};
 use pelago_memory::{Heap, Reach, Space};
-use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, VirtualTime, Wait, WaitPolicy};
+use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network, VirtualTime, Wait, WaitPolicy};
 
 use crate::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use crate::{Error, Result};
@@ -33,7 +34,12 @@ pub(crate) struct Shared {
     pub(crate) serves_atomics: bool,
     asked_for_data: AtomicBool,
     /// The first failure that a context left behind when it was dropped.
-    left_behind: Mutex<Option<Error>>,
+    left_behind: Mutex<Option<Box<Error>>>,
+}
+
+/// Of the network as a whole, and of each of its rails.
+pub(crate) fn capabilities(network: &dyn Network) -> impl Iterator<Item = &Capabilities> {
+    iter::once(network.capabilities()).chain(network.rails())
 }
 
 impl Shared {
@@ -43,7 +49,7 @@ impl Shared {
         wait: Arc<dyn Wait>,
         virtual_time: Option<Arc<dyn VirtualTime>>,
         bootstrap: Box<dyn Bootstrap>,
-        networks: &[Capabilities],
+        network: &dyn Network,
     ) -> Self {
         Self {
             rank: bootstrap.rank(),
@@ -57,8 +63,8 @@ impl Shared {
             individual: Mutex::new(None),
             registered: Mutex::new(None),
             survives: AtomicBool::new(false),
-            data_bytes_max: networks.iter().map(|network| network.data_bytes_max).min().unwrap_or(u64::MAX),
-            serves_atomics: networks.iter().any(|network| !network.atomics.spare_cores()),
+            data_bytes_max: capabilities(network).map(|network| network.data_bytes_max).min().unwrap_or(u64::MAX),
+            serves_atomics: capabilities(network).any(|network| !network.atomics.spare_cores()),
             asked_for_data: AtomicBool::new(false),
             left_behind: Mutex::new(None),
         }
@@ -66,12 +72,12 @@ impl Shared {
 
     /// A context is dropped that knows of a failure which nobody was told of.
     pub(crate) fn leave_behind(&self, error: Error) {
-        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| Box::new(error));
     }
 
     /// Reports the first failure that was left behind.
     pub(crate) fn tell_left_behind(&self) -> Result<()> {
-        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), |error| Err(*error))
     }
 
     /// Whether loads and stores reach the heaps of all ranks.

@@ -44,7 +44,6 @@ impl World {
         register_heaps(&reach, rank, transport.as_mut())?;
         let network = transport.network();
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
-        let networks = [&[*network.capabilities()][..], network.rails()].concat();
         // Where all ranks are on one host they may see different numbers of cores, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
         if mapped {
@@ -59,7 +58,7 @@ impl World {
             return Err(Error::NoMemory { bytes, heap_bytes });
         }
         let meeting = Meeting::new(Team::all(size), rank.number(), kind, SCRATCH_OFFSET, policy.line_bytes);
-        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, &networks));
+        let shared = Arc::new(Shared::new(reach, clock, wait, virtual_time, bootstrap, transport.network()));
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 

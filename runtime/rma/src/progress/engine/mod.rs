@@ -23,7 +23,7 @@ use crate::progress::peers::{NOBODY, Peer, PeerNumber, Peers, Route};
 use crate::progress::port::Port;
 use crate::progress::striping::Striping;
 use crate::progress::task::{Span, Task};
-use crate::shared::Shared;
+use crate::shared::{Shared, capabilities};
 use crate::{Error, Result};
 
 /// The operations of one context that are not done.
@@ -65,15 +65,17 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
-        let networks = port.with(|transport| {
+        let (inject_size, message_bytes_max, notifies, striping) = port.with(|transport| {
             let network = transport.network();
-            [&[*network.capabilities()][..], network.rails()].concat()
+            let longest = capabilities(network).map(|network| network.message_bytes_max).min();
+            let notifies = capabilities(network).any(|network| !network.wakes_target);
+            (network.capabilities().inject_size, longest.unwrap_or(u64::MAX).max(1), notifies, Striping::new(network.rails()))
         });
         Self {
-            inject_size: networks[0].inject_size,
-            message_bytes_max: networks.iter().map(|network| network.message_bytes_max).min().unwrap_or(u64::MAX).max(1),
-            notifies: networks.iter().any(|network| !network.wakes_target),
-            striping: Striping::new(&networks[1..]),
+            inject_size,
+            message_bytes_max,
+            notifies,
+            striping,
             may_be_on_all_rails: false,
             port,
             peers: Peers::default(),
