@@ -8,8 +8,8 @@ use pelago_base::{AtomicOperator, Width};
 
 use crate::Cells;
 
-/// Bytes that pass between two kinds of memory at once.
-const STAGED_BYTES: usize = 64 << 10;
+/// Bytes that pass between two kinds of memory at once. Miri takes a second for a few thousand.
+const STAGED_BYTES: usize = if cfg!(miri) { 128 } else { 64 << 10 };
 
 /// What memory is made of, and so who may touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
