@@ -17,7 +17,7 @@ mod limits;
 mod rank;
 mod system;
 
-pub use adoption::{AdoptedJob, AdoptionError, StoreError, tell_fault};
+pub use adoption::{AdoptedJob, AdoptionError, ForeignStore, StoreError, tell_fault};
 pub use rank::bootstrap::{LocalBootstrap, StartError};
 pub use rank::core_binding::CoreBinding;
 pub use rank::environment::{CopyMode, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names};

@@ -344,3 +344,27 @@ fn hydra_starts_jobs() {
     let placed = hydra("2", &["-launcher", "fork", "-hosts", "a,b", PROGRAM, "nothing"]);
     assert!(placed.code == Some(1) && placed.error.contains("on several hosts"), "{placed:?}");
 }
+
+/// A job of Open MPI's launcher, which speaks PMIx, where it is installed.
+#[test]
+fn open_mpi_starts_jobs() {
+    let mpirun = |ranks: &str, command: &[&str]| {
+        let mut mpirun = Command::new("mpirun.openmpi");
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", ranks]).args(command).stdin(Stdio::null());
+        end(mpirun)
+    };
+    if Command::new("mpirun.openmpi").arg("--version").output().is_err() {
+        return eprintln!("not tested: mpirun.openmpi is not installed (Debian: openmpi-bin)");
+    }
+    for ranks in ["1", "2", "5"] {
+        let himeno = mpirun(ranks, &[PELAGO, "bundled", "himeno", "S", "--iterations", "3"]);
+        assert!(himeno.code == Some(0) && himeno.output.contains(HASH), "{himeno:?}");
+    }
+    let ring = mpirun("4", &[PELAGO, "bundled", "ring"]);
+    assert_eq!((ring.code, ring.sorted_lines().len(), ring.error.as_str()), (Some(0), 4, ""), "{ring:?}");
+    // It ends the others at once, with the code of the first.
+    let left = mpirun("3", &[PROGRAM, "leave"]);
+    assert_eq!(left.code, Some(1), "{left:?}");
+    let killed = mpirun("3", &[PROGRAM, "late"]);
+    assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
+}

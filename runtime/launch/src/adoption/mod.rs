@@ -2,7 +2,7 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `launcher_store` | the interface to the launcher, a store of keys and values, and PMI-1, by which Hydra, MPICH, Intel MPI and srun offer it |
+//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun) and PMIx (Open MPI, PRRTE, srun) |
 //! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
 //! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
 //!
@@ -32,6 +32,7 @@ use crate::adoption::gathering::message::{Hello, Secret};
 use crate::adoption::gathering::socket::SocketName;
 use crate::adoption::launcher_store::KeyValue;
 use crate::adoption::launcher_store::pmi::Pmi;
+use crate::adoption::launcher_store::pmix::Pmix;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
@@ -48,10 +49,22 @@ const PROCESS_KEY: &str = "process";
 pub struct AdoptedJob {
     /// This rank.
     pub rank: Rank,
-    /// How many ranks the job has.
-    pub size: u32,
-    /// The descriptor by which the launcher is spoken to.
-    pub launcher: std::os::fd::RawFd,
+    /// How the launcher is spoken to.
+    pub launcher: ForeignStore,
+}
+
+/// How the store of another launcher is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignStore {
+    /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
+    Pmi {
+        /// The descriptor.
+        descriptor: std::os::fd::RawFd,
+        /// How many ranks the job has.
+        size: u32,
+    },
+    /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
+    Pmix,
 }
 
 /// Processes that another launcher has started could not become a job.
@@ -165,16 +178,19 @@ pub(crate) struct Adopted {
     pub(crate) monitor: RankMonitor,
 }
 
-/// Becomes a rank of the job that the launcher behind `launcher` has started.
+/// Becomes a rank of the job that another launcher has started; `socket` leads to it where it speaks PMI-1.
 pub(crate) fn adopt(
     job: &AdoptedJob,
-    launcher: OwnedFd,
+    socket: Option<OwnedFd>,
     settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
-    let mut store = Pmi::start(launcher, clock, job.rank.number(), job.size, until)?;
-    let adopted = by_store(&mut store, settings, clock);
+    let mut store: Box<dyn KeyValue> = match (job.launcher, socket) {
+        (ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, job.rank.number(), size, until)?),
+        _ => Box::new(Pmix::start(clock, until)?),
+    };
+    let adopted = by_store(store.as_mut(), settings, clock);
     let (host, socket) = match adopted {
         Ok(adopted) => adopted,
         Err(error) => {
@@ -185,7 +201,7 @@ pub(crate) fn adopt(
     };
     let (host, rank) = (Arc::new(host), job.rank);
     host.join(rank);
-    let monitor = RankMonitor::start(host.clone(), rank, Box::new(store), settings.failure_limit, clock);
+    let monitor = RankMonitor::start(host.clone(), rank, store, settings.failure_limit, clock);
     Ok(Adopted { monitor: monitor?, host, rank, socket })
 }
 
@@ -220,7 +236,7 @@ fn by_store(
     follower.gather()?;
     store.fence(clock.now() + settings.start_limit)?;
     let wrong = |text: String| StoreError::Answer("get".into(), text);
-    let text = store.get(&key, clock.now() + settings.start_limit)?;
+    let text = store.get(leader, &key, clock.now() + settings.start_limit)?;
     let secret = Secret::parse(&text).ok_or_else(|| wrong(text))?;
     let (memory, socket) = follower.prove(secret, settings.transport.has_network())?;
     let host = HostMemory::attach(&memory)?;

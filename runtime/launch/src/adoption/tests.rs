@@ -53,7 +53,7 @@ impl KeyValue for Memory {
         Ok(())
     }
 
-    fn get(&mut self, key: &str, _: Instant) -> Result<String, StoreError> {
+    fn get(&mut self, _owner: u32, key: &str, _: Instant) -> Result<String, StoreError> {
         self.shared.values.lock().unwrap().get(key).cloned().ok_or(StoreError::Gone)
     }
 

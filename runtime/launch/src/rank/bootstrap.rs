@@ -9,7 +9,7 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
-use crate::adoption::{AdoptedJob, AdoptionError, RankMonitor, adopt};
+use crate::adoption::{AdoptedJob, AdoptionError, ForeignStore, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::system::job_key;
 use crate::{CoreBinding, LaunchSettings, OsClock, OsWait};
@@ -150,7 +150,11 @@ fn joined((host, rank, descriptors): Start) -> Joined {
 
 /// A rank whose job the ranks set up by themselves.
 fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
-    let adopted = adopt(job, inherit(job.launcher)?, settings, clock)?;
+    let socket = match job.launcher {
+        ForeignStore::Pmi { descriptor, .. } => Some(inherit(descriptor)?),
+        ForeignStore::Pmix => None,
+    };
+    let adopted = adopt(job, socket, settings, clock)?;
     Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.monitor)))
 }
 

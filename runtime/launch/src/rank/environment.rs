@@ -9,7 +9,7 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{AdoptedJob, CoreBinding, ForeignLauncher};
+use crate::{AdoptedJob, CoreBinding, ForeignLauncher, ForeignStore};
 
 /// The names of the variables.
 pub mod names {
@@ -54,6 +54,12 @@ pub mod names {
     pub const PMI_RANK: &str = "PMI_RANK";
     /// How many it has started.
     pub const PMI_SIZE: &str = "PMI_SIZE";
+    /// The job, under a launcher that speaks PMIx.
+    pub const PMIX_JOB: &str = "PMIX_NAMESPACE";
+    /// The number of this process, under a launcher that speaks PMIx.
+    pub const PMIX_RANK: &str = "PMIX_RANK";
+    /// How many processes Open MPI has started.
+    pub const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
@@ -277,16 +283,27 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
     }
 
-    /// A job of several processes of a launcher that speaks PMI-1.
+    /// A job of several processes of a launcher that speaks PMI-1 or PMIx.
     fn adopted_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
-            return Ok(None);
+            return self.pmix_job();
         }
         let size = self.number(names::PMI_SIZE)?.unwrap_or(0);
         let below = |text: &str| text.parse().ok().filter(|rank| (0..size).contains(rank));
         let rank = self.read(names::PMI_RANK, "the number of this process, below PMI_SIZE", below)?;
-        let (Some(rank), Some(launcher), 2..) = (rank, self.number(names::PMI_DESCRIPTOR)?, size) else { return Ok(None) };
-        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), size: size as u32, launcher }))
+        let (Some(rank), Some(descriptor), 2..) = (rank, self.number(names::PMI_DESCRIPTOR)?, size) else { return Ok(None) };
+        let launcher = ForeignStore::Pmi { descriptor, size: size as u32 };
+        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher }))
+    }
+
+    /// A job of a launcher that speaks PMIx. One that says that it has started a single process has no job.
+    fn pmix_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
+        let is_single = (self.0)(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
+        if is_single || (self.0)(names::PMIX_JOB).is_none() {
+            return Ok(None);
+        }
+        let rank = self.number(names::PMIX_RANK)?;
+        Ok(rank.map(|rank| AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Pmix }))
     }
 
     /// A rank, a number of ranks or a descriptor.
@@ -389,7 +406,7 @@ mod tests {
     fn a_launcher_that_speaks_pmi_has_its_ranks_adopted() {
         let all = [(names::PMI_DESCRIPTOR, "6"), (names::PMI_RANK, "1"), (names::PMI_SIZE, "4")];
         let settings = read(&[&all[..], &[(names::START, "0.5"), ("WORLD_SIZE", "4")]].concat()).unwrap();
-        let job = AdoptedJob { rank: Rank::new(1), size: 4, launcher: 6 };
+        let job = AdoptedJob { rank: Rank::new(1), launcher: ForeignStore::Pmi { descriptor: 6, size: 4 } };
         assert_eq!((settings.adopted, settings.foreign, settings.job), (Some(job), None, None));
         assert_eq!(settings.start_limit, Duration::from_milliseconds(500));
         for single in [(names::SINGLE, "1"), (names::RANK, "0")] {

@@ -1,6 +1,8 @@
 //! What a launcher other than ours gives its processes: a number each, and a store of keys and values.
 
 pub(crate) mod pmi;
+pub(crate) mod pmix;
+mod pmix_library;
 
 use std::num::ParseIntError;
 use std::os::fd::BorrowedFd;
@@ -32,11 +34,11 @@ pub(crate) trait KeyValue: Send {
     /// The launcher refuses or does not answer.
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError>;
 
-    /// What was left under `key`.
+    /// What `owner` left under `key`.
     ///
     /// # Errors
     /// Nothing, or the launcher does not answer.
-    fn get(&mut self, key: &str, until: Instant) -> Result<String, StoreError>;
+    fn get(&mut self, owner: u32, key: &str, until: Instant) -> Result<String, StoreError>;
 
     /// Returns when all processes of the job have called it.
     ///
@@ -58,6 +60,12 @@ pub enum StoreError {
     /// It has closed the connection.
     #[error("the launcher has closed its connection (PMI_FD)")]
     Gone,
+    /// The library by which it is spoken to cannot be used.
+    #[error(
+        "a PMIx launcher has started this program, and {0} cannot be used: {1}; install it (Debian: libpmix2), start the program by \
+         pelago run -n N, or set PELAGO_SINGLE=1 if single ranks are intended"
+    )]
+    Library(&'static str, String),
     /// It is silent.
     #[error("the launcher did not answer {0} within the start limit (PELAGO_START_SECONDS allows more)")]
     Silent(String),
@@ -98,6 +106,12 @@ impl Placement {
     /// All ranks are of one host.
     pub(crate) fn one_host(size: u32) -> Self {
         Self { blocks: vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }] }
+    }
+
+    /// The host of each rank.
+    pub(crate) fn listed(hosts: &[u32]) -> Self {
+        let runs = hosts.chunk_by(|host, next| host == next);
+        Self { blocks: runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect() }
     }
 
     /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each.
@@ -149,6 +163,8 @@ mod tests {
         assert_eq!(hosts("(vector,(0,2,1))"), [0, 1, 0, 1, 0, 1, 0, 1], "round robin");
         assert_eq!(hosts("(vector,(0,1,1))"), [0; 8], "one process after the other on one host");
         assert_eq!(hosts("(vector,(0,1,2),(3,2,3))"), [0, 0, 3, 3, 3, 4, 4, 4]);
+        let listed = Placement::listed(&[0, 1, 0, 0, 1]);
+        assert_eq!((listed.neighbours(0, 5), listed.neighbours(4, 5)), (vec![0, 2, 3], vec![1, 4]));
         assert_eq!(Placement::one_host(8).neighbours(5, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(Placement::parse("(vector,(0,2,1))").expect("a placement").neighbours(5, 8), [1, 3, 5, 7]);
     }

@@ -50,7 +50,7 @@ impl Pmi {
         let name = pmi.ask("cmd=get_my_kvsname", "my_kvsname", until)?;
         pmi.store = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
         // A server that does not say has all ranks on one host, or the ranks will miss each other there.
-        match pmi.get(MAPPING, until) {
+        match pmi.get(0, MAPPING, until) {
             Ok(text) => {
                 let wrong = || StoreError::Answer(MAPPING.into(), text.clone());
                 pmi.placement = Placement::parse(&text).ok_or_else(wrong)?;
@@ -155,7 +155,7 @@ impl KeyValue for Pmi {
         self.ask(&line, "put_result", until).map(drop)
     }
 
-    fn get(&mut self, key: &str, until: Instant) -> Result<String, StoreError> {
+    fn get(&mut self, _owner: u32, key: &str, until: Instant) -> Result<String, StoreError> {
         let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.store), "get_result", until)?;
         answer.value("value").map(str::to_owned).ok_or_else(|| answer.wrong("get"))
     }
