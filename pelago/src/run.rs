@@ -53,7 +53,10 @@ fn tell(rank: Rank, counters: &[Counters]) {
     let all = Event::ALL.iter().map(|&event| (event, counters.iter().map(|counters| counters.of(event)).sum::<u64>()));
     let counts: Vec<String> =
         all.filter(|&(_, count)| count > 0).map(|(event, count)| format!("{} {count}", event.name())).collect();
-    eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
+    eprintln!(
+        "rank {rank}: {}",
+        if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") }
+    );
 }
 
 /// Exits, unless the program was started alone. Under the launcher without a word: it tells what is wrong with the job.

@@ -111,10 +111,10 @@ pub enum Woken {
 #[non_exhaustive]
 pub enum Fault {
     /// A rank ended or stopped answering before the job was over.
-    #[error("{0} was lost")]
+    #[error("rank {0} was lost")]
     PeerLost(Rank),
     /// A rank is alive, but another has heard nothing of it for too long.
-    #[error("{0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
+    #[error("rank {0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
     Unreachable(Rank),
     /// Somebody ended the job.
     #[error("the job was aborted")]

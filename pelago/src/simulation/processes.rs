@@ -289,13 +289,13 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(rank, code) => write!(f, "{rank} failed with exit code {code}"),
+            Self::Failed(rank, code) => write!(f, "rank {rank} failed with exit code {code}"),
             Self::Killed(rank, signal) => {
-                write!(f, "{rank} was killed by signal {signal}")?;
+                write!(f, "rank {rank} was killed by signal {signal}")?;
                 signal_hook::low_level::signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
             }
-            Self::Silent(rank) => write!(f, "{rank} ended with exit code 0 in the middle of the job"),
-            Self::Left(rank) => write!(f, "{rank} ended without joining the job, which other ranks joined"),
+            Self::Silent(rank) => write!(f, "rank {rank} ended with exit code 0 in the middle of the job"),
+            Self::Left(rank) => write!(f, "rank {rank} ended without joining the job, which other ranks joined"),
         }
     }
 }

@@ -158,8 +158,8 @@ fn told(stuck: &[(Rank, WaitReason)]) -> String {
     for (rank, waiting) in stuck.iter().take(STUCK_MAX) {
         let what = waiting.to_string();
         match groups.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, ranks)) => ranks.push(rank.to_string()),
-            None => groups.push((what, vec![rank.to_string()])),
+            Some((_, ranks)) => ranks.push(format!("rank {rank}")),
+            None => groups.push((what, vec![format!("rank {rank}")])),
         }
     }
     let each = |(what, ranks): (String, Vec<String>)| match &ranks[..] {

@@ -129,7 +129,7 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
             let (body, meeting, wake) = (&body, meeting.clone(), wake.clone());
             std::thread::Builder::new()
-                .name(format!("{rank}"))
+                .name(format!("rank {rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
                     let yielding = Yielding(meeting.clone(), std::time::Instant::now());

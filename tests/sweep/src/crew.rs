@@ -144,7 +144,7 @@ impl<'s> Stage<'s> {
             let (asked, answered) = (&self.asked[rank.index()], &self.answered[rank.index()]);
             asked.set(asked.get() + 1);
             let found = world.fetch_add(requests.at(rank, me.index()), 1)?.wait()?;
-            demand!(found == answered.get(), "request {} of {me} to {rank} found {found}", answered.get());
+            demand!(found == answered.get(), "request {} of rank {me} to rank {rank} found {found}", answered.get());
             answered.set(answered.get() + 1);
             pause(world, self.scenario, &mut random);
         }
@@ -277,12 +277,12 @@ impl<'w> Crew<'w> {
         match fetch.and_then(|fetch| fetch.wait()) {
             Ok(found) => {
                 let (number, dead) = (answered.get(), self.stage.dies.is_some_and(|at| began > at));
-                demand!(!dead && !lost.get(), "{rank} has answered, though it was dead");
-                demand!(found == number, "request {number} to {rank} found {found}");
+                demand!(!dead && !lost.get(), "rank {rank} has answered, though it was dead");
+                demand!(found == number, "request {number} to rank {rank} found {found}");
                 answered.set(number + 1);
             }
             Err(Error::Failed(Failure::PeerLost(other)) | Error::Fault(Fault::PeerLost(other))) if other == *rank => {
-                demand!(self.is_stranger_dead(), "{rank} counts as lost, though it lives");
+                demand!(self.is_stranger_dead(), "rank {rank} counts as lost, though it lives");
                 lost.set(true);
             }
             Err(other) => return Err(other.into()),
@@ -297,12 +297,15 @@ impl<'w> Crew<'w> {
         let found = requests.local().load(rank.index());
         let me = self.world.rank().index();
         let (asked, answered) = (self.stage.asked[me].get(), self.stage.answered[me].get());
-        demand!((answered..=asked).contains(&found), "{found} requests of {rank} came, {asked} were made, {answered} answered");
+        demand!(
+            (answered..=asked).contains(&found),
+            "{found} requests of rank {rank} came, {asked} were made, {answered} answered"
+        );
         self.world.progress();
         let (told, known) = (told.borrow(), self.world.lost());
         demand!(*told == known, "the program was told that {told:?} were lost, and the library says {known:?}");
         demand!(known.is_empty() || known == [*rank], "{known:?} are lost");
-        demand!(!lost.get() || !known.is_empty(), "an operation failed because {rank} is lost, and nobody was told");
+        demand!(!lost.get() || !known.is_empty(), "an operation failed because rank {rank} is lost, and nobody was told");
         Ok(())
     }
 }

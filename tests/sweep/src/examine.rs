@@ -238,8 +238,10 @@ fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
     for (rank, result) in ranks(run) {
         match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             Some(Ok(_)) => {}
-            Some(Err((at, trouble))) => return Err(format!("{rank} failed after {}, though nobody died: {trouble}", since(at))),
-            None => return Err(format!("{rank} never ended")),
+            Some(Err((at, trouble))) => {
+                return Err(format!("rank {rank} failed after {}, though nobody died: {trouble}", since(at)));
+            }
+            None => return Err(format!("rank {rank} never ended")),
         }
     }
     match run.outcome.fault {
@@ -258,17 +260,21 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
     for (rank, result) in ranks(run) {
         match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             None if rank == death.rank => {}
-            None => return Err(format!("{rank} never ended")),
+            None => return Err(format!("rank {rank} never ended")),
             Some(Ok(_)) => {}
             Some(Err((at, trouble))) if rank == death.rank || death.survival => {
-                return Err(format!("{rank} failed after {}, though it did not need the dead one: {trouble}", since(at)));
+                return Err(format!("rank {rank} failed after {}, though it did not need the dead one: {trouble}", since(at)));
             }
             Some(Err((at, trouble))) => {
                 if lost_by(trouble) != Some(death.rank) {
-                    return Err(format!("{rank} failed after {}, not because {} died: {trouble}", since(at), death.rank));
+                    return Err(format!(
+                        "rank {rank} failed after {}, not because rank {} died: {trouble}",
+                        since(at),
+                        death.rank
+                    ));
                 }
                 if !(dies..=told).contains(at) {
-                    return Err(format!("{rank} learned after {} that {} was lost", since(at), death.rank));
+                    return Err(format!("rank {rank} learned after {} that rank {} was lost", since(at), death.rank));
                 }
             }
         }
@@ -288,7 +294,7 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
     });
     match violated.min() {
         None => Ok(()),
-        Some((at, rank, what)) => Err(format!("{rank} after {}: {what}", since(at))),
+        Some((at, rank, what)) => Err(format!("rank {rank} after {}: {what}", since(at))),
     }
 }
 
@@ -296,13 +302,13 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
 fn check_end(run: &Run<'_>) -> Result<(), String> {
     let SimulationOutcome { stuck, fault, .. } = &run.outcome;
     if !stuck.is_empty() || *fault == Some(Fault::Deadlock) {
-        let stuck: Vec<String> = stuck.iter().map(|(rank, _)| rank.to_string()).collect();
+        let stuck: Vec<String> = stuck.iter().map(|(rank, _)| format!("rank {rank}")).collect();
         return Err(format!("deadlock: {} wait and nothing is under way", stuck.join(", ")));
     }
     if run.late {
         let waiting =
             ranks(run).filter(|(_, result)| matches!(result, Some(Err(end)) if end.1 == Error::Fault(Fault::Aborted).into()));
-        let waiting: Vec<String> = waiting.map(|(rank, _)| rank.to_string()).collect();
+        let waiting: Vec<String> = waiting.map(|(rank, _)| format!("rank {rank}")).collect();
         return Err(format!("{} still waited after {}", waiting.join(", "), Brief(LIMIT)));
     }
     Ok(())

@@ -319,10 +319,10 @@ impl fmt::Display for Scenario {
         }
         for Partition { first, from, until } in partitions {
             let (from, lasts) = (from.since(Instant::ZERO), until.since(*from));
-            write!(f, ", below {first} parted from the others after {} for {}", Brief(from), Brief(lasts))?;
+            write!(f, ", below rank {first} parted from the others after {} for {}", Brief(from), Brief(lasts))?;
         }
         for (rank, late) in slow {
-            write!(f, ", {rank} slow by {}", Brief(*late))?;
+            write!(f, ", rank {rank} slow by {}", Brief(*late))?;
         }
         if self.pause_max > Duration::ZERO {
             write!(f, ", pauses up to {}", Brief(self.pause_max))?;
@@ -331,7 +331,7 @@ impl fmt::Display for Scenario {
         f.write_str(if self.encrypt { ", encrypted" } else { "" })?;
         if let Some(Death { rank, per_mille, survival, told_after }) = self.death {
             let others = if survival { "the others go on" } else { "the job ends" };
-            write!(f, ", {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
+            write!(f, ", rank {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
             write!(f, ", told within {}", Brief(told_after))?;
         }
         Ok(())

@@ -47,7 +47,7 @@ pub enum StartError {
     #[error("cannot receive datagrams on this machine: {0}; PELAGO_TRANSPORT=auto needs no network")]
     Network(#[from] std::io::Error),
     /// The launcher's numbers do not fit its memory.
-    #[error("{rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
+    #[error("rank {rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
     Rank {
         /// The rank that the environment names.
         rank: Rank,

@@ -50,7 +50,7 @@ impl OsWait {
     /// # Panics
     /// `rank` is not on `host`.
     pub fn new(host: Arc<HostMemory>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
-        assert!(host.control(rank).is_some(), "{rank} is on this host");
+        assert!(host.control(rank).is_some(), "rank {rank} is on this host");
         let cores = available_parallelism().map_or(1, usize::from);
         let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.

@@ -171,7 +171,7 @@ impl World {
     /// # Panics
     /// The job has no such rank.
     pub fn broadcast<T: Pod>(&self, root: Rank, values: &mut [T]) -> Result<()> {
-        assert!(root.number() < self.size(), "{root} of {}", self.size());
+        assert!(root.number() < self.size(), "rank {root} of {}", self.size());
         self.meeting.broadcast(&self.context, root.number(), values)
     }
 

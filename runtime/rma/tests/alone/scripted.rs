@@ -377,7 +377,7 @@ impl Network for Scripted {
     }
 
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
-        assert!(peer.number() < self.size, "{peer} of {}", self.size);
+        assert!(peer.number() < self.size, "rank {peer} of {}", self.size);
         rail.number() < RAILS.len() && peer != ALONE
     }
 

@@ -104,9 +104,9 @@ impl<F: Fixture> Run<F> {
     fn compare(&mut self) {
         self.world.quiet();
         for Flying { token, poster, operation, found, fetched, .. } in self.flying.drain(..) {
-            assert_eq!(self.world.wait(token), Ok(found), "{}: {operation:?} by {poster}", self.world.name());
+            assert_eq!(self.world.wait(token), Ok(found), "{}: {operation:?} by rank {poster}", self.world.name());
             if let Some((to, fetched)) = fetched {
-                assert!(contents(to) == fetched, "{}: {operation:?} by {poster} fetched other bytes", self.world.name());
+                assert!(contents(to) == fetched, "{}: {operation:?} by rank {poster} fetched other bytes", self.world.name());
             }
         }
         self.world.expect_memory(&self.memory, "after all that was posted");

@@ -195,5 +195,5 @@ pub(super) fn deregister<F: Fixture>(world: &mut World<F>, rank: Rank, start: Gl
         }
         world.turn();
     }
-    panic!("nobody is inside, but {rank} could not deregister");
+    panic!("nobody is inside, but rank {rank} could not deregister");
 }

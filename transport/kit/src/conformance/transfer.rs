@@ -73,7 +73,7 @@ pub fn gets_fetch_all<F: Fixture>(make: impl Fn(u32) -> F) {
             let fetched = contents(around);
             let (fetched, after) = fetched.split_at(size as usize + 8);
             let asked = &expected[&(there, segment)][from_shift as usize..][..size as usize];
-            assert!(fetched[8..] == *asked, "a get of {size} bytes from offset {from_shift} of {there} found other bytes");
+            assert!(fetched[8..] == *asked, "a get of {size} bytes from offset {from_shift} of rank {there} found other bytes");
             assert!(fetched[..8] == [0xAA; 8] && after == [0xAA; 8], "a get of {size} bytes wrote past its {size} bytes");
         }
     }
@@ -99,7 +99,10 @@ pub fn copies_move_between_any_two<F: Fixture>(make: impl Fn(u32) -> F) {
                 assert_eq!(world.run(asker, Operation::Copy { from, to, bytes: size }), Ok(0));
                 let moved = expected[&(source, source_segment)][from_offset as usize..][..size as usize].to_vec();
                 expect(&mut expected, target, target_segment, to_offset, &moved);
-                world.expect_memory(&expected, &format!("a copy of {size} bytes from {source} to {target} by {asker}"));
+                world.expect_memory(
+                    &expected,
+                    &format!("a copy of {size} bytes from rank {source} to rank {target} by rank {asker}"),
+                );
             }
         }
     }

@@ -165,7 +165,9 @@ impl<F: Fixture> World<F> {
             if found != *expected {
                 let at = (0..found.len()).find(|&at| found[at] != expected[at]).expect("they differ");
                 let (found, expected, about, number) = (found[at], expected[at], &self.about, segment.number());
-                panic!("{about}: {what}: byte {at} of segment {number} of {rank} is {found:#04x} instead of {expected:#04x}");
+                panic!(
+                    "{about}: {what}: byte {at} of segment {number} of rank {rank} is {found:#04x} instead of {expected:#04x}"
+                );
             }
         }
     }
@@ -183,7 +185,7 @@ impl<F: Fixture> World<F> {
                 answer => return answer,
             }
         }
-        panic!("{}: the queue of {from} stayed full for {TURNS_MAX} turns (T1)", self.about);
+        panic!("{}: the queue of rank {from} stayed full for {TURNS_MAX} turns (T1)", self.about);
     }
 
     pub(super) fn post_once(&mut self, from: Rank, operation: Operation<'_>) -> Result<Token, PostError> {
@@ -285,7 +287,7 @@ impl<F: Fixture> World<F> {
         for completion in completed {
             let token = completion.token;
             let poster = self.pending.remove(&token);
-            assert_eq!(poster, Some(rank), "{}: {rank} completed {token:?}, which was not under way there (T3)", self.about);
+            assert_eq!(poster, Some(rank), "{}: rank {rank} completed {token:?}, which was not under way there (T3)", self.about);
             self.results.insert(token, completion.result);
             self.log.push((now, rank, completion));
         }

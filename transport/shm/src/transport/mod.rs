@@ -81,7 +81,7 @@ impl Shm {
     /// # Panics
     /// `me` is not on this host.
     pub fn new(host: Arc<HostMemory>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
-        assert!(host.control(me).is_some(), "{me} is on this host");
+        assert!(host.control(me).is_some(), "rank {me} is on this host");
         cross_memory_attach::allow();
         Self {
             host,
