@@ -1,11 +1,11 @@
 //! T3 once, T4 visible and T12 sizes for `Put`, `Get` and `Copy`: every byte arrives, and no other byte changes.
 
+use fastrand::Rng;
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::{Operation, PostError};
 
 use super::Fixture;
-use super::world::{World, contents, expect, local_shifted};
-use crate::random::Random;
+use super::world::{World, contents, expect, local_shifted, random_bytes};
 
 /// Bytes to move.
 const SIZES: [u64; 7] = [0, 1, 7, 8, 64, 4096, 70_000];
@@ -17,11 +17,11 @@ const SHIFTS: [(u64, u64); 4] = [(0, 0), (0, 5), (3, 0), (1, 6)];
 pub fn puts_land_whole<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
-    let mut random = Random::new(2);
+    let mut random = Rng::with_seed(2);
     let here = Rank::new(0);
     for there in world.ranks() {
         for (segment, size, (from_shift, to_shift)) in cases(&world) {
-            let bytes = random.bytes(size as usize);
+            let bytes = random_bytes(&mut random, size as usize);
             let from = local_shifted(&bytes, from_shift as usize);
             let to = world.address(there, segment, to_shift);
             assert_eq!(world.run(here, Operation::Put { from, to }), Ok(0));

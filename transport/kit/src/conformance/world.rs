@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fastrand::Rng;
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{Capabilities, Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transfer, Transport};
 
 use super::Fixture;
 use crate::captured::ends;
-use crate::random::Random;
 
 /// Turns, one rank's `progress` each, after which a test gives up.
 const TURNS_MAX: u32 = 200_000;
@@ -139,12 +139,12 @@ impl<F: Fixture> World<F> {
 
     /// Writes different bytes everywhere; returns them.
     pub(super) fn fill(&mut self, seed: u64) -> Memory {
-        let mut random = Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         let mut filled = Memory::new();
         for rank in self.ranks() {
             for segment in self.segments() {
                 let memory = self.memory(rank, segment);
-                let bytes = random.bytes(memory.bytes());
+                let bytes = random_bytes(&mut random, memory.bytes());
                 memory.write(&bytes);
                 filled.insert((rank, segment), bytes);
             }
@@ -342,4 +342,16 @@ pub(super) fn contents(cells: Cells<'_>) -> Vec<u8> {
 pub(super) fn expect(memory: &mut Memory, rank: Rank, segment: SegmentId, offset: u64, bytes: &[u8]) {
     let place = memory.get_mut(&(rank, segment)).expect("a segment of the fixture");
     place[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+}
+
+/// One of several.
+pub(super) fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
+    from[random.usize(..from.len())]
+}
+
+/// Bytes that look random.
+pub(super) fn random_bytes(random: &mut Rng, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    random.fill(&mut bytes);
+    bytes
 }
