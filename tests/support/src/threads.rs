@@ -187,9 +187,9 @@ impl Wait for Yielding {
         failed.then_some(platform::Fault::Aborted)
     }
 
-    fn survive(&self) {}
+    fn tolerate_peer_failures(&self) {}
 
-    fn lost(&self, _known: usize) -> Option<Rank> {
+    fn failed_peer(&self, _known: usize) -> Option<Rank> {
         None
     }
 }
@@ -226,9 +226,9 @@ impl Wait for Sleeping {
         self.yielding.fault()
     }
 
-    fn survive(&self) {}
+    fn tolerate_peer_failures(&self) {}
 
-    fn lost(&self, _known: usize) -> Option<Rank> {
+    fn failed_peer(&self, _known: usize) -> Option<Rank> {
         None
     }
 }

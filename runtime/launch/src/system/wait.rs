@@ -167,11 +167,11 @@ impl Wait for OsWait {
         self.host.job().fault()
     }
 
-    fn survive(&self) {
+    fn tolerate_peer_failures(&self) {
         self.host.set_fault_tolerant();
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
         self.host.failed_ranks().nth(known)
     }
 }

@@ -77,7 +77,7 @@ impl World {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn leave(&self) -> Result<()> {
-        let alone = !self.shared().survives() && self.shared().is_all_mapped();
+        let alone = !self.shared().tolerates_peer_failures() && self.shared().is_all_mapped();
         let untold = match self.quiet() {
             // Others are not to wait because of it: it is reported when all have come.
             untold @ Err(Error::Failed(_)) => untold,
