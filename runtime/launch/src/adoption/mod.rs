@@ -35,24 +35,13 @@ use crate::adoption::launcher_store::pmi::Pmi;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
-use crate::{LaunchSettings, OsClock};
+use crate::{AdoptedJob, LaunchSettings, OsClock};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
 
 /// The key under which each rank's process is published in the memory of the host.
 const PROCESS_KEY: &str = "process";
-
-/// A rank's place in a job of another launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdoptedJob {
-    /// This rank.
-    pub rank: Rank,
-    /// How many ranks the job has.
-    pub size: u32,
-    /// The descriptor by which the launcher is spoken to.
-    pub launcher: std::os::fd::RawFd,
-}
 
 /// Processes that another launcher has started could not become a job.
 #[derive(Debug, thiserror::Error)]

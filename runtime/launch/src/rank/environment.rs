@@ -9,7 +9,7 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{AdoptedJob, CoreBinding, ForeignLauncher};
+use crate::{CoreBinding, ForeignLauncher};
 
 /// The names of the variables.
 pub mod names {
@@ -90,6 +90,17 @@ pub struct LaunchSettings {
     pub heap_bytes: Option<u64>,
     /// After how long in which every rank waits the job is declared deadlocked; `None` is never.
     pub deadlock_after: Option<Duration>,
+}
+
+/// A rank's place in a job of another launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdoptedJob {
+    /// This rank.
+    pub rank: Rank,
+    /// How many ranks the job has.
+    pub size: u32,
+    /// The descriptor by which the launcher is spoken to.
+    pub launcher: RawFd,
 }
 
 /// A rank's place in a job that a launcher started.

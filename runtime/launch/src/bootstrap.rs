@@ -9,10 +9,10 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
-use crate::adoption::{AdoptedJob, AdoptionError, RankMonitor, adopt};
+use crate::adoption::{AdoptionError, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::system::job_key;
-use crate::{CoreBinding, LaunchSettings, OsClock, OsWait};
+use crate::{AdoptedJob, CoreBinding, LaunchSettings, OsClock, OsWait};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
