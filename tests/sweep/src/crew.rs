@@ -10,12 +10,40 @@ use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Group, Symmetric, World};
 
-use crate::programs::{Act, Memory, Room, Trouble, demand};
+use crate::program::{Memory, Program, Room, Trouble, demand};
 use crate::random::Random;
 use crate::scenario::Scenario;
 
 /// How often the stranger asks something of the crew, at most.
 const REQUESTS_MAX: u64 = 30;
+
+/// A program on the stage, the same for all its ranks.
+pub(crate) trait Act {
+    /// Words and bytes that each rank needs, all zero at first.
+    fn memory(&self) -> Memory;
+
+    /// What it needs besides, made by all ranks of the job together.
+    ///
+    /// # Errors
+    /// The library reports something.
+    fn room<'w>(&self, _world: &'w World, _team: &Team, _stranger: Option<Rank>) -> Result<Room<'w>, Error> {
+        Ok(Room::Empty)
+    }
+
+    /// What one rank does.
+    ///
+    /// # Errors
+    /// The library reports something, or something is not as it must be.
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
+
+    /// What the stranger does meanwhile, if there is one.
+    ///
+    /// # Errors
+    /// As [`play`](Self::play).
+    fn play_stranger(&self, _world: &World, _room: &Room<'_>, _team: &Team, _pause: &dyn Fn()) -> Result<(), Trouble> {
+        Ok(())
+    }
+}
 
 /// What all ranks of one run know, besides the simulated memory.
 pub(crate) struct Stage<'s> {
@@ -60,12 +88,15 @@ struct Stranger<'w> {
 }
 
 impl<'s> Stage<'s> {
-    /// The stage of a run whose death comes at `dies`, if it comes.
-    pub(crate) fn new(scenario: &'s Scenario, dies: Option<Instant>) -> Self {
+    /// The stage of a run whose death comes at `dies`, if it comes; `act` makes a program for so many ranks, with its parameters.
+    pub(crate) fn new(
+        scenario: &'s Scenario,
+        dies: Option<Instant>,
+        act: impl Fn(Program, &mut Random, u32) -> Box<dyn Act>,
+    ) -> Self {
         let stranger = scenario.death.filter(|death| death.survival).map(|death| death.rank);
         let crew = scenario.ranks - u32::from(stranger.is_some());
-        let of_program =
-            |(number, program): (u64, &crate::Program)| program.stage(&mut Random::of(scenario.seed, 1 + number), crew);
+        let of_program = |(number, &program): (u64, &Program)| act(program, &mut Random::of(scenario.seed, 1 + number), crew);
         let counts = || (0..scenario.ranks).map(|_| Cell::new(0)).collect();
         Self {
             acts: (0..).zip(&scenario.programs).map(of_program).collect(),

@@ -17,11 +17,9 @@ use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 use crate::crew::Stage;
 use crate::limit::Limit;
 use crate::process;
-use crate::programs::Trouble;
-use crate::scenario::{Brief, Chosen, Death, Scenario};
-
-/// The machine of all scenarios.
-pub(crate) const MACHINE: &str = "rx200-qdr";
+use crate::program::Trouble;
+use crate::programs;
+use crate::scenario::{Brief, Chosen, Death, MACHINE, Scenario};
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
@@ -203,7 +201,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         report: None,
         watch: Arc::default(),
     };
-    let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
+    let (stage, late) = (Stage::new(scenario, dies, programs::stage), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;

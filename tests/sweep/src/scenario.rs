@@ -7,8 +7,11 @@ use pelago_kit::Manner;
 use pelago_simulator::{FaultInjection, Partition, Protocol};
 
 use crate::networks::Networks;
-use crate::programs::Program;
+use crate::program::Program;
 use crate::random::Random;
+
+/// The machine of all scenarios.
+pub(crate) const MACHINE: &str = "rx200-qdr";
 
 /// Datagrams of a thousand that are lost at most, and that come twice at most.
 const LOSS_MAX: u64 = 400;
