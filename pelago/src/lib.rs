@@ -57,6 +57,8 @@
 struct TheExamplesOfTheDocumentsCompile;
 
 #[cfg(feature = "launch")]
+mod exit_code;
+#[cfg(feature = "launch")]
 mod job;
 pub mod limits;
 pub mod prelude;

@@ -2,6 +2,7 @@
 
 use pelago_platform::{BootstrapError, Fault, Wait};
 
+use crate::exit_code::exit_code;
 use crate::run_with::take_part;
 use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watched};
 use crate::{Counters, Error, Event, Rank, World};
@@ -75,12 +76,4 @@ pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
         Watched::ByRanks(rank) => tell_fault(rank, fault),
     }
     Some(exit_code(fault))
-}
-
-/// The exit code of a rank that ends because of this.
-pub(crate) fn exit_code(fault: Fault) -> i32 {
-    match fault {
-        Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
-        _ => 1,
-    }
 }

@@ -1,7 +1,5 @@
 //! Jobs that are simulated: all ranks in this process, in virtual time.
 
-pub(crate) mod files;
-pub(crate) mod monitor;
 pub mod processes;
 
 use std::cell::Cell;

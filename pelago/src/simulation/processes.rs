@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pelago_platform::{BootstrapError, Clock, Fault, For, Parts, Wait};
 
 use crate::wiring::simulated;
-use crate::{Duration, Instant, Rank, Result, World, run};
+use crate::{Duration, Instant, Rank, Result, World};
 
 /// A program whose `main` is called for each rank.
 pub trait Program {
@@ -211,7 +211,7 @@ pub(crate) fn left() {
 
 /// With which exit code the rank that is running has to end without a word, because the job is at fault.
 pub(crate) fn exit_code() -> Option<i32> {
-    job()?.fault().map(run::exit_code)
+    job()?.fault().map(crate::exit_code::exit_code)
 }
 
 fn job() -> Option<Rc<SimulatedJob>> {
