@@ -366,7 +366,7 @@ fn the_readme_shows_the_program_that_is_compiled() {
 }
 
 /// The crates whose modules at the top level of `src` import each other in one direction. Add a crate once it does; none may be removed.
-const WITHOUT_IMPORT_CYCLES: [&str; 23] = [
+const WITHOUT_IMPORT_CYCLES: [&str; 25] = [
     "bindings/acp",
     "examples",
     "examples/transports/tcp",
@@ -377,6 +377,7 @@ const WITHOUT_IMPORT_CYCLES: [&str; 23] = [
     "library/dsm",
     "library/halo",
     "library/messaging",
+    "pelago",
     "platform",
     "protocol",
     "runtime/launch",
@@ -385,6 +386,7 @@ const WITHOUT_IMPORT_CYCLES: [&str; 23] = [
     "simulation/simulator",
     "tests/fuzz",
     "tests/support",
+    "tests/sweep",
     "tools/cli",
     "tools/xtask",
     "transport/kit",
