@@ -19,7 +19,7 @@ pub fn run() -> pelago::Result<()> {
         let sent = world.put(inbox.at(right, 0), &[world.rank().into()])?;
         world.after(&sent).fetch_add(inbox.at(right, 0), 1)?.wait()?;
         world.barrier()?;
-        println!("{} holds {}", world.rank(), inbox.local().load(0));
+        println!("rank {} holds {}", world.rank(), inbox.local().load(0));
         Ok(())
     })
 }
@@ -71,7 +71,7 @@ fn rounds(world: &World, inbox: &Symmetric<'_, u64>, times: u32) -> pelago::Resu
         world.after(&sent).fetch_add(right, 1)?.wait()?;
         world.barrier()?;
         let got = inbox.local().load(0);
-        assert_eq!(got, expected, "{rank} holds what its left neighbour has put and counted up");
+        assert_eq!(got, expected, "rank {rank} holds what its left neighbour has put and counted up");
         // Nobody puts again before all have looked.
         world.barrier()?;
     }

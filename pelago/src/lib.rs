@@ -11,7 +11,7 @@
 //!         let sent = world.put(inbox.at(right, 0), &[world.rank().into()])?;
 //!         world.after(&sent).fetch_add(inbox.at(right, 0), 1)?.wait()?;
 //!         world.barrier()?;
-//!         println!("{} holds {}", world.rank(), inbox.local().load(0));
+//!         println!("rank {} holds {}", world.rank(), inbox.local().load(0));
 //!         Ok(())
 //!     })
 //! }
@@ -56,6 +56,8 @@
 #[doc = include_str!("../../docs/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
+#[cfg(feature = "launch")]
+mod exit_code;
 #[cfg(feature = "launch")]
 mod job;
 pub mod limits;

@@ -2,6 +2,7 @@
 
 use pelago_platform::{BootstrapError, Fault, Wait};
 
+use crate::exit_code::exit_code;
 use crate::run_with::take_part;
 use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watched};
 use crate::{Counters, Error, Event, Rank, World};
@@ -53,7 +54,10 @@ fn tell(rank: Rank, counters: &[Counters]) {
     let all = Event::ALL.iter().map(|&event| (event, counters.iter().map(|counters| counters.of(event)).sum::<u64>()));
     let counts: Vec<String> =
         all.filter(|&(_, count)| count > 0).map(|(event, count)| format!("{} {count}", event.name())).collect();
-    eprintln!("{rank}: {}", if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") });
+    eprintln!(
+        "rank {rank}: {}",
+        if counts.is_empty() { "nothing passed through the transport".into() } else { counts.join(", ") }
+    );
 }
 
 /// Exits, unless the program was started alone. Under the launcher without a word: it tells what is wrong with the job.
@@ -72,12 +76,4 @@ pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
         Watched::ByRanks(rank) => tell_fault(rank, fault),
     }
     Some(exit_code(fault))
-}
-
-/// The exit code of a rank that ends because of this.
-pub(crate) fn exit_code(fault: Fault) -> i32 {
-    match fault {
-        Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
-        _ => 1,
-    }
 }

@@ -38,8 +38,8 @@ use crate::{Error, World};
 ///     fn yield_now(&self) { std::thread::yield_now() }
 ///     fn note(&self, _: Activity) {}
 ///     fn fault(&self) -> Option<Fault> { None }
-///     fn survive(&self) {}
-///     fn lost(&self, _: usize) -> Option<Rank> { None }
+///     fn tolerate_peer_failures(&self) {}
+///     fn failed_peer(&self, _: usize) -> Option<Rank> { None }
 /// }
 ///
 /// /// What it has published.

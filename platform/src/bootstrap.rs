@@ -48,7 +48,7 @@ pub enum BootstrapError {
     #[error("{0} bytes are too many to publish; the limit is {max}", max = crate::limits::PUBLISHED_BYTES_MAX)]
     TooLong(usize),
     /// Nothing is published under that key.
-    #[error("{0} published nothing under the key {1:?}")]
+    #[error("rank {0} published nothing under the key {1:?}")]
     Missing(Rank, String),
     /// The program could not become a rank.
     #[error("cannot take part in the job: {0}")]

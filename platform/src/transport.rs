@@ -334,7 +334,7 @@ pub enum ConnectError {
     #[error("{0:?} is not an address of this transport")]
     Address(Address),
     /// This transport does not lead to that rank.
-    #[error("{0} cannot be reached by this transport")]
+    #[error("rank {0} cannot be reached by this transport")]
     Unreachable(Rank),
 }
 
@@ -364,7 +364,7 @@ pub enum PostError {
     #[error("{0:?} is not connected")]
     Unknown(Endpoint),
     /// The endpoint does not lead to the rank that a `Copy` moves to: see [`Network::rail_of_copy`].
-    #[error("the way to the first rank of a copy does not lead to {0}")]
+    #[error("the way to the first rank of a copy does not lead to rank {0}")]
     Elsewhere(Rank),
     /// The transport moves bytes, not only sizes.
     #[error("this transport moves bytes, not only sizes")]

@@ -27,11 +27,11 @@ pub trait Wait: Send + Sync {
     /// What is known to be wrong with the job.
     fn fault(&self) -> Option<Fault>;
 
-    /// Lets the job go on when ranks are lost, from now on: that is no fault of the job any more.
-    fn survive(&self);
+    /// From now on the failure of a peer is no fault of the job: the other ranks go on.
+    fn tolerate_peer_failures(&self);
 
-    /// The rank that was lost after `known` others, if the job goes on without it.
-    fn lost(&self, known: usize) -> Option<Rank>;
+    /// The rank that failed after `known` others, if the job goes on without it.
+    fn failed_peer(&self, known: usize) -> Option<Rank>;
 }
 
 /// How waits are made on a machine.
@@ -111,10 +111,10 @@ pub enum Woken {
 #[non_exhaustive]
 pub enum Fault {
     /// A rank ended or stopped answering before the job was over.
-    #[error("{0} was lost")]
+    #[error("rank {0} was lost")]
     PeerLost(Rank),
     /// A rank is alive, but another has heard nothing of it for too long.
-    #[error("{0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
+    #[error("rank {0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
     Unreachable(Rank),
     /// Somebody ended the job.
     #[error("the job was aborted")]

@@ -5,7 +5,7 @@
 
 /// Does what the word says, for ever or to the death.
 pub(crate) fn crash(rank: pelago::Rank, how: &str) -> ! {
-    println!("{rank} will {how}");
+    println!("rank {rank} will {how}");
     match how {
         "segv" => {
             let nowhere = std::ptr::with_exposed_provenance::<u8>(std::hint::black_box(0x10));

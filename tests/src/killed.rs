@@ -83,7 +83,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
             Err(error) => {
                 assert_eq!(lost(&error), Some(victim), "{error}");
                 if home == victim {
-                    println!("{} was told", world.rank());
+                    println!("rank {} was told", world.rank());
                     return Ok(());
                 }
                 refused += 1;
@@ -95,7 +95,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
             }
         }
     }
-    println!("{} went on", world.rank());
+    println!("rank {} went on", world.rank());
     Ok(())
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
             Err(error) => {
                 assert_eq!(lost(&error), Some(victim), "{error}");
                 assert!(matches!(step, "home" | "notes"), "the others have all that was released: {error}");
-                println!("{} was told", world.rank());
+                println!("rank {} was told", world.rank());
                 return Ok(());
             }
         }
@@ -170,7 +170,7 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
             sleep(Duration::from_millis(1));
         }
     }
-    println!("{} went on", world.rank());
+    println!("rank {} went on", world.rank());
     Ok(())
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn slice(world: &World) -> pelago::Result<()> {
     let settings = RegionSettings { page_length: Some(PAGE), homes: Homes::At(victim), coherence: Coherence::Invalidate };
     let mut region = match Region::<u64>::with_page_faults(world, PAGE * PAGES, settings) {
         Err(Error::Unsupported(why)) => {
-            println!("{} cannot: {why}", world.rank());
+            println!("rank {} cannot: {why}", world.rank());
             return Ok(());
         }
         region => region?,
@@ -213,14 +213,14 @@ pub(crate) fn slice(world: &World) -> pelago::Result<()> {
                 // Told by the next call, where nobody asks the guard.
                 std::hint::black_box(region.all()?[PAGE * PAGES - 1]);
                 assert_eq!(region.publish().map_err(|error| lost(&error)), Err(Some(victim)));
-                println!("{} was told", world.rank());
+                println!("rank {} was told", world.rank());
                 return Ok(());
             }
         }
         sleep(Duration::from_millis(5));
     }
     assert_eq!(region.all()?[me], FIRST + PAGES as u64);
-    println!("{} went on", world.rank());
+    println!("rank {} went on", world.rank());
     Ok(())
 }
 

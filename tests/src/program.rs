@@ -107,7 +107,7 @@ fn survive(world: &World) -> pelago::Result<()> {
     let others =
         world.group(&Team::of(&world.ranks().filter(|rank| *rank != last).collect::<Vec<_>>()).expect("no rank twice"))?;
     world.barrier()?;
-    println!("{} {}", world.rank(), std::process::id());
+    println!("rank {} {}", world.rank(), std::process::id());
     let Some(others) = others else {
         loop {
             std::thread::sleep(Duration::from_secs(1000));
@@ -125,7 +125,7 @@ fn survive(world: &World) -> pelago::Result<()> {
     let late = world.fetch_add(words.at(last, 0), 1)?.wait();
     // What it left in the memory of this host can still be used.
     assert!(matches!(late, Ok(0..) | Err(Error::Failed(Failure::PeerLost(_)))), "{late:?}");
-    println!("{} went on, its words {}", world.rank(), if late.is_ok() { "mapped" } else { "out of reach" });
+    println!("rank {} went on, its words {}", world.rank(), if late.is_ok() { "mapped" } else { "out of reach" });
     Ok(())
 }
 
@@ -146,11 +146,11 @@ fn mailbox(world: &World) -> pelago::Result<()> {
         sender.flush()?;
         world.ranks().for_each(|rank| drop(world.put(held.at(rank, 0), &[1])));
         world.quiet()?;
-        println!("{} {}", world.rank(), std::process::id());
+        println!("rank {} {}", world.rank(), std::process::id());
         std::thread::sleep(Duration::from_secs(1000));
     }
     world.wait_until(held.local(), 0, |held| held == 1)?;
-    println!("{} {}", world.rank(), std::process::id());
+    println!("rank {} {}", world.rank(), std::process::id());
     if world.rank() != zero {
         let mut sender = mailbox.sender(zero)?;
         (0..EACH).try_for_each(|number| sender.send(number.to_le_bytes()))?;
@@ -169,7 +169,7 @@ fn mailbox(world: &World) -> pelago::Result<()> {
         }
         assert_eq!(world.lost(), [last]);
     }
-    println!("{} went on", world.rank());
+    println!("rank {} went on", world.rank());
     Ok(())
 }
 
@@ -181,7 +181,7 @@ fn channel(world: &World) -> pelago::Result<()> {
     let from_last = Channel::new(world, last, Rank::new(0), settings)?;
     let to_last = Channel::new(world, Rank::new(1), last, settings)?;
     world.barrier()?;
-    let ready = || println!("{} {}", world.rank(), std::process::id());
+    let ready = || println!("rank {} {}", world.rank(), std::process::id());
     if world.rank() == last {
         let mut sender = from_last.sender()?;
         sender.send([1])?;
@@ -208,7 +208,7 @@ fn channel(world: &World) -> pelago::Result<()> {
     let lost =
         matches!(outcome, Err(Error::Fault(Fault::PeerLost(rank)) | Error::Failed(Failure::PeerLost(rank))) if rank == last);
     assert!(lost, "{outcome:?}");
-    println!("{} was told", world.rank());
+    println!("rank {} was told", world.rank());
     Ok(())
 }
 
@@ -340,7 +340,7 @@ fn bereaved(world: &World) -> pelago::Result<()> {
     let words = world.alloc::<u64>(1)?;
     world.barrier()?;
     if world.rank() == Rank::new(1) {
-        println!("{} {}", world.rank(), std::process::id());
+        println!("rank {} {}", world.rank(), std::process::id());
         if std::env::args().nth(3).is_some() {
             std::process::abort();
         }
@@ -371,7 +371,7 @@ fn lost(world: &World) -> pelago::Result<()> {
     }
     let ended = world.barrier();
     assert_eq!(ended, Err(Error::Fault(Fault::PeerLost(Rank::new(1)))));
-    println!("{} saves its work", world.rank());
+    println!("rank {} saves its work", world.rank());
     ended
 }
 
@@ -392,7 +392,7 @@ fn exchange(world: &World) -> pelago::Result<()> {
             other => panic!("what is {other}?"),
         }
         if round == 1 {
-            println!("{} {}", world.rank(), std::process::id());
+            println!("rank {} {}", world.rank(), std::process::id());
         }
     }
     Ok(())
@@ -406,7 +406,7 @@ fn memory(world: &World) -> pelago::Result<()> {
         let line = rollup.lines().find(|line| line.starts_with(name)).expect("a line");
         line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
     };
-    println!("{} has {} KiB", world.rank(), kilobytes("Private_Dirty:") + kilobytes("Private_Clean:"));
+    println!("rank {} has {} KiB", world.rank(), kilobytes("Private_Dirty:") + kilobytes("Private_Clean:"));
     world.barrier()
 }
 
@@ -416,7 +416,7 @@ fn beset(world: &World) -> pelago::Result<()> {
     let mut arguments = std::env::args().skip(2);
     let enough = arguments.next().map(std::path::PathBuf::from).expect("a file");
     let mark: u64 = arguments.next().and_then(|mark| mark.parse().ok()).expect("the upper bits of all words");
-    println!("{} {}", world.rank(), std::process::id());
+    println!("rank {} {}", world.rank(), std::process::id());
     let (right, left) = (world.rank().next(world.size()), world.rank().previous(world.size()));
     let memory = world.alloc::<u64>(WORDS)?;
     let counter = world.alloc::<u64>(1)?;
@@ -437,7 +437,7 @@ fn beset(world: &World) -> pelago::Result<()> {
         let mut ended = [u64::from(world.rank() == Rank::new(0) && enough.exists())];
         world.allreduce(&mut ended, |one, other| one | other)?;
         if ended == [1] {
-            println!("{} found all as it should be", world.rank());
+            println!("rank {} found all as it should be", world.rank());
             break;
         }
     }

@@ -38,19 +38,19 @@ fn main() -> ExitCode {
     match act.as_str() {
         "nothing" | "late" => {}
         "bystander" | "meet" => world.meet(),
-        "print" => (0..5).for_each(|line| println!("{name} line {line}\n\tand more")),
+        "print" => (0..5).for_each(|line| println!("rank {name} line {line}\n\tand more")),
         "both" => {
-            println!("{name} out");
-            eprintln!("{name} err");
+            println!("rank {name} out");
+            eprintln!("rank {name} err");
         }
-        "echo" => println!("{name} {}", arguments.join("|")),
-        "unfinished" => print!("{name} has no end"),
+        "echo" => println!("rank {name} {}", arguments.join("|")),
+        "unfinished" => print!("rank {name} has no end"),
         "flood" => {
             let line = "x".repeat(999);
             (0..argument(0).parse().expect("a number of lines")).for_each(|_| println!("{line}"));
         }
         "long" => println!("{}", "y".repeat(argument(0).parse().expect("a number of bytes"))),
-        "stdin" => print!("{name} {}", std::io::read_to_string(std::io::stdin()).expect("text")),
+        "stdin" => print!("rank {name} {}", std::io::read_to_string(std::io::stdin()).expect("text")),
         "code" if chosen => exit(argument(1).parse().expect("a code")),
         "silent" if chosen => exit(0),
         "abort" if chosen => std::process::abort(),
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         }
         "code" | "silent" | "abort" | "fault" | "hoard" => world.meet(),
         "wait" => {
-            println!("{name} {}", std::process::id());
+            println!("rank {name} {}", std::process::id());
             // Rank 0 computes, as it were, so that this is no deadlock.
             if name == Rank::new(0) { sleep(FOR_EVER) } else { world.meet() }
         }
@@ -79,11 +79,11 @@ fn main() -> ExitCode {
                 sleep(Duration::from_millis(1));
             }
             std::fs::write(argument(0), world.0.host().key()).expect("a file");
-            println!("{name} {}", std::process::id());
+            println!("rank {name} {}", std::process::id());
             sleep(FOR_EVER);
         }
         "wait-and-flood" => {
-            println!("{name} {}", std::process::id());
+            println!("rank {name} {}", std::process::id());
             world.meet();
             loop {
                 println!("{}", "x".repeat(999));
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
         }
         "grandchild" => {
             let child = Command::new("sleep").arg("1000").spawn().expect("sleep is installed");
-            println!("{name} {}", child.id());
+            println!("rank {name} {}", child.id());
             match argument(0) {
                 "stay" => sleep(FOR_EVER),
                 _ => drop(child),

@@ -38,7 +38,7 @@ pub(crate) fn stopped(world: &World) -> pelago::Result<()> {
     world.barrier()?;
     if world.rank() == last {
         assert!(words.local().to_vec()[..last.index()].iter().all(|&word| word == 1), "all has arrived");
-        println!("{} heard of all", world.rank());
+        println!("rank {} heard of all", world.rank());
     }
     Ok(())
 }

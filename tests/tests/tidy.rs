@@ -366,22 +366,31 @@ fn the_readme_shows_the_program_that_is_compiled() {
 }
 
 /// The crates whose modules at the top level of `src` import each other in one direction. Add a crate once it does; none may be removed.
-const WITHOUT_IMPORT_CYCLES: [&str; 16] = [
+const WITHOUT_IMPORT_CYCLES: [&str; 25] = [
     "bindings/acp",
     "examples",
     "examples/transports/tcp",
     "foundation/base",
     "foundation/sync",
+    "library/collectives",
     "library/containers",
+    "library/dsm",
     "library/halo",
     "library/messaging",
+    "pelago",
     "platform",
+    "protocol",
+    "runtime/launch",
     "simulation/netsim",
     "simulation/report",
     "simulation/simulator",
+    "tests/fuzz",
+    "tests/support",
+    "tests/sweep",
     "tools/cli",
     "tools/xtask",
     "transport/kit",
+    "transport/shm",
     "transport/udp",
 ];
 

@@ -127,7 +127,7 @@ impl<'w> Post<'w> {
         for (receiver, place) in reserved {
             let (first, count) = (sorting.starts[receiver.index()] as usize, sorting.counts[receiver.index()] as usize);
             let place = place.wait()? as usize;
-            assert!(place + count <= self.inbox.len(), "the inbox holds all that {receiver} will own");
+            assert!(place + count <= self.inbox.len(), "the inbox holds all that rank {receiver} will own");
             let sent = self.world.put(self.inbox.at(receiver, place), &leaving[first..first + count])?;
             if self.sync.is_none() {
                 self.world.after(&sent).add(self.words.at(receiver, ARRIVED), count as u64)?;

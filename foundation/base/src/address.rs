@@ -100,7 +100,7 @@ pub enum LayoutError {
 #[non_exhaustive]
 pub enum AddressError {
     /// The job has fewer ranks.
-    #[error("{rank} does not exist: the job has {ranks} ranks")]
+    #[error("rank {rank} does not exist: the job has {ranks} ranks")]
     Rank {
         /// The rank asked for.
         rank: Rank,

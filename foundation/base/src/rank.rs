@@ -56,21 +56,29 @@ impl From<Rank> for u64 {
     }
 }
 
+/// The number alone; a message says "rank {rank}".
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {}", self.0)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
 impl fmt::Debug for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        write!(f, "rank {}", self.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_is_displayed_as_its_number() {
+        assert_eq!(Rank::new(7).to_string(), "7");
+        assert_eq!(format!("{:>3}", Rank::new(7)), "  7");
+        assert_eq!(format!("{:?}", Rank::new(7)), "rank 7");
+    }
 
     #[test]
     fn a_ring_closes_in_both_directions() {

@@ -24,7 +24,7 @@ pub enum TeamError {
     #[error("a team needs at least one rank")]
     Empty,
     /// A rank may appear once.
-    #[error("{0} appears twice in the team")]
+    #[error("rank {0} appears twice in the team")]
     Repeated(Rank),
 }
 

@@ -306,7 +306,7 @@ impl Reach {
 
 impl fmt::Debug for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reach({} ranks from {})", self.count, Rank::new(self.first))
+        write!(f, "Reach({} ranks from rank {})", self.count, Rank::new(self.first))
     }
 }
 
@@ -533,7 +533,7 @@ mod tests {
                     write();
                     false
                 };
-                assert_eq!(reach.bell(rank).unwrap().sleep(limit, &mut wrote), expected, "way {number}, {rank}");
+                assert_eq!(reach.bell(rank).unwrap().sleep(limit, &mut wrote), expected, "way {number}, rank {rank}");
             }
         }
     }

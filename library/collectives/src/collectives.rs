@@ -9,7 +9,7 @@ use crate::choice::{Candidate, Choice, Explanation, Rails};
 use crate::cost::Model;
 use crate::executor::{Ends, MemberContext};
 use crate::operator::{Fold, Nothing};
-use crate::plan::{Plan, PlanState, shifts};
+use crate::plan_state::{PlanState, shifts};
 use crate::pool::{Pool, Region};
 use crate::schedule::Shape;
 use crate::settings::Settings;
@@ -158,35 +158,6 @@ impl<'w> Collectives<'w> {
 
     pub(crate) fn give_back(&self, region: Region) {
         self.pool.borrow_mut().give(region);
-    }
-
-    /// Prepares an operation that combines nothing, on blocks of `count` values.
-    ///
-    /// Cost: a reduction over the team, and the trial, if there is one.
-    ///
-    /// # Errors
-    /// It combines values; the algorithm does not do it; no memory is left; members disagree; the job is at fault.
-    pub fn plan<T: Pod>(&self, operation: Collective, count: usize, choice: Choice) -> Result<Plan<'_, 'w, T>> {
-        if operation.combines() {
-            return Err(Error::Invalid("the operation combines values: plan it with an operator"));
-        }
-        self.plan_of(operation, count, Nothing, choice)
-    }
-
-    /// As [`plan`](Self::plan), for any operation; `operator` combines where values are combined.
-    ///
-    /// # Errors
-    /// As [`plan`](Self::plan).
-    pub fn plan_of<'c, T: Pod>(
-        &'c self,
-        operation: Collective,
-        count: usize,
-        operator: impl Operator<T> + 'c,
-        choice: Choice,
-    ) -> Result<Plan<'c, 'w, T>> {
-        let key = self.key::<T>(operation, count, operator.commutes())?;
-        let (state, explanation) = self.prepare::<T>(key, &operator, choice)?;
-        Ok(Plan::new(self, operation, state, Box::new(operator), explanation))
     }
 
     /// All algorithms that can do an operation on blocks of `count` values, the one that is predicted to be fastest first.
@@ -358,7 +329,7 @@ impl<'w> Collectives<'w> {
             [prepared.state.layout.temporary(), prepared.state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let shifts = if input.is_none() { shifts(operation, position as usize) } else { (0, 0) };
         let ends = Ends { input, output, shifts, temporary: &mut temporary, chunk: &mut chunk };
-        let done = prepared.state.begin().and_then(|()| prepared.state.advance(self, ends, fold, true));
+        let done = prepared.state.begin().and_then(|()| prepared.state.advance(self.context(), ends, fold, true));
         self.prepared.borrow_mut().push(prepared);
         done.map(drop)
     }
@@ -435,7 +406,7 @@ impl<'w> Collectives<'w> {
         set.unwrap_or_else(modelled)
     }
 
-    fn prepare<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, choice: Choice) -> Result<(PlanState, Explanation)> {
+    pub(crate) fn prepare<T: Pod>(&self, key: Key, fold: &dyn Fold<T>, choice: Choice) -> Result<(PlanState, Explanation)> {
         let mut candidates = self.candidates_of(key);
         let asked = self.rails.unwrap_or_default();
         let (chosen, rails) = match choice {

@@ -26,6 +26,7 @@ mod generate;
 mod operation;
 mod operator;
 mod plan;
+mod plan_state;
 mod pool;
 mod preparation;
 mod probe;

@@ -3,46 +3,10 @@
 use pelago_rma::{Error, Pod, Result};
 
 use crate::collectives::Collectives;
-use crate::executor::{Cursor, Ends, Executor, Layout};
-use crate::operator::Fold;
-use crate::{Algorithm, Collective, Explanation};
-
-/// The state of a plan between two runs.
-pub(crate) struct PlanState {
-    pub(crate) layout: Layout,
-    cursor: Cursor,
-    /// Whether a run has begun and has not completed.
-    busy: bool,
-}
-
-impl PlanState {
-    pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, cursor: Cursor::default(), busy: false }
-    }
-
-    /// Begins a run.
-    pub(crate) fn begin(&mut self) -> Result<()> {
-        if self.busy {
-            return Err(Error::Invalid("an operation of the plan has failed, or was forgotten before its end"));
-        }
-        self.busy = true;
-        Ok(())
-    }
-
-    /// Goes on with a run; returns whether it has ended.
-    pub(crate) fn advance<T: Pod>(
-        &mut self,
-        collectives: &Collectives<'_>,
-        mut ends: Ends<'_, T>,
-        fold: &dyn Fold<T>,
-        wait: bool,
-    ) -> Result<bool> {
-        let mut executor = Executor::new(collectives.context(), &self.layout, &mut ends, fold);
-        let ended = executor.advance(&mut self.cursor, wait)?;
-        self.busy = !ended;
-        Ok(ended)
-    }
-}
+use crate::executor::Ends;
+use crate::operator::{Fold, Nothing};
+use crate::plan_state::{PlanState, shifts};
+use crate::{Algorithm, Choice, Collective, Explanation, Operator};
 
 /// A collective operation that is prepared once and run often; made by [`Collectives::plan`] and [`Collectives::plan_of`].
 ///
@@ -59,6 +23,37 @@ pub struct Plan<'c, 'w, T: Pod> {
     /// A copy of the input of an operation in place, if the algorithm needs one.
     input_copy: Vec<T>,
     explanation: Explanation,
+}
+
+impl<'w> Collectives<'w> {
+    /// Prepares an operation that combines nothing, on blocks of `count` values.
+    ///
+    /// Cost: a reduction over the team, and the trial, if there is one.
+    ///
+    /// # Errors
+    /// It combines values; the algorithm does not do it; no memory is left; members disagree; the job is at fault.
+    pub fn plan<T: Pod>(&self, operation: Collective, count: usize, choice: Choice) -> Result<Plan<'_, 'w, T>> {
+        if operation.combines() {
+            return Err(Error::Invalid("the operation combines values: plan it with an operator"));
+        }
+        self.plan_of(operation, count, Nothing, choice)
+    }
+
+    /// As [`plan`](Self::plan), for any operation; `operator` combines where values are combined.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_of<'c, T: Pod>(
+        &'c self,
+        operation: Collective,
+        count: usize,
+        operator: impl Operator<T> + 'c,
+        choice: Choice,
+    ) -> Result<Plan<'c, 'w, T>> {
+        let key = self.key::<T>(operation, count, operator.commutes())?;
+        let (state, explanation) = self.prepare::<T>(key, &operator, choice)?;
+        Ok(Plan::new(self, operation, state, Box::new(operator), explanation))
+    }
 }
 
 /// The program's buffers in a run.
@@ -164,15 +159,6 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
     }
 }
 
-/// The offsets in blocks of the input and the output in a buffer that is both.
-pub(crate) fn shifts(operation: Collective, position: usize) -> (usize, usize) {
-    match operation {
-        Collective::Allgather | Collective::Gather { .. } => (position, 0),
-        Collective::ReduceScatter | Collective::Scatter { .. } => (0, position),
-        _ => (0, 0),
-    }
-}
-
 impl<T: Pod> Drop for Plan<'_, '_, T> {
     fn drop(&mut self) {
         self.collectives.give_back(self.state.layout.region);
@@ -213,7 +199,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
         if !self.ended {
             let Ends { input, output, shifts, temporary, chunk } = &mut self.ends;
             let ends = Ends { input: *input, output, shifts: *shifts, temporary, chunk };
-            match self.state.advance(self.collectives, ends, self.fold, wait) {
+            match self.state.advance(self.collectives.context(), ends, self.fold, wait) {
                 Ok(ended) => self.ended = ended,
                 Err(error) => {
                     // Nothing more comes of it.

@@ -5,7 +5,7 @@ use pelago_rma::{Error, Rail, Result};
 use crate::choice::Rails;
 use crate::collectives::{Collectives, Key};
 use crate::executor::{LINE_BYTES, Layout, kept, rail_between};
-use crate::plan::PlanState;
+use crate::plan_state::PlanState;
 use crate::pool::Region;
 use crate::schedule::{Buffer, Schedule, Shape, Span, Step};
 use crate::{Algorithm, Collective};

@@ -8,7 +8,7 @@ use crate::choice::{Candidate, Rails};
 use crate::collectives::{Collectives, Key};
 use crate::executor::Ends;
 use crate::operator::Fold;
-use crate::plan::PlanState;
+use crate::plan_state::PlanState;
 
 /// Candidates that a trial tries whatever they need, beside the simplest one: the best by the model.
 const TRIED: usize = 3;
@@ -111,7 +111,7 @@ impl Collectives<'_> {
                     temporary: &mut temporary,
                     chunk: &mut chunk,
                 };
-                state.advance(self, ends, fold, true)?;
+                state.advance(self.context(), ends, fold, true)?;
             }
             // Members do not run away from each other.
             let mut slowest = [lasted + (self.world.now() - start).as_picoseconds()];

@@ -76,7 +76,7 @@ fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) 
         }
         world.compute(PAUSE);
         let met = group.map_or(Ok(()), |group| group.barrier());
-        assert_eq!(met, Ok(()), "who goes on learns of no failure twice, at {}", world.rank());
+        assert_eq!(met, Ok(()), "who goes on learns of no failure twice, at rank {}", world.rank());
         // The memory is that of all ranks, who cannot give it back together any more.
         std::mem::forget(heap);
         Ok(())

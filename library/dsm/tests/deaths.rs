@@ -116,7 +116,10 @@ fn a_rank_dies_after_each_of_its_operations() {
             for later in [1, 900].map(Duration::from_nanoseconds) {
                 let ended = play(words, placement, victim, Some(at + later), 0);
                 let survivors: Vec<_> = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim).collect();
-                assert!(survivors.iter().all(|(_, found)| found.is_some()), "operation {number} of {victim}: all others end");
+                assert!(
+                    survivors.iter().all(|(_, found)| found.is_some()),
+                    "operation {number} of rank {victim}: all others end"
+                );
                 let found = survivors.iter().filter_map(|(_, found)| **found);
                 let (last, refused) = found.fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
                 refused_all += refused;
@@ -124,7 +127,7 @@ fn a_rank_dies_after_each_of_its_operations() {
                 // Each release counts once. Of the victim, one may have taken effect that it does not know of, and its last ones be gone.
                 let added = last.saturating_sub(1000);
                 let possible = others..=others + by_victim + 1;
-                assert!(possible.contains(&added), "operation {number} of {victim}: {added} of {:?}", ended.written);
+                assert!(possible.contains(&added), "operation {number} of rank {victim}: {added} of {:?}", ended.written);
                 let missing = u64::from((RANKS - 1) * TURNS) - others;
                 assert!(missing <= u64::from(refused), "who did not add was told why");
             }

@@ -77,7 +77,7 @@ fn play_all(victim: Rank, homes: Homes, look: impl Fn(usize, &Ended)) {
         for later in [1, 900].map(Duration::from_nanoseconds) {
             let ended = play(victim, homes, Some(at + later));
             let others = (0..).map(Rank::new).zip(&ended.found).filter(|(rank, _)| *rank != victim);
-            assert!(others.into_iter().all(|(_, found)| found.is_some()), "operation {number} of {victim}: all others end");
+            assert!(others.into_iter().all(|(_, found)| found.is_some()), "operation {number} of rank {victim}: all others end");
             look(number, &ended);
         }
     }
@@ -92,10 +92,10 @@ fn what_was_released_outlives_who_wrote_it() {
             let (last, refused) =
                 others.filter_map(|(_, found)| *found).fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
             let [by_victim, by_others] = ended.left;
-            assert_eq!((refused, by_others), (0, u64::from(RANKS - 1) * TURNS), "operation {number} of {victim}");
+            assert_eq!((refused, by_others), (0, u64::from(RANKS - 1) * TURNS), "operation {number} of rank {victim}");
             // A section in which it died may have been published; so may one of which it does not know that it has left.
             let possible = by_others + by_victim..=by_others + by_victim + 1;
-            assert!(possible.contains(&last), "operation {number} of {victim}: {last}, {:?} left", ended.left);
+            assert!(possible.contains(&last), "operation {number} of rank {victim}: {last}, {:?} left", ended.left);
         });
     }
 }
@@ -107,6 +107,6 @@ fn the_home_of_pages_dies_after_each_of_its_operations() {
     {
         let told = Cell::new(0);
         play_all(victim, homes, |_, ended| told.set(told.get() + ended.found.iter().flatten().map(|found| found.1).sum::<u64>()));
-        assert!(told.get() > 0, "somebody needs what is lost with {victim}");
+        assert!(told.get() > 0, "somebody needs what is lost with rank {victim}");
     }
 }

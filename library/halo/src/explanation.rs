@@ -126,7 +126,13 @@ impl fmt::Display for Explanation {
             let direction: Vec<_> = link.direction.iter().map(|direction| format!("{direction:+}")).collect();
             let way = if link.is_mapped { "mapped" } else { "by a transport" };
             let (fields, blocks) = (plural(link.fields as u64, "field"), plural(link.blocks, "block"));
-            writeln!(f, "{} at ({}), {way}: {fields}, {} bytes in {blocks}", link.neighbour, direction.join(" "), link.bytes)?;
+            writeln!(
+                f,
+                "rank {} at ({}), {way}: {fields}, {} bytes in {blocks}",
+                link.neighbour,
+                direction.join(" "),
+                link.bytes
+            )?;
             for candidate in &link.candidates {
                 writeln!(f, "  {candidate}")?;
             }

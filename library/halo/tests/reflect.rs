@@ -128,7 +128,7 @@ impl<const D: usize> Case<D> {
                 Some(global) => self.value(number, global, exchange),
                 None => POISON | exchange,
             };
-            assert_eq!(found, expected, "{rank}, field {number}, cell {local:?}, exchange {exchange}: {self:?}");
+            assert_eq!(found, expected, "rank {rank}, field {number}, cell {local:?}, exchange {exchange}: {self:?}");
             seen += 1;
         }
         assert_eq!(seen, layout.length());

@@ -85,10 +85,10 @@ fn what_the_living_send_comes_whenever_another_sender_dies() {
             for later in [1, 900].map(Duration::from_nanoseconds) {
                 let Ended { came, completed, .. } = play(victim, Some(at + later));
                 for (rank, came) in (0..).map(Rank::new).zip(&came).skip(1).filter(|(rank, _)| *rank != victim) {
-                    assert!(came.iter().copied().eq(0..MESSAGES), "operation {number} of {victim}: {came:?} of {rank}");
+                    assert!(came.iter().copied().eq(0..MESSAGES), "operation {number} of rank {victim}: {came:?} of rank {rank}");
                 }
                 let came = &came[victim.number() as usize];
-                assert!(came.is_sorted_by(|one, next| one < next), "operation {number} of {victim}: {came:?}");
+                assert!(came.is_sorted_by(|one, next| one < next), "operation {number} of rank {victim}: {came:?}");
                 assert!(
                     (0..completed).all(|number| came.contains(&number)),
                     "operation {number}: {came:?}, {completed} complete"

@@ -192,7 +192,7 @@ fn receive(mailbox: &Mailbox<'_>, job: &Job, in_use: &InUse) {
         let from = received.from();
         let number = &mut next[from.index() - 1];
         let expected = message(from, *number);
-        assert_eq!(received.to_vec(), expected, "message {number} of {from}");
+        assert_eq!(received.to_vec(), expected, "message {number} of rank {from}");
         (0..pause).for_each(|_| std::thread::yield_now());
         assert_eq!(received.to_vec(), expected, "nobody writes to a slot that is not free");
         *number += 1;

@@ -54,7 +54,7 @@ fn receive(mailbox: &Mailbox<'_>, senders: u32) {
         let received = receiver.receive().unwrap();
         let from = received.from();
         let expected = message(from, next[from.index()], mailbox.message_bytes_max());
-        assert_eq!(received.to_vec(), expected, "message {} of {from}", next[from.index()]);
+        assert_eq!(received.to_vec(), expected, "message {} of rank {from}", next[from.index()]);
         std::thread::yield_now();
         assert_eq!(received.to_vec(), expected, "nobody writes to a slot that is not free");
         next[from.index()] += 1;

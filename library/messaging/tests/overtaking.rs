@@ -25,9 +25,9 @@ fn all_to_one(world: &World, counting: Counting) -> Result<()> {
             let received = receiver.receive()?;
             let number = &mut next[received.from().index()];
             let expected = message(received.from(), *number);
-            assert_eq!(received.to_vec(), expected, "message {number} of {}", received.from());
+            assert_eq!(received.to_vec(), expected, "message {number} of rank {}", received.from());
             world.compute(Duration::from_microseconds(20));
-            assert_eq!(received.to_vec(), expected, "message {number} of {} stays in its slot", received.from());
+            assert_eq!(received.to_vec(), expected, "message {number} of rank {} stays in its slot", received.from());
             *number += 1;
         }
     }

@@ -1,7 +1,5 @@
 //! Jobs that are simulated: all ranks in this process, in virtual time.
 
-pub(crate) mod files;
-pub(crate) mod monitor;
 pub mod processes;
 
 use std::cell::Cell;
@@ -42,7 +40,7 @@ pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: i
     }
     let first = outcome.failed.unwrap_or(Rank::new(0));
     if panicked.get() == Some(first) {
-        eprintln!("pelago: {first} panicked; the job was ended");
+        eprintln!("pelago: rank {first} panicked; the job was ended");
         std::process::exit(1);
     }
     let mut results = outcome.results;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pelago_platform::{BootstrapError, Clock, Fault, For, Parts, Wait};
 
 use crate::wiring::simulated;
-use crate::{Duration, Instant, Rank, Result, World, run};
+use crate::{Duration, Instant, Rank, Result, World};
 
 /// A program whose `main` is called for each rank.
 pub trait Program {
@@ -211,7 +211,7 @@ pub(crate) fn left() {
 
 /// With which exit code the rank that is running has to end without a word, because the job is at fault.
 pub(crate) fn exit_code() -> Option<i32> {
-    job()?.fault().map(run::exit_code)
+    job()?.fault().map(crate::exit_code::exit_code)
 }
 
 fn job() -> Option<Rc<SimulatedJob>> {
@@ -289,13 +289,13 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(rank, code) => write!(f, "{rank} failed with exit code {code}"),
+            Self::Failed(rank, code) => write!(f, "rank {rank} failed with exit code {code}"),
             Self::Killed(rank, signal) => {
-                write!(f, "{rank} was killed by signal {signal}")?;
+                write!(f, "rank {rank} was killed by signal {signal}")?;
                 signal_hook::low_level::signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
             }
-            Self::Silent(rank) => write!(f, "{rank} ended with exit code 0 in the middle of the job"),
-            Self::Left(rank) => write!(f, "{rank} ended without joining the job, which other ranks joined"),
+            Self::Silent(rank) => write!(f, "rank {rank} ended with exit code 0 in the middle of the job"),
+            Self::Left(rank) => write!(f, "rank {rank} ended without joining the job, which other ranks joined"),
         }
     }
 }

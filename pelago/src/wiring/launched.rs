@@ -51,7 +51,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
         transport = Box::new(count);
     }
     if settings.trace {
-        transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("{rank}: {line}")));
+        transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("rank {rank}: {line}")));
     }
     local.bind(settings.binding);
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));

@@ -3,8 +3,12 @@
 #[cfg(feature = "udp")]
 use pelago_platform::Capabilities;
 
+#[cfg(feature = "simulation")]
+mod files;
 #[cfg(feature = "launch")]
 pub(crate) mod launched;
+#[cfg(feature = "simulation")]
+mod monitor;
 #[cfg(feature = "udp")]
 mod network;
 #[cfg(feature = "simulation")]

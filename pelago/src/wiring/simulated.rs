@@ -5,9 +5,10 @@ use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
 use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, WaitReason};
 
-use crate::simulation::files;
-use crate::simulation::monitor::{SimulationMonitor, milliseconds};
-use crate::{Error, World, run};
+use super::files;
+use super::monitor::{SimulationMonitor, milliseconds};
+use crate::exit_code::exit_code;
+use crate::{Error, World};
 
 /// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
 const STACKS_BYTES: u64 = 64 << 30;
@@ -140,7 +141,7 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
         }
         None => {
             eprintln!("pelago: {fault}, after {when}{}", told(&outcome.stuck));
-            Some(run::exit_code(fault))
+            Some(exit_code(fault))
         }
     }
 }
@@ -149,7 +150,7 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
 pub(crate) fn loss<R>(outcome: &SimulationOutcome<R>) -> Option<i32> {
     let fault = Fault::PeerLost(*outcome.lost.first()?);
     eprintln!("pelago: {fault}, after {}", milliseconds(outcome.end));
-    Some(run::exit_code(fault))
+    Some(exit_code(fault))
 }
 
 /// Who was stuck, those together who wait for the same.
@@ -158,8 +159,8 @@ fn told(stuck: &[(Rank, WaitReason)]) -> String {
     for (rank, waiting) in stuck.iter().take(STUCK_MAX) {
         let what = waiting.to_string();
         match groups.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, ranks)) => ranks.push(rank.to_string()),
-            None => groups.push((what, vec![rank.to_string()])),
+            Some((_, ranks)) => ranks.push(format!("rank {rank}")),
+            None => groups.push((what, vec![format!("rank {rank}")])),
         }
     }
     let each = |(what, ranks): (String, Vec<String>)| match &ranks[..] {

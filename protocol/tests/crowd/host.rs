@@ -183,7 +183,7 @@ impl Host {
                     self.asked += 1;
                     self.endpoints[rank].handle_liveness(now, peer, Liveness::Alive);
                 }
-                Event::Lost(peer) | Event::Unreachable(peer) => panic!("{peer} is there"),
+                Event::Lost(peer) | Event::Unreachable(peer) => panic!("rank {peer} is there"),
             }
         }
     }

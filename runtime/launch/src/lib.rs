@@ -2,7 +2,8 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `rank` | a process as a rank: its environment ([`LaunchSettings`]), its host ([`LocalBootstrap`], a `Bootstrap`), its cores ([`CoreBinding`]) |
+//! | `rank` | a process as a rank: its environment ([`LaunchSettings`]), its cores ([`CoreBinding`]) |
+//! | `bootstrap` | a rank among those of its host, or alone: the `Bootstrap` of a real machine ([`LocalBootstrap`]) |
 //! | `adoption` | processes of another launcher that become ranks by themselves: [`AdoptedJob`] |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | `system` | the clock of the machine ([`OsClock`]); sleeping on a doorbell ([`OsWait`]) |
@@ -11,16 +12,19 @@
 //! computes.
 
 mod adoption;
+mod bootstrap;
 #[cfg(feature = "launcher")]
 pub mod launcher;
 mod limits;
 mod rank;
 mod system;
 
-pub use adoption::{AdoptedJob, AdoptionError, ForeignStore, StoreError, tell_fault};
-pub use rank::bootstrap::{LocalBootstrap, StartError};
+pub use adoption::{AdoptionError, StoreError, tell_fault};
+pub use bootstrap::{LocalBootstrap, StartError};
 pub use rank::core_binding::CoreBinding;
-pub use rank::environment::{CopyMode, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names};
+pub use rank::environment::{
+    AdoptedJob, CopyMode, ForeignStore, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names,
+};
 pub use rank::foreign_launcher::ForeignLauncher;
 pub use system::clock::OsClock;
 pub use system::wait::OsWait;

@@ -93,10 +93,10 @@ pub enum Error {
     #[error(transparent)]
     Team(#[from] TeamError),
     /// This rank called a collective operation of a team that it is not a member of.
-    #[error("{0} is not a member of the team")]
+    #[error("rank {0} is not a member of the team")]
     NotMember(Rank),
     /// A rail does not lead to a rank.
-    #[error("rail {} does not lead to {rank}", .rail.number())]
+    #[error("rail {} does not lead to rank {rank}", .rail.number())]
     NoRail {
         /// Which.
         rail: Rail,

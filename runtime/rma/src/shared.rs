@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     /// The addresses of registered memory, from the first segment for it on. Made when it is first used.
     registered: Mutex<Option<Box<Space>>>,
     /// Whether this rank goes on when others are lost.
-    survives: AtomicBool,
+    tolerates_peer_failures: AtomicBool,
     /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
     data_bytes_max: u64,
     /// Whether atomics of others need a core of this rank, on some rail.
@@ -62,7 +62,7 @@ impl Shared {
             bootstrap: Mutex::new(bootstrap),
             individual: Mutex::new(None),
             registered: Mutex::new(None),
-            survives: AtomicBool::new(false),
+            tolerates_peer_failures: AtomicBool::new(false),
             data_bytes_max: capabilities(network).map(|network| network.data_bytes_max).min().unwrap_or(u64::MAX),
             serves_atomics: capabilities(network).any(|network| !network.atomics.spare_cores()),
             asked_for_data: AtomicBool::new(false),
@@ -86,9 +86,9 @@ impl Shared {
     }
 
     /// Goes on when ranks are lost, from now on.
-    pub(crate) fn survive(&self) {
-        self.wait.survive();
-        self.survives.store(true, Ordering::Relaxed);
+    pub(crate) fn tolerate_peer_failures(&self) {
+        self.wait.tolerate_peer_failures();
+        self.tolerates_peer_failures.store(true, Ordering::Relaxed);
     }
 
     /// Lets computing take the time that it takes where time is virtual.
@@ -112,8 +112,8 @@ impl Shared {
     }
 
     #[inline]
-    pub(crate) fn survives(&self) -> bool {
-        self.survives.load(Ordering::Relaxed)
+    pub(crate) fn tolerates_peer_failures(&self) -> bool {
+        self.tolerates_peer_failures.load(Ordering::Relaxed)
     }
 
     /// Whether the bytes of all transfers are moved; the program knows from now on.

@@ -21,7 +21,7 @@ fn main() {
         let mut netsim = Netsim::new(&machine(topology, 1, vcs, 64, 16), nodes, 1).expect("the case is sound");
         let mut traffic = Traffic::new(&mut netsim, load, 16);
         let start = busy();
-        traffic.run(&mut netsim, cycles, |_, random| random.below(nodes), |_, _, _| {});
+        traffic.run(&mut netsim, cycles, |_, random| random.u32(..nodes), |_, _, _| {});
         let seconds = busy() - start;
         let counted = netsim.statistics();
         let crossed = counted.packet_hops - counted.packets;

@@ -7,7 +7,7 @@
 //! cycles; load and throughput are in flits per node and cycle. All cases are simulated with the same parameters, which are those
 //! of the routers.
 
-use pelago_test_support::traffic::{Measured, Random, machine, measure};
+use pelago_test_support::traffic::{Measured, Rng, machine, measure};
 
 const TORUS: &str = "type = \"torus\"\ndimensions = [8, 8]";
 const TREE: &str = "type = \"fat-tree\"\ndown = [4, 4, 4]\nup = [4, 4]\nroutes = \"random\"";
@@ -22,19 +22,19 @@ const TREE_UNIFORM: [(f64, f64); 4] = [(0.1, 28.93), (0.2, 32.79), (0.3, 39.56),
 const TORUS_SATURATION: f64 = 0.511;
 const TREE_SATURATION: f64 = 0.477;
 
-fn torus(load: f64, window: (u64, u64), target: impl FnMut(u32, &mut Random) -> u32) -> Measured {
+fn torus(load: f64, window: (u64, u64), target: impl FnMut(u32, &mut Rng) -> u32) -> Measured {
     measure(&machine(TORUS, 2, 2, 32, FLITS), NODES, load, FLITS, window, target, |_| true)
 }
 
-fn tree(load: f64, window: (u64, u64), target: impl FnMut(u32, &mut Random) -> u32) -> Measured {
+fn tree(load: f64, window: (u64, u64), target: impl FnMut(u32, &mut Rng) -> u32) -> Measured {
     measure(&machine(TREE, 1, 1, 32, FLITS), NODES, load, FLITS, window, target, |_| true)
 }
 
-fn uniform(_: u32, random: &mut Random) -> u32 {
-    random.below(NODES)
+fn uniform(_: u32, random: &mut Rng) -> u32 {
+    random.u32(..NODES)
 }
 
-fn complement(node: u32, _: &mut Random) -> u32 {
+fn complement(node: u32, _: &mut Rng) -> u32 {
     NODES - 1 - node
 }
 
@@ -101,8 +101,8 @@ fn packets_wait_at_a_link_as_queueing_theory_says() {
 fn a_hot_spot_saturates_the_tree() {
     let hot = |node: u32| node % 4 == 1;
     let innocent = |load_to_hot: f64| {
-        let target = move |node: u32, random: &mut Random| {
-            if hot(node) && random.unit() < load_to_hot { 0 } else { 1 + random.below(NODES - 1) }
+        let target = move |node: u32, random: &mut Rng| {
+            if hot(node) && random.f64() < load_to_hot { 0 } else { 1 + random.u32(..NODES - 1) }
         };
         measure(&machine(TREE, 1, 1, 32, FLITS), NODES, 0.3, FLITS, (20_000, 40_000), target, |node| !hot(node)).throughput
     };

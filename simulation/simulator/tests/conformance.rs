@@ -6,7 +6,7 @@ use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_kit::conformance::Fixture;
 use pelago_memory::Cells;
 use pelago_netsim::Machine;
-use pelago_platform::{Parts, Transport};
+use pelago_platform::{Flags, Operation, Parts, Token, Transport};
 use pelago_simulator::{FaultInjection, Protocol, Settings, ends};
 
 const HEAP_BYTES: u64 = 128 * 1024;
@@ -115,3 +115,36 @@ pelago_kit::conformance!(together, two_ranks_per_node);
 pelago_kit::conformance!(rails, two_rails);
 pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);
+
+/// A get waits for a fence when its core performs it, and lets the put before the fence take effect, which releases the get. The get
+/// counts once among the operations that the next fence waits for: not again when it arrives.
+#[test]
+fn a_get_that_hastens_what_it_waits_for_takes_effect_once() {
+    let mut ranks = shared_memory(2);
+    let layout = ranks.layout();
+    let [me, peer] = [0, 1].map(Rank::new);
+    let at = |offset| layout.encode(peer, SegmentId::SYMMETRIC, offset).unwrap();
+    let address = ranks.transport(peer).network().address();
+    let to = ranks.transport(me).network().connect(None, peer, &address).unwrap();
+    let [first, second] = [0; 2].map(|_| Cells::from_mut(vec![0u64].leak()));
+    let fence = Flags { fence: true, ..Flags::NONE };
+    let posted = [
+        (Operation::Write { to: at(0), bytes: &[1; 8] }, Flags::NONE),
+        (Operation::Get { from: at(0), to: first }, fence),
+        (Operation::Write { to: at(8), bytes: &[2; 8] }, Flags::NONE),
+        (Operation::Get { from: at(8), to: second }, fence),
+    ];
+    let count = posted.len();
+    for ((operation, flags), token) in posted.into_iter().zip((0..).map(Token)) {
+        ranks.transport(me).post(Instant::ZERO, to, operation, flags, token).unwrap();
+    }
+    let mut completed = Vec::new();
+    for _ in 0..1000 {
+        ranks.transport(me).progress(Instant::ZERO, &mut completed);
+    }
+    completed.sort_by_key(|completion| completion.token.0);
+    let tokens: Vec<u64> = completed.iter().map(|completion| completion.token.0).collect();
+    assert_eq!(tokens, (0..count as u64).collect::<Vec<_>>(), "each completes once");
+    assert!(completed.iter().all(|completion| completion.result == Ok(0)));
+    assert_eq!([first.to_vec(), second.to_vec()], [[1; 8], [2; 8]], "each get sees the write before its fence");
+}

@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use crate::replay::hex;
+use crate::hex::hex;
 use crate::round::{Current, INPUTS, Tally, run};
 
 /// A round takes a small part of a second; one that takes so long will not end.

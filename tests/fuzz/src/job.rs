@@ -8,7 +8,6 @@ use pelago_protocol::{Completion, Config, Conversations, Event, Key, Liveness, R
 use crate::anatomy::{DATAGRAM_BYTES_MAX, from, sequence};
 use crate::memory::RankMemory;
 use crate::random::Random;
-use crate::work::Outcome;
 
 /// The ranks that are there, and those that addresses and headers may name.
 pub(crate) const PRESENT: usize = 3;
@@ -78,6 +77,17 @@ pub(crate) struct Job {
     /// The number after the last that was sent from each rank to each.
     next: [[u64; PRESENT]; PRESENT],
     buffer: Vec<u8>,
+}
+
+/// What an operation leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// A rank's memory has been written.
+    Written { rank: usize, offset: usize, bytes: usize },
+    /// Local memory is what lies at an offset of the segment that is only read.
+    Fetched { offset: usize },
+    /// A word has been worked on.
+    Changed,
 }
 
 impl Job {
@@ -245,8 +255,8 @@ impl Job {
                 Some(Event::Silent(peer)) => {
                     self.endpoints[rank].handle_liveness(self.now, peer, Liveness::Unknown);
                 }
-                Some(Event::Unreachable(peer)) => panic!("nobody says that {peer} is alive"),
-                Some(Event::Lost(peer)) => assert!(!self.is_sound, "{peer} is lost to {rank}, but it is there"),
+                Some(Event::Unreachable(peer)) => panic!("nobody says that rank {peer} is alive"),
+                Some(Event::Lost(peer)) => assert!(!self.is_sound, "rank {peer} is lost to {rank}, but it is there"),
             }
         }
         panic!("there is no end to what {rank} tells");

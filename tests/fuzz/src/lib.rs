@@ -10,6 +10,7 @@
 //! | `round` | some thousand inputs for one job, from a seed |
 //! | `campaign` | rounds on all cores |
 //! | `replay` | a round or a few datagrams once more |
+//! | `hex` | datagrams as text |
 //!
 //! # What is sent
 //!
@@ -28,6 +29,7 @@
 mod alter;
 mod anatomy;
 mod campaign;
+mod hex;
 mod input;
 mod job;
 mod memory;
@@ -37,5 +39,6 @@ mod round;
 mod work;
 
 pub use campaign::{Failure, Plan, campaign};
-pub use replay::{hex, parse_hex, replay, replay_round, shrink};
+pub use hex::{hex, parse_hex};
+pub use replay::{replay, replay_round, shrink};
 pub use round::{Tally, guided};

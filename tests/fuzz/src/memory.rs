@@ -96,9 +96,9 @@ impl RankMemory {
     /// # Panics
     /// Something was touched that is nobody's business.
     pub(crate) fn check(&self) {
-        assert_eq!(self.trespasses.get(), 0, "{}: unchecked accesses went outside", self.me);
-        assert!(self.segments.iter().all(Guarded::is_whole), "{}: bytes around a segment were changed", self.me);
-        assert!(self.locals.values().all(Guarded::is_whole), "{}: bytes around local memory were changed", self.me);
+        assert_eq!(self.trespasses.get(), 0, "rank {}: unchecked accesses went outside", self.me);
+        assert!(self.segments.iter().all(Guarded::is_whole), "rank {}: bytes around a segment were changed", self.me);
+        assert!(self.locals.values().all(Guarded::is_whole), "rank {}: bytes around local memory were changed", self.me);
     }
 
     fn find(&self, at: GlobalAddress, bytes: u64) -> Result<(usize, Range<usize>), Denied> {

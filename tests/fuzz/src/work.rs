@@ -6,7 +6,7 @@
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
 use pelago_protocol::Request;
 
-use crate::job::{Job, PRESENT};
+use crate::job::{Job, Outcome, PRESENT};
 use crate::memory::{SEGMENT_BYTES, SOURCE, TARGET, pattern};
 
 /// Atomics on the words at the beginning of the segment that is written, in order, with their operands.
@@ -22,17 +22,6 @@ const ATOMICS: [(Width, AtomicOperator, u64); 8] = [
 ];
 
 const WORDS_BYTES: usize = 8 * ATOMICS.len();
-
-/// What an operation leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// A rank's memory has been written.
-    Written { rank: usize, offset: usize, bytes: usize },
-    /// Local memory is what lies at an offset of the segment that is only read.
-    Fetched { offset: usize },
-    /// A word has been worked on.
-    Changed,
-}
 
 impl Job {
     /// Any operation, of any rank to any, also itself; sometimes a fence after it. None if there is no room.

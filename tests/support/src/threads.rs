@@ -129,7 +129,7 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
             let bootstrap = Box::new(Member { rank, size, meeting: meeting.clone() });
             let (body, meeting, wake) = (&body, meeting.clone(), wake.clone());
             std::thread::Builder::new()
-                .name(format!("{rank}"))
+                .name(format!("rank {rank}"))
                 .spawn_scoped(scope, move || {
                     let clock = Arc::new(Wall(std::time::Instant::now()));
                     let yielding = Yielding(meeting.clone(), std::time::Instant::now());
@@ -187,9 +187,9 @@ impl Wait for Yielding {
         failed.then_some(platform::Fault::Aborted)
     }
 
-    fn survive(&self) {}
+    fn tolerate_peer_failures(&self) {}
 
-    fn lost(&self, _known: usize) -> Option<Rank> {
+    fn failed_peer(&self, _known: usize) -> Option<Rank> {
         None
     }
 }
@@ -226,9 +226,9 @@ impl Wait for Sleeping {
         self.yielding.fault()
     }
 
-    fn survive(&self) {}
+    fn tolerate_peer_failures(&self) {}
 
-    fn lost(&self, _known: usize) -> Option<Rank> {
+    fn failed_peer(&self, _known: usize) -> Option<Rank> {
         None
     }
 }

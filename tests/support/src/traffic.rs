@@ -1,5 +1,7 @@
 //! Open-loop traffic: every node sends packets at random times, whatever has become of earlier ones.
 
+/// The random numbers of traffic.
+pub use fastrand::Rng;
 use pelago_base::Instant;
 use pelago_netsim::{Machine, Netsim, NetworkOperation, Notice};
 
@@ -42,32 +44,9 @@ buffer_bytes = {buffer}
     .unwrap()
 }
 
-/// Random numbers (SplitMix64).
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number above 0 and below 1.
-    pub fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// A number below `limit`.
-    pub fn below(&mut self, limit: u32) -> u32 {
-        (self.unit() * f64::from(limit)) as u32
-    }
-}
-
 /// Every node sends packets of so many flits, at random times.
 pub struct Traffic {
-    random: Random,
+    random: Rng,
     chance: f64,
     packet: u32,
 }
@@ -75,13 +54,13 @@ pub struct Traffic {
 impl Traffic {
     /// `load` flits per node and cycle.
     pub fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
-        let mut traffic = Self { random: Random(7), chance: load / f64::from(packet), packet };
+        let mut traffic = Self { random: Rng::with_seed(7), chance: load / f64::from(packet), packet };
         (0..netsim.nodes()).for_each(|node| traffic.wake(netsim, node));
         traffic
     }
 
     fn wake(&mut self, netsim: &mut Netsim, node: u32) {
-        let pause = 1 + (self.random.unit().ln() / (1.0 - self.chance).ln()) as u64;
+        let pause = 1 + ((1.0 - self.random.f64()).ln() / (1.0 - self.chance).ln()) as u64;
         let at = netsim.now().as_picoseconds() + pause * CYCLE;
         netsim.wake_at(Instant::from_picoseconds(at), node, u64::from(node));
     }
@@ -92,7 +71,7 @@ impl Traffic {
         &mut self,
         netsim: &mut Netsim,
         cycles: u64,
-        mut target: impl FnMut(u32, &mut Random) -> u32,
+        mut target: impl FnMut(u32, &mut Rng) -> u32,
         mut seen: impl FnMut(u32, u64, u64),
     ) {
         while let Some(notice) = netsim.next() {
@@ -133,7 +112,7 @@ pub fn measure(
     load: f64,
     packet: u32,
     (warm, cycles): (u64, u64),
-    target: impl FnMut(u32, &mut Random) -> u32,
+    target: impl FnMut(u32, &mut Rng) -> u32,
     counted: impl Fn(u32) -> bool,
 ) -> Measured {
     let mut netsim = Netsim::new(machine, nodes, 1).unwrap();

@@ -10,12 +10,40 @@ use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_platform::{Failure, Fault};
 use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Group, Symmetric, World};
 
-use crate::programs::{Act, Memory, Room, Trouble, demand};
+use crate::program::{Memory, Program, Room, Trouble, demand};
 use crate::random::Random;
 use crate::scenario::Scenario;
 
 /// How often the stranger asks something of the crew, at most.
 const REQUESTS_MAX: u64 = 30;
+
+/// A program on the stage, the same for all its ranks.
+pub(crate) trait Act {
+    /// Words and bytes that each rank needs, all zero at first.
+    fn memory(&self) -> Memory;
+
+    /// What it needs besides, made by all ranks of the job together.
+    ///
+    /// # Errors
+    /// The library reports something.
+    fn room<'w>(&self, _world: &'w World, _team: &Team, _stranger: Option<Rank>) -> Result<Room<'w>, Error> {
+        Ok(Room::Empty)
+    }
+
+    /// What one rank does.
+    ///
+    /// # Errors
+    /// The library reports something, or something is not as it must be.
+    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
+
+    /// What the stranger does meanwhile, if there is one.
+    ///
+    /// # Errors
+    /// As [`play`](Self::play).
+    fn play_stranger(&self, _world: &World, _room: &Room<'_>, _team: &Team, _pause: &dyn Fn()) -> Result<(), Trouble> {
+        Ok(())
+    }
+}
 
 /// What all ranks of one run know, besides the simulated memory.
 pub(crate) struct Stage<'s> {
@@ -60,12 +88,15 @@ struct Stranger<'w> {
 }
 
 impl<'s> Stage<'s> {
-    /// The stage of a run whose death comes at `dies`, if it comes.
-    pub(crate) fn new(scenario: &'s Scenario, dies: Option<Instant>) -> Self {
+    /// The stage of a run whose death comes at `dies`, if it comes; `act` makes a program for so many ranks, with its parameters.
+    pub(crate) fn new(
+        scenario: &'s Scenario,
+        dies: Option<Instant>,
+        act: impl Fn(Program, &mut Random, u32) -> Box<dyn Act>,
+    ) -> Self {
         let stranger = scenario.death.filter(|death| death.survival).map(|death| death.rank);
         let crew = scenario.ranks - u32::from(stranger.is_some());
-        let of_program =
-            |(number, program): (u64, &crate::Program)| program.stage(&mut Random::of(scenario.seed, 1 + number), crew);
+        let of_program = |(number, &program): (u64, &Program)| act(program, &mut Random::of(scenario.seed, 1 + number), crew);
         let counts = || (0..scenario.ranks).map(|_| Cell::new(0)).collect();
         Self {
             acts: (0..).zip(&scenario.programs).map(of_program).collect(),
@@ -144,7 +175,7 @@ impl<'s> Stage<'s> {
             let (asked, answered) = (&self.asked[rank.index()], &self.answered[rank.index()]);
             asked.set(asked.get() + 1);
             let found = world.fetch_add(requests.at(rank, me.index()), 1)?.wait()?;
-            demand!(found == answered.get(), "request {} of {me} to {rank} found {found}", answered.get());
+            demand!(found == answered.get(), "request {} of rank {me} to rank {rank} found {found}", answered.get());
             answered.set(answered.get() + 1);
             pause(world, self.scenario, &mut random);
         }
@@ -277,12 +308,12 @@ impl<'w> Crew<'w> {
         match fetch.and_then(|fetch| fetch.wait()) {
             Ok(found) => {
                 let (number, dead) = (answered.get(), self.stage.dies.is_some_and(|at| began > at));
-                demand!(!dead && !lost.get(), "{rank} has answered, though it was dead");
-                demand!(found == number, "request {number} to {rank} found {found}");
+                demand!(!dead && !lost.get(), "rank {rank} has answered, though it was dead");
+                demand!(found == number, "request {number} to rank {rank} found {found}");
                 answered.set(number + 1);
             }
             Err(Error::Failed(Failure::PeerLost(other)) | Error::Fault(Fault::PeerLost(other))) if other == *rank => {
-                demand!(self.is_stranger_dead(), "{rank} counts as lost, though it lives");
+                demand!(self.is_stranger_dead(), "rank {rank} counts as lost, though it lives");
                 lost.set(true);
             }
             Err(other) => return Err(other.into()),
@@ -297,12 +328,15 @@ impl<'w> Crew<'w> {
         let found = requests.local().load(rank.index());
         let me = self.world.rank().index();
         let (asked, answered) = (self.stage.asked[me].get(), self.stage.answered[me].get());
-        demand!((answered..=asked).contains(&found), "{found} requests of {rank} came, {asked} were made, {answered} answered");
+        demand!(
+            (answered..=asked).contains(&found),
+            "{found} requests of rank {rank} came, {asked} were made, {answered} answered"
+        );
         self.world.progress();
         let (told, known) = (told.borrow(), self.world.lost());
         demand!(*told == known, "the program was told that {told:?} were lost, and the library says {known:?}");
         demand!(known.is_empty() || known == [*rank], "{known:?} are lost");
-        demand!(!lost.get() || !known.is_empty(), "an operation failed because {rank} is lost, and nobody was told");
+        demand!(!lost.get() || !known.is_empty(), "an operation failed because rank {rank} is lost, and nobody was told");
         Ok(())
     }
 }

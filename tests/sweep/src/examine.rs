@@ -17,11 +17,9 @@ use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
 use crate::crew::Stage;
 use crate::limit::Limit;
 use crate::process;
-use crate::programs::Trouble;
-use crate::scenario::{Brief, Chosen, Death, Scenario};
-
-/// The machine of all scenarios.
-pub(crate) const MACHINE: &str = "rx200-qdr";
+use crate::program::Trouble;
+use crate::programs;
+use crate::scenario::{Brief, Chosen, Death, MACHINE, Scenario};
 
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
@@ -203,7 +201,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         report: None,
         watch: Arc::default(),
     };
-    let (stage, late) = (Stage::new(scenario, dies), Arc::new(AtomicBool::new(false)));
+    let (stage, late) = (Stage::new(scenario, dies, programs::stage), Arc::new(AtomicBool::new(false)));
     let until = Instant::ZERO + LIMIT;
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
@@ -238,8 +236,10 @@ fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
     for (rank, result) in ranks(run) {
         match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             Some(Ok(_)) => {}
-            Some(Err((at, trouble))) => return Err(format!("{rank} failed after {}, though nobody died: {trouble}", since(at))),
-            None => return Err(format!("{rank} never ended")),
+            Some(Err((at, trouble))) => {
+                return Err(format!("rank {rank} failed after {}, though nobody died: {trouble}", since(at)));
+            }
+            None => return Err(format!("rank {rank} never ended")),
         }
     }
     match run.outcome.fault {
@@ -258,17 +258,21 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
     for (rank, result) in ranks(run) {
         match result.map(|ended| ended.as_ref().map_err(Box::as_ref)) {
             None if rank == death.rank => {}
-            None => return Err(format!("{rank} never ended")),
+            None => return Err(format!("rank {rank} never ended")),
             Some(Ok(_)) => {}
             Some(Err((at, trouble))) if rank == death.rank || death.survival => {
-                return Err(format!("{rank} failed after {}, though it did not need the dead one: {trouble}", since(at)));
+                return Err(format!("rank {rank} failed after {}, though it did not need the dead one: {trouble}", since(at)));
             }
             Some(Err((at, trouble))) => {
                 if lost_by(trouble) != Some(death.rank) {
-                    return Err(format!("{rank} failed after {}, not because {} died: {trouble}", since(at), death.rank));
+                    return Err(format!(
+                        "rank {rank} failed after {}, not because rank {} died: {trouble}",
+                        since(at),
+                        death.rank
+                    ));
                 }
                 if !(dies..=told).contains(at) {
-                    return Err(format!("{rank} learned after {} that {} was lost", since(at), death.rank));
+                    return Err(format!("rank {rank} learned after {} that rank {} was lost", since(at), death.rank));
                 }
             }
         }
@@ -288,7 +292,7 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
     });
     match violated.min() {
         None => Ok(()),
-        Some((at, rank, what)) => Err(format!("{rank} after {}: {what}", since(at))),
+        Some((at, rank, what)) => Err(format!("rank {rank} after {}: {what}", since(at))),
     }
 }
 
@@ -296,13 +300,13 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
 fn check_end(run: &Run<'_>) -> Result<(), String> {
     let SimulationOutcome { stuck, fault, .. } = &run.outcome;
     if !stuck.is_empty() || *fault == Some(Fault::Deadlock) {
-        let stuck: Vec<String> = stuck.iter().map(|(rank, _)| rank.to_string()).collect();
+        let stuck: Vec<String> = stuck.iter().map(|(rank, _)| format!("rank {rank}")).collect();
         return Err(format!("deadlock: {} wait and nothing is under way", stuck.join(", ")));
     }
     if run.late {
         let waiting =
             ranks(run).filter(|(_, result)| matches!(result, Some(Err(end)) if end.1 == Error::Fault(Fault::Aborted).into()));
-        let waiting: Vec<String> = waiting.map(|(rank, _)| rank.to_string()).collect();
+        let waiting: Vec<String> = waiting.map(|(rank, _)| format!("rank {rank}")).collect();
         return Err(format!("{} still waited after {}", waiting.join(", "), Brief(LIMIT)));
     }
     Ok(())

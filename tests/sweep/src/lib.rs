@@ -3,6 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Scenario`] | what a seed says: the job, its programs, what goes wrong |
+//! | [`Program`] | which programs exist, and what each needs |
 //! | `programs` | what ranks do, and what must come of it |
 //! | `crew` | the ranks that run a program together, and how they treat one that may die |
 //! | [`examine`] | runs a scenario and judges it |
@@ -35,6 +36,7 @@ mod examine;
 mod limit;
 mod networks;
 mod process;
+mod program;
 mod programs;
 mod random;
 mod scenario;
@@ -42,6 +44,6 @@ mod sweep;
 
 pub use examine::{Tally, Violation, examine, examine_by, examine_through};
 pub use networks::Networks;
-pub use programs::{Group, Program, Trouble};
+pub use program::{Group, Program, Trouble};
 pub use scenario::{Chosen, Death, FaultKind, Scenario};
 pub use sweep::{FAILURES_MAX, Plan, Progress, sweep};

@@ -52,12 +52,12 @@ impl Wait for Limit {
         if self.is_over() { Some(Fault::Aborted) } else { self.inner.fault() }
     }
 
-    fn survive(&self) {
-        self.inner.survive();
+    fn tolerate_peer_failures(&self) {
+        self.inner.tolerate_peer_failures();
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
-        self.inner.lost(known)
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
+        self.inner.failed_peer(known)
     }
 }
 

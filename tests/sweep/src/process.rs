@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
 
-use crate::examine::MACHINE;
-use crate::programs::Program;
-use crate::scenario::Scenario;
+use crate::program::Program;
+use crate::scenario::{MACHINE, Scenario};
 
 /// Where the program and what it includes lie.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/acp.c");

@@ -7,8 +7,11 @@ use pelago_kit::Manner;
 use pelago_simulator::{FaultInjection, Partition, Protocol};
 
 use crate::networks::Networks;
-use crate::programs::Program;
+use crate::program::Program;
 use crate::random::Random;
+
+/// The machine of all scenarios.
+pub(crate) const MACHINE: &str = "rx200-qdr";
 
 /// Datagrams of a thousand that are lost at most, and that come twice at most.
 const LOSS_MAX: u64 = 400;
@@ -319,10 +322,10 @@ impl fmt::Display for Scenario {
         }
         for Partition { first, from, until } in partitions {
             let (from, lasts) = (from.since(Instant::ZERO), until.since(*from));
-            write!(f, ", below {first} parted from the others after {} for {}", Brief(from), Brief(lasts))?;
+            write!(f, ", below rank {first} parted from the others after {} for {}", Brief(from), Brief(lasts))?;
         }
         for (rank, late) in slow {
-            write!(f, ", {rank} slow by {}", Brief(*late))?;
+            write!(f, ", rank {rank} slow by {}", Brief(*late))?;
         }
         if self.pause_max > Duration::ZERO {
             write!(f, ", pauses up to {}", Brief(self.pause_max))?;
@@ -331,7 +334,7 @@ impl fmt::Display for Scenario {
         f.write_str(if self.encrypt { ", encrypted" } else { "" })?;
         if let Some(Death { rank, per_mille, survival, told_after }) = self.death {
             let others = if survival { "the others go on" } else { "the job ends" };
-            write!(f, ", {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
+            write!(f, ", rank {rank} dies after {} % of the time and {others}", percent(per_mille as u32))?;
             write!(f, ", told within {}", Brief(told_after))?;
         }
         Ok(())

@@ -20,7 +20,6 @@ pub mod datagrams;
 mod device;
 mod layers;
 mod loopback;
-mod random;
 
 pub use device::MockDevice;
 pub use layers::{Count, Fault, Faults, Manner, Split, Trace};

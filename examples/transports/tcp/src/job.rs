@@ -66,7 +66,7 @@ pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
         lost: Vec::new(),
         broken: lost,
         aborted: false,
-        survives: false,
+        tolerates_peer_failures: false,
     });
     let wait = Arc::new(Sleeper { told, events: epoll::create(epoll::CreateFlags::CLOEXEC)?, clock });
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -125,7 +125,7 @@ struct Told {
     /// Whether it is gone.
     aborted: bool,
     /// Whether the job goes on without ranks that are lost.
-    survives: bool,
+    tolerates_peer_failures: bool,
 }
 
 impl Told {
@@ -204,17 +204,17 @@ impl Wait for Sleeper {
 
     fn fault(&self) -> Option<Fault> {
         let told = self.losses();
-        let lost = told.lost.first().filter(|_| !told.survives);
+        let lost = told.lost.first().filter(|_| !told.tolerates_peer_failures);
         lost.map(|&rank| Fault::PeerLost(rank)).or(told.aborted.then_some(Fault::Aborted))
     }
 
-    fn survive(&self) {
-        self.told().survives = true;
+    fn tolerate_peer_failures(&self) {
+        self.told().tolerates_peer_failures = true;
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
         let told = self.losses();
-        told.lost.get(known).copied().filter(|_| told.survives)
+        told.lost.get(known).copied().filter(|_| told.tolerates_peer_failures)
     }
 }
 

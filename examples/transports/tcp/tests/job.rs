@@ -137,7 +137,7 @@ fn survive(world: &World) -> pelago::Result<()> {
     for to in (0..RANKS).map(Rank::new) {
         let put = world.put(words.at(to, me.index()), &[1]).and_then(|sent| sent.wait());
         let is_lost = matches!(put, Err(Error::Failed(Failure::PeerLost(VICTIM))));
-        assert!(if to == VICTIM { is_lost } else { put.is_ok() }, "{me} to {to}: {put:?}");
+        assert!(if to == VICTIM { is_lost } else { put.is_ok() }, "rank {me} to rank {to}: {put:?}");
     }
     others().try_for_each(|by| is_set(by).map(drop))
 }

@@ -1,5 +1,6 @@
 //! What the tests of containers have in common.
 
+use fastrand::Rng;
 use pelago_base::Rank;
 use pelago_rma::World;
 
@@ -9,19 +10,15 @@ use pelago_test_support::threads::Platform;
 pub(crate) const RANKS: u32 = 4;
 
 /// Numbers that look like chance, from a seed.
-pub(crate) struct Chance(u64);
+pub(crate) struct Chance(Rng);
 
 impl Chance {
     pub(crate) fn of(world: &World, seed: u64) -> Self {
-        Self(seed ^ (u64::from(world.rank()) + 1) << 32)
+        Self(Rng::with_seed(seed ^ (u64::from(world.rank()) + 1) << 32))
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31) % bound
+        self.0.u64(..bound)
     }
 
     /// One of the ranks.

@@ -231,7 +231,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
             Held::ToRead(_) => ", held to read",
             Held::ToWrite(_) => ", held to write",
         };
-        format!("{bytes} bytes in {blocks} blocks, home {home}, version {version} here{held}; {}", self.statistics())
+        format!("{bytes} bytes in {blocks} blocks, home rank {home}, version {version} here{held}; {}", self.statistics())
     }
 
     fn acquire_within(&mut self, mode: Mode, limit: Duration) -> Result<()> {

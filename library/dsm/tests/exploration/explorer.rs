@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use fastrand::Rng;
 use pelago_base::Rank;
 use pelago_dsm::lock::{Epoch, KNOWN, Member, STATE, State, Tail, Version, WORDS, WordAddress, newest, tail};
 use pelago_rma::Result;
@@ -256,11 +257,7 @@ pub(crate) fn explore(job: &Job, states_max: usize) -> usize {
 /// Follows so many courses, each to its end, by chance.
 pub(crate) fn wander(job: &Job, courses: u64, seed: u64) {
     for number in 0..courses {
-        let mut state = seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut below = |end: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 33) as usize) % end
-        };
+        let mut random = Rng::with_seed(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let (mut course, mut path) = (Course::new(job), Vec::new());
         loop {
             let choices = course.choices();
@@ -273,8 +270,8 @@ pub(crate) fn wander(job: &Job, courses: u64, seed: u64) {
             // Deaths are rare, so that they come late, too.
             let lively: Vec<_> =
                 choices.iter().filter(|choice| !matches!(choice, Choice::Die(_) | Choice::DieLate(_))).copied().collect();
-            let among = if lively.is_empty() || below(40) == 0 { &choices } else { &lively };
-            let choice = among[below(among.len())];
+            let among = if lively.is_empty() || random.u32(..40) == 0 { &choices } else { &lively };
+            let choice = among[random.usize(..among.len())];
             path.push(choice);
             course.take(choice);
         }

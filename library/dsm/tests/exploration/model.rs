@@ -120,10 +120,10 @@ impl Model {
     pub(crate) fn enter(&mut self, rank: Rank, mode: Mode, version: Version) {
         let others = self.inside.iter().any(|&(_, other)| mode == Mode::Write || other == Mode::Write);
         if others {
-            self.wrong = Some(format!("{rank} enters to {mode:?} while {:?} are inside", self.inside));
+            self.wrong = Some(format!("rank {rank} enters to {mode:?} while {:?} are inside", self.inside));
         }
         if version.number < self.given || version.number > self.made {
-            self.wrong = Some(format!("{rank} gets {version:?}; {} was given, {} made", self.given, self.made));
+            self.wrong = Some(format!("rank {rank} gets {version:?}; {} was given, {} made", self.given, self.made));
         }
         self.inside.push((rank, mode));
         (0..).zip(&mut self.kept).filter(|&(other, _)| rank != Rank::new(other)).for_each(|(_, kept)| *kept = None);

@@ -61,7 +61,7 @@ pub(crate) fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     let (me, model) = (member.memory.me, member.memory.model.clone());
     let Some(acquired) = member.take(mode, patience, Ok)? else {
         if patience == Patience::Endless {
-            model.borrow_mut().wrong = Some(format!("{me} waits as long as it takes and gets nothing"));
+            model.borrow_mut().wrong = Some(format!("rank {me} waits as long as it takes and gets nothing"));
         }
         return Ok(());
     };

@@ -290,7 +290,7 @@ mod tests {
         for rank in [0, 1, RANKS_MAX - 1].map(Rank::new) {
             for share in [0, 1, SHARES_MAX as u32 - 1] {
                 for ticket in [0, 1, u32::MAX] {
-                    assert!(shown.insert(rung(rank, share, Ticket::new(ticket))), "{rank}, share {share}, ticket {ticket}");
+                    assert!(shown.insert(rung(rank, share, Ticket::new(ticket))), "rank {rank}, share {share}, ticket {ticket}");
                 }
             }
         }

@@ -36,36 +36,13 @@ use crate::adoption::launcher_store::pmix::Pmix;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
-use crate::{LaunchSettings, OsClock};
+use crate::{AdoptedJob, ForeignStore, LaunchSettings, OsClock};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
 
 /// The key under which each rank's process is published in the memory of the host.
 const PROCESS_KEY: &str = "process";
-
-/// A rank's place in a job of another launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdoptedJob {
-    /// This rank.
-    pub rank: Rank,
-    /// How the launcher is spoken to.
-    pub launcher: ForeignStore,
-}
-
-/// How the store of another launcher is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForeignStore {
-    /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
-    Pmi {
-        /// The descriptor.
-        descriptor: std::os::fd::RawFd,
-        /// How many ranks the job has.
-        size: u32,
-    },
-    /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
-    Pmix,
-}
 
 /// Processes that another launcher has started could not become a job.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{AdoptedJob, CoreBinding, ForeignLauncher, ForeignStore};
+use crate::{CoreBinding, ForeignLauncher};
 
 /// The names of the variables.
 pub mod names {
@@ -96,6 +96,29 @@ pub struct LaunchSettings {
     pub heap_bytes: Option<u64>,
     /// After how long in which every rank waits the job is declared deadlocked; `None` is never.
     pub deadlock_after: Option<Duration>,
+}
+
+/// A rank's place in a job of another launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdoptedJob {
+    /// This rank.
+    pub rank: Rank,
+    /// How the launcher is spoken to.
+    pub launcher: ForeignStore,
+}
+
+/// How the store of another launcher is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignStore {
+    /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
+    Pmi {
+        /// The descriptor.
+        descriptor: RawFd,
+        /// How many ranks the job has.
+        size: u32,
+    },
+    /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
+    Pmix,
 }
 
 /// A rank's place in a job that a launcher started.

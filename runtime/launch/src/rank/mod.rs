@@ -1,13 +1,11 @@
-//! A process as a rank of a job: the environment that describes the job, and the part of the host in it.
+//! A process as a rank of a job: the environment that describes the job, and its cores.
 //!
 //! | file | content |
 //! |---|---|
 //! | `environment` | the variables that describe a job, as settings |
-//! | `bootstrap` | a rank among those of its host, or alone: the `Bootstrap` of a real machine |
 //! | `core_binding` | the cores that each rank of a host keeps to |
 //! | `foreign_launcher` | other launchers, whose processes cannot become ranks |
 
-pub(crate) mod bootstrap;
 pub(crate) mod core_binding;
 pub(crate) mod environment;
 pub(crate) mod foreign_launcher;

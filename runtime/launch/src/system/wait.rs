@@ -50,7 +50,7 @@ impl OsWait {
     /// # Panics
     /// `rank` is not on `host`.
     pub fn new(host: Arc<HostMemory>, rank: Rank, clock: OsClock, deadlock_after: Option<Duration>) -> Self {
-        assert!(host.control(rank).is_some(), "{rank} is on this host");
+        assert!(host.control(rank).is_some(), "rank {rank} is on this host");
         let cores = available_parallelism().map_or(1, usize::from);
         let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
@@ -167,11 +167,11 @@ impl Wait for OsWait {
         self.host.job().fault()
     }
 
-    fn survive(&self) {
+    fn tolerate_peer_failures(&self) {
         self.host.set_fault_tolerant();
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
         self.host.failed_ranks().nth(known)
     }
 }

@@ -113,7 +113,7 @@ impl Context {
     /// Returns whether anything moved. Waiting calls do this by themselves.
     pub fn progress(&self) -> bool {
         let _inside = self.shared.inside();
-        if self.shared.survives() {
+        if self.shared.tolerates_peer_failures() {
             self.note_losses();
         }
         let mut engine = self.engine.borrow_mut();

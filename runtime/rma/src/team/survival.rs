@@ -35,7 +35,7 @@ impl World {
     /// The launcher reports which ranks were lost; the job ends well if the others do.
     pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
         *self.losses.tell.borrow_mut() = Some(Box::new(tell));
-        self.shared().survive();
+        self.shared().tolerate_peer_failures();
     }
 }
 
@@ -48,7 +48,7 @@ impl Context {
     /// Takes notice of ranks that were lost since the last time.
     #[cold]
     pub(crate) fn note_losses(&self) {
-        while let Some(rank) = self.shared().wait.lost(self.losses.count.get()) {
+        while let Some(rank) = self.shared().wait.failed_peer(self.losses.count.get()) {
             self.losses.count.set(self.losses.count.get() + 1);
             self.losses.known.borrow_mut().push(rank);
             let now = self.shared().clock.now();

@@ -76,7 +76,7 @@ impl World {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn leave(&self) -> Result<()> {
-        let alone = !self.shared().survives() && self.shared().is_all_mapped();
+        let alone = !self.shared().tolerates_peer_failures() && self.shared().is_all_mapped();
         let untold = match self.quiet() {
             // Others are not to wait because of it: it is reported when all have come.
             untold @ Err(Error::Failed(_)) => untold,
@@ -170,7 +170,7 @@ impl World {
     /// # Panics
     /// The job has no such rank.
     pub fn broadcast<T: Pod>(&self, root: Rank, values: &mut [T]) -> Result<()> {
-        assert!(root.number() < self.size(), "{root} of {}", self.size());
+        assert!(root.number() < self.size(), "rank {root} of {}", self.size());
         self.meeting.broadcast(&self.context, root.number(), values)
     }
 

@@ -377,7 +377,7 @@ impl Network for Scripted {
     }
 
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
-        assert!(peer.number() < self.size, "{peer} of {}", self.size);
+        assert!(peer.number() < self.size, "rank {peer} of {}", self.size);
         rail.number() < RAILS.len() && peer != ALONE
     }
 
@@ -488,11 +488,11 @@ impl Wait for Restless {
         self.0.lock().unwrap().fault
     }
 
-    fn survive(&self) {
+    fn tolerate_peer_failures(&self) {
         self.tell(Said::Survive);
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
         self.0.lock().unwrap().lost.get(known).copied()
     }
 }

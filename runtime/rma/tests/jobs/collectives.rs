@@ -52,7 +52,7 @@ fn a_reduction_is_the_same_everywhere() {
                 let expected: f64 = world.ranks().map(|rank| value(rank, i)).sum();
                 assert!(
                     (sum - expected).abs() <= 1e-9 * expected,
-                    "element {i} of {length} on {}: {sum}, not {expected}",
+                    "element {i} of {length} on rank {}: {sum}, not {expected}",
                     world.rank()
                 );
             }

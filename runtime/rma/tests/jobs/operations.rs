@@ -471,7 +471,7 @@ fn an_operation_goes_by_the_rail_that_is_named() {
         assert_eq!([0, 1, 2].map(|kind| posted()[kind] - before[kind]), [1, 1, 1]);
         // One that leads nowhere.
         let refused = world.on(none).put(memory.at(other, 0), &[1]).unwrap_err();
-        assert_eq!(refused.to_string(), format!("rail 3 does not lead to {other}"));
+        assert_eq!(refused.to_string(), format!("rail 3 does not lead to rank {other}"));
         world.flush(other).unwrap();
         world.barrier().unwrap();
         assert_eq!([0, 1, 3].map(|index| memory.local().load(index)), [3, 7, 9]);

@@ -1,5 +1,6 @@
 //! A job that could have been, of any size.
 
+use fastrand::Rng;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_report::{Facts, Limits, LinkUse, OperationKind, Recorder, Report, StopReason};
 
@@ -8,20 +9,20 @@ const PER_NODE: u32 = 2;
 /// Ranks that compute, exchange with ever farther partners, and end; chance spreads their times.
 pub(crate) fn job(ranks: u32, rounds: u32, limits: Limits) -> Report {
     let mut happenings = Vec::new();
-    let mut chance = Chance(ranks.into());
+    let mut chance = Rng::with_seed(ranks.into());
     for number in 0..ranks {
         let rank = Rank::new(number);
         let mut now = 0;
         for round in 0..rounds {
-            let computing = 2_000_000 + chance.below(1_500_000) + u64::from(number) * 3_000_000 / u64::from(ranks);
+            let computing = 2_000_000 + chance.u64(..1_500_000) + u64::from(number) * 3_000_000 / u64::from(ranks);
             happenings.push((now, Happening::Stop(rank, StopReason::Computing)));
             now += computing;
             happenings.push((now, Happening::Resume(rank)));
             let partner = Rank::new((number ^ 1 << (round % 31)) % ranks);
             let kind = [OperationKind::Put, OperationKind::Put, OperationKind::Put, OperationKind::Get, OperationKind::Atomic]
-                [chance.below(5) as usize];
-            let bytes = if kind == OperationKind::Atomic { 8 } else { 8 << chance.below(14) };
-            let latency = 900_000 + bytes * 300 + chance.below(400_000) * chance.below(8);
+                [chance.u64(..5) as usize];
+            let bytes = if kind == OperationKind::Atomic { 8 } else { 8 << chance.u64(..14) };
+            let latency = 900_000 + bytes * 300 + chance.u64(..400_000) * chance.u64(..8);
             let message = number * rounds + round;
             happenings.push((now, Happening::Post(message, kind, rank, partner, bytes)));
             happenings.push((now + latency, Happening::Effect(message)));
@@ -50,7 +51,7 @@ pub(crate) fn job(ranks: u32, rounds: u32, limits: Limits) -> Report {
     recorder.finish(facts(ranks, end, &mut chance))
 }
 
-fn facts(ranks: u32, end: Instant, chance: &mut Chance) -> Facts {
+fn facts(ranks: u32, end: Instant, chance: &mut Rng) -> Facts {
     let nodes = ranks.div_ceil(PER_NODE);
     let link = |from: String, to: String, share: u64| {
         let busy = end.as_picoseconds() / 1000 * share;
@@ -58,7 +59,7 @@ fn facts(ranks: u32, end: Instant, chance: &mut Chance) -> Facts {
     };
     let links = (0..nodes).flat_map(|node| {
         let (nic, router) = (format!("node {node} nic 0"), format!("router {}", node / 8));
-        let shares = [chance.below(400), chance.below(30) * chance.below(30)];
+        let shares = [chance.u64(..400), chance.u64(..30) * chance.u64(..30)];
         [link(nic.clone(), router.clone(), shares[0]), link(router, nic, shares[1])]
     });
     Facts {
@@ -98,18 +99,5 @@ impl Happening {
             Self::Effect(message) => recorder.effective(message, now),
             Self::Complete(message, failed) => recorder.completed(message, failed, now),
         }
-    }
-}
-
-/// Numbers that look random, the same ones every time (splitmix64).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31) % bound
     }
 }

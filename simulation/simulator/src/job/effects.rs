@@ -52,12 +52,14 @@ impl SimulatedJob {
 
     /// An operation arrives where it takes effect.
     pub(super) fn arrive_at_target(&mut self, number: u32) {
-        let before = std::mem::replace(&mut self.operations.get_mut(number).stage, OperationStage::AtTarget);
-        if before == OperationStage::Early && self.operations.get(number).effective {
+        // Before it counts as arrived: if it waits for what it hastens, it is released there, and must not take effect twice.
+        self.hasten_earlier(number);
+        let pending = self.operations.get_mut(number);
+        let before = std::mem::replace(&mut pending.stage, OperationStage::AtTarget);
+        if before == OperationStage::Early && pending.effective {
             self.show(number);
             return self.complete(number);
         }
-        self.hasten_earlier(number);
         self.proceed_all(number);
     }
 

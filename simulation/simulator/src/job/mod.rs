@@ -76,8 +76,8 @@ pub(crate) struct SimulatedJob {
     pub(crate) ended: u32,
     pub(crate) fault: Option<Fault>,
     /// Whether the job goes on when ranks fail, and the ranks that have.
-    pub(crate) survives: bool,
-    pub(crate) survived_failures: Vec<Rank>,
+    pub(crate) tolerates_peer_failures: bool,
+    pub(crate) tolerated_failures: Vec<Rank>,
     /// Ranks that have died, or that others have taken for failed, before the job was at fault, unless it goes on without them.
     failed_ranks: BTreeSet<Rank>,
 }
@@ -114,8 +114,8 @@ impl SimulatedJob {
             running: None,
             ended: 0,
             fault: None,
-            survives: false,
-            survived_failures: Vec::new(),
+            tolerates_peer_failures: false,
+            tolerated_failures: Vec::new(),
             failed_ranks: BTreeSet::new(),
         }
     }

@@ -105,9 +105,9 @@ impl SimulatedJob {
     /// The job is at fault: all waiting ranks wake and learn of it.
     pub(crate) fn fail(&mut self, fault: Fault) {
         match fault {
-            Fault::PeerLost(rank) if self.survives => {
-                if !self.survived_failures.contains(&rank) {
-                    self.survived_failures.push(rank);
+            Fault::PeerLost(rank) if self.tolerates_peer_failures => {
+                if !self.tolerated_failures.contains(&rank) {
+                    self.tolerated_failures.push(rank);
                 }
             }
             _ => drop(self.fault.get_or_insert(fault)),
@@ -117,7 +117,7 @@ impl SimulatedJob {
 
     /// A rank has died, or others take it for failed. Not recorded: failures after the fault of the job, and those that the job survives.
     pub(super) fn note_failed_rank(&mut self, rank: Rank) {
-        if self.fault.is_none() && !self.survives {
+        if self.fault.is_none() && !self.tolerates_peer_failures {
             self.failed_ranks.insert(rank);
         }
     }

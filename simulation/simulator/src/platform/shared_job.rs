@@ -149,12 +149,12 @@ impl Wait for SharedJob {
         self.job().fault
     }
 
-    fn survive(&self) {
-        self.job().survives = true;
+    fn tolerate_peer_failures(&self) {
+        self.job().tolerates_peer_failures = true;
     }
 
-    fn lost(&self, known: usize) -> Option<Rank> {
-        self.job().survived_failures.get(known).copied()
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
+        self.job().tolerated_failures.get(known).copied()
     }
 }
 

@@ -204,7 +204,7 @@ impl Stations {
                     // The simulator has no launcher that knows whether a silent rank is alive.
                     Event::Silent(other) => end.conversations.handle_liveness(now, other, Liveness::Unknown),
                     Event::Lost(other) => changes.failed_peers.push(other),
-                    Event::Unreachable(other) => unreachable!("nobody says that {other} is alive"),
+                    Event::Unreachable(other) => unreachable!("nobody says that rank {other} is alive"),
                 }
             }
             let Some(transmit) = end.conversations.poll_transmit(now, &end.memory, &mut self.buffer, false) else { break };

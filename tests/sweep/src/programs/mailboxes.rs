@@ -137,7 +137,7 @@ impl Mailboxes {
             };
             tries = 0;
             let from = message.from();
-            demand!(senders.contains(&from) || stranger == Some(from), "{from} has sent a message");
+            demand!(senders.contains(&from) || stranger == Some(from), "rank {from} has sent a message");
             let (number, bytes) = (&mut next[from.index()], message.to_vec());
             let expected = *number;
             if stranger == Some(from) {
@@ -145,7 +145,10 @@ impl Mailboxes {
                 *number = (expected..self.each).find(|&number| self.message(from, number) == bytes).unwrap_or(self.each);
                 gap = if *number > expected { gap.min(expected) } else { gap };
             }
-            demand!(*number < self.each && bytes == self.message(from, *number), "message {expected} of {from} is another one");
+            demand!(
+                *number < self.each && bytes == self.message(from, *number),
+                "message {expected} of rank {from} is another one"
+            );
             *number += 1;
             if random.one_in(4) {
                 rest(world, &mut random, 0);
@@ -184,7 +187,7 @@ impl Act for Mailboxes {
             Err(Error::Failed(Failure::PeerLost(lost)) | Error::Fault(Fault::PeerLost(lost)))
                 if stranger == Some(to) && lost == to =>
             {
-                demand!(crew.is_stranger_dead(), "{to} counts as lost, though it lives");
+                demand!(crew.is_stranger_dead(), "rank {to} counts as lost, though it lives");
                 Ok(())
             }
             other => Ok(other?),

@@ -18,233 +18,32 @@ mod rails;
 mod ring;
 mod shared;
 
-use pelago_base::{Duration, Rank, Team};
-use pelago_messaging::{Channel, Mailbox};
-use pelago_rma::{Error, World};
+use pelago_base::Duration;
+use pelago_rma::World;
 
-use crate::crew::Crew;
+use crate::crew::Act;
+use crate::program::{Memory, Program, Room, Trouble, demand};
 use crate::random::Random;
 
-/// What the ranks of a scenario do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// Each puts to its right neighbour, then counts up a word there.
-    Ring,
-    /// They meet by all algorithms, in any order.
-    Barriers,
-    /// Each counts up words of any rank.
-    Atomics,
-    /// They take a lock by turns.
-    Locks,
-    /// They put, get and copy between all of them.
-    Copies,
-    /// Each orders operations on several ranks behind each other.
-    Chains,
-    /// They combine and distribute values.
-    Collectives,
-    /// All send to the mailbox of one.
-    Mailboxes,
-    /// Each sends to its right neighbour through a channel.
-    Channels,
-    /// They exchange the halos of distributed arrays.
-    Halos,
-    /// They put by one network, another or both at once, each behind what it is to come behind, and exchange halos so.
-    Rails,
-    /// They run plans of collective operations, again and again.
-    Plans,
-    /// They use tables, rows, lists and memory of each other.
-    Containers,
-    /// They share variables and a region.
-    Shared,
-    /// They are a program in C that uses one group of ACP's functions.
-    Acp(Group),
-}
-
-/// Functions of ACP that a program in C uses: `tests/sweep/c/acp.c` has one part for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// `acp_sync`, many times.
-    Sync,
-    /// Channels.
-    Channels,
-    /// Segment buffers.
-    Segments,
-    /// Copies with orders.
-    Orders,
-    /// Atomics on starter memory and on registered memory.
-    Atomics,
-    /// Registration.
-    Registrations,
-    /// Maps, sets and multisets.
-    Tables,
-    /// Vectors, deques, lists and the allocator.
-    Rows,
-}
-
-impl Program {
-    /// Every program.
-    pub const ALL: [Self; 22] = [
-        Self::Ring,
-        Self::Barriers,
-        Self::Atomics,
-        Self::Locks,
-        Self::Copies,
-        Self::Chains,
-        Self::Collectives,
-        Self::Mailboxes,
-        Self::Channels,
-        Self::Halos,
-        Self::Rails,
-        Self::Plans,
-        Self::Containers,
-        Self::Shared,
-        Self::Acp(Group::Sync),
-        Self::Acp(Group::Channels),
-        Self::Acp(Group::Segments),
-        Self::Acp(Group::Orders),
-        Self::Acp(Group::Atomics),
-        Self::Acp(Group::Registrations),
-        Self::Acp(Group::Tables),
-        Self::Acp(Group::Rows),
-    ];
-
-    /// How many of them, the first, use operations alone, and how many after them send messages or exchange halos.
-    pub(crate) const OPERATIONS: usize = 7;
-    pub(crate) const MESSAGES: usize = 3;
-
-    /// Those that write words again and again, one for each library at least: on networks where only one thing goes wrong, and all of it.
-    pub const REPEATING: [Self; 17] = [
-        Self::Barriers,
-        Self::Acp(Group::Sync),
-        Self::Collectives,
-        Self::Acp(Group::Channels),
-        Self::Plans,
-        Self::Acp(Group::Segments),
-        Self::Mailboxes,
-        Self::Acp(Group::Orders),
-        Self::Channels,
-        Self::Acp(Group::Atomics),
-        Self::Halos,
-        Self::Acp(Group::Registrations),
-        Self::Containers,
-        Self::Acp(Group::Tables),
-        Self::Shared,
-        Self::Acp(Group::Rows),
-        Self::Chains,
-    ];
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ring => "ring",
-            Self::Barriers => "barriers",
-            Self::Atomics => "atomics",
-            Self::Locks => "locks",
-            Self::Copies => "copies",
-            Self::Chains => "chains",
-            Self::Collectives => "collectives",
-            Self::Mailboxes => "mailboxes",
-            Self::Channels => "channels",
-            Self::Halos => "halos",
-            Self::Rails => "rails",
-            Self::Plans => "plans",
-            Self::Containers => "containers",
-            Self::Shared => "dsm",
-            Self::Acp(Group::Sync) => "acp-sync",
-            Self::Acp(Group::Channels) => "acp-channels",
-            Self::Acp(Group::Segments) => "acp-segments",
-            Self::Acp(Group::Orders) => "acp-orders",
-            Self::Acp(Group::Atomics) => "acp-atomics",
-            Self::Acp(Group::Registrations) => "acp-registrations",
-            Self::Acp(Group::Tables) => "acp-tables",
-            Self::Acp(Group::Rows) => "acp-rows",
-        }
+/// A performance by `size` ranks, with its parameters.
+pub(crate) fn stage(program: Program, random: &mut Random, size: u32) -> Box<dyn Act> {
+    match program {
+        Program::Ring => Box::new(ring::Ring::new(random)),
+        Program::Barriers => Box::new(barriers::Barriers::new(random, size)),
+        Program::Atomics => Box::new(atomics::Atomics::new(random, size)),
+        Program::Locks => Box::new(locks::Locks::new(random, size)),
+        Program::Copies => Box::new(copies::Copies::new(random, size)),
+        Program::Chains => Box::new(chains::Chains::new(random, size)),
+        Program::Collectives => Box::new(collectives::Collectives::new(random)),
+        Program::Mailboxes => Box::new(mailboxes::Mailboxes::new(random, size)),
+        Program::Channels => Box::new(channels::Channels::new(random)),
+        Program::Halos => Box::new(halos::Halos::new(random, size)),
+        Program::Rails => Box::new(rails::Rails::new(random, size)),
+        Program::Plans => Box::new(plans::Plans::new(random, size)),
+        Program::Containers => Box::new(containers::Containers::new(random, size)),
+        Program::Shared => Box::new(shared::SharedData::new(random, size)),
+        Program::Acp(_) => unreachable!("its ranks are those of another process"),
     }
-
-    /// Whether it knows what to do about a rank that dies.
-    pub(crate) const fn knows_of_death(self) -> bool {
-        !matches!(self, Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Acp(_))
-    }
-
-    /// Whether it is a program in C.
-    pub const fn is_c(self) -> bool {
-        matches!(self, Self::Acp(_))
-    }
-
-    /// A performance by `size` ranks, with its parameters.
-    pub(crate) fn stage(self, random: &mut Random, size: u32) -> Box<dyn Act> {
-        match self {
-            Self::Ring => Box::new(ring::Ring::new(random)),
-            Self::Barriers => Box::new(barriers::Barriers::new(random, size)),
-            Self::Atomics => Box::new(atomics::Atomics::new(random, size)),
-            Self::Locks => Box::new(locks::Locks::new(random, size)),
-            Self::Copies => Box::new(copies::Copies::new(random, size)),
-            Self::Chains => Box::new(chains::Chains::new(random, size)),
-            Self::Collectives => Box::new(collectives::Collectives::new(random)),
-            Self::Mailboxes => Box::new(mailboxes::Mailboxes::new(random, size)),
-            Self::Channels => Box::new(channels::Channels::new(random)),
-            Self::Halos => Box::new(halos::Halos::new(random, size)),
-            Self::Rails => Box::new(rails::Rails::new(random, size)),
-            Self::Plans => Box::new(plans::Plans::new(random, size)),
-            Self::Containers => Box::new(containers::Containers::new(random, size)),
-            Self::Shared => Box::new(shared::SharedData::new(random, size)),
-            Self::Acp(_) => unreachable!("its ranks are those of another process"),
-        }
-    }
-}
-
-/// A program on the stage, the same for all its ranks.
-pub(crate) trait Act {
-    /// Words and bytes that each rank needs, all zero at first.
-    fn memory(&self) -> Memory;
-
-    /// What it needs besides, made by all ranks of the job together.
-    ///
-    /// # Errors
-    /// The library reports something.
-    fn room<'w>(&self, _world: &'w World, _team: &Team, _stranger: Option<Rank>) -> Result<Room<'w>, Error> {
-        Ok(Room::Empty)
-    }
-
-    /// What one rank does.
-    ///
-    /// # Errors
-    /// The library reports something, or something is not as it must be.
-    fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
-
-    /// What the stranger does meanwhile, if there is one.
-    ///
-    /// # Errors
-    /// As [`play`](Self::play).
-    fn play_stranger(&self, _world: &World, _room: &Room<'_>, _team: &Team, _pause: &dyn Fn()) -> Result<(), Trouble> {
-        Ok(())
-    }
-}
-
-/// Where messages of a program are.
-pub(crate) enum Room<'w> {
-    Empty,
-    Mailbox(Mailbox<'w>),
-    /// From each member to its right neighbour.
-    Channels(Vec<Channel<'w>>),
-}
-
-/// What a program needs of each rank.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Memory {
-    pub(crate) words: usize,
-    pub(crate) bytes: usize,
-}
-
-/// Why a rank did not come to the end of its program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    /// The library reported something.
-    #[error(transparent)]
-    Library(#[from] pelago_rma::Error),
-    /// Something is not as it must be.
-    #[error("{0}")]
-    Violated(String),
 }
 
 /// The first pause after something was looked for in vain; it doubles up to as often as the last number says.
@@ -256,13 +55,3 @@ fn rest(world: &World, random: &mut Random, tries: u32) {
     let pause = PAUSE.as_picoseconds() << tries.min(DOUBLED_MAX);
     world.compute(Duration::from_picoseconds(random.within(pause / 2, pause)));
 }
-
-/// Fails with a message unless a condition holds.
-macro_rules! demand {
-    ($condition:expr, $($message:tt)+) => {
-        if !$condition {
-            return Err($crate::programs::Trouble::Violated(format!($($message)+)));
-        }
-    };
-}
-pub(crate) use demand;

@@ -36,7 +36,7 @@ pub fn rails_lead_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
         let known = world.transport(here).network().rails().len();
         assert!((1..=Rail::MAX).contains(&known));
         let best = world.transport(here).network().rail_to(to);
-        assert!(world.transport(here).network().is_reachable(best, to), "{to} is reached");
+        assert!(world.transport(here).network().is_reachable(best, to), "rank {to} is reached");
         let mut endpoints = BTreeSet::from([world.endpoint(here, to)]);
         for rail in (0..Rail::MAX).filter_map(Rail::new) {
             let connected = world.transport(here).network().connect(Some(rail), to, &address);

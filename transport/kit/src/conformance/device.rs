@@ -113,10 +113,10 @@ pub fn a_failing_device_fails_what_needs_it<F: Fixture>(make: impl Fn(u32) -> F)
         ];
         for operation in operations {
             device.fail(true);
-            assert_eq!(world.run(poster, operation), Err(Failure::Device(start)), "{operation:?} by {poster}");
+            assert_eq!(world.run(poster, operation), Err(Failure::Device(start)), "{operation:?} by rank {poster}");
             assert_eq!(world.run(poster, Operation::Write { to: at, bytes: b"goes on" }), Ok(0));
             device.fail(false);
-            assert!(world.run(poster, operation).is_ok(), "{operation:?} by {poster}: the device works again");
+            assert!(world.run(poster, operation).is_ok(), "{operation:?} by rank {poster}: the device works again");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! T3 once and T4 visible for everything together: generated operations of all ranks against an oracle.
 
+use fastrand::Rng;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{Operation, Token};
 
 use super::Fixture;
-use super::world::{Memory, World, contents, expect, local};
+use super::world::{Memory, World, contents, expect, local, pick, random_bytes};
 use crate::captured::ends;
-use crate::random::Random;
 
 /// Runs, each from its own seed.
 const SEEDS: u64 = 12;
@@ -27,7 +27,7 @@ pub fn operations_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
         let mut world = World::new(&make, RANKS);
         world.about(format!("seed {seed}"));
         let memory = world.fill(seed);
-        Run { world, memory, random: Random::new(seed), flying: Vec::new() }.go(seed);
+        Run { world, memory, random: Rng::with_seed(seed), flying: Vec::new() }.go(seed);
     }
 }
 
@@ -35,7 +35,7 @@ struct Run<F> {
     world: World<F>,
     /// What memory holds when everything posted so far has taken effect.
     memory: Memory,
-    random: Random,
+    random: Rng,
     flying: Vec<Flying>,
 }
 
@@ -60,10 +60,10 @@ impl<F: Fixture> Run<F> {
         for step in 0..OPERATIONS {
             self.world.about(format!("seed {seed}, operation {step}"));
             self.post_one();
-            if self.random.chance(100) {
+            if self.random.u32(..1000) < 100 {
                 self.world.turn();
             }
-            if self.random.chance(20) {
+            if self.random.u32(..1000) < 20 {
                 self.compare();
             }
         }
@@ -71,7 +71,7 @@ impl<F: Fixture> Run<F> {
     }
 
     fn post_one(&mut self) {
-        let poster = Rank::new(self.random.below(RANKS.into()) as u32);
+        let poster = Rank::new(self.random.u32(..RANKS));
         let operation = operation(&self.world, &mut self.random);
         let layout = self.world.layout();
         let (peer, spans) = (ends(layout, &operation)[0], spans(layout, &operation));
@@ -92,7 +92,7 @@ impl<F: Fixture> Run<F> {
         if met.is_empty() {
             return;
         }
-        if met.iter().all(|other| (other.poster, other.peer) == (poster, peer)) && self.random.chance(700) {
+        if met.iter().all(|other| (other.poster, other.peer) == (poster, peer)) && self.random.u32(..1000) < 700 {
             self.world.fence(poster, peer);
         } else {
             for other in met {
@@ -104,9 +104,9 @@ impl<F: Fixture> Run<F> {
     fn compare(&mut self) {
         self.world.quiet();
         for Flying { token, poster, operation, found, fetched, .. } in self.flying.drain(..) {
-            assert_eq!(self.world.wait(token), Ok(found), "{}: {operation:?} by {poster}", self.world.name());
+            assert_eq!(self.world.wait(token), Ok(found), "{}: {operation:?} by rank {poster}", self.world.name());
             if let Some((to, fetched)) = fetched {
-                assert!(contents(to) == fetched, "{}: {operation:?} by {poster} fetched other bytes", self.world.name());
+                assert!(contents(to) == fetched, "{}: {operation:?} by rank {poster} fetched other bytes", self.world.name());
             }
         }
         self.world.expect_memory(&self.memory, "after all that was posted");
@@ -114,34 +114,37 @@ impl<F: Fixture> Run<F> {
 }
 
 /// Some operation on registered memory; half of all places are near the start of a segment, so that operations meet.
-pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Random) -> Operation<'static> {
+pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Rng) -> Operation<'static> {
     use AtomicOperator::*;
     let most = [0, 8, 64, 64, 64, 600, 3000];
-    let bytes = random.pick(&most);
-    let bytes = random.below(bytes + 1);
-    match random.below(5) {
-        0 => Operation::Write { to: place(world, random, bytes.min(64)), bytes: random.bytes(bytes.min(64) as usize).leak() },
-        1 => Operation::Put { from: local(&random.bytes(bytes as usize)), to: place(world, random, bytes) },
+    let bytes = pick(random, &most);
+    let bytes = random.u64(..=bytes);
+    match random.u64(..5) {
+        0 => Operation::Write {
+            to: place(world, random, bytes.min(64)),
+            bytes: random_bytes(random, bytes.min(64) as usize).leak(),
+        },
+        1 => Operation::Put { from: local(&random_bytes(random, bytes as usize)), to: place(world, random, bytes) },
         2 => Operation::Get { from: place(world, random, bytes), to: local(&vec![0; bytes as usize]) },
         3 => Operation::Copy { from: place(world, random, bytes), to: place(world, random, bytes), bytes },
         _ => {
-            let width = random.pick(&[Width::Four, Width::Eight]);
+            let width = pick(random, &[Width::Four, Width::Eight]);
             let place = place(world, random, 8);
-            let at = GlobalAddress::from_bits(place.bits() / 8 * 8 + random.pick(&[0, 8 - width.bytes()]));
-            let expected = random.below(3);
-            let operator = random.pick(&[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor, Max]);
-            Operation::Atomic { at, width, operator, operand: random.draw() >> random.pick(&[0, 32, 62]) }
+            let at = GlobalAddress::from_bits(place.bits() / 8 * 8 + pick(random, &[0, 8 - width.bytes()]));
+            let expected = random.u64(..3);
+            let operator = pick(random, &[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor, Max]);
+            Operation::Atomic { at, width, operator, operand: random.u64(..) >> pick(random, &[0, 32, 62]) }
         }
     }
 }
 
 /// An address from which `bytes` bytes are inside a segment.
-fn place<F: Fixture>(world: &World<F>, random: &mut Random, bytes: u64) -> GlobalAddress {
-    let rank = Rank::new(random.below(RANKS.into()) as u32);
-    let segment = random.pick(&world.segments());
+fn place<F: Fixture>(world: &World<F>, random: &mut Rng, bytes: u64) -> GlobalAddress {
+    let rank = Rank::new(random.u32(..RANKS));
+    let segment = pick(random, &world.segments());
     let last = world.segment_bytes(segment) - bytes;
-    let offset = random.pick(&[last.min(128), last]);
-    world.address(rank, segment, random.below(offset.max(1)))
+    let offset = pick(random, &[last.min(128), last]);
+    world.address(rank, segment, random.u64(..offset.max(1)))
 }
 
 /// Performs an operation on the oracle. Returns what it finds and what its local memory holds afterwards.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use fastrand::Rng;
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
 use pelago_memory::Cells;
 use pelago_platform::{Failure, Operation, RegisterError};
 
 use super::Fixture;
 use super::world::{World, contents, local};
-use crate::random::Random;
 
 /// Addresses that are in use are refused; what they lead to stays reached.
 pub fn addresses_in_use_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
@@ -43,16 +43,16 @@ pub fn regions_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (here, there) = (Rank::new(0), Rank::new(1));
     let segment = world.spare_segment();
-    let mut random = Random::new(7);
+    let mut random = Rng::with_seed(7);
     // By start: the memory, and what it holds.
     let mut regions: BTreeMap<u64, (Cells<'static>, Vec<u8>)> = BTreeMap::new();
     for step in 0..2000u32 {
-        let (place, length) = (random.below(PLACES) * 8, random.below(60));
+        let (place, length) = (random.u64(..PLACES) * 8, random.u64(..60));
         let at = world.address(there, segment, place);
         let fits = |start: u64, bytes: u64| {
             regions.iter().any(|(&from, (_, held))| from <= start && start + bytes <= from + held.len() as u64)
         };
-        match random.below(8) {
+        match random.u64(..8) {
             0 | 1 => {
                 let (bytes, memory) = (vec![step as u8; length as usize], local(&vec![step as u8; length as usize]));
                 let apart = |(&from, (_, held)): (&u64, &(Cells<'_>, Vec<u8>))| {
@@ -195,5 +195,5 @@ pub(super) fn deregister<F: Fixture>(world: &mut World<F>, rank: Rank, start: Gl
         }
         world.turn();
     }
-    panic!("nobody is inside, but {rank} could not deregister");
+    panic!("nobody is inside, but rank {rank} could not deregister");
 }

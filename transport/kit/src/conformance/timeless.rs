@@ -1,12 +1,12 @@
 //! T7 timeless: same inputs, same outputs.
 
+use fastrand::Rng;
 use pelago_base::{GlobalAddress, Instant, Rank};
 use pelago_platform::{Completion, Operation};
 
 use super::Fixture;
 use super::generated::operation;
 use super::world::{Memory, World};
-use crate::random::Random;
 
 /// Operations in the script.
 const OPERATIONS: u32 = 600;
@@ -27,10 +27,10 @@ fn run<F: Fixture>(make: impl Fn(u32) -> F, seed: u64) -> (Vec<(Instant, Rank, C
     let mut world = World::new(make, 3);
     world.about(format!("seed {seed}"));
     world.fill(seed);
-    let mut random = Random::new(seed);
+    let mut random = Rng::with_seed(seed);
     for _ in 0..OPERATIONS {
-        let [from, to] = [0; 2].map(|_| Rank::new(random.below(3) as u32));
-        match random.below(10) {
+        let [from, to] = [0; 2].map(|_| Rank::new(random.u32(..3)));
+        match random.u64(..10) {
             0 => world.fence(from, to),
             1 => world.turn(),
             2 => drop(world.post(from, Operation::Write { to: GlobalAddress::NULL, bytes: b"nowhere" })),

@@ -1,11 +1,11 @@
 //! T3 once, T4 visible and T12 sizes for `Put`, `Get` and `Copy`: every byte arrives, and no other byte changes.
 
+use fastrand::Rng;
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::{Operation, PostError};
 
 use super::Fixture;
-use super::world::{World, contents, expect, local_shifted};
-use crate::random::Random;
+use super::world::{World, contents, expect, local_shifted, random_bytes};
 
 /// Bytes to move.
 const SIZES: [u64; 7] = [0, 1, 7, 8, 64, 4096, 70_000];
@@ -17,11 +17,11 @@ const SHIFTS: [(u64, u64); 4] = [(0, 0), (0, 5), (3, 0), (1, 6)];
 pub fn puts_land_whole<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
-    let mut random = Random::new(2);
+    let mut random = Rng::with_seed(2);
     let here = Rank::new(0);
     for there in world.ranks() {
         for (segment, size, (from_shift, to_shift)) in cases(&world) {
-            let bytes = random.bytes(size as usize);
+            let bytes = random_bytes(&mut random, size as usize);
             let from = local_shifted(&bytes, from_shift as usize);
             let to = world.address(there, segment, to_shift);
             assert_eq!(world.run(here, Operation::Put { from, to }), Ok(0));
@@ -73,7 +73,7 @@ pub fn gets_fetch_all<F: Fixture>(make: impl Fn(u32) -> F) {
             let fetched = contents(around);
             let (fetched, after) = fetched.split_at(size as usize + 8);
             let asked = &expected[&(there, segment)][from_shift as usize..][..size as usize];
-            assert!(fetched[8..] == *asked, "a get of {size} bytes from offset {from_shift} of {there} found other bytes");
+            assert!(fetched[8..] == *asked, "a get of {size} bytes from offset {from_shift} of rank {there} found other bytes");
             assert!(fetched[..8] == [0xAA; 8] && after == [0xAA; 8], "a get of {size} bytes wrote past its {size} bytes");
         }
     }
@@ -99,7 +99,10 @@ pub fn copies_move_between_any_two<F: Fixture>(make: impl Fn(u32) -> F) {
                 assert_eq!(world.run(asker, Operation::Copy { from, to, bytes: size }), Ok(0));
                 let moved = expected[&(source, source_segment)][from_offset as usize..][..size as usize].to_vec();
                 expect(&mut expected, target, target_segment, to_offset, &moved);
-                world.expect_memory(&expected, &format!("a copy of {size} bytes from {source} to {target} by {asker}"));
+                world.expect_memory(
+                    &expected,
+                    &format!("a copy of {size} bytes from rank {source} to rank {target} by rank {asker}"),
+                );
             }
         }
     }

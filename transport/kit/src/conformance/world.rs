@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fastrand::Rng;
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::Cells;
 use pelago_platform::{Capabilities, Completion, Endpoint, Failure, Flags, Operation, PostError, Token, Transfer, Transport};
 
 use super::Fixture;
 use crate::captured::ends;
-use crate::random::Random;
 
 /// Turns, one rank's `progress` each, after which a test gives up.
 const TURNS_MAX: u32 = 200_000;
@@ -139,12 +139,12 @@ impl<F: Fixture> World<F> {
 
     /// Writes different bytes everywhere; returns them.
     pub(super) fn fill(&mut self, seed: u64) -> Memory {
-        let mut random = Random::new(seed);
+        let mut random = Rng::with_seed(seed);
         let mut filled = Memory::new();
         for rank in self.ranks() {
             for segment in self.segments() {
                 let memory = self.memory(rank, segment);
-                let bytes = random.bytes(memory.bytes());
+                let bytes = random_bytes(&mut random, memory.bytes());
                 memory.write(&bytes);
                 filled.insert((rank, segment), bytes);
             }
@@ -165,7 +165,9 @@ impl<F: Fixture> World<F> {
             if found != *expected {
                 let at = (0..found.len()).find(|&at| found[at] != expected[at]).expect("they differ");
                 let (found, expected, about, number) = (found[at], expected[at], &self.about, segment.number());
-                panic!("{about}: {what}: byte {at} of segment {number} of {rank} is {found:#04x} instead of {expected:#04x}");
+                panic!(
+                    "{about}: {what}: byte {at} of segment {number} of rank {rank} is {found:#04x} instead of {expected:#04x}"
+                );
             }
         }
     }
@@ -183,7 +185,7 @@ impl<F: Fixture> World<F> {
                 answer => return answer,
             }
         }
-        panic!("{}: the queue of {from} stayed full for {TURNS_MAX} turns (T1)", self.about);
+        panic!("{}: the queue of rank {from} stayed full for {TURNS_MAX} turns (T1)", self.about);
     }
 
     pub(super) fn post_once(&mut self, from: Rank, operation: Operation<'_>) -> Result<Token, PostError> {
@@ -285,7 +287,7 @@ impl<F: Fixture> World<F> {
         for completion in completed {
             let token = completion.token;
             let poster = self.pending.remove(&token);
-            assert_eq!(poster, Some(rank), "{}: {rank} completed {token:?}, which was not under way there (T3)", self.about);
+            assert_eq!(poster, Some(rank), "{}: rank {rank} completed {token:?}, which was not under way there (T3)", self.about);
             self.results.insert(token, completion.result);
             self.log.push((now, rank, completion));
         }
@@ -340,4 +342,16 @@ pub(super) fn contents(cells: Cells<'_>) -> Vec<u8> {
 pub(super) fn expect(memory: &mut Memory, rank: Rank, segment: SegmentId, offset: u64, bytes: &[u8]) {
     let place = memory.get_mut(&(rank, segment)).expect("a segment of the fixture");
     place[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+}
+
+/// One of several.
+pub(super) fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
+    from[random.usize(..from.len())]
+}
+
+/// Bytes that look random.
+pub(super) fn random_bytes(random: &mut Rng, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    random.fill(&mut bytes);
+    bytes
 }

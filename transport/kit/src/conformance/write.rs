@@ -1,11 +1,11 @@
 //! T2 captured: a `Write` takes its bytes along when it is posted.
 
+use fastrand::Rng;
 use pelago_base::{Rank, SegmentId};
 use pelago_platform::{Operation, PostError};
 
 use super::Fixture;
-use super::world::{World, expect};
-use crate::random::Random;
+use super::world::{World, expect, pick, random_bytes};
 
 /// Offsets at which writes begin.
 const OFFSETS: [u64; 4] = [0, 1, 3, 8];
@@ -34,13 +34,13 @@ pub fn bytes_may_be_reused_at_once<F: Fixture>(make: impl Fn(u32) -> F) {
 pub fn every_length_lands_whole<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
-    let mut random = Random::new(2);
+    let mut random = Rng::with_seed(2);
     for (here, there) in [(Rank::new(0), Rank::new(1)), (Rank::new(1), Rank::new(1))] {
         for segment in world.segments() {
             let longest = longest(&mut world, segment);
             for length in [0, 1, 2, 3, 4, 7, 8, 9, 31, 64, 65, 200, longest - 1, longest].into_iter().filter(|&l| l <= longest) {
-                let offset = random.pick(&OFFSETS).min(world.segment_bytes(segment) - length);
-                let bytes = random.bytes(length as usize);
+                let offset = pick(&mut random, &OFFSETS).min(world.segment_bytes(segment) - length);
+                let bytes = random_bytes(&mut random, length as usize);
                 let to = world.address(there, segment, offset);
                 assert_eq!(world.run(here, Operation::Write { to, bytes: &bytes }), Ok(0));
                 expect(&mut expected, there, segment, offset, &bytes);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fastrand::Rng;
 use pelago_base::{AddressLayout, Duration, Instant, Rank};
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, Ordering, PostError, Rail,
@@ -9,7 +10,6 @@ use pelago_platform::{
 };
 
 use crate::captured::{Captured, Work, length};
-use crate::random::Random;
 
 /// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
 const HELD_MAX: usize = 64;
@@ -54,7 +54,7 @@ pub struct Fault<T> {
     address: Address,
     layout: AddressLayout,
     faults: Faults,
-    random: Random,
+    random: Rng,
     now: Instant,
     connected: BTreeMap<Endpoint, Rank>,
     /// Of each rail that is named, if they differ, and the endpoints there.
@@ -99,7 +99,7 @@ impl<T: Transport> Fault<T> {
             address,
             layout,
             faults,
-            random: Random::new(faults.seed),
+            random: Rng::with_seed(faults.seed),
             now: Instant::ZERO,
             connected: BTreeMap::new(),
             manners: Vec::new(),
@@ -130,7 +130,7 @@ impl<T: Transport> Fault<T> {
         if !self.connected.contains_key(&to) {
             return Err(PostError::Unknown(to));
         }
-        if self.random.chance(self.faults.full_per_mille) || self.held.len() + self.failed.len() >= HELD_MAX {
+        if self.random.u32(..1000) < self.faults.full_per_mille || self.held.len() + self.failed.len() >= HELD_MAX {
             self.refused = true;
             return Err(PostError::Full);
         }
@@ -144,8 +144,8 @@ impl<T: Transport> Fault<T> {
         let fenced = !work.is_message() && self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
         let all = Manner { delay_per_mille: self.faults.delay_per_mille, delay_max: DELAY_MAX };
         let Manner { delay_per_mille, delay_max } = self.by_rail.get(&to).copied().unwrap_or(all);
-        if self.random.chance(delay_per_mille) || fenced {
-            let delay = Duration::from_picoseconds(1 + self.random.below(delay_max.as_picoseconds().max(1)));
+        if self.random.u32(..1000) < delay_per_mille || fenced {
+            let delay = Duration::from_picoseconds(1 + self.random.u64(..delay_max.as_picoseconds().max(1)));
             self.held.push(Held::Work { to, work: OwnWork::new(work), token, due: self.now + delay });
             return Ok(());
         }

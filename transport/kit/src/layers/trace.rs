@@ -111,7 +111,7 @@ impl<T: Transport, S: FnMut(&str) + Send> TwoSided for Trace<T, S> {
 
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)> {
         let (from, bytes) = self.inner.two_sided()?.take()?;
-        self.write(format_args!("take message of {} bytes from {from}", bytes.len()));
+        self.write(format_args!("take message of {} bytes from rank {from}", bytes.len()));
         Some((from, bytes))
     }
 }

@@ -8,8 +8,8 @@ use pelago_platform::Fault;
 use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_sync::{Doorbell, Ring, Watch};
 
+use crate::host::region_table;
 use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, STAGING_BYTES};
-use crate::registered::region_table;
 
 /// The control block of the job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]

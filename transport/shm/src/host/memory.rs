@@ -16,8 +16,8 @@ use crate::HostPlan;
 use crate::host::address_table::{self, AddressEntry};
 use crate::host::control::{JobControl, RankControl, RankStage};
 use crate::host::plan::regions_per_rank;
+use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
-use crate::registered::region_table::{self, RegionTable};
 
 /// "pelago" and the version of the layout.
 const MAGIC: u64 = 0x7065_6c61_676f_0004;

@@ -6,8 +6,8 @@ use pelago_base::Rank;
 use pelago_base::limits::{RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use rustix::process::{Resource, getrlimit};
 
+use crate::host::region_table::RegionEntry;
 use crate::limits::{HOST_REGIONS_MAX, HOST_REGIONS_MIN, HOSTS_MAX};
-use crate::registered::region_table::RegionEntry;
 use crate::{HostMemory, HostMemoryError};
 
 /// Address space that the heaps of a host may take: half of what a process has.

@@ -9,8 +9,8 @@ use pelago_memory::{Cells, Region};
 use pelago_platform::Failure;
 use pelago_sync::Pass;
 
+use crate::host::region_table::RegionLookup;
 use crate::registered::cross_memory_attach::{self, CmaError};
-use crate::registered::region_table::RegionLookup;
 use crate::{HostMemory, RankStage};
 
 /// Some bytes of a rank of this host; they stay where they are while this is held.

@@ -2,7 +2,6 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `region_table` | the table of a rank's regions in the memory of the host, which every rank of the host reads |
 //! | `location` | where a global address of this host lies, as one rank reaches it |
 //! | `cross_memory_attach` | copies from and to another process (`process_vm_readv`, `process_vm_writev`) |
 //! | `progress_thread` | requests that only the owner of a region can serve, and the thread that serves them |
@@ -10,4 +9,3 @@
 pub(crate) mod cross_memory_attach;
 pub(crate) mod location;
 pub(crate) mod progress_thread;
-pub(crate) mod region_table;

@@ -15,11 +15,11 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
+use crate::host::region_table::{DEVICE, RegionInsertion, RegionTable};
 use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::registered::cross_memory_attach::{self, CmaError};
 use crate::registered::location::{self, locate};
 use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplyStatus};
-use crate::registered::region_table::{DEVICE, RegionInsertion, RegionTable};
 use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
 use crate::{HostMemory, ProgressThread, RankStage};
 
@@ -81,7 +81,7 @@ impl Shm {
     /// # Panics
     /// `me` is not on this host.
     pub fn new(host: Arc<HostMemory>, me: Rank, copy_by: CopyBy, manual: bool) -> Self {
-        assert!(host.control(me).is_some(), "{me} is on this host");
+        assert!(host.control(me).is_some(), "rank {me} is on this host");
         cross_memory_attach::allow();
         Self {
             host,

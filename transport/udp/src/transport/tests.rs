@@ -46,7 +46,7 @@ impl Watcher for Told {
     }
 
     fn unreachable(&self, rank: Rank) {
-        panic!("nobody says that {rank} is alive");
+        panic!("nobody says that rank {rank} is alive");
     }
 }
 

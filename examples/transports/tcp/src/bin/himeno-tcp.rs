@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(seat) = Seat::from_environment() {
         return rank(seat, &arguments).unwrap_or_else(|error| {
-            eprintln!("{}: {error}", seat.rank);
+            eprintln!("rank {}: {error}", seat.rank);
             ExitCode::FAILURE
         });
     }

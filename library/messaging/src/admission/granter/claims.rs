@@ -150,6 +150,6 @@ fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
             let abandoned = [0, 1, 2].map(|step| granter.is_abandoned(0, FIRST.after(step)));
             abandoned.into_iter().collect::<Result<Vec<_>>>().map(|found| [found[0], found[1], found[2]])
         });
-        assert_eq!(ended[RECEIVER.index()], Some([true, false, false]), "{victim} was lost");
+        assert_eq!(ended[RECEIVER.index()], Some([true, false, false]), "rank {victim} was lost");
     }
 }

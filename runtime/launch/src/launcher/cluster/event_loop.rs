@@ -255,5 +255,5 @@ impl HostEventLoop {
 }
 
 fn stranger(rank: Rank) -> String {
-    format!("it sent output of {rank}, which does not run there")
+    format!("it sent output of rank {rank}, which does not run there")
 }

@@ -178,9 +178,9 @@ impl fmt::Display for JobOutcome {
             Self::TimeLimit(limit) => write!(f, "the time limit of {} s has passed; the job was ended", limit.as_seconds()),
             Self::Interrupted(signal) => write!(f, "interrupted by {}; the job was ended", SignalName(*signal)),
             Self::Output(error) => write!(f, "cannot write the output of the ranks: {error}; the job was ended"),
-            Self::NotStarted(rank, why) => write!(f, "{rank} could not be started: {why}; the job was ended"),
+            Self::NotStarted(rank, why) => write!(f, "rank {rank} could not be started: {why}; the job was ended"),
             Self::HostNotReady(host, why) => write!(f, "host {host} could not take part: {why}"),
-            Self::HostFailed { host, first, count: 1 } => write!(f, "host {host} failed ({first}); the job was ended"),
+            Self::HostFailed { host, first, count: 1 } => write!(f, "host {host} failed (rank {first}); the job was ended"),
             Self::HostFailed { host, first, count } => {
                 let (first, last) = (first.number(), first.number() + count - 1);
                 write!(f, "host {host} failed (ranks {first}-{last}); the job was ended")
@@ -192,8 +192,8 @@ impl fmt::Display for JobOutcome {
 impl fmt::Display for RankProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
-            ProcessLocation::Local(process) => write!(f, "{} (process {process})", self.rank),
-            ProcessLocation::Host(host) => write!(f, "{} (host {host})", self.rank),
+            ProcessLocation::Local(process) => write!(f, "rank {} (process {process})", self.rank),
+            ProcessLocation::Host(host) => write!(f, "rank {} (host {host})", self.rank),
         }
     }
 }

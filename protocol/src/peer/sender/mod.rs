@@ -1,25 +1,26 @@
 //! What goes to one peer: frames and transfers that wait, datagrams that are on their way, and what is known to be lost.
 //!
 //! A datagram keeps its sequence number and its contents however often it is sent, so that the peer executes it once. Bytes of puts and
-//! answers are not kept: they are read from memory each time.
+//! answers are not kept: they are read from memory each time. What the peer answers, and its silence, is in `acknowledgement`.
+
+mod acknowledgement;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
-use pelago_base::{Duration, GlobalAddress, Instant};
+use pelago_base::{GlobalAddress, Instant};
 
 use super::congestion::Congestion;
 use super::receiver::SEQUENCE_WINDOW;
-use super::round_trip::{Patience, RoundTrip};
+use super::round_trip::RoundTrip;
 use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
 use crate::memory::Denied;
-use crate::wire::{Acknowledgement, Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
+use crate::wire::{Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
 
 /// What the receiver's kernel keeps for a datagram besides its bytes, as the receive window counts them: the window is a quarter of what the
 /// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
 pub(crate) const DATAGRAM_CHARGE: u64 = 512;
-
-/// A datagram counts as lost when so many that were sent after it have arrived.
-const OVERTAKEN_MAX: u64 = 3;
 
 /// Tries without an answer after which everything on its way counts as lost.
 const SILENT_TRIES: u32 = 2;
@@ -373,125 +374,6 @@ impl Sender {
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
     }
 
-    /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so.
-    pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<Duration> {
-        let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
-        let sent = &mut self.by_transmission[index];
-        std::mem::take(&mut sent.prompt).then(|| now.since(sent.at))
-    }
-
-    /// The peer says what it has received; returns whether anything of that was not known.
-    pub(crate) fn handle_acknowledgement(&mut self, now: Instant, said: &Acknowledgement, datagram_bytes: u64) -> bool {
-        let known = (self.arrived.len(), self.refused);
-        // An older datagram says less; the count wraps around.
-        if (said.refused.wrapping_sub(self.refused) as i32) >= 0 {
-            self.refused = said.refused;
-        }
-        let (base, end) = (self.base, self.next());
-        // What was never sent cannot have been received.
-        if said.next > end {
-            return false;
-        }
-        for sequence in base..said.next {
-            self.arrive(now, sequence, datagram_bytes);
-        }
-        for (index, &word) in said.words.iter().enumerate().take(usize::from(said.words_used).min(WORDS_MAX)) {
-            let mut left = word;
-            while left != 0 {
-                let sequence = said.next.saturating_add(64 * index as u64 + u64::from(left.trailing_zeros()));
-                left &= left - 1;
-                if (base..end).contains(&sequence) {
-                    self.arrive(now, sequence, datagram_bytes);
-                }
-            }
-        }
-        self.find_lost(datagram_bytes);
-        known != (self.arrived.len(), self.refused)
-    }
-
-    fn arrive(&mut self, now: Instant, sequence: u64, datagram_bytes: u64) {
-        let Some(sent) = self.sent_mut(sequence) else { return };
-        if sent.state == State::Arrived || sent.state == State::Settled {
-            return;
-        }
-        let (bytes, transmission) = (u64::from(sent.bytes), sent.transmission);
-        let counted = if sent.state == State::OnItsWay { (bytes, 1) } else { (0, 0) };
-        sent.state = State::Arrived;
-        self.arrived.push(sequence);
-        self.bytes_in_flight -= counted.0;
-        self.datagrams_in_flight -= counted.1;
-        self.latest_arrived = self.latest_arrived.max(transmission);
-        self.tries = 0;
-        self.waiting_since = now;
-        self.congestion.handle_arrived(charge(bytes), transmission, self.in_flight_charge(), charge(datagram_bytes));
-    }
-
-    /// Marks what has been overtaken.
-    fn find_lost(&mut self, datagram_bytes: u64) {
-        while let Some(&Transmission { count, sequence, .. }) = self.by_transmission.front() {
-            let current = self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == count);
-            if current && self.latest_arrived < count + OVERTAKEN_MAX {
-                return;
-            }
-            self.by_transmission.pop_front();
-            if current {
-                self.mark_lost(sequence);
-                self.congestion.handle_loss(count, self.transmissions, charge(datagram_bytes));
-            }
-        }
-    }
-
-    fn mark_lost(&mut self, sequence: u64) {
-        let Some(sent) = self.sent_mut(sequence) else { return };
-        sent.state = State::Lost;
-        let bytes = u64::from(sent.bytes);
-        self.bytes_in_flight -= bytes;
-        self.datagrams_in_flight -= 1;
-        self.lost.push_back(sequence);
-    }
-
-    /// Takes the next datagram that has arrived and whose writes are known to have taken effect or not. `refusals` is how many
-    /// refusals have come from the peer.
-    pub(crate) fn settle(&mut self, refusals: u32) -> Option<Settled> {
-        if self.arrived.is_empty() || refusals != self.refused {
-            return None;
-        }
-        let sequence = self.arrived.pop()?;
-        let sent = self.sent_mut(sequence)?;
-        sent.state = State::Settled;
-        let (draft, refused) = (std::mem::take(&mut sent.draft), std::mem::take(&mut sent.refused));
-        let settled = Settled { draft, piece: sent.piece, refused };
-        while self.in_flight.front().is_some_and(|sent| sent.state == State::Settled) {
-            self.in_flight.pop_front();
-            self.base += 1;
-        }
-        Some(settled)
-    }
-
-    /// When the peer should have answered, if it has something to answer.
-    pub(crate) fn answer_due(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Instant> {
-        (!self.is_all_arrived() && self.probes == 0).then(|| self.waiting_since + round_trip.wait(self.tries, patience))
-    }
-
-    /// The peer has not answered in time: it is asked again, the second time as if everything were lost.
-    pub(crate) fn handle_silence(&mut self, datagram_bytes: u64) {
-        self.tries += 1;
-        self.probes = 1;
-        if self.tries >= SILENT_TRIES {
-            let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
-            let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
-            sequences.into_iter().for_each(|sequence| self.mark_lost(sequence));
-            // The oldest first: others may have to wait for it.
-            self.lost.make_contiguous().sort_unstable();
-            self.congestion.handle_silence(self.transmissions, charge(datagram_bytes));
-        }
-    }
-
-    /// Asks whether the peer is there.
-    pub(crate) fn probe(&mut self) {
-        self.probes = self.probes.max(1);
-    }
-
     /// Everything that is not settled, when the peer is lost.
     pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
         let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
@@ -535,77 +417,4 @@ impl Sender {
 /// What a datagram takes of the receive window.
 pub(crate) fn charge(bytes: u64) -> u64 {
     bytes + DATAGRAM_CHARGE
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::{HEADER_BYTES, TAG_BYTES};
-
-    #[test]
-    fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
-        for (words, after, frames, piece_bytes) in (0..=WORDS_MAX).flat_map(|words| [(words, 0, 0, 1_000), (words, 7, 90, 500)]) {
-            let place = if after == 0 { 8 } else { 16 };
-            let head = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * words + place;
-            let bytes = (head + frames + PIECE_BYTES + piece_bytes + TAG_BYTES) as u32;
-            let pieces = [
-                Piece::Put { operation: 0, offset: 0, bytes: piece_bytes },
-                Piece::Answer { operation: 0, from: GlobalAddress::NULL, offset: 0, bytes: piece_bytes },
-            ];
-            for piece in pieces.map(Some) {
-                let draft = || Draft { frames: vec![0; frames], ..Draft::default() };
-                assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), words);
-                // As long as a datagram that left without any.
-                let bytes = bytes - 8 * words as u32;
-                assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), 0);
-            }
-            assert_eq!(Sent { after, bytes, ..Sent::default() }.words_max(), WORDS_MAX, "frames alone leave room for all");
-        }
-    }
-
-    const DATAGRAM_BYTES: usize = 1200;
-
-    fn sender() -> Sender {
-        Sender::new(0, DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
-    }
-
-    /// Sends again all that may be sent now; returns how many datagrams that is.
-    fn repeat(sender: &mut Sender) -> usize {
-        let (now, round_trip) = (Instant::ZERO, RoundTrip::default());
-        let next = |sender: &mut Sender| match sender.poll(now, &round_trip, true)? {
-            Next::Again(sequence) => {
-                sender.handle_sent(now, Left { sequence, number: sequence + 1, bytes: 100, prompt: true }, &round_trip);
-                Some(sequence)
-            }
-            other => panic!("{other:?}"),
-        };
-        std::iter::from_fn(|| next(sender)).take(100).count()
-    }
-
-    #[test]
-    fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
-        let mut sender = sender();
-        for number in 0..5 {
-            let sequence = sender.push(Draft::default(), None, 0);
-            sender.handle_sent(Instant::ZERO, Left { sequence, number, bytes: 100, prompt: true }, &RoundTrip::default());
-        }
-        for tries in 0..5 {
-            assert_eq!(repeat(&mut sender), usize::from(tries > 0), "after {tries} tries");
-            sender.handle_silence(DATAGRAM_BYTES as u64);
-        }
-        let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
-        sender.handle_acknowledgement(Instant::ZERO, &Acknowledgement { next: 1, ..nothing }, DATAGRAM_BYTES as u64);
-        assert_eq!(repeat(&mut sender), 4, "it has answered: all others at once");
-    }
-
-    #[test]
-    fn nothing_follows_the_last_datagram_of_a_window() {
-        let mut sender = sender();
-        while sender.next() < SEQUENCE_WINDOW - 2 {
-            sender.push(Draft::default(), None, 0);
-        }
-        assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
-        sender.push(Draft::default(), None, 0);
-        assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
-    }
 }

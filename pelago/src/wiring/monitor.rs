@@ -137,7 +137,7 @@ impl MonitorThread {
 /// What is at work in a simulation that does not end, and when that is in virtual time.
 fn at_work(glance: Option<SimulationSnapshot>) -> String {
     let Some(SimulationSnapshot { running, now, .. }) = glance else { return "before its simulation began".into() };
-    let who = running.map_or_else(|| "its ranks did not end".into(), |rank| format!("{rank} was running, and did not end"));
+    let who = running.map_or_else(|| "its ranks did not end".into(), |rank| format!("rank {rank} was running, and did not end"));
     format!("at {} of virtual time: {who}", milliseconds(now))
 }
 

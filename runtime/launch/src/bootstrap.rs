@@ -9,10 +9,10 @@ use pelago_base::Rank;
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
-use crate::adoption::{AdoptedJob, AdoptionError, ForeignStore, RankMonitor, adopt};
+use crate::adoption::{AdoptionError, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
 use crate::system::job_key;
-use crate::{CoreBinding, LaunchSettings, OsClock, OsWait};
+use crate::{AdoptedJob, CoreBinding, ForeignStore, LaunchSettings, OsClock, OsWait};
 
 /// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
@@ -47,7 +47,7 @@ pub enum StartError {
     #[error("cannot receive datagrams on this machine: {0}; PELAGO_TRANSPORT=auto needs no network")]
     Network(#[from] std::io::Error),
     /// The launcher's numbers do not fit its memory.
-    #[error("{rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
+    #[error("rank {rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
     Rank {
         /// The rank that the environment names.
         rank: Rank,

@@ -1,0 +1,53 @@
+//! What a prepared operation keeps from one run to the next; plans and one-shot operations have one each.
+
+use pelago_rma::{Error, Pod, Result};
+
+use crate::Collective;
+use crate::executor::{Cursor, Ends, Executor, Layout, MemberContext};
+use crate::operator::Fold;
+
+/// The state of a plan between two runs.
+pub(crate) struct PlanState {
+    pub(crate) layout: Layout,
+    cursor: Cursor,
+    /// Whether a run has begun and has not completed.
+    busy: bool,
+}
+
+impl PlanState {
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self { layout, cursor: Cursor::default(), busy: false }
+    }
+
+    /// Begins a run.
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        if self.busy {
+            return Err(Error::Invalid("an operation of the plan has failed, or was forgotten before its end"));
+        }
+        self.busy = true;
+        Ok(())
+    }
+
+    /// Goes on with a run; returns whether it has ended.
+    pub(crate) fn advance<T: Pod>(
+        &mut self,
+        context: MemberContext<'_, '_>,
+        mut ends: Ends<'_, T>,
+        fold: &dyn Fold<T>,
+        wait: bool,
+    ) -> Result<bool> {
+        let mut executor = Executor::new(context, &self.layout, &mut ends, fold);
+        let ended = executor.advance(&mut self.cursor, wait)?;
+        self.busy = !ended;
+        Ok(ended)
+    }
+}
+
+/// The offsets in blocks of the input and the output in a buffer that is both.
+pub(crate) fn shifts(operation: Collective, position: usize) -> (usize, usize) {
+    match operation {
+        Collective::Allgather | Collective::Gather { .. } => (position, 0),
+        Collective::ReduceScatter | Collective::Scatter { .. } => (0, position),
+        _ => (0, 0),
+    }
+}

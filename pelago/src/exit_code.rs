@@ -1,0 +1,11 @@
+//! How a process ends because of a fault of its job.
+
+use pelago_platform::Fault;
+
+/// The exit code of a rank that ends because of this.
+pub(crate) fn exit_code(fault: Fault) -> i32 {
+    match fault {
+        Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
+        _ => 1,
+    }
+}

@@ -1,0 +1,71 @@
+//! Of a sender alone; `tests/mesh` and `tests/crowd` have whole conversations.
+
+use super::*;
+use crate::wire::{Acknowledgement, HEADER_BYTES, TAG_BYTES};
+
+#[test]
+fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
+    for (words, after, frames, piece_bytes) in (0..=WORDS_MAX).flat_map(|words| [(words, 0, 0, 1_000), (words, 7, 90, 500)]) {
+        let place = if after == 0 { 8 } else { 16 };
+        let head = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * words + place;
+        let bytes = (head + frames + PIECE_BYTES + piece_bytes + TAG_BYTES) as u32;
+        let pieces = [
+            Piece::Put { operation: 0, offset: 0, bytes: piece_bytes },
+            Piece::Answer { operation: 0, from: GlobalAddress::NULL, offset: 0, bytes: piece_bytes },
+        ];
+        for piece in pieces.map(Some) {
+            let draft = || Draft { frames: vec![0; frames], ..Draft::default() };
+            assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), words);
+            // As long as a datagram that left without any.
+            let bytes = bytes - 8 * words as u32;
+            assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), 0);
+        }
+        assert_eq!(Sent { after, bytes, ..Sent::default() }.words_max(), WORDS_MAX, "frames alone leave room for all");
+    }
+}
+
+const DATAGRAM_BYTES: usize = 1200;
+
+fn sender() -> Sender {
+    Sender::new(0, DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
+}
+
+/// Sends again all that may be sent now; returns how many datagrams that is.
+fn repeat(sender: &mut Sender) -> usize {
+    let (now, round_trip) = (Instant::ZERO, RoundTrip::default());
+    let next = |sender: &mut Sender| match sender.poll(now, &round_trip, true)? {
+        Next::Again(sequence) => {
+            sender.handle_sent(now, Left { sequence, number: sequence + 1, bytes: 100, prompt: true }, &round_trip);
+            Some(sequence)
+        }
+        other => panic!("{other:?}"),
+    };
+    std::iter::from_fn(|| next(sender)).take(100).count()
+}
+
+#[test]
+fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
+    let mut sender = sender();
+    for number in 0..5 {
+        let sequence = sender.push(Draft::default(), None, 0);
+        sender.handle_sent(Instant::ZERO, Left { sequence, number, bytes: 100, prompt: true }, &RoundTrip::default());
+    }
+    for tries in 0..5 {
+        assert_eq!(repeat(&mut sender), usize::from(tries > 0), "after {tries} tries");
+        sender.handle_silence(DATAGRAM_BYTES as u64);
+    }
+    let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
+    sender.handle_acknowledgement(Instant::ZERO, &Acknowledgement { next: 1, ..nothing }, DATAGRAM_BYTES as u64);
+    assert_eq!(repeat(&mut sender), 4, "it has answered: all others at once");
+}
+
+#[test]
+fn nothing_follows_the_last_datagram_of_a_window() {
+    let mut sender = sender();
+    while sender.next() < SEQUENCE_WINDOW - 2 {
+        sender.push(Draft::default(), None, 0);
+    }
+    assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
+    sender.push(Draft::default(), None, 0);
+    assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
+}
