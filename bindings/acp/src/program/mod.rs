@@ -109,7 +109,7 @@ extern "C" fn start(
 /// # Safety
 /// `arguments` has as many texts; the process has one thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pelago_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
+pub unsafe extern "C" fn iacp_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
     run(main, texts.collect(), None)
