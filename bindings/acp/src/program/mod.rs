@@ -14,6 +14,7 @@ mod substitutes;
 mod threads;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -67,6 +68,8 @@ struct SimulatedProgram {
     main: Main,
     arguments: Vec<CString>,
     initializers: Vec<usize>,
+    /// Its instructions, and those of libraries that are linked with this one.
+    code: Vec<Range<usize>>,
 }
 
 /// What ends the program, in order.
@@ -130,7 +133,8 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
     if let Err(error) = simulated::begin(&images, ranks) {
         return refused(&format_args!("no room for the data of {ranks} ranks: {error}"));
     }
-    processes::simulate(&SimulatedProgram { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
+    let code = images.iter().flat_map(|image| image.code.clone()).collect();
+    processes::simulate(&SimulatedProgram { main, arguments, initializers, code }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
 }
 
 /// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in
@@ -163,6 +167,11 @@ impl Program for SimulatedProgram {
             // SAFETY: ends the process: without its data no rank can go on.
             unsafe { libc::_exit(1) }
         }
+    }
+
+    /// Code of the program holds no lock of the C library, except where the C library calls it, as for a function that prints.
+    fn code(&self) -> Vec<Range<usize>> {
+        self.code.clone()
     }
 
     fn main(&self, _rank: Rank) -> i32 {
