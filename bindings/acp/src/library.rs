@@ -13,7 +13,6 @@ use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, processes}
 
 use crate::access::Access;
 use crate::exit;
-use crate::ffi::internal;
 use crate::handles::ALL;
 use crate::links::channel::Channels;
 use crate::links::segments::SegmentBuffers;
@@ -22,6 +21,7 @@ use crate::memory::Memory;
 use crate::monitor::Monitor;
 use crate::refusal::{self, End, Lines, Refusal};
 use crate::simulated::{self, PerRank};
+use crate::sizes;
 use crate::slab::Slab;
 use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
@@ -307,7 +307,7 @@ impl Library {
             let (me, layout) = (state.job.rank(), self.memory().layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory().set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
-            internal::set_data_bytes(heap.bytes());
+            sizes::set_data_bytes(heap.bytes());
             let connector = Connector::new(state.job.alloc::<u64>(1)?);
             let links = Links { connector, channels: Channels::new(), segments: SegmentBuffers::new() };
             let workspaces = Workspaces { settings: workspaces::Settings::DEFAULT, known: Slab::new(1) };

@@ -160,8 +160,7 @@ impl Interruptions<'_> {
     /// A rank has computed for some time; `state` is a hash of its state.
     fn tick(&self, state: u64) {
         let AtWork::Rank(rank) = self.status.at_work() else { return };
-        let sample =
-            Sample { rank, thread: fiber::thread(), calls: self.status.calls(), state, now: self.status.now() };
+        let sample = Sample { rank, thread: fiber::thread(), calls: self.status.calls(), state, now: self.status.now() };
         let decision = self.detector.borrow_mut().tick(sample);
         // A job that ends does not wait for a rank that computes.
         let decision = if self.watch.is_asked() { decision.or(Some(Stop::Certain)) } else { decision };

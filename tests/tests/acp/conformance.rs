@@ -123,3 +123,16 @@ fn samples_find_the_internal_symbols() {
 fn programs_define_internal_symbols_of_their_own() {
     conforms("overrides");
 }
+
+/// Where ranks are processes, a rank that polls memory sees it change.
+#[test]
+fn memory_that_is_polled_without_a_call_changes() {
+    let built = program("polling.c", "polling");
+    for transport in ["shm", "udp"] {
+        for how in ["starter", "global", "heap", "counted", "atomic", "get", "chain"] {
+            let ended = run(3, transport, &built, how, None);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{how}, {transport}: {said}");
+        }
+    }
+}

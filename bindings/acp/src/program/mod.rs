@@ -134,7 +134,8 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
         return refused(&format_args!("no room for the data of {ranks} ranks: {error}"));
     }
     let code = images.iter().flat_map(|image| image.code.clone()).collect();
-    processes::simulate(&SimulatedProgram { main, arguments, initializers, code }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
+    processes::simulate(&SimulatedProgram { main, arguments, initializers, code }, STACK_BYTES)
+        .unwrap_or_else(|error| refused(&error))
 }
 
 /// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in

@@ -167,7 +167,10 @@ mod tests {
             let stretch = detector.suspend();
             detector.resume(stretch, 5, later);
         }
-        assert_eq!(stops[EVENTS_MAX as usize..], [Stop::For(Duration::from_microseconds(10)), Stop::AtMost(Duration::from_microseconds(1 << DOUBLINGS_MAX))]);
+        assert_eq!(
+            stops[EVENTS_MAX as usize..],
+            [Stop::For(Duration::from_microseconds(10)), Stop::AtMost(Duration::from_microseconds(1 << DOUBLINGS_MAX))]
+        );
         assert!(stops[..EVENTS_MAX as usize].iter().all(|stop| matches!(stop, Stop::AtMost(_))));
     }
 
