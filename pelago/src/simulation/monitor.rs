@@ -140,7 +140,7 @@ impl MonitorThread {
             let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
             eprintln!(
                 "pelago: {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for other \
-                 ranks has to call the library, or to read memory in code of its own; --time-limit ends the job",
+                 ranks has to call the library there; --time-limit ends the job",
                 milliseconds(now.now)
             );
         }

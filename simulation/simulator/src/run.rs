@@ -328,7 +328,7 @@ impl SimulationLoop<'_> {
         let shared = self.shared;
         let mut stuck = Vec::new();
         loop {
-            let mut job = shared.job();
+            let mut job = shared.scheduled();
             if self.is_stopped(&mut job) {
                 return stuck;
             }
@@ -344,7 +344,7 @@ impl SimulationLoop<'_> {
                 (self.enter)(rank);
                 self.status.enter(rank, now);
                 let ended = fibers.resume(number);
-                job = shared.job();
+                job = shared.scheduled();
                 job.running = None;
                 if ended {
                     job.end_rank(rank);

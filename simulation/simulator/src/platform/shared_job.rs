@@ -70,8 +70,14 @@ impl SharedJob {
         Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter, status })
     }
 
+    /// The job, for a call of the running rank.
     pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
         self.status.count_call();
+        self.scheduled()
+    }
+
+    /// The job, between the turns of ranks.
+    pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
