@@ -17,6 +17,7 @@
 //! | `monitor` | one thread at a time, and waits that let others in |
 //! | `exit` | how the process ends |
 //! | `simulated` | which simulated rank runs, and what each has of its own |
+//! | `sizes` | the size of the library's own memory, as variables |
 //! | `slab` | what C knows by an opaque pointer |
 //! | `refusal` | what is wrong with a call, in one line |
 //!
@@ -40,6 +41,7 @@ mod monitor;
 pub mod program;
 mod refusal;
 mod simulated;
+pub mod sizes;
 mod slab;
 mod state;
 mod workspaces;

@@ -21,6 +21,7 @@ use crate::memory::Memory;
 use crate::monitor::Monitor;
 use crate::refusal::{self, End, Lines, Refusal};
 use crate::simulated::{self, PerRank};
+use crate::sizes;
 use crate::slab::Slab;
 use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
@@ -211,6 +212,12 @@ impl Library {
         Ok(self.memory().starter_of(self.rank_of(number)?))
     }
 
+    /// Where the memory for `acp_malloc` begins of the rank with this number.
+    pub(crate) fn heap_of(&self, number: c_int) -> Result<GlobalAddress, Refusal> {
+        let rank = self.rank_of(number)?;
+        self.with_heap(|heap| Ok(heap.start_of(rank)))
+    }
+
     /// The number of the rank that owns an address.
     pub(crate) fn owner_of(&'static self, address: u64) -> Result<u32, Refusal> {
         Ok(self.number_of(self.memory().locate(End::Source, address, 0)?.rank))
@@ -300,6 +307,7 @@ impl Library {
             let (me, layout) = (state.job.rank(), self.memory().layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
             self.memory().set_areas((starter_at, starter_bytes), (heap_at, heap.bytes()));
+            sizes::set_data_bytes(heap.bytes());
             let connector = Connector::new(state.job.alloc::<u64>(1)?);
             let links = Links { connector, channels: Channels::new(), segments: SegmentBuffers::new() };
             let workspaces = Workspaces { settings: workspaces::Settings::DEFAULT, known: Slab::new(1) };

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,6 +19,12 @@ pub trait Program {
 
     /// All that `rank` does; its exit code.
     fn main(&self, rank: Rank) -> i32;
+
+    /// Addresses of the program's own code. A rank that polls memory there, without a call, lets virtual time pass: it is suspended between two
+    /// instructions. Code of libraries that hold locks of the process is no part of it.
+    fn code(&self) -> Vec<Range<usize>> {
+        Vec::new()
+    }
 }
 
 /// How a rank ended.
@@ -274,6 +281,10 @@ impl simulated::Processes for Running<'_> {
 
     fn is_over(&self) -> bool {
         self.job.verdict.borrow().is_some()
+    }
+
+    fn code(&self) -> Vec<Range<usize>> {
+        self.program.code()
     }
 }
 

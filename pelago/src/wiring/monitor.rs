@@ -18,6 +18,10 @@ use super::files;
 /// longer, is given up.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How often a rank is looked for that does not call, and after how many looks without a call it is named.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOKS_MAX: u32 = 5;
+
 /// Why a simulation is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cause {
@@ -88,7 +92,7 @@ struct MonitorThread {
 impl MonitorThread {
     fn run(mut self, limit: Option<Duration>) {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let signal = self.wait(end);
+        let signal = self.wait_and_look(end);
         let cause = signal.map(Cause::Signal).unwrap_or(Cause::TimeLimit(limit.unwrap_or_default()));
         if self.watch.is_over() {
             // The report is being written, or the program goes on without its job.
@@ -115,6 +119,32 @@ impl MonitorThread {
         if let Some(signal) = self.wait(None) {
             give_up(Cause::Signal(signal), "after its simulation");
         }
+    }
+
+    /// As `wait`; names a rank once that runs for seconds without a call, if ranks should be interrupted then.
+    fn wait_and_look(&mut self, end: Option<Instant>) -> Option<i32> {
+        let (mut before, mut looks, mut running) = (None, 0, None);
+        while looks < LOOKS_MAX {
+            let look = Instant::now() + LOOK;
+            let signal = self.wait(Some(end.map_or(look, |end| end.min(look))));
+            if signal.is_some() || end.is_some_and(|end| Instant::now() >= end) {
+                return signal;
+            }
+            let now = self.watch.snapshot();
+            let (calls, rank) = (now.and_then(|now| now.calls), now.and_then(|now| now.running));
+            running = rank.or(running);
+            looks = if calls.is_some() && calls == before && !self.watch.is_over() { looks + 1 } else { 0 };
+            before = calls;
+        }
+        if let (Some(rank), Some(now)) = (running, self.watch.snapshot()) {
+            let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
+            eprintln!(
+                "pelago: {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for other \
+                 ranks has to call the library there; --time-limit ends the job",
+                milliseconds(now.now)
+            );
+        }
+        self.wait(end)
     }
 
     /// The next signal; `None` if none has come until then.

@@ -1,6 +1,7 @@
 //! Running a simulation: ranks and events in turns, until all ranks have ended.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::sync::Arc;
 
 use pelago_base::{Counters, Duration, Instant, Rank};
@@ -15,8 +16,10 @@ use crate::platform::{self, SharedJob};
 use crate::protocol::stations::Stations;
 use crate::ranks::crash;
 use crate::ranks::fiber::{self, FiberSettings, Fibers, Unfinished, with_fibers};
+use crate::ranks::polling::{PollingDetector, Sample, Stop};
 use crate::ranks::stacks::{STACK_BYTES_MIN, Stacks, ThreadStack};
-use crate::ranks::status::{SimulationControl, SimulationStatus, StatusEntry};
+use crate::ranks::status::{AtWork, SimulationControl, SimulationStatus, StatusEntry};
+use crate::ranks::ticks::{TickHandlers, with_ticks};
 use crate::settings::{Data, Settings};
 
 /// The results of a simulation.
@@ -89,6 +92,13 @@ pub trait Processes {
 
     /// Whether the job is over, also for ranks that have not ended: those never go on.
     fn is_over(&self) -> bool;
+
+    /// Addresses of the program's own code, in which a rank that runs for long without a call may be suspended: code that holds no lock of
+    /// the process and that may be interrupted between any two instructions. Ranks that poll memory there let virtual time pass. Without
+    /// such code, as by default, a rank that polls memory without a call never ends.
+    fn code(&self) -> Vec<Range<usize>> {
+        Vec::new()
+    }
 }
 
 /// Runs ranks that are written as processes until all have ended or the job is over. Values on the stacks of ranks that have not ended are
@@ -112,7 +122,14 @@ pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Res
         SimulationLoop { shared: &shared, watch, status, stops_at_once: true, enter: &mut enter, is_over: &is_over };
     let take_part = |number| processes.main(parts(&shared, Rank::new(number)));
     let fibers = FiberSettings { count: settings.ranks, stacks: &stacks, unfinished: Unfinished::Abandoned, status };
-    let stuck = with_fibers(fibers, take_part, |fibers| simulation.run(fibers));
+    let interruptions = Interruptions { shared: &shared, watch, status, detector: RefCell::default() };
+    let (running, tick) = (|| interruptions.running(), |state| interruptions.tick(state));
+    let handlers = TickHandlers { running: &running, tick: &tick };
+    let code = processes.code();
+    if !code.is_empty() {
+        status.has_interruptions();
+    }
+    let stuck = with_fibers(fibers, take_part, |fibers| with_ticks(code, handlers, || simulation.run(fibers)));
     watch.finish();
     Ok(outcome(settings, &shared, Vec::new(), None, stuck))
 }
@@ -124,6 +141,38 @@ pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Res
 /// No rank is running.
 pub fn end_process() -> ! {
     fiber::abandon()
+}
+
+/// Suspends ranks that poll memory without a call.
+struct Interruptions<'s> {
+    shared: &'s SharedJob,
+    watch: &'s SimulationControl,
+    status: &'static SimulationStatus,
+    detector: RefCell<PollingDetector>,
+}
+
+impl Interruptions<'_> {
+    /// Whether a rank runs, outside of the simulator: whether that is a thread beside its first.
+    fn running(&self) -> Option<bool> {
+        matches!(self.status.at_work(), AtWork::Rank(_)).then(|| fiber::thread() != 0)
+    }
+
+    /// A rank has computed for some time; `state` is a hash of its state.
+    fn tick(&self, state: u64) {
+        let AtWork::Rank(rank) = self.status.at_work() else { return };
+        let sample = Sample { rank, thread: fiber::thread(), calls: self.status.calls(), state, now: self.status.now() };
+        let decision = self.detector.borrow_mut().tick(sample);
+        // A job that ends does not wait for a rank that computes.
+        let decision = if self.watch.is_asked() { decision.or(Some(Stop::Certain)) } else { decision };
+        let Some(stop) = decision else { return };
+        let stretch = self.detector.borrow_mut().suspend();
+        if self.shared.stop_polling(stop) {
+            // Nobody else holds anything on the stack of a rank that was interrupted in the program.
+            drop(stretch);
+            fiber::abandon();
+        }
+        self.detector.borrow_mut().resume(stretch, self.status.calls(), self.status.now());
+    }
 }
 
 /// A job none of whose ranks has begun.
@@ -139,7 +188,8 @@ fn prepare(settings: &Settings) -> Result<Prepared, SimulationError> {
     let entry = StatusEntry::new(&settings.watch);
     let stacks = Stacks::new(&job.memory, settings.ranks, entry.status())?;
     crash::report_faults();
-    Ok(Prepared { shared: SharedJob::new(job, settings), entry, stacks })
+    let shared = SharedJob::new(job, settings, entry.status());
+    Ok(Prepared { shared, entry, stacks })
 }
 
 /// Begins a thread of the running rank of [`simulate_processes`], with a stack of so many bytes and a number other than 0 that no other thread
@@ -202,7 +252,7 @@ fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Box<Parts> {
 /// # Errors
 /// The simulation cannot begin.
 pub fn ends(settings: &Settings) -> Result<Vec<Parts>, SimulationError> {
-    let shared = SharedJob::new(simulated_job(settings, 0)?, settings);
+    let shared = SharedJob::new(simulated_job(settings, 0)?, settings, SimulationStatus::unknown());
     Ok((0..settings.ranks).map(|rank| platform::parts(&shared, Rank::new(rank))).collect())
 }
 
@@ -278,7 +328,7 @@ impl SimulationLoop<'_> {
         let shared = self.shared;
         let mut stuck = Vec::new();
         loop {
-            let mut job = shared.job();
+            let mut job = shared.scheduled();
             if self.is_stopped(&mut job) {
                 return stuck;
             }
@@ -294,7 +344,7 @@ impl SimulationLoop<'_> {
                 (self.enter)(rank);
                 self.status.enter(rank, now);
                 let ended = fibers.resume(number);
-                job = shared.job();
+                job = shared.scheduled();
                 job.running = None;
                 if ended {
                     job.end_rank(rank);

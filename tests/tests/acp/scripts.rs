@@ -93,6 +93,73 @@ fn starter_memory_has_the_size_that_is_asked_for() {
     }
 }
 
+/// A folder with what a build leaves, installed to another; the latter.
+fn installed() -> PathBuf {
+    use std::os::unix::fs::symlink;
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-install");
+    let _ = std::fs::remove_dir_all(&folder);
+    let built = folder.join("built");
+    std::fs::create_dir_all(&built).unwrap();
+    for (from, name) in [
+        (libraries().join("libacp.so"), "libacp.so"),
+        (libraries().join("libacp.a"), "libacp.a"),
+        (env!("CARGO_BIN_EXE_pelago-under-test").into(), "pelago"),
+    ] {
+        symlink(from, built.join(name)).unwrap();
+    }
+    // A second time, over what is there.
+    for _ in 0..2 {
+        let ended = Command::new(bindings().join("install")).arg(folder.join("acp")).arg(&built).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    folder.join("acp")
+}
+
+#[test]
+fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
+    let prefix = installed();
+    let programs = prefix.join("../programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    let mut make = Command::new("make");
+    make.arg("-C").arg(bindings().join("tests/c")).env_remove("MAKEFLAGS").env_remove(LIBRARY_PATH);
+    let made = make.arg(format!("ACP={}", prefix.display())).arg(format!("OUT={}", programs.display())).output().expect("make");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let soname = format!("libacp.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
+    let dynamic = Command::new("readelf").arg("-d").arg(programs.join("layers")).output().expect("readelf");
+    assert!(String::from_utf8_lossy(&dynamic.stdout).contains(&format!("[{soname}]")), "a program asks for the major version");
+    for program in ["layers", "layers2", "archive"] {
+        for network in ["shm", "udp"] {
+            let mut acprun = Command::new(prefix.join("bin/acprun"));
+            acprun.env_remove(LIBRARY_PATH).env_remove("PELAGO").args(["-np", "3", "-net", network]);
+            let ended = acprun.arg(programs.join(program)).arg("3").output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{program}, {network}: {said}");
+        }
+    }
+    let lib = prefix.join("lib");
+    let target = |name: &str| std::fs::read_link(lib.join(name)).unwrap().display().to_string();
+    assert_eq!(target("libacp.so"), soname);
+    assert_eq!(target(&soname), format!("libacp.so.{}", env!("CARGO_PKG_VERSION")));
+    for name in ["libacpml", "libacpcl", "libacpdl", "libacpbl", "libacpbl_udp"] {
+        assert_eq!([target(&format!("{name}.so")), target(&format!("{name}.so.2"))], [soname.as_str(), soname.as_str()]);
+    }
+}
+
+/// Of the library that users install; that of these tests has less optimization.
+#[test]
+fn the_stripped_library_has_at_most_four_megabytes() {
+    const BYTES_MAX: u64 = 4_000_000;
+    let release = libraries().join("../../release/libacp.so");
+    if !release.exists() {
+        return eprintln!("not tested: there is no {}", release.display());
+    }
+    let stripped = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("libacp-stripped.so");
+    let ended = Command::new("strip").arg("--strip-unneeded").arg("-o").arg(&stripped).arg(&release).output().expect("strip");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let bytes = stripped.metadata().unwrap().len();
+    assert!(bytes <= BYTES_MAX, "{bytes} bytes; at most {BYTES_MAX}");
+}
+
 #[test]
 fn what_cannot_be_run_is_said_in_one_line() {
     for (arguments, says) in [

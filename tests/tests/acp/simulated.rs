@@ -205,6 +205,76 @@ fn meetings_end_where_datagrams_overtake_each_other() {
     }
 }
 
+/// What programs read of containers is right where datagrams are lost, delayed and doubled.
+#[test]
+fn words_of_containers_survive_a_bad_network() {
+    let built = program("layout.c", "layout-faults");
+    for (seed, faults) in [("0", "loss=0.1,delay=0.2:50us"), ("1", "loss=0.05,duplicate=0.1,delay=0.1:50us")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet", "--protocol"]);
+        let ended = command.args(["--faults", faults, "--seed", seed]).arg(&built).output().unwrap();
+        assert!(ended.status.success(), "{faults}: {}", String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.stdout, b"good\n".repeat(3), "{faults}");
+    }
+}
+
+/// Simulates a program that polls memory without a call.
+fn polls(how: &str, options: &[&str]) -> Output {
+    limited("60", options, &program("polling.c", &format!("polling-{how}-{}", options.len())), &[how])
+}
+
+/// Simulates a program for so many seconds at most.
+fn limited(seconds: &str, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet", "--time-limit", seconds]);
+    command.args(options).arg(program).args(arguments).output().unwrap()
+}
+
+#[test]
+fn ranks_that_poll_memory_without_a_call_let_time_pass() {
+    for how in ["starter", "global", "heap", "counted", "atomic", "get", "chain"] {
+        let faults = "loss=0.1,duplicate=0.05,delay=0.2:50us";
+        for options in [&[][..], &["--faults", "delay=0.5:200us"], &["--protocol", "--faults", faults], &["--per-node", "3"]] {
+            let ended = polls(how, options);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{how}, {options:?}: {said}");
+        }
+    }
+}
+
+/// A rank that computes for long is not taken for one that polls, whatever others do meanwhile.
+#[test]
+fn a_rank_may_compute_for_long_while_others_poll() {
+    let ended = polls("computed", &[]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{said}");
+}
+
+#[test]
+fn a_rank_that_polls_memory_which_nobody_writes_is_named() {
+    for (how, polling) in [
+        ("never", "; rank 2 waits in a loop without calls of the library, for a write to its memory"),
+        ("all", ": rank 0, rank 1, rank 2 wait in a loop without calls of the library, for a write to its memory"),
+    ] {
+        let began = std::time::Instant::now();
+        let ended = polls(how, &[]);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && said.contains(polling) && said.lines().count() == 1, "{how}: {ended:?}");
+        assert!(began.elapsed().as_secs() < 20, "{how}");
+    }
+}
+
+/// Whoever cannot be told from a rank that computes, or cannot be interrupted, is named, and the job goes on.
+#[test]
+fn a_rank_that_does_not_call_for_seconds_is_named() {
+    let named = "pelago: rank 2 has run for 5 s without a call of the library, at ";
+    for (source, how) in [("polling.c", "spin"), ("blocked.c", "")] {
+        let ended = limited("8", &[], &program(source, &format!("unnamed-{how}")), &[how]);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(4) && said.contains(named) && said.lines().count() == 2, "{source}: {said}");
+    }
+}
+
 #[test]
 fn calls_take_as_few_round_trips_as_they_say() {
     let built = program("rounds.c", "rounds");

@@ -18,7 +18,7 @@ fn a_lost_datagram_is_sent_again() {
         if !network.lose(percent) {
             return;
         }
-        for group in ["access", "order", "channel", "segbuf"] {
+        for group in ["access", "order", "channel", "segbuf", "layout"] {
             let built = compile(&format!("{group}.c"), &folder.join(format!("{group}-lossy")));
             let mut command = pelago(&network, 1, &["--transport", "udp"], &[built.to_str().unwrap(), ROUNDS]);
             let ended = command.env(LIBRARY_PATH, libraries()).output().unwrap();

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use pelago::GlobalAddress;
 use pelago::containers::{GlobalHeap, List};
 
-use super::{Container, Element, container, data, read, source};
+use super::{Container, Element, data, marked_container, read, source};
 use crate::library::Library;
 use crate::refusal::Refusal;
 
@@ -38,7 +38,7 @@ type Compare = Option<extern "C" fn(Element, Element) -> c_int>;
 type Opened<'h> = List<'h, 'static>;
 
 fn open<'h>(library: &'static Library, heap: &'h GlobalHeap<'static>, list: Container) -> Result<Opened<'h>, Refusal> {
-    Ok(List::open(heap, container(library, list.ga)?)?)
+    Ok(List::open(heap, marked_container(library, list.ga)?)?)
 }
 
 fn with<R>(

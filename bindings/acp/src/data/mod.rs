@@ -68,6 +68,13 @@ pub(crate) fn container(library: &'static Library, ga: u64) -> Result<GlobalAddr
     Ok(library.memory().locate(End::Container, ga, 8)?.address)
 }
 
+/// The address of a vector, a deque or a list, whose mark is the word before.
+pub(crate) fn marked_container(library: &'static Library, ga: u64) -> Result<GlobalAddress, Refusal> {
+    let address = container(library, ga)?;
+    container(library, ga.saturating_sub(8))?;
+    Ok(address)
+}
+
 /// What goes into a container; what of it this process reaches is copied to `buffer`.
 pub(crate) fn source<'b>(
     library: &'static Library,

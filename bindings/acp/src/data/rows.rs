@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use pelago::containers::{ByteSource, Form, GlobalHeap, InsertAt, Sequence};
 
-use super::{Container, Element, Pair, container, data, index, source};
+use super::{Container, Element, Pair, data, index, marked_container, source};
 use crate::library::Library;
 use crate::refusal::Refusal;
 
@@ -20,7 +20,7 @@ pub struct RowIt {
 type Opened<'h> = Sequence<'h, 'static>;
 
 fn open<'h>(library: &'static Library, heap: &'h GlobalHeap<'static>, form: Form, row: Container) -> Result<Opened<'h>, Refusal> {
-    Ok(Sequence::open(heap, form, container(library, row.ga)?)?)
+    Ok(Sequence::open(heap, form, marked_container(library, row.ga)?)?)
 }
 
 /// Calls with a container that is there.

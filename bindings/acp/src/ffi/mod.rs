@@ -5,6 +5,7 @@
 //! | this one | the life of the library, ranks, addresses, memory |
 //! | `operations` | copies and atomics |
 //! | `channels`, `segments` | channels; segment buffers |
+//! | `internal` | internal symbols of the C library that its samples use |
 //!
 //! Invariant **A4**: pointers that come from a program are what its header says: a text ends with a zero byte.
 //!
@@ -12,6 +13,7 @@
 #![allow(unsafe_code)]
 
 pub mod channels;
+pub mod internal;
 pub mod operations;
 pub mod segments;
 

@@ -14,6 +14,7 @@ mod substitutes;
 mod threads;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -67,6 +68,8 @@ struct SimulatedProgram {
     main: Main,
     arguments: Vec<CString>,
     initializers: Vec<usize>,
+    /// Its instructions, and those of libraries that are linked with this one.
+    code: Vec<Range<usize>>,
 }
 
 /// What ends the program, in order.
@@ -109,7 +112,7 @@ extern "C" fn start(
 /// # Safety
 /// `arguments` has as many texts; the process has one thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pelago_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
+pub unsafe extern "C" fn iacp_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
     run(main, texts.collect(), None)
@@ -130,7 +133,9 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
     if let Err(error) = simulated::begin(&images, ranks) {
         return refused(&format_args!("no room for the data of {ranks} ranks: {error}"));
     }
-    processes::simulate(&SimulatedProgram { main, arguments, initializers }, STACK_BYTES).unwrap_or_else(|error| refused(&error))
+    let code = images.iter().flat_map(|image| image.code.clone()).collect();
+    processes::simulate(&SimulatedProgram { main, arguments, initializers, code }, STACK_BYTES)
+        .unwrap_or_else(|error| refused(&error))
 }
 
 /// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in
@@ -163,6 +168,11 @@ impl Program for SimulatedProgram {
             // SAFETY: ends the process: without its data no rank can go on.
             unsafe { libc::_exit(1) }
         }
+    }
+
+    /// Code of the program holds no lock of the C library, except where the C library calls it, as for a function that prints.
+    fn code(&self) -> Vec<Range<usize>> {
+        self.code.clone()
     }
 
     fn main(&self, _rank: Rank) -> i32 {

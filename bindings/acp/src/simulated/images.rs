@@ -40,6 +40,8 @@ pub(crate) struct Image {
     base: usize,
     /// Whole pages of data that may be written.
     pub(crate) data: Vec<Range<usize>>,
+    /// Its instructions.
+    pub(crate) code: Vec<Range<usize>>,
     /// The variables of the calling thread.
     pub(crate) thread_data: Range<usize>,
     /// Pages that were made read-only when they had been relocated.
@@ -90,6 +92,8 @@ impl Image {
             start..end.next_multiple_of(page)
         });
         let data = data.filter(|data| !data.is_empty()).collect();
+        let executable = headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+        let code = executable.map(&range).collect();
         let thread_data = find(libc::PT_TLS).filter(|_| !info.dlpi_tls_data.is_null());
         let thread_data = thread_data.map_or(0..0, |header| {
             let start = info.dlpi_tls_data as usize;
@@ -103,7 +107,7 @@ impl Image {
             // SAFETY: as above.
             next = unsafe { next.add(1) };
         }
-        Some(Self { base, data, thread_data, sealed, dynamic, is_executable: find(libc::PT_INTERP).is_some() })
+        Some(Self { base, data, code, thread_data, sealed, dynamic, is_executable: find(libc::PT_INTERP).is_some() })
     }
 
     fn is_part_of_program(&self) -> bool {

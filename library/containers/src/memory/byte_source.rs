@@ -39,3 +39,8 @@ pub(crate) fn bytes_at(address: u64) -> Result<GlobalPtr<u8>> {
 pub(crate) fn words_at(address: u64) -> Result<GlobalPtr<u64>> {
     Ok(GlobalPtr::from_address(GlobalAddress::from_bits(address))?)
 }
+
+/// The words from the one before an address on.
+pub(crate) fn words_before(address: GlobalAddress) -> Result<GlobalPtr<u64>> {
+    words_at(address.bits().saturating_sub(size_of::<u64>() as u64))
+}

@@ -5,7 +5,7 @@ mod bytes;
 mod heap;
 
 pub use byte_source::ByteSource;
-pub(crate) use byte_source::{bytes_at, words_at};
+pub(crate) use byte_source::{bytes_at, words_at, words_before};
 pub use bytes::GlobalBytes;
 pub(crate) use heap::Glance;
 pub use heap::GlobalHeap;

@@ -1,21 +1,31 @@
 //! Doubly linked lists, with each element on a chosen rank.
 //!
-//! The words of the list itself are a link like those of elements: its first and its last element, then how many there are, and a mark.
-//! So the list is before its first element and after its last one, and its address is its end.
+//! The words of the list itself are a link like those of elements. Their layout is that of the C library ACP, whose programs read them; the mark,
+//! which no program knows, is the word before:
+//!
+//! | | word −1 | 0 | 1 | 2 | from 3 on |
+//! |---|---|---|---|---|---|
+//! | list | mark | first element | last element | number of elements | |
+//! | element | mark | next element | previous element | bytes of the value | value |
+//!
+//! The list is before its first element and after its last one, and its address is its end.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Handle, Result, World};
 
 use crate::GlobalHeap;
-use crate::memory::{ByteSource, bytes_at, words_at};
+use crate::memory::{ByteSource, bytes_at, words_at, words_before};
 
-/// Words of a link; the bytes of an element follow.
-const NEXT: usize = 0;
-const BEFORE: usize = 1;
+/// Words of a link, as they lie in memory; the bytes of an element follow.
+const MARK: usize = 0;
+const NEXT: usize = 1;
+const BEFORE: usize = 2;
 /// Of an element, how many bytes it has; of a list, how many elements.
-const COUNT: usize = 2;
-const MARK: usize = 3;
+const COUNT: usize = 3;
 const WORDS: usize = 4;
+
+/// Bytes from the address of a link, which is behind its mark, to those of an element.
+const VALUE: u64 = 8 * (WORDS as u64 - 1);
 
 const LIST: u64 = 0x7065_6c61_676f_0300;
 const ELEMENT: u64 = 0x7065_6c61_676f_0301;
@@ -27,7 +37,8 @@ const ELEMENT: u64 = 0x7065_6c61_676f_0301;
 #[derive(Clone, Copy)]
 pub struct List<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
-    at: GlobalPtr<u64>,
+    /// Its mark, which the other words follow.
+    mark: GlobalPtr<u64>,
 }
 
 impl<'h, 'w> List<'h, 'w> {
@@ -39,9 +50,10 @@ impl<'h, 'w> List<'h, 'w> {
     /// # Panics
     /// The job has no such rank.
     pub fn create(heap: &'h GlobalHeap<'w>, rank: Rank) -> Result<Self> {
-        let at = heap.allocate(rank, 8 * WORDS as u64)?;
-        let list = Self { heap, at: GlobalPtr::from_address(at)? };
-        list.world().put(list.at, &[at.bits(), at.bits(), 0, LIST])?.wait()?;
+        let mark = GlobalPtr::from_address(heap.allocate(rank, 8 * WORDS as u64)?)?;
+        let list = Self { heap, mark };
+        let end = list.address().bits();
+        list.world().put(mark, &[LIST, end, end, 0])?.wait()?;
         Ok(list)
     }
 
@@ -50,12 +62,12 @@ impl<'h, 'w> List<'h, 'w> {
     /// # Errors
     /// The address is null. Operations return an error if the address is not that of a list.
     pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress) -> Result<Self> {
-        Ok(Self { heap, at: GlobalPtr::from_address(at)? })
+        Ok(Self { heap, mark: words_before(at)? })
     }
 
-    /// Where it lies; its end.
+    /// Where its words lie; its end.
     pub fn address(&self) -> GlobalAddress {
-        self.at.address()
+        self.mark.add(1).address()
     }
 
     /// Gives its memory back.
@@ -64,8 +76,8 @@ impl<'h, 'w> List<'h, 'w> {
     /// It is not a list; a rank was lost, or the job is at fault. So for all that follows.
     pub fn destroy(self) -> Result<()> {
         self.clear()?;
-        self.world().put(self.at.add(MARK as u64), &[0])?.wait()?;
-        self.heap.free(self.address())
+        self.world().put(self.mark, &[0])?.wait()?;
+        self.heap.free(self.mark.address())
     }
 
     /// How many elements there are. Cost: one round trip.
@@ -106,7 +118,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// As [`next`](Self::next); it is the end.
     pub fn bytes_of(&self, element: GlobalAddress) -> Result<(GlobalAddress, u64)> {
         let bytes = self.element(element)?[COUNT];
-        Ok((GlobalAddress::from_bits(element.bits() + 8 * WORDS as u64), bytes))
+        Ok((GlobalAddress::from_bits(element.bits() + VALUE), bytes))
     }
 
     /// A copy of the bytes of an element. Cost: two round trips.
@@ -131,15 +143,15 @@ impl<'h, 'w> List<'h, 'w> {
     /// The job has no such rank.
     pub fn insert(&self, before: GlobalAddress, from: ByteSource<'_>, rank: Rank) -> Result<GlobalAddress> {
         let previous = self.link(before)?[BEFORE];
-        let at = self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?.bits();
-        let world = self.world();
-        let mut writes = vec![world.put(words_at(at)?, &[before.bits(), previous, from.bytes(), ELEMENT])?];
+        let mark = GlobalPtr::<u64>::from_address(self.heap.allocate(rank, 8 * WORDS as u64 + from.bytes())?)?;
+        let (at, world) = (mark.add(1).address().bits(), self.world());
+        let mut writes = vec![world.put(mark, &[ELEMENT, before.bits(), previous, from.bytes()])?];
         if from.bytes() > 0 {
-            writes.push(from.write(world, 0, from.bytes(), at + 8 * WORDS as u64)?);
+            writes.push(from.write(world, 0, from.bytes(), at + VALUE)?);
         }
         writes.push(self.set(previous, NEXT, at)?);
         writes.push(self.set(before.bits(), BEFORE, at)?);
-        writes.push(world.add(self.at.add(COUNT as u64), 1)?);
+        writes.push(world.add(self.mark.add(COUNT as u64), 1)?);
         world.wait_all(&writes)?;
         Ok(GlobalAddress::from_bits(at))
     }
@@ -151,10 +163,10 @@ impl<'h, 'w> List<'h, 'w> {
     pub fn erase(&self, element: GlobalAddress) -> Result<GlobalAddress> {
         let link = self.element(element)?;
         let mut writes = vec![self.set(link[BEFORE], NEXT, link[NEXT])?, self.set(link[NEXT], BEFORE, link[BEFORE])?];
-        writes.push(self.world().add(self.at.add(COUNT as u64), u64::MAX)?);
+        writes.push(self.world().add(self.mark.add(COUNT as u64), u64::MAX)?);
         writes.push(self.set(element.bits(), MARK, 0)?);
         self.world().wait_all(&writes)?;
-        self.heap.free(element)?;
+        self.free(element)?;
         Ok(GlobalAddress::from_bits(link[NEXT]))
     }
 
@@ -167,7 +179,7 @@ impl<'h, 'w> List<'h, 'w> {
         self.relink(&[])?;
         for element in elements {
             self.set(element.bits(), MARK, 0)?.wait()?;
-            self.heap.free(element)?;
+            self.free(element)?;
         }
         Ok(())
     }
@@ -177,7 +189,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// # Errors
     /// As [`destroy`](Self::destroy); the list is broken.
     pub fn elements(&self) -> Result<Vec<GlobalAddress>> {
-        let [mut next, _, count, _] = self.link(self.address())?;
+        let [_, mut next, _, count] = self.link(self.address())?;
         let mut found = Vec::new();
         while next != self.address().bits() {
             if found.len() as u64 == count {
@@ -206,7 +218,7 @@ impl<'h, 'w> List<'h, 'w> {
             writes.push(world.put(words_at(element.bits())?, &link)?);
         }
         let link = [neighbour(Some(0)), neighbour(elements.len().checked_sub(1)), elements.len() as u64];
-        writes.push(world.put(self.at, &link)?);
+        writes.push(world.put(self.mark.add(NEXT as u64), &link)?);
         world.wait_all(&writes)
     }
 
@@ -236,8 +248,8 @@ impl<'h, 'w> List<'h, 'w> {
             self.set(before.bits(), BEFORE, last.bits())?,
         ];
         if from.address() != self.address() {
-            writes.push(self.world().add(self.at.add(COUNT as u64), count)?);
-            writes.push(self.world().add(from.at.add(COUNT as u64), 0u64.wrapping_sub(count))?);
+            writes.push(self.world().add(self.mark.add(COUNT as u64), count)?);
+            writes.push(self.world().add(from.mark.add(COUNT as u64), 0u64.wrapping_sub(count))?);
         }
         self.world().wait_all(&writes)
     }
@@ -261,7 +273,7 @@ impl<'h, 'w> List<'h, 'w> {
         self.relink(&kept)?;
         for element in gone {
             self.set(element.bits(), MARK, 0)?.wait()?;
-            self.heap.free(element)?;
+            self.free(element)?;
         }
         Ok(())
     }
@@ -304,7 +316,7 @@ impl<'h, 'w> List<'h, 'w> {
     /// The words of a link: of an element, or of the list.
     fn link(&self, at: GlobalAddress) -> Result<[u64; WORDS]> {
         let mut words = [0; WORDS];
-        self.world().get_into(words_at(at.bits())?, &mut words)?;
+        self.world().get_into(words_before(at)?, &mut words)?;
         match words[MARK] {
             LIST if at == self.address() => Ok(words),
             ELEMENT if at != self.address() => Ok(words),
@@ -319,7 +331,12 @@ impl<'h, 'w> List<'h, 'w> {
 
     /// Begins to write a word of a link.
     fn set(&self, link: u64, word: usize, value: u64) -> Result<Handle<'w>> {
-        self.world().put(words_at(link)?.add(word as u64), &[value])
+        self.world().put(words_before(GlobalAddress::from_bits(link))?.add(word as u64), &[value])
+    }
+
+    /// Gives the memory of an element back.
+    fn free(&self, element: GlobalAddress) -> Result<()> {
+        self.heap.free(words_before(element)?.address())
     }
 
     fn world(&self) -> &'w World {

@@ -1,8 +1,15 @@
 //! A growing sequence of bytes on one rank: the base of vector and deque.
 //!
-//! Five control words lead to a block of the heap: a mark, where the block lies, how many bytes it has, at which of them the first byte of the
-//! content is, and how many there are. The content of a deque goes on at the beginning of the block when it reaches the end; that of a
-//! vector begins at the beginning and so never does.
+//! Control words lead to a block of the heap. Their layout is that of the C library ACP, whose programs read them; the mark, which no program
+//! knows, is the word before:
+//!
+//! | | word −1 | 0 | 1 | 2 | 3 |
+//! |---|---|---|---|---|---|
+//! | vector | mark | address of the block | bytes of the content | bytes of the block | |
+//! | deque | mark | address of the block | offset of the first byte | bytes of the content | bytes of the block |
+//!
+//! The address is null while there is no block. The content of a deque continues at the beginning of the block when it reaches the end; that
+//! of a vector begins at the beginning and so never does.
 //!
 //! What makes or closes a gap moves bytes inside their rank: its owner's transport does it, in pieces as long as memory allows, each ordered
 //! after the one before without a wait in between.
@@ -11,9 +18,9 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Chain, Error, GlobalPtr, Result, World};
 
 use crate::GlobalHeap;
-use crate::memory::{ByteSource, bytes_at, words_at};
+use crate::memory::{ByteSource, bytes_at, words_before};
 
-/// Control words.
+/// The mark, and the control words of a deque; those of a vector are one less.
 const WORDS: usize = 5;
 
 /// The mark of the control words of sequences; the form is added.
@@ -51,7 +58,8 @@ pub enum InsertAt {
 #[derive(Clone, Copy)]
 pub struct Sequence<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
-    at: GlobalPtr<u64>,
+    /// Its mark, which the control words follow.
+    mark: GlobalPtr<u64>,
     form: Form,
 }
 
@@ -103,7 +111,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// The job has no such rank.
     pub fn create(heap: &'h GlobalHeap<'w>, form: Form, rank: Rank, capacity: u64) -> Result<Self> {
         let at = heap.allocate(rank, 8 * WORDS as u64)?;
-        let sequence = Self { heap, at: GlobalPtr::from_address(at)?, form };
+        let sequence = Self { heap, mark: GlobalPtr::from_address(at)?, form };
         let made = sequence.block(rank, capacity).and_then(|control| sequence.write(&control));
         match made {
             Ok(()) => Ok(sequence),
@@ -119,12 +127,12 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// # Errors
     /// The address is null. Operations return an error if the address is not that of a sequence.
     pub fn open(heap: &'h GlobalHeap<'w>, form: Form, at: GlobalAddress) -> Result<Self> {
-        Ok(Self { heap, at: GlobalPtr::from_address(at)?, form })
+        Ok(Self { heap, mark: words_before(at)?, form })
     }
 
     /// Where its control words lie.
     pub fn address(&self) -> GlobalAddress {
-        self.at.address()
+        self.mark.add(1).address()
     }
 
     /// Gives its memory back.
@@ -133,9 +141,9 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// It is not a sequence of this form; its rank was lost, or the job is at fault. So for all that follows.
     pub fn destroy(self) -> Result<()> {
         let control = self.control()?;
-        self.world().put(self.at, &[0])?.wait()?;
+        self.world().put(self.mark, &[0])?.wait()?;
         self.give_back(&control)?;
-        self.heap.free(self.address())
+        self.heap.free(self.mark.address())
     }
 
     /// How many bytes there are. Cost: one round trip.
@@ -404,8 +412,12 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
     fn control(&self) -> Result<Control> {
         let mut words = [0; WORDS];
-        self.world().get_into(self.at, &mut words)?;
-        let [mark, block, capacity, start, bytes] = words;
+        let used = self.words();
+        self.world().get_into(self.mark, &mut words[..used])?;
+        let [mark, block, start, bytes, capacity] = match self.form {
+            Form::Vector => [words[0], words[1], 0, words[2], words[3]],
+            Form::Deque => words,
+        };
         let is_sane = bytes <= capacity && (start < capacity || start == 0);
         if mark != self.mark() || !is_sane {
             return Err(Error::Invalid(match self.form {
@@ -417,8 +429,20 @@ impl<'h, 'w> Sequence<'h, 'w> {
     }
 
     fn write(&self, control: &Control) -> Result<()> {
-        let words = [self.mark(), control.block, control.capacity, control.start, control.bytes];
-        self.world().put(words_at(self.at.address().bits())?, &words)?.wait()
+        let Control { block, capacity, start, bytes } = *control;
+        let words = match self.form {
+            Form::Vector => [self.mark(), block, bytes, capacity, 0],
+            Form::Deque => [self.mark(), block, start, bytes, capacity],
+        };
+        self.world().put(self.mark, &words[..self.words()])?.wait()
+    }
+
+    /// The mark and the control words of this form.
+    fn words(&self) -> usize {
+        match self.form {
+            Form::Vector => WORDS - 1,
+            Form::Deque => WORDS,
+        }
     }
 
     fn mark(&self) -> u64 {

@@ -18,6 +18,8 @@ pub enum WaitReason {
     Memory,
     /// For so many of its operations to complete.
     Operations(u32),
+    /// For a write to its memory, in a loop without calls.
+    Polling,
     /// For a write to its memory or the completion of one of its so many operations.
     Anything(u32),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for WaitReason {
         match *self {
             Self::Meeting => f.write_str("for all ranks to join or leave"),
             Self::Memory | Self::Anything(0) => f.write_str("for incoming writes"),
+            Self::Polling => f.write_str("in a loop without calls of the library, for a write to its memory"),
             Self::Operations(count) => write!(f, "for {} to complete", operations(count)),
             Self::Anything(count) => write!(f, "for incoming writes, or one of {} to complete", operations(count)),
         }
@@ -65,6 +68,8 @@ pub(crate) enum RunState {
     Ready,
     /// Until this happens or its deadline comes.
     Parked(For),
+    /// Until its memory is written to, or its deadline comes: it polls without a call.
+    Polling,
     /// Until its deadline comes.
     Asleep,
     Ended,

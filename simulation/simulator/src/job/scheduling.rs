@@ -56,6 +56,11 @@ impl SimulatedJob {
         self.stop(rank, RunState::Asleep, Some(until));
     }
 
+    /// `rank` polls memory without a call, and is about to stop until that is written to, or until its deadline.
+    pub(crate) fn stop_polling(&mut self, rank: Rank, until: Option<Instant>) {
+        self.stop(rank, RunState::Polling, until);
+    }
+
     /// A rank enters a barrier of the bootstrap; returns whether it was the last, which wakes the others.
     pub(crate) fn enter_meeting(&mut self) -> bool {
         self.arrived += 1;
@@ -94,6 +99,7 @@ impl SimulatedJob {
             let waiting = match state.state {
                 RunState::Parked(_) if state.is_meeting => WaitReason::Meeting,
                 RunState::Parked(For::Memory) => WaitReason::Memory,
+                RunState::Polling => WaitReason::Polling,
                 RunState::Parked(For::AtMost(left)) => WaitReason::Operations(state.in_flight.saturating_sub(left)),
                 RunState::Parked(For::Anything) => WaitReason::Anything(state.in_flight),
                 _ => return None,
@@ -174,7 +180,7 @@ impl SimulatedJob {
     /// Wakes a rank that has stopped; one that sleeps only at its deadline.
     pub(crate) fn make_ready(&mut self, number: u32, at_deadline: bool) {
         let RankState { state, missed_event, .. } = &mut self.ranks[number as usize];
-        if matches!(state, RunState::Parked(_)) || (at_deadline && *state == RunState::Asleep) {
+        if matches!(state, RunState::Parked(_) | RunState::Polling) || (at_deadline && *state == RunState::Asleep) {
             *state = RunState::Ready;
             self.ready.push_back(number);
         } else {

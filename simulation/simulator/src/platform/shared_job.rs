@@ -14,6 +14,8 @@ use super::NAME;
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
 use crate::job::{CLOCK_READING, POLL, SimulatedJob};
 use crate::ranks::fiber;
+use crate::ranks::polling::Stop;
+use crate::ranks::status::SimulationStatus;
 use crate::settings::{Data, Settings};
 
 const BY_NIC: Capabilities = Capabilities {
@@ -46,10 +48,12 @@ pub(crate) struct SharedJob {
     declared: bool,
     /// Measures computing time, if [`Computing::Measured`] asks for that.
     meter: Option<Mutex<ComputeMeter>>,
+    /// Counts the calls of ranks.
+    status: &'static SimulationStatus,
 }
 
 impl SharedJob {
-    pub(crate) fn new(job: SimulatedJob, settings: &Settings) -> Arc<Self> {
+    pub(crate) fn new(job: SimulatedJob, settings: &Settings, status: &'static SimulationStatus) -> Arc<Self> {
         let meter = match settings.computing {
             Computing::Measured { scale } => Some(Mutex::new(ComputeMeter::new(settings.ranks, scale))),
             _ => None,
@@ -63,10 +67,17 @@ impl SharedJob {
         rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
         let capabilities = Capabilities { data_bytes_max, ..capabilities };
         let machine = settings.machine.clone();
-        Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter })
+        Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter, status })
     }
 
+    /// The job, for a call of the running rank.
     pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
+        self.status.count_call();
+        self.scheduled()
+    }
+
+    /// The job, between the turns of ranks.
+    pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,6 +104,32 @@ impl SharedJob {
         if duration > Duration::ZERO {
             self.pass(duration);
         }
+    }
+
+    /// The running rank polls memory without a call, and stops; returns whether the job is at fault. This does not count as a call.
+    pub(crate) fn stop_polling(&self, stop: Stop) -> bool {
+        let calls = self.status.calls();
+        // Time that the rank has computed is time of the machine, if that is measured.
+        self.entered();
+        let mut job = self.job();
+        if let Some(rank) = job.running.filter(|_| job.fault.is_none()) {
+            let now = job.now();
+            match stop {
+                Stop::AtMost(duration) => job.stop_polling(rank, Some(now + duration)),
+                Stop::For(duration) => job.sleep(rank, now + duration),
+                Stop::Certain => job.stop_polling(rank, None),
+            }
+            drop(job);
+            self.status.set_calls(calls);
+            fiber::suspend();
+        } else {
+            drop(job);
+        }
+        let calls = self.status.calls();
+        let is_at_fault = self.fault().is_some();
+        self.left();
+        self.status.set_calls(calls);
+        is_at_fault
     }
 
     /// Counts a poll or a clock reading: a rank that only polls and never waits would stop time.

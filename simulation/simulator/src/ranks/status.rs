@@ -28,6 +28,10 @@ pub(crate) struct SimulationStatus {
     is_inside: AtomicBool,
     now: AtomicU64,
     ended: AtomicU32,
+    /// Calls of the simulator by ranks.
+    calls: AtomicU64,
+    /// Whether a rank that does not call is interrupted.
+    interrupts: AtomicBool,
     /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
     stacks: [AtomicUsize; 5],
 }
@@ -49,6 +53,8 @@ impl SimulationStatus {
             is_inside: AtomicBool::new(false),
             now: AtomicU64::new(0),
             ended: AtomicU32::new(0),
+            calls: AtomicU64::new(0),
+            interrupts: AtomicBool::new(false),
             stacks: [const { AtomicUsize::new(0) }; 5],
         }
     }
@@ -57,6 +63,35 @@ impl SimulationStatus {
     pub(crate) fn of_this_thread() -> Option<&'static Self> {
         let this = this_thread();
         KNOWN.iter().find(|status| status.thread.load(Ordering::Relaxed) == this)
+    }
+
+    /// That of a simulation which nobody observes.
+    pub(crate) fn unknown() -> &'static Self {
+        &UNKNOWN
+    }
+
+    /// Counts a call of the simulator by a rank.
+    pub(crate) fn count_call(&self) {
+        // Only this thread writes it.
+        self.set_calls(self.calls().wrapping_add(1));
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_calls(&self, calls: u64) {
+        self.calls.store(calls, Ordering::Relaxed);
+    }
+
+    /// The virtual time at which the running rank has continued.
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_picoseconds(self.now.load(Ordering::Relaxed))
+    }
+
+    /// Ranks that do not call are interrupted.
+    pub(crate) fn has_interruptions(&self) {
+        self.interrupts.store(true, Ordering::Relaxed);
     }
 
     /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
@@ -121,6 +156,7 @@ impl StatusEntry {
         status.leave(0);
         status.set_inside(false);
         status.now.store(0, Ordering::Relaxed);
+        status.interrupts.store(false, Ordering::Relaxed);
         let _ = watch.status.set(status);
         Self(status)
     }
@@ -155,6 +191,8 @@ pub struct SimulationSnapshot {
     pub now: Instant,
     /// How many ranks have ended.
     pub ended: u32,
+    /// A count that each call of a rank changes; `None` unless ranks that do not call are interrupted.
+    pub calls: Option<u64>,
 }
 
 impl SimulationControl {
@@ -171,8 +209,9 @@ impl SimulationControl {
     /// The state now; `None` before the simulation has begun. After its end, the last state.
     pub fn snapshot(&self) -> Option<SimulationSnapshot> {
         let status = self.status.get()?;
-        let now = Instant::from_picoseconds(status.now.load(Ordering::Relaxed));
-        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed) })
+        let now = status.now();
+        let calls = status.interrupts.load(Ordering::Relaxed).then(|| status.calls());
+        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed), calls })
     }
 
     pub(crate) fn is_asked(&self) -> bool {
@@ -200,7 +239,7 @@ mod tests {
         assert_eq!(status.at_work(), AtWork::Rank(3));
         assert_eq!(
             watch.snapshot(),
-            Some(SimulationSnapshot { running: Some(Rank::new(3)), now: Instant::from_picoseconds(7), ended: 0 })
+            Some(SimulationSnapshot { running: Some(Rank::new(3)), now: Instant::from_picoseconds(7), ended: 0, calls: None })
         );
         assert!(!status.set_inside(true));
         assert_eq!(status.at_work(), AtWork::Simulator(Some(3)));

@@ -13,7 +13,7 @@ use crate::Refused;
 pub(crate) const COMMAND: &str = "object";
 
 /// The function of the C interface's library that calls a `main` for each rank.
-const SIMULATE: &CStr = c"pelago_simulate_main";
+const SIMULATE: &CStr = c"iacp_simulate_main";
 
 type Simulate = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
