@@ -99,13 +99,16 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     for _ in 0..arguments.repeat {
         barrier.wait()?;
     }
-    times.barriers = (world.now() - start).as_picoseconds();
-    let mut all = [wrong];
-    world.allreduce(&mut all, |one, other| one + other)?;
+    // Ends when what this rank put in the last barrier has arrived, too, on the slowest rank.
+    world.flush_all()?;
+    let mut all = [wrong, (world.now() - start).as_picoseconds()];
+    world.allreduce(&mut all, u64::max)?;
+    let [wrong, barriers] = all;
+    times.barriers = barriers;
     if world.rank() == sender {
-        report(arguments, world.size(), &times, all[0]);
+        report(arguments, world.size(), &times, wrong);
     }
-    Ok(if all[0] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Says what each took, or what is wrong. A reader that has seen enough is no error.

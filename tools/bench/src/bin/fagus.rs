@@ -88,7 +88,7 @@ fn microseconds(pelago: &str, row: &Row) -> Result<f64, String> {
     let mut command = Command::new(pelago);
     command.args(["sim", "-n", "2", "--quiet", "--machine", row.machine]);
     command.args(row.set.iter().flat_map(|value| ["--set", value]));
-    let ended = command.args(["fagus", "--repeat", "20", "--warm-up", "1"]).output();
+    let ended = command.args(["fagus", "--repeat", "100", "--warm-up", "1"]).output();
     let ended = ended.map_err(|error| format!("cannot run {pelago}: {error}"))?;
     if !ended.status.success() {
         return Err(format!("{}: {}", row.name, String::from_utf8_lossy(&ended.stderr)));

@@ -127,6 +127,8 @@ fn measure(
     };
     agents.begin(steps, kind);
     let count = stage.calibrate(1, |count| add(Side::Library, count))?;
+    agents.rest();
+    let raw_count = stage.calibrate(1, |count| add(Side::Raw, count))?;
     let mut round = 0;
     let comparison = Comparison::run(REPETITIONS, |side| {
         round += 1;
@@ -134,6 +136,7 @@ fn measure(
             Side::Library => agents.begin(steps, kind),
             Side::Raw => agents.rest(),
         }
+        let count = if side == Side::Library { count } else { raw_count };
         let nanoseconds = match (side, kind) {
             (Side::Library, Kind::Disturbed) => stage.play(
                 || {

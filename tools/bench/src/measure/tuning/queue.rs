@@ -12,8 +12,8 @@ use std::thread::yield_now;
 /// Commands of a queue.
 const COMMANDS: usize = 64;
 
-/// Looks at a state before a thread lets others run: some ten microseconds.
-const LOOKS: u32 = 1_000;
+/// Looks at a state before a thread lets others run: less than a microsecond, as two threads of each rank look at once, and may have to share a core.
+const LOOKS: u32 = 16;
 
 /// The states of a command.
 mod state {
