@@ -32,6 +32,9 @@ const WORD: u32 = 0;
 const DISTURBED: u32 = 16;
 const WORDS: usize = 32;
 
+/// How often a batch is measured while another rank delegates, which makes batches many times as long.
+const REPETITIONS_DISTURBED: u64 = 11;
+
 /// What a row measures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -130,7 +133,8 @@ fn measure(
     agents.rest();
     let raw_count = stage.calibrate(1, |count| add(Side::Raw, count))?;
     let mut round = 0;
-    let comparison = Comparison::run(REPETITIONS, |side| {
+    let repetitions = if kind == Kind::Disturbed { REPETITIONS_DISTURBED } else { REPETITIONS };
+    let comparison = Comparison::run(repetitions, |side| {
         round += 1;
         match side {
             Side::Library => agents.begin(steps, kind),
