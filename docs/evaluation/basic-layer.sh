@@ -3,6 +3,8 @@
 #
 #     sh docs/evaluation/basic-layer.sh FOLDER > docs/evaluation/basic-layer.jsonl
 #
+# Rows with "interface":"rust" are those of pelago-basic; "registered_us" is the time of an atomic on memory that its own rank has registered.
+#
 # FOLDER has what cargo build --release -p pelago-acp -p pelago-cli -p pelago-bench made. Rows of the simulated machine are the same
 # everywhere; rows of shm and udp are real time, medians of 31 samples of 1000 atomics each, by turns in ROUNDS rounds (5 unless set).
 set -eu
@@ -24,8 +26,13 @@ simulated() {
         head="$head,\"${step%%=*}\":\"${step#*=}\""
     done
     # shellcheck disable=SC2086
-    "$built/pelago" sim -n "$ranks" --machine tofu2 --quiet $options "$work/basic-layer" |
+    "$built/pelago" sim -n "$ranks" --machine tofu2 --quiet $options "$work/basic-layer" ${arguments:-} |
         sed "s/^{/{\"platform\":\"tofu2\",\"ranks\":$ranks,\"condition\":\"$condition\"$head,/"
+    if [ "$ranks" = 2 ]; then
+        # shellcheck disable=SC2086
+        "$built/pelago" sim -n 2 --machine tofu2 --quiet $options "$built/pelago-basic" one |
+            sed "s/^{/{\"platform\":\"tofu2\",\"interface\":\"rust\",\"condition\":\"$condition\"$head,/"
+    fi
 }
 
 simulated 2 nic submission=free
@@ -43,6 +50,10 @@ for ranks in 3 4 6; do
     simulated $ranks apart submission=progress-thread atomics=progress-thread serving=apart
 done
 
+arguments="1 1 copies"
+simulated 3 copies submission=free
+simulated 3 copies submission=progress-thread
+
 for round in $(seq "${ROUNDS:-5}"); do
     for transport in shm udp; do
         for progress in thread manual; do
@@ -53,5 +64,7 @@ for round in $(seq "${ROUNDS:-5}"); do
             "$built/pelago" run -n 2 --transport $transport --progress $progress "$work/basic-layer" 1000 31 |
                 sed "s/^{/{\"platform\":\"$transport\",\"round\":$round,\"interface\":\"acp\",\"progress\":\"$progress\",\"threads\":\"many\",/"
         done
+        "$built/pelago" bench tuning --transport $transport --format json | sed "s/^{/{\"round\":$round,/"
+        "$built/pelago" bench copy -n 3 --bytes 8,256,8K,256K --transport $transport --format json | sed "s/^{/{\"round\":$round,/"
     done
 done

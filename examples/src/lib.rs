@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
 //! | [`barrier`] | the time of a barrier, by each algorithm |
+//! | [`fagus`] | a message that is found by its flag, and the barrier of Fagus: what paper C measures |
 //! | [`collectives`] | the time of collective operations, by each algorithm, and which is chosen |
 //! | [`alltoall`] | the time of an exchange in which every rank puts to every other at once |
 //! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
@@ -25,6 +26,7 @@ pub mod barrier;
 mod beside;
 pub mod collectives;
 pub mod counter;
+pub mod fagus;
 pub mod fields;
 pub mod himeno;
 pub mod incast;
@@ -53,6 +55,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(himeno, "the Himeno benchmark, a 19-point stencil"),
     program!(fields, "shallow water: five staggered fields, exchanged together"),
     program!(barrier, "the time of a barrier, by each algorithm"),
+    program!(fagus, "a message that is found by its flag, and a barrier by way of one rank"),
     program!(collectives, "the time of collective operations, by each algorithm"),
     program!(alltoall, "the time until every rank has put to every other"),
     program!(incast, "many ranks send to one, by several ways"),

@@ -32,7 +32,7 @@ mod tests;
 mod topology;
 
 pub use machine::keys::{KEYS, Quantity};
-pub use machine::software::{Atomics, Descriptors, Serving, Software, Submission, Threads};
+pub use machine::software::{Atomics, Descriptors, Detection, Serving, Software, Submission, Threads};
 pub use machine::{Machine, MachineError, RailInfo};
 pub use netsim::Netsim;
 pub use operation::{FailureReason, NetworkOperation, Notice};

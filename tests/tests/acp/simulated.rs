@@ -156,16 +156,17 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
     command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(bindings().join("include")).arg(source).arg("-o").arg(&built);
     let compiled = command.arg("-L").arg(libraries()).arg("-lacp").output().expect("cc");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let measured = |ranks: &str, steps: &[&str]| -> Vec<f64> {
+    let run = |ranks: &str, steps: &[&str], arguments: &[&str]| -> Vec<Vec<f64>> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
         command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", ranks, "--machine", "tofu2", "--quiet"]);
         command.args(steps.iter().map(|step| format!("--set=node.software.{step}")));
-        let ended = command.arg(&built).arg("100").output().unwrap();
+        let ended = command.arg(&built).args(arguments).output().unwrap();
         assert!(ended.status.success(), "{steps:?}: {}", String::from_utf8_lossy(&ended.stderr));
         let lines = String::from_utf8(ended.stdout).unwrap();
-        let number = |line: &str| line.split([':', ',', '}']).nth(1).unwrap().parse().unwrap();
-        lines.lines().map(number).collect()
+        let numbers = |line: &str| -> Vec<f64> { line.split([':', ',', '}']).filter_map(|word| word.parse().ok()).collect() };
+        lines.lines().map(numbers).collect()
     };
+    let measured = |ranks: &str, steps: &[&str]| run(ranks, steps, &["100"]);
     let (progress_thread, bypass, software) = ("submission=progress-thread", "submission=bypass", "atomics=progress-thread");
     let (built_each, many) = ("descriptors=built", "threads=many");
     for (paper_us, steps) in [
@@ -179,13 +180,19 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
         (4.39, &[bypass, built_each, many]),
         (4.26, &[bypass, many]),
     ] {
-        let took_us = measured("2", steps)[0];
+        let took_us = measured("2", steps)[0][0];
         assert!((took_us / paper_us - 1.0).abs() < 0.05, "{steps:?}: {took_us} us, {paper_us} us in the paper");
     }
     // A progress thread that serves beside the one that orders keeps its rank from being disturbed.
     let together = measured("4", &[progress_thread, software, "serving=together"]);
     let apart = measured("4", &[progress_thread, software, "serving=apart"]);
-    assert!(together[1] > 1.5 * together[0] && apart[1] < 1.01 * apart[0], "{together:?} {apart:?}");
+    assert!(together[1][0] > 1.5 * together[0][0] && apart[1][0] < 1.01 * apart[0][0], "{together:?} {apart:?}");
+    // Figures 1 and 2: a copy between two others beside a get and a put, by bytes.
+    let copies = run("3", &[progress_thread], &["1", "1", "copies"]);
+    assert_eq!(copies.iter().map(|row| row[0]).collect::<Vec<_>>(), [8.0, 256.0, 8192.0, 262_144.0]);
+    for row in copies {
+        assert!(row[1] < 0.8 * row[2], "{} bytes: a copy takes {} us, a get and a put {} us", row[0], row[1], row[2]);
+    }
 }
 
 /// A word of an earlier meeting that comes after one of a later meeting does not hide that.

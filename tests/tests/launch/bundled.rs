@@ -158,6 +158,21 @@ fn barriers_are_timed_by_every_algorithm() {
 }
 
 #[test]
+fn messages_and_barriers_of_fagus_are_timed_with_and_without_a_progress_thread() {
+    for (ranks, transport, progress) in
+        [("2", "shm", "manual"), ("3", "shm", "thread"), ("2", "udp", "manual"), ("3", "udp", "thread")]
+    {
+        let job = ["run", "-n", ranks, "--transport", transport, "--progress", progress];
+        let ended = run(&[&job[..], &["fagus", "--repeat", "20", "--warm-up", "2"]].concat());
+        ended.expect(0, "");
+        let words: Vec<_> = ended.output.split_whitespace().filter(|word| word.parse::<f64>().is_err()).collect();
+        assert_eq!(words, ["message", "bytes", "sent", "us", "answered", "us", "barrier", "ranks", "us"], "{ended:?}");
+    }
+    let ended = run(&["run", "-n", "1", "fagus"]);
+    assert!(ended.code == Some(2) && ended.error.contains("give -n 2") && ended.error.lines().count() == 1, "{ended:?}");
+}
+
+#[test]
 fn every_rank_puts_to_every_other() {
     for (ranks, transport, options, bytes) in [
         (1, "shm", &[][..], "4096"),
@@ -319,6 +334,7 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
         (&["alltoall", "--bytes", "4294967296"], "alltoall: invalid value '4294967296'"),
         (&["alltoall", "--repeat", "-1"], "alltoall: invalid value '-1'"),
         (&["alltoall", "4096"], "alltoall: unexpected argument '4096'"),
+        (&["fagus", "--bytes", "0"], "fagus: invalid value '0'"),
         (&["particles", "--side", "0"], "particles: invalid value '0'"),
         (&["particles", "--side", "1025"], "particles: invalid value '1025'"),
         (&["particles", "--dt", "inf"], "particles: invalid value 'inf'"),

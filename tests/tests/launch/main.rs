@@ -1,6 +1,7 @@
 //! Jobs from the command line: what comes out, how they end, and that nothing is left of them.
 
 mod adopted;
+mod bench;
 mod bundled;
 mod ends;
 mod fields;

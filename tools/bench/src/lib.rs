@@ -28,6 +28,7 @@ pub use command::arguments::{Arguments, Format, Transport};
 pub use command::job_start::launch_rows;
 pub use command::{list, main, render, rows};
 pub use error::Error;
+pub use measure::tuning::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads};
 pub use rank::rank_main;
 pub use results::evaluation;
 pub use results::row::Row;

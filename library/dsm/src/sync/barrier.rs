@@ -3,20 +3,43 @@
 use core::cell::Cell;
 
 use pelago_base::Rank;
-use pelago_rma::{Result, Symmetric, World};
+use pelago_rma::{Fault, Result, Symmetric, World};
 
 /// Words of a cache line, so that each flag has its own.
 const LINE: usize = 8;
-/// How many have entered, ever: at rank 0.
+/// The number of entries of all barriers so far: at rank 0.
 const ENTERED: usize = 0;
-/// The last barrier that was permitted: on every other rank.
+/// The number of the last barrier that rank 0 has permitted: on every other rank.
 const PERMITTED: usize = LINE;
 
-/// The barrier of Fagus (paper C, section 4.2): every rank sends SYNC_ENTRY to rank 0 and waits for its SYNC_PERMIT, both of them control
-/// words that take no path of data.
+/// The barrier of Fagus, `comm_sync` (paper C: Okuno et al., section 4.2): every rank sends SYNC_ENTRY to rank 0 and waits for SYNC_PERMIT of rank 0.
+/// Both are words of eight bytes, which a machine with a path for small messages (AOTF on DIMMnet) sends by that path.
 ///
-/// [`World::barrier`] needs fewer steps one after another, and no rank that hears of all; this one is for comparison, and for networks where
-/// small messages to one rank are cheap.
+/// ```text
+/// rank 1, 2, …                 rank 0
+///    |-- SYNC_ENTRY: add 1 ------>|   waits for p − 1 more entries
+///    |<-- SYNC_PERMIT: put n -----|   n: the number of the barrier
+/// ```
+///
+/// [`World::barrier`] takes fewer messages one after another and burdens no single rank, and is the one to use; this one serves comparisons with the
+/// paper, and networks where small messages to one rank are cheap. `pelago run` and `pelago sim` time it as `barrier --algorithm entry-permit`.
+///
+/// Order: SYNC_ENTRY is an atomic. SYNC_PERMIT is a plain put to a word that is written once per barrier: rank 0 puts the number of a barrier only
+/// after the receiver has entered that barrier, so after the receiver has seen the number before. So no earlier number is in transit.
+///
+/// A `SyncBarrier` belongs to the thread of its `World`, which is not `Sync`.
+///
+/// ```
+/// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+/// use pelago_dsm::SyncBarrier;
+/// let barrier = SyncBarrier::new(world)?;
+/// for _step in 0..10 {
+///     // … puts to other ranks …
+///     barrier.wait()?; // every rank sees all of them
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct SyncBarrier<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
@@ -24,7 +47,7 @@ pub struct SyncBarrier<'w> {
 }
 
 impl<'w> SyncBarrier<'w> {
-    /// Collective.
+    /// A barrier of all ranks of the job: 128 bytes on each. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`].
@@ -34,24 +57,38 @@ impl<'w> SyncBarrier<'w> {
 
     /// Returns when every rank has called it; what each put before is visible to all after. Collective.
     ///
-    /// Cost: rank 0: a put to every other rank. Others: an atomic, and a wait for two messages one after the other.
+    /// Cost, for p ranks: 2 (p − 1) messages of eight bytes. Rank 0: p − 1 puts. Other ranks: an atomic without a result, and a wait for two
+    /// messages one after the other.
     ///
     /// # Errors
-    /// An operation whose handle nobody waited for has failed; the job is at fault.
+    /// - An operation whose handle the program has not waited for has failed; the job is at fault.
+    /// - In a job that goes on without lost ranks ([`World::on_peer_lost`]): `PeerLost` with a lost rank, if not all ranks have entered. So ends every
+    ///   later call, on all ranks, without a wait. A rank that was permitted before returns without an error, so that one rank may succeed where another
+    ///   fails, as in every barrier.
     pub fn wait(&self) -> Result<()> {
         let Self { world, words, met } = self;
         world.quiet()?;
         met.set(met.get() + 1);
         let children = u64::from(world.size() - 1);
         if world.rank().number() == 0 {
-            world.wait_until(words.local(), ENTERED, |entered| entered >= met.get() * children)?;
+            self.await_word(ENTERED, met.get() * children)?;
             for child in world.ranks().skip(1) {
                 world.put(words.at(child, PERMITTED), &[met.get()])?;
             }
         } else {
             world.add(words.at(Rank::new(0), ENTERED), 1)?;
-            world.wait_until(words.local(), PERMITTED, |permitted| permitted >= met.get())?;
+            self.await_word(PERMITTED, met.get())?;
         }
         Ok(())
+    }
+
+    /// Waits until a word of this rank has grown to `enough`, which never happens once a rank is lost that has not entered.
+    fn await_word(&self, index: usize, enough: u64) -> Result<()> {
+        let world = self.world;
+        let found = world.wait_until(self.words.local(), index, |word| word >= enough || world.losses() > 0)?;
+        if found >= enough {
+            return Ok(());
+        }
+        Err(Fault::PeerLost(world.lost()[0]).into())
     }
 }

@@ -48,11 +48,13 @@ impl Software {
     fn check(&self) -> Result<(), MachineError> {
         for (key, nanoseconds) in [
             ("call_ns", self.call_ns),
+            ("own_call_ns", self.own_call_ns),
             ("lock_ns", self.lock_ns),
             ("queue_ns", self.queue_ns),
             ("notify_ns", self.notify_ns),
             ("descriptor_ns", self.descriptor_ns),
             ("serve_ns", self.serve_ns),
+            ("signal_ns", self.signal_ns),
         ] {
             delay(&format!("node.software.{key}"), nanoseconds)?;
         }
@@ -96,6 +98,7 @@ impl RailSpec {
         delay("nic.gap_ns", nic.gap_ns)?;
         delay("nic.atomic_ns", nic.atomic_ns)?;
         delay("nic.bank_ns", nic.bank_ns)?;
+        delay("nic.bank_core_ns", nic.bank_core_ns)?;
         range("nic.bank_packets", nic.bank_packets, 1, 1 << 16)?;
         rate("nic.read_gb_per_s", nic.read_gb_per_s)?;
         rate("nic.write_gb_per_s", nic.write_gb_per_s)?;

@@ -149,6 +149,12 @@ impl Machine {
         &self.node.software
     }
 
+    /// How long a NIC takes for an atomic on the memory of its own node, which crosses no link: that of the first rail.
+    pub fn own_atomic(&self) -> Duration {
+        let nanoseconds = self.rails.first().map_or(0.0, |rail| rail.nic.overhead_ns + rail.nic.atomic_ns);
+        Duration::from_picoseconds(picoseconds(nanoseconds))
+    }
+
     /// How much longer a put to memory that the ranks of a node share takes for each page on its first use.
     pub fn page(&self) -> Duration {
         Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))

@@ -17,8 +17,14 @@ pub struct Software {
     pub atomics: Atomics,
     /// Whether the progress thread that serves other ranks is the one that posts operations.
     pub serving: Serving,
+    /// What detects that a message has arrived.
+    pub detection: Detection,
+    /// Cores of a rank beside the one that runs its program.
+    pub spare_cores: u32,
     /// A call that posts an operation and the call that waits for it, besides the times below.
     pub call_ns: f64,
+    /// The same for an atomic on the rank's own memory that no NIC performs.
+    pub own_call_ns: f64,
     /// The locks of both calls.
     pub lock_ns: f64,
     /// From posting into the queue until the progress thread has it.
@@ -29,6 +35,16 @@ pub struct Software {
     pub descriptor_ns: f64,
     /// A progress thread's work for an operation of another rank.
     pub serve_ns: f64,
+    /// From the detection of a packet by a detection thread until its rank runs.
+    pub signal_ns: f64,
+}
+
+impl Software {
+    /// The factor by which all work of a rank is longer than on a core of its own. A detection thread polls without a pause; if it shares the only
+    /// core with its rank, each of the two gets half of the core.
+    pub fn slowdown(&self) -> f64 {
+        if self.detection == Detection::Thread && self.spare_cores == 0 { 2.0 } else { 1.0 }
+    }
 }
 
 /// How operations reach the NIC.
@@ -88,4 +104,15 @@ pub enum Serving {
     Together,
     /// A second one.
     Apart,
+}
+
+/// What detects that a message has arrived in memory that has to be switched over to the host before a rank reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detection {
+    /// The rank itself, which polls while it waits in the library.
+    #[default]
+    Inline,
+    /// A thread that polls without a pause, and signals its rank.
+    Thread,
 }

@@ -138,6 +138,9 @@ pub(crate) struct NicSpec {
     /// How long the memory of the NIC is switched over to its host, before what has come to it is there.
     #[serde(default)]
     pub(crate) bank_ns: f64,
+    /// How long the core of the receiver works for that, before or after.
+    #[serde(default)]
+    pub(crate) bank_core_ns: f64,
     /// Packets of a message that one switching is for, at most.
     #[serde(default = "one")]
     pub(crate) bank_packets: u32,

@@ -16,6 +16,7 @@ use pelago_base::{Duration, Instant};
 use crate::events::pool::{NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
+use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::network::{Fabric, Medium, Network, PacketOutcome};
@@ -94,11 +95,11 @@ impl Netsim {
             seed,
             statistics: Statistics::default(),
         };
-        machine.rails.iter().try_for_each(|spec| netsim.add(spec, nodes))?;
+        machine.rails.iter().try_for_each(|spec| netsim.add(spec, machine.software(), nodes))?;
         Ok(netsim)
     }
 
-    fn add(&mut self, spec: &RailSpec, nodes: u32) -> Result<(), MachineError> {
+    fn add(&mut self, spec: &RailSpec, software: &Software, nodes: u32) -> Result<(), MachineError> {
         let terminals = nodes * spec.count;
         let topology = Topology::new(spec, nodes)?;
         let router = &spec.router;
@@ -131,7 +132,7 @@ impl Netsim {
         };
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, first));
+        self.rails.push(RailNics::new(spec, software, first));
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
             return Err(MachineError::too_many(nodes));

@@ -4,7 +4,8 @@ use pelago_base::Duration;
 
 use crate::events::pool::List;
 use crate::events::rate::Rate;
-use crate::machine::spec::{RailKind, RailSpec, TransmitOrder};
+use crate::machine::software::{Detection, Software};
+use crate::machine::spec::{NicSpec, RailKind, RailSpec, TransmitOrder};
 use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::transfer::Transfer;
 
@@ -68,7 +69,7 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    pub(crate) fn new(spec: &RailSpec, first: u32) -> Self {
+    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32) -> Self {
         let nic = &spec.nic;
         Self {
             first,
@@ -79,7 +80,7 @@ impl RailNics {
             packet_bytes: nic.packet_bytes,
             header_bytes: nic.header_bytes,
             control_bytes: nic.control_bytes,
-            overhead: picoseconds(nic.overhead_ns),
+            overhead: picoseconds(nic.overhead_ns * software.slowdown()),
             gap: picoseconds(nic.gap_ns),
             read: bytes_per_second(nic.read_gb_per_s),
             write: bytes_per_second(nic.write_gb_per_s),
@@ -88,7 +89,7 @@ impl RailNics {
             transmit_packets: nic.transmit_packets,
             order: nic.order,
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
-            bank: picoseconds(nic.bank_ns),
+            bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,
             lossy: spec.lossy(),
             slots: spec.receive.slots,
@@ -136,6 +137,12 @@ impl RailNics {
         let before = u64::from(sequence) * u64::from(self.packet_bytes);
         (transfer.bytes - before).min(u64::from(self.packet_bytes))
     }
+}
+
+/// How long one switching of memory takes, with the core's work for it.
+fn bank_ns(nic: &NicSpec, software: &Software) -> f64 {
+    let switching = nic.bank_ns + nic.bank_core_ns * software.slowdown();
+    if switching > 0.0 && software.detection == Detection::Thread { switching + software.signal_ns } else { switching }
 }
 
 /// A NIC of a node.

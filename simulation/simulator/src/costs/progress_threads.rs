@@ -14,6 +14,8 @@ pub(crate) const REPLY_BYTES: u64 = 8;
 /// The progress threads of all ranks, and the times of calls and progress threads.
 pub(crate) struct ProgressThreads {
     software: Software,
+    /// How long a NIC takes for an atomic on the memory of its own node.
+    own_atomic: Duration,
     /// Until when the progress threads of each rank are busy: the one of its own operations, and the one that serves others if that is another.
     busy: Vec<[Instant; 2]>,
 }
@@ -35,29 +37,54 @@ impl ProgressThreads {
     pub(crate) fn of(machine: &Machine, ranks: u32) -> Self {
         let software = machine.software().clone();
         let count = if software.submission == Submission::Free && software.atomics == Atomics::Nic { 0 } else { ranks as usize };
-        Self { software, busy: vec![[Instant::ZERO; 2]; count] }
+        Self { software, own_atomic: machine.own_atomic(), busy: vec![[Instant::ZERO; 2]; count] }
+    }
+
+    /// Submits an atomic of `rank` on its own memory; `None` if that takes no time of the library. `at` is the time of its effect: the NIC performs
+    /// it without the network, or the thread that would post it performs it instead.
+    pub(crate) fn submit_own(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
+        if self.software.submission == Submission::Free || !self.perform_atomics() {
+            let submitted = self.submit(now, rank, idle)?;
+            return Some(Submitted { at: submitted.at + self.own_atomic, ..submitted });
+        }
+        let busy = self.work_of_rank(self.software.own_call_ns + self.lock_ns());
+        let at = match self.software.submission {
+            Submission::ProgressThread => self.work(rank, false, now + busy, duration(self.software.queue_ns)),
+            Submission::Bypass if !idle => self.work(rank, false, now + busy, duration(self.software.queue_ns)),
+            _ => now + busy,
+        };
+        Some(Submitted { busy, at })
+    }
+
+    /// The time of some work of a rank, which a detection thread on the same core makes longer.
+    fn work_of_rank(&self, nanoseconds: f64) -> Duration {
+        duration(nanoseconds * self.software.slowdown())
+    }
+
+    fn lock_ns(&self) -> f64 {
+        match self.software.threads {
+            Threads::One => 0.0,
+            Threads::Many => self.software.lock_ns,
+        }
     }
 
     /// Submits an operation of `rank`; `idle` if the rank has no other under way. `None` if that takes no time.
     pub(crate) fn submit(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
-        let Software { submission, threads, descriptors, .. } = self.software;
-        let descriptor = match descriptors {
-            Descriptors::Prepared => Duration::ZERO,
-            Descriptors::Built => duration(self.software.descriptor_ns),
+        let Software { submission, descriptors, .. } = self.software;
+        let descriptor_ns = match descriptors {
+            Descriptors::Prepared => 0.0,
+            Descriptors::Built => self.software.descriptor_ns,
         };
-        let lock = match threads {
-            Threads::One => Duration::ZERO,
-            Threads::Many => duration(self.software.lock_ns),
-        };
-        let mut busy = duration(self.software.call_ns) + lock;
+        let busy_ns = self.software.call_ns + self.lock_ns();
         match submission {
             Submission::Free => None,
             Submission::ProgressThread | Submission::Bypass if submission == Submission::ProgressThread || !idle => {
-                let at = self.work(rank, false, now + busy, duration(self.software.queue_ns) + descriptor);
+                let busy = self.work_of_rank(busy_ns);
+                let at = self.work(rank, false, now + busy, duration(self.software.queue_ns + descriptor_ns));
                 Some(Submitted { busy, at })
             }
             Submission::Direct | Submission::ProgressThread | Submission::Bypass => {
-                busy = busy + descriptor;
+                let busy = self.work_of_rank(busy_ns + descriptor_ns);
                 Some(Submitted { busy, at: now + busy })
             }
         }
@@ -92,10 +119,12 @@ impl ProgressThreads {
 
 #[cfg(test)]
 mod tests {
+    use pelago_netsim::Detection;
+
     use super::*;
 
     fn progress_threads(software: Software) -> ProgressThreads {
-        ProgressThreads { software, busy: vec![[Instant::ZERO; 2]; 2] }
+        ProgressThreads { software, own_atomic: Duration::from_nanoseconds(1_000_000), busy: vec![[Instant::ZERO; 2]; 2] }
     }
 
     fn at(nanoseconds: u64) -> Instant {
@@ -108,12 +137,16 @@ mod tests {
         descriptors: Descriptors::Built,
         atomics: Atomics::ProgressThread,
         serving: Serving::Together,
+        detection: Detection::Inline,
+        spare_cores: 0,
         call_ns: 1.0,
+        own_call_ns: 3.0,
         lock_ns: 10.0,
         queue_ns: 100.0,
         notify_ns: 1000.0,
         descriptor_ns: 10_000.0,
         serve_ns: 100_000.0,
+        signal_ns: 0.0,
     };
 
     #[test]
@@ -132,6 +165,30 @@ mod tests {
         assert_eq!(submitted(Software { submission: Submission::Free, ..COSTS }, false), None);
         assert_eq!(progress_threads(COSTS).notify(at(5), Rank::new(0)), Some(at(1005)));
         assert_eq!(progress_threads(Software { submission: Submission::Direct, ..COSTS }).notify(at(5), Rank::new(0)), None);
+    }
+
+    #[test]
+    fn atomics_on_own_memory_take_the_time_of_what_performs_them() {
+        let submitted = |software: Software, idle| {
+            let submitted = progress_threads(software).submit_own(at(0), Rank::new(1), idle);
+            submitted
+                .map(|submitted| [submitted.busy, submitted.at.since(Instant::ZERO)].map(|time| time.as_picoseconds() / 1000))
+        };
+        assert_eq!(submitted(COSTS, true), Some([13, 113]));
+        assert_eq!(submitted(Software { threads: Threads::One, ..COSTS }, true), Some([3, 103]));
+        assert_eq!(submitted(Software { submission: Submission::Bypass, ..COSTS }, true), Some([13, 13]));
+        assert_eq!(submitted(Software { submission: Submission::Bypass, ..COSTS }, false), Some([13, 113]));
+        assert_eq!(submitted(Software { atomics: Atomics::Nic, ..COSTS }, true), Some([11, 1_010_111]));
+        assert_eq!(submitted(Software { submission: Submission::Free, ..COSTS }, true), None);
+    }
+
+    #[test]
+    fn a_detection_thread_on_the_core_of_a_rank_halves_that() {
+        let busy = |spare_cores| {
+            let software = Software { detection: Detection::Thread, spare_cores, ..COSTS };
+            progress_threads(software).submit(at(0), Rank::new(1), true).map(|submitted| submitted.busy.as_picoseconds() / 1000)
+        };
+        assert_eq!([busy(0), busy(1)], [Some(22), Some(11)]);
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl SimulatedJob {
         match wake_up {
             WakeUp::Rank { rank, count } => self.end_wait(rank, count),
             WakeUp::Posted { operation } => self.post_to_nic(operation),
-            WakeUp::Served { operation } => self.arrive_at_target(operation),
+            WakeUp::Served { operation } => self.serve(operation),
             WakeUp::Reported { operation } => self.end(operation, None),
             WakeUp::Seen { rank } => self.see(Rank::new(rank)),
             WakeUp::Datagram { number } => self.send_delayed_datagram(number),

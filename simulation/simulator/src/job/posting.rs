@@ -67,7 +67,14 @@ impl SimulatedJob {
             self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
         let idle = self.ranks[me as usize].in_flight == 1;
-        match self.progress_threads.submit(self.network.now(), rank, idle) {
+        let now = self.network.now();
+        if self.is_own_atomic(number)
+            && let Some(Submitted { busy, at }) = self.progress_threads.submit_own(now, rank, idle)
+        {
+            self.network.wake_at(at, me, WakeUp::Served { operation: number }.token());
+            return Ok(busy);
+        }
+        match self.progress_threads.submit(now, rank, idle) {
             None => self.network.post_by(rail, me, on_network, Subject::Operation(number).token()),
             Some(Submitted { busy, at }) => {
                 self.network.wake_at(at, me, WakeUp::Posted { operation: number }.token());

@@ -33,6 +33,21 @@ impl SimulatedJob {
         self.network.wake_at(at, target.number(), WakeUp::Served { operation }.token());
     }
 
+    /// An operation has been performed without a NIC at its target: it takes effect. One on the rank's own memory has ended, too.
+    pub(super) fn serve(&mut self, number: u32) {
+        let is_own = self.is_own_atomic(number);
+        self.arrive_at_target(number);
+        if is_own {
+            self.report_end(number);
+        }
+    }
+
+    /// Whether an operation is an atomic of a rank on its own memory.
+    pub(super) fn is_own_atomic(&self, number: u32) -> bool {
+        let pending = self.operations.get(number);
+        pending.operation.is_atomic() && pending.operation.target(&self.memory) == pending.rank
+    }
+
     /// A progress thread replies to the initiator of an operation.
     pub(super) fn reply(&mut self, number: u32) {
         let (rank, target) = self.pair(self.operations.get(number));

@@ -1,9 +1,8 @@
 //! One atomic of four bytes after another, each waited for, by a context for one thread and by one that other threads may use beside it.
 //!
-//! What `docs/evaluation/basic-layer.md` says of shared memory and UDP; started by `pelago run`, with `one` or `many` for which of the two. Rank 0
-//! prints a line of JSON.
-
-use std::time::Instant;
+//! What `docs/evaluation/basic-layer.md` says of shared memory and UDP, and of own memory on the simulated machine; started by `pelago run` or `pelago sim`,
+//! with `one` or `many` for which of the two. Rank 0 prints a line of JSON: a word of another rank; a word of its own heap, which loads and stores reach; a
+//! word of its own that the program has registered, which the transport reaches.
 
 use pelago::{Context, GlobalPtr, Result};
 
@@ -29,8 +28,10 @@ fn main() -> Result<()> {
 }
 
 fn tell(context: &Context, threads: &str, there: GlobalPtr<u32>, here: GlobalPtr<u32>) -> Result<()> {
-    let [remote, local] = [median_us(context, there)?, median_us(context, here)?];
-    println!("{{\"threads\":\"{threads}\",\"remote_us\":{remote:.4},\"local_us\":{local:.4}}}");
+    let registered = context.register(vec![0_u32; 16])?;
+    let [remote, local, registered] = [there, here, registered.ptr(0)].map(|word| median_us(context, word));
+    let (remote, local, registered) = (remote?, local?, registered?);
+    println!("{{\"threads\":\"{threads}\",\"remote_us\":{remote:.4},\"local_us\":{local:.4},\"registered_us\":{registered:.4}}}");
     Ok(())
 }
 
@@ -38,11 +39,11 @@ fn tell(context: &Context, threads: &str, there: GlobalPtr<u32>, here: GlobalPtr
 fn median_us(context: &Context, word: GlobalPtr<u32>) -> Result<f64> {
     let mut times = Vec::with_capacity(SAMPLES);
     for _ in 0..=SAMPLES {
-        let start = Instant::now();
+        let start = context.now();
         for _ in 0..COUNT {
             context.fetch_add(word, 1)?.wait()?;
         }
-        times.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(COUNT));
+        times.push((context.now() - start).as_seconds() * 1e6 / f64::from(COUNT));
     }
     // The first is for what is met for the first time.
     times.remove(0);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::command::catalogue::{BENCHMARKS, Benchmark, Jobs};
+use crate::measure::tuning::steps::Steps;
 
 /// Sizes that put and get are measured with unless the command line names others.
 const BYTES_DEFAULT: [u64; 11] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
@@ -39,6 +40,10 @@ pub struct Arguments {
     /// Edge of the cube of numbers whose faces are transferred
     #[arg(long, value_name = "N", default_value_t = EDGE_DEFAULT, value_parser = clap::value_parser!(u64).range(3..=EDGE_MAX))]
     pub edge: u64,
+    /// Steps of tuning: submission=direct|progress-thread|bypass, descriptors=prepared|built, threads=one|many, atomics=nic|progress-thread,
+    /// serving=together|apart [default: all conditions of paper E]
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub steps: Option<Steps>,
     /// A table for people, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -81,6 +86,7 @@ impl Arguments {
             transport: Transport::Shm,
             bytes: bytes.to_vec(),
             edge: EDGE_DEFAULT,
+            steps: None,
             format: Format::Json,
             plot: None,
             list: false,
@@ -105,6 +111,7 @@ impl Arguments {
         let mut arguments: Vec<String> = names.iter().map(ToString::to_string).collect();
         arguments.push(format!("--transport={}", self.transport.name()));
         arguments.push(format!("--edge={}", self.edge));
+        arguments.extend(self.steps.map(|steps| format!("--steps={steps}")));
         if !self.bytes.is_empty() {
             let sizes: Vec<_> = self.bytes.iter().map(ToString::to_string).collect();
             arguments.push(format!("--bytes={}", sizes.join(",")));
@@ -164,7 +171,7 @@ mod tests {
         let arguments = parse(&[]).unwrap();
         let named = BENCHMARKS.iter().filter(|benchmark| benchmark.jobs == Jobs::Named).count();
         assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - named, "all but those that are to be named");
-        assert_eq!(named, 7);
+        assert_eq!(named, 9);
         assert_eq!(arguments.sizes(), BYTES_DEFAULT);
     }
 
@@ -175,9 +182,13 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named() {
-        for (words, says) in
-            [(&["putt"][..], "putt"), (&["--bytes", "12"], "12"), (&["--bytes", "64Q"], "64Q"), (&["-n", "0"], "0")]
-        {
+        for (words, says) in [
+            (&["putt"][..], "putt"),
+            (&["tuning", "--steps", "way=direct"], "way"),
+            (&["--bytes", "12"], "12"),
+            (&["--bytes", "64Q"], "64Q"),
+            (&["-n", "0"], "0"),
+        ] {
             let error = parse(words).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
@@ -185,10 +196,12 @@ mod tests {
 
     #[test]
     fn a_rank_understands_what_it_is_told() {
-        let arguments = parse(&["put", "get", "--bytes", "8,1K", "--edge", "16", "--transport", "udp"]).unwrap();
+        let words = ["put", "get", "--bytes", "8,1K", "--edge", "16", "--transport", "udp", "--steps", "submission=bypass"];
+        let arguments = parse(&words).unwrap();
         let told = arguments.of_rank(&["put"]);
         let rank = parse(&told.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
         assert_eq!((rank.names, rank.bytes, rank.edge), (vec!["put".into()], vec![8, 1024], 16));
         assert_eq!(rank.transport, Transport::Udp);
+        assert!(rank.steps.is_some() && rank.steps == arguments.steps);
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::Transport;
 use crate::error::Result;
-use crate::measure::{atomics, barrier, collectives, computing, crossing, faces, halo, memory, rate, shared, transfer, visible};
+use crate::measure::{
+    atomics, barrier, collectives, computing, copies, crossing, faces, halo, memory, rate, shared, transfer, tuning, visible,
+};
 use crate::rank::context::RankContext;
 
 /// Something that can be measured.
@@ -212,6 +214,22 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         ranks_min_apart: 2,
         jobs: Jobs::Named,
         run: shared::fairness,
+    },
+    Benchmark {
+        name: "tuning",
+        summary: "an atomic of 4 bytes through a command queue and a communication thread, with each step of paper E; raw: without",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: tuning::run,
+    },
+    Benchmark {
+        name: "copy",
+        summary: "copy from one rank to another, on behalf of a third; raw: the third gets and puts; with -n 3",
+        ranks_min: 3,
+        ranks_min_apart: 3,
+        jobs: Jobs::Named,
+        run: copies::run,
     },
     Benchmark {
         name: "launch",

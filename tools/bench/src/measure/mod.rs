@@ -4,6 +4,7 @@ pub(crate) mod atomics;
 pub(crate) mod barrier;
 pub(crate) mod collectives;
 pub(crate) mod computing;
+pub(crate) mod copies;
 pub(crate) mod crossing;
 pub(crate) mod faces;
 pub(crate) mod halo;
@@ -12,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod rate;
 pub(crate) mod shared;
 pub(crate) mod transfer;
+pub(crate) mod tuning;
 pub(crate) mod visible;
 
 /// How often a batch of operations is measured. Many short batches, so that most of them are left alone by what else runs.

@@ -17,6 +17,12 @@ pub struct Row {
     /// The plane of a face.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plane: Option<String>,
+    /// The condition of paper E, or another name for a choice of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// The steps of tuning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<String>,
     /// Bytes moved by one operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,

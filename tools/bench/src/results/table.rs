@@ -11,8 +11,8 @@ pub(crate) fn head() -> String {
 pub(crate) fn line(row: &Row) -> String {
     let time = |nanoseconds: Option<f64>| nanoseconds.map(nanoseconds_text).unwrap_or_default();
     let memory = |bytes: Option<u64>| bytes.map(bytes_text).unwrap_or_default();
-    let what = match (&row.plane, row.bytes) {
-        (Some(plane), _) => plane.clone(),
+    let what = match (row.plane.as_ref().or(row.condition.as_ref()), row.bytes) {
+        (Some(name), _) => name.clone(),
         (None, bytes) => memory(bytes),
     };
     let rate = match (row.operations_per_second, row.gigabytes_per_second) {

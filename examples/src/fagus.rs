@@ -1,0 +1,131 @@
+//! What a message and a barrier of a distributed shared memory take, as Fagus is measured (paper C: Okuno et al., section 5).
+//!
+//! A message is a block of data and, behind it, a flag: the receiver waits for the flag alone, reads the block, and answers with a flag of its own. The
+//! barrier is that of Fagus, by way of rank 0.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::dsm::SyncBarrier;
+use pelago::{Duration, Rank, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Time messages of rank 0 to rank 1, and barriers of all ranks: rank 0 prints microseconds
+#[derive(Parser)]
+#[command(name = "fagus")]
+struct Arguments {
+    /// Bytes of a message
+    #[arg(long, value_name = "B", default_value_t = 10_000, allow_negative_numbers = true, value_parser = at_least_one)]
+    bytes: u32,
+    /// How many messages and how many barriers are timed, one after another
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
+    repeat: u32,
+    /// How many come before; on a real machine the first ones also make connections
+    #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true)]
+    warm_up: u32,
+}
+
+/// Words of the flags: of the message, at rank 1; of the answer, at rank 0. Each on a cache line of its own.
+const ARRIVED: usize = 0;
+const ANSWERED: usize = 8;
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(_) if world.size() < 2 => Ok(Stop::Wrong(TOO_FEW.into()).tell("fagus", world)),
+        Ok(arguments) => measure(world, arguments),
+        Err(stop) => Ok(stop.tell("fagus", world)),
+    });
+    exit("fagus", result)
+}
+
+const TOO_FEW: &str = "a message needs 2 ranks; give -n 2";
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| if ranks < 2 { Err(TOO_FEW.into()) } else { Ok(()) })
+}
+
+/// What rank 0 has measured, in picoseconds for all repetitions.
+struct Times {
+    /// From a put until its data has arrived.
+    sent: u64,
+    /// From a put until its receiver has answered.
+    answered: u64,
+    barriers: u64,
+}
+
+fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let bytes = arguments.bytes as usize;
+    let (inbox, flags) = (world.alloc::<u8>(bytes)?, world.alloc::<u64>(2 * ANSWERED)?);
+    let (sender, receiver) = (Rank::new(0), Rank::new(1));
+    let mut block = vec![0; bytes];
+    let mut found = vec![0; bytes];
+    let mut times = Times { sent: 0, answered: 0, barriers: 0 };
+    let mut wrong = 0;
+    world.barrier()?;
+    for number in 1..=u64::from(arguments.warm_up) + u64::from(arguments.repeat) {
+        if world.rank() == sender {
+            block.fill(number as u8);
+            let start = world.now();
+            world.put(inbox.at(receiver, 0), &block)?.wait()?;
+            let sent = world.now() - start;
+            // After the data; the next flag is put when this one was answered.
+            world.put(flags.at(receiver, ARRIVED), &[number])?;
+            world.wait_until(flags.local(), ANSWERED, |answered| answered >= number)?;
+            if number > u64::from(arguments.warm_up) {
+                times.sent += sent.as_picoseconds();
+                times.answered += (world.now() - start).as_picoseconds();
+            }
+        } else if world.rank() == receiver {
+            world.wait_until(flags.local(), ARRIVED, |arrived| arrived >= number)?;
+            inbox.local().read(0, &mut found);
+            wrong += u64::from(world.moves_data() && found.iter().any(|&byte| byte != number as u8));
+            world.put(flags.at(sender, ANSWERED), &[number])?;
+        }
+    }
+    let barrier = SyncBarrier::new(world)?;
+    for _ in 0..arguments.warm_up {
+        barrier.wait()?;
+    }
+    world.barrier()?;
+    let start = world.now();
+    for _ in 0..arguments.repeat {
+        barrier.wait()?;
+    }
+    // Ends when what this rank put in the last barrier has arrived, too, on the slowest rank.
+    world.flush_all()?;
+    let mut all = [wrong, (world.now() - start).as_picoseconds()];
+    world.allreduce(&mut all, u64::max)?;
+    let [wrong, barriers] = all;
+    times.barriers = barriers;
+    if world.rank() == sender {
+        report(arguments, world.size(), &times, wrong);
+    }
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says what each took, or what is wrong. A reader that has seen enough is no error.
+fn report(arguments: &Arguments, size: u32, times: &Times, wrong: u64) {
+    if wrong > 0 {
+        let _ = writeln!(std::io::stderr(), "fagus: {wrong} messages are not what was sent");
+        return;
+    }
+    let each = |picoseconds| Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
+    let Times { sent, answered, barriers } = times;
+    let mut out = std::io::stdout();
+    let _ = writeln!(
+        out,
+        "message bytes {} sent us {:.4} answered us {:.4}\nbarrier ranks {size} us {:.4}",
+        arguments.bytes,
+        each(*sent),
+        each(*answered),
+        each(*barriers)
+    );
+}

@@ -1,0 +1,39 @@
+//! Benchmarks that are to be named: they measure here, whatever the times are.
+
+use crate::run;
+
+/// The names and conditions of the rows that `pelago bench` prints.
+fn rows(arguments: &[&str]) -> Vec<(String, String)> {
+    let ended = run(&[&["bench", "--format", "json"], arguments].concat());
+    ended.expect(0, "");
+    let field = |line: &str, key: &str| {
+        let (_, rest) = line.split_once(&format!("\"{key}\":\""))?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    let row = |line: &str| (field(line, "name").unwrap(), field(line, "steps").unwrap_or_default());
+    ended.output.lines().map(row).collect()
+}
+
+/// Through the queue, past it, and by the communication thread of the target.
+#[test]
+fn steps_of_tuning_are_measured_on_each_transport() {
+    for (transport, steps) in [
+        ("shm", "submission=progress-thread,descriptors=built,threads=many,atomics=nic,serving=together"),
+        ("shm", "submission=bypass,descriptors=prepared,threads=one,atomics=progress-thread,serving=apart"),
+        ("udp", "submission=progress-thread,descriptors=prepared,threads=one,atomics=nic,serving=apart"),
+    ] {
+        let found = rows(&["tuning", "--transport", transport, "--steps", steps]);
+        let names = ["tuning_remote", "tuning_local", "tuning_disturbed"].map(|name| (name.to_owned(), steps.to_owned()));
+        assert_eq!(found, names, "{transport}");
+    }
+}
+
+#[test]
+fn copies_between_two_others_are_measured_on_each_transport() {
+    for transport in ["shm", "udp"] {
+        let found = rows(&["copy", "-n", "3", "--bytes", "8,4K", "--transport", transport]);
+        assert_eq!(found, ["copy", "copy"].map(|name| (name.to_owned(), String::new())), "{transport}");
+    }
+    let ended = run(&["bench", "copy"]);
+    assert!(ended.code == Some(2) && ended.error.contains("-n 3"), "{ended:?}");
+}
