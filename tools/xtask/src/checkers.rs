@@ -19,8 +19,18 @@ const TIME_IS_UP: i32 = 124;
 /// otherwise made of C.
 const MIRI: &[&[&str]] = &[
     &["--package", "pelago-sync", "--package", "pelago-memory", "--package", "pelago-base", "--lib"],
-    &["--package", "pelago-kit", "--test", "conformance", "loopback::"],
     &["--package", "pelago-protocol", "--features", "aegis/pure-rust", "--lib", "wire::", "--", "--skip", "seal"],
+    // Those that move little: it takes a second for a few thousand bytes.
+    &[
+        "--package",
+        "pelago-kit",
+        "--test",
+        "conformance",
+        "--",
+        "loopback::connect::again",
+        "loopback::fence::reads",
+        "loopback::wake",
+    ],
 ];
 
 /// The memory model of references: Tree Borrows. Without old values for relaxed loads, which Miri (May 2026) does not know for words that
@@ -89,17 +99,22 @@ pub(crate) fn thread_sanitizer() -> Verdict {
     })
 }
 
-/// Runs the tests until some fail or the time is up.
+/// Runs the tests until some fail. What is not done when the time is up is named.
 fn judge(tests: &[&[&str]], command: impl Fn(&[&str]) -> Command) -> Verdict {
+    let mut given_up = Vec::new();
     for arguments in tests {
         match command(arguments).status().map(|status| status.code()) {
             Ok(Some(0)) => {}
-            Ok(Some(TIME_IS_UP)) => return Verdict::Skipped(format!("{} s are over: not checked to the end", LIMIT_S)),
+            Ok(Some(TIME_IS_UP)) => given_up.push(arguments.join(" ")),
             Ok(_) => return Verdict::Failed,
             Err(error) => return Verdict::Skipped(format!("timeout: {error}")),
         }
     }
-    Verdict::Passed
+    if given_up.is_empty() {
+        return Verdict::Passed;
+    }
+    let passed = tests.len() - given_up.len();
+    Verdict::Skipped(format!("{passed} of {} sets passed; not to the end in {LIMIT_S} s: {}", tests.len(), given_up.join("; ")))
 }
 
 /// The target that rustc itself runs on.
