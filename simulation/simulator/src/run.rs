@@ -168,6 +168,7 @@ impl Interruptions<'_> {
             self.status.set_silent(rank);
         }
         let Some(stop) = decision else { return };
+        self.status.count_stop();
         let stretch = self.detector.borrow_mut().suspend();
         if self.shared.stop_polling(stop) {
             // Nobody else holds anything on the stack of a rank that was interrupted in the program.

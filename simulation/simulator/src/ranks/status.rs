@@ -34,6 +34,8 @@ pub(crate) struct SimulationStatus {
     interrupts: AtomicBool,
     /// The rank that runs for seconds without a call although it is interrupted, as in `running`.
     silent: AtomicU32,
+    /// How often ranks were suspended that did not call.
+    stops: AtomicU64,
     /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
     stacks: [AtomicUsize; 5],
 }
@@ -58,6 +60,7 @@ impl SimulationStatus {
             calls: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
             silent: AtomicU32::new(NOBODY),
+            stops: AtomicU64::new(0),
             stacks: [const { AtomicUsize::new(0) }; 5],
         }
     }
@@ -95,6 +98,11 @@ impl SimulationStatus {
     /// Ranks that do not call are interrupted.
     pub(crate) fn has_interruptions(&self) {
         self.interrupts.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts the suspension of a rank that did not call.
+    pub(crate) fn count_stop(&self) {
+        self.stops.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A rank has run for seconds without a call.
@@ -200,7 +208,7 @@ pub struct SimulationSnapshot {
     pub now: Instant,
     /// How many ranks have ended.
     pub ended: u32,
-    /// A count that each call of a rank changes; `None` unless ranks that do not call are interrupted.
+    /// A count that each call of a rank changes, and each suspension of one that does not call; `None` unless ranks that do not call are interrupted.
     pub calls: Option<u64>,
     /// A rank that was interrupted again and again for seconds, without a call.
     pub silent: Option<Rank>,
@@ -221,7 +229,8 @@ impl SimulationControl {
     pub fn snapshot(&self) -> Option<SimulationSnapshot> {
         let status = self.status.get()?;
         let now = status.now();
-        let calls = status.interrupts.load(Ordering::Relaxed).then(|| status.calls());
+        let calls =
+            status.interrupts.load(Ordering::Relaxed).then(|| status.calls().wrapping_add(status.stops.load(Ordering::Relaxed)));
         let silent = status.silent.load(Ordering::Relaxed).checked_sub(1).map(Rank::new);
         Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed), calls, silent })
     }
