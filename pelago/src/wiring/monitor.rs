@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How often a rank is looked for that does not call, and after how many looks without a call it is named.
 const LOOK: Duration = Duration::from_secs(1);
-const LOOKS_MAX: u32 = 5;
+const LOOKS_MAX: u32 = 3;
 
 /// Why a simulation is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +133,10 @@ impl MonitorThread {
             let now = self.watch.snapshot();
             let (calls, rank) = (now.and_then(|now| now.calls), now.and_then(|now| now.running));
             running = rank.or(running);
+            if let Some(silent) = now.and_then(|now| now.silent) {
+                running = Some(silent);
+                break;
+            }
             looks = if calls.is_some() && calls == before && !self.watch.is_over() { looks + 1 } else { 0 };
             before = calls;
         }

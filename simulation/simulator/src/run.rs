@@ -164,7 +164,11 @@ impl Interruptions<'_> {
         let decision = self.detector.borrow_mut().tick(sample);
         // A job that ends does not wait for a rank that computes.
         let decision = if self.watch.is_asked() { decision.or(Some(Stop::Certain)) } else { decision };
+        if let Some(rank) = self.detector.borrow().silent() {
+            self.status.set_silent(rank);
+        }
         let Some(stop) = decision else { return };
+        self.status.count_stop();
         let stretch = self.detector.borrow_mut().suspend();
         if self.shared.stop_polling(stop) {
             // Nobody else holds anything on the stack of a rank that was interrupted in the program.

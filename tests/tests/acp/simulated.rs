@@ -274,9 +274,9 @@ fn a_rank_that_polls_memory_which_nobody_writes_is_named() {
 /// Whoever cannot be told from a rank that computes, or cannot be interrupted, is named, and the job goes on.
 #[test]
 fn a_rank_that_does_not_call_for_seconds_is_named() {
-    let named = "pelago: rank 2 has run for 5 s without a call of the library, at ";
+    let named = "pelago: rank 2 has run for 3 s without a call of the library, at ";
     for (source, how) in [("polling.c", "spin"), ("blocked.c", "")] {
-        let ended = limited("8", &[], &program(source, &format!("unnamed-{how}")), &[how]);
+        let ended = limited("12", &[], &program(source, &format!("unnamed-{how}")), &[how]);
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.code() == Some(4) && said.contains(named) && said.lines().count() == 2, "{source}: {said}");
     }

@@ -12,6 +12,9 @@ pub(crate) const PATIENCE_TICKS: [u32; 2] = [250, 25];
 /// Repeated states in a row that show that a rank can only be released from outside.
 pub(crate) const CERTAIN: u32 = 100;
 
+/// Ticks without a call after which the rank is named: 3 s.
+const NAMED_TICKS: u32 = 750;
+
 /// States of a rank since its last call, and states of loops that have polled, that are remembered.
 const STATES_MAX: usize = 64;
 const POLLED_MAX: usize = 256;
@@ -124,6 +127,11 @@ impl PollingDetector {
         Some(Stop::AtMost(longest))
     }
 
+    /// The rank that has run for seconds without a call.
+    pub(crate) fn silent(&self) -> Option<u32> {
+        (self.stretch.ticks >= NAMED_TICKS).then_some(self.stretch.rank)
+    }
+
     /// Takes what is known of the running rank out, while others run.
     pub(crate) fn suspend(&mut self) -> Stretch {
         std::mem::take(&mut self.stretch)
@@ -201,5 +209,10 @@ mod tests {
             (1..).find(|_| detector.tick(sample(0, calls, states.next().unwrap())).is_some()).unwrap()
         };
         assert_eq!([1, 2].map(|calls| stops_after(&mut detector, calls)), PATIENCE_TICKS);
+        assert_eq!(detector.silent(), None);
+        for _ in PATIENCE_TICKS[1]..NAMED_TICKS {
+            detector.tick(sample(0, 2, 0));
+        }
+        assert_eq!(detector.silent(), Some(0));
     }
 }

@@ -32,6 +32,10 @@ pub(crate) struct SimulationStatus {
     calls: AtomicU64,
     /// Whether a rank that does not call is interrupted.
     interrupts: AtomicBool,
+    /// The rank that runs for seconds without a call although it is interrupted, as in `running`.
+    silent: AtomicU32,
+    /// How often ranks were suspended that did not call.
+    stops: AtomicU64,
     /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
     stacks: [AtomicUsize; 5],
 }
@@ -55,6 +59,8 @@ impl SimulationStatus {
             ended: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
+            silent: AtomicU32::new(NOBODY),
+            stops: AtomicU64::new(0),
             stacks: [const { AtomicUsize::new(0) }; 5],
         }
     }
@@ -92,6 +98,16 @@ impl SimulationStatus {
     /// Ranks that do not call are interrupted.
     pub(crate) fn has_interruptions(&self) {
         self.interrupts.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts the suspension of a rank that did not call.
+    pub(crate) fn count_stop(&self) {
+        self.stops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A rank has run for seconds without a call.
+    pub(crate) fn set_silent(&self, rank: u32) {
+        self.silent.store(rank + 1, Ordering::Relaxed);
     }
 
     /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
@@ -157,6 +173,7 @@ impl StatusEntry {
         status.set_inside(false);
         status.now.store(0, Ordering::Relaxed);
         status.interrupts.store(false, Ordering::Relaxed);
+        status.silent.store(NOBODY, Ordering::Relaxed);
         let _ = watch.status.set(status);
         Self(status)
     }
@@ -191,8 +208,10 @@ pub struct SimulationSnapshot {
     pub now: Instant,
     /// How many ranks have ended.
     pub ended: u32,
-    /// A count that each call of a rank changes; `None` unless ranks that do not call are interrupted.
+    /// A count that each call of a rank changes, and each suspension of one that does not call; `None` unless ranks that do not call are interrupted.
     pub calls: Option<u64>,
+    /// A rank that was interrupted again and again for seconds, without a call.
+    pub silent: Option<Rank>,
 }
 
 impl SimulationControl {
@@ -210,8 +229,10 @@ impl SimulationControl {
     pub fn snapshot(&self) -> Option<SimulationSnapshot> {
         let status = self.status.get()?;
         let now = status.now();
-        let calls = status.interrupts.load(Ordering::Relaxed).then(|| status.calls());
-        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed), calls })
+        let calls =
+            status.interrupts.load(Ordering::Relaxed).then(|| status.calls().wrapping_add(status.stops.load(Ordering::Relaxed)));
+        let silent = status.silent.load(Ordering::Relaxed).checked_sub(1).map(Rank::new);
+        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed), calls, silent })
     }
 
     pub(crate) fn is_asked(&self) -> bool {
@@ -239,7 +260,13 @@ mod tests {
         assert_eq!(status.at_work(), AtWork::Rank(3));
         assert_eq!(
             watch.snapshot(),
-            Some(SimulationSnapshot { running: Some(Rank::new(3)), now: Instant::from_picoseconds(7), ended: 0, calls: None })
+            Some(SimulationSnapshot {
+                running: Some(Rank::new(3)),
+                now: Instant::from_picoseconds(7),
+                ended: 0,
+                calls: None,
+                silent: None
+            })
         );
         assert!(!status.set_inside(true));
         assert_eq!(status.at_work(), AtWork::Simulator(Some(3)));
