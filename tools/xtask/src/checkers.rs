@@ -28,8 +28,8 @@ const MIRI: &[&[&str]] = &[
         "conformance",
         "--",
         "loopback::connect::again",
-        "loopback::fence::reads",
-        "loopback::wake",
+        "loopback::connect::foreign",
+        "loopback::connect::unknown",
     ],
 ];
 
