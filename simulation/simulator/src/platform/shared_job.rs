@@ -88,6 +88,17 @@ impl SharedJob {
         }
     }
 
+    /// Lets the time pass that the running rank computes. Polls are counted anew from then on.
+    fn pass_computing(&self, duration: Duration) {
+        let running = self.job().running;
+        self.pass(duration);
+        if duration > Duration::ZERO
+            && let Some(rank) = running
+        {
+            self.job().note_computed(rank);
+        }
+    }
+
     /// Lets the time pass for which an operation keeps the core of the rank busy.
     pub(super) fn stay_busy(&self, duration: Duration) {
         if duration > Duration::ZERO {
@@ -161,14 +172,14 @@ impl Wait for SharedJob {
 impl VirtualTime for SharedJob {
     fn compute(&self, duration: Duration) {
         if self.declared {
-            self.pass(duration);
+            self.pass_computing(duration);
         }
     }
 
     fn gather(&self, bytes: u64) {
         let duration = self.machine.gather(bytes);
-        if self.declared && duration > Duration::ZERO {
-            self.pass(duration);
+        if self.declared {
+            self.pass_computing(duration);
         }
     }
 
