@@ -10,6 +10,7 @@ use crate::message_guard::{Free, MessageGuard};
 use crate::peer_loss::{progress, unless_lost};
 use crate::settings::Counting;
 use crate::slot_flag::Content;
+use crate::slots::Slots;
 
 /// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
 const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
@@ -21,7 +22,7 @@ const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
 pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     /// The slots of each share.
-    rings: Vec<CellSlice<'m, u64>>,
+    rings: Vec<(Slots, CellSlice<'m, u64>)>,
     granter: Granter<'m, 'w>,
     /// The ticket of each share that is next.
     heads: Vec<Ticket>,
@@ -37,7 +38,7 @@ type Found = (u32, Rank, usize);
 impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
         let heads = vec![Ticket::default(); mailbox.admission.shares() as usize];
-        let rings = (0..mailbox.admission.shares()).map(|share| mailbox.ring(share)).collect();
+        let rings = (0..mailbox.admission.shares()).map(|share| (mailbox.slots(share), mailbox.ring(share))).collect();
         Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, ask_at: Instant::ZERO }
     }
 
@@ -163,11 +164,13 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
 
     /// The message of the next ticket of a share, if it has arrived.
     fn found(&self, share: u32) -> Option<Content> {
-        self.mailbox.slots.found(self.rings[share as usize], self.heads[share as usize])
+        let (slots, ring) = self.rings[share as usize];
+        slots.found(ring, self.heads[share as usize])
     }
 
     fn message(&mut self, (share, from, bytes): Found) -> MessageGuard<'_> {
-        let bytes = self.mailbox.slots.bytes(self.rings[share as usize], self.heads[share as usize], bytes);
+        let (slots, ring) = self.rings[share as usize];
+        let bytes = slots.bytes(ring, self.heads[share as usize], bytes);
         MessageGuard::new(self, share, from, bytes)
     }
 }

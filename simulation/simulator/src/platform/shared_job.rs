@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Instant, Rank, Topology};
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
     Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken,
@@ -40,6 +40,7 @@ pub(crate) struct SharedJob {
     /// Those of all rails, where the machine chooses one.
     pub(super) capabilities: Capabilities,
     machine: Machine,
+    pub(super) topology: Topology,
     /// The machine's rails, unless the library's own protocol is simulated, which has one.
     pub(super) rails: Vec<Capabilities>,
     /// Whether computing takes the time that the program says.
@@ -63,7 +64,8 @@ impl SharedJob {
         rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
         let capabilities = Capabilities { data_bytes_max, ..capabilities };
         let machine = settings.machine.clone();
-        Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter })
+        let topology = machine.topology(settings.ranks, settings.per_node);
+        Arc::new(Self { job: Mutex::new(job), capabilities, machine, topology, rails, declared, meter })
     }
 
     pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
