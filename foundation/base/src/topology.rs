@@ -103,7 +103,7 @@ impl Topology {
 
     /// Groups of ranks that are near each other, at most `most`.
     ///
-    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, evenly. In a grid, boxes
+    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid, boxes
     /// whose sides are as equal as may be.
     ///
     /// Cost: linear in the groups.
@@ -128,7 +128,7 @@ impl Level {
         }
     }
 
-    /// The first rank of each of at most `most` groups of consecutive groups.
+    /// The first rank of each of at most `most` groups of consecutive groups, which have as equally many ranks as may be.
     fn joined(&self, ranks: u32, most: u32) -> Vec<u32> {
         let groups = self.groups(ranks);
         let first = |group: u32| match &self.starts {
@@ -136,7 +136,20 @@ impl Level {
             Starts::At(starts) => starts[group as usize],
         };
         let joined = most.min(groups);
-        (0..joined).map(|number| first((u64::from(number) * u64::from(groups)).div_ceil(u64::from(joined)) as u32)).collect()
+        let mut next = 0;
+        let start = |number: u32| {
+            // The group that begins nearest to where this one should; each has a group, also those that follow.
+            let wanted = (u64::from(number) * u64::from(ranks) / u64::from(joined)) as u32;
+            let after = match &self.starts {
+                Starts::Every(each) => wanted / each + 1,
+                Starts::At(starts) => starts.partition_point(|&start| start <= wanted) as u32,
+            };
+            let is_later_nearer = after < groups && first(after) - wanted < wanted - first(after - 1);
+            let group = (after - u32::from(!is_later_nearer)).clamp(next, groups - (joined - number));
+            next = group + 1;
+            first(group)
+        };
+        (0..joined).map(start).collect()
     }
 }
 
@@ -317,7 +330,7 @@ mod tests {
         };
         assert_eq!(of(1), ("spine switch", 1, 4099, 4099));
         assert_eq!(of(3), ("spine switch", 3, 3, 2048));
-        assert_eq!(of(16), ("leaf switch", 16, 195, 320));
+        assert_eq!(of(16), ("leaf switch", 16, 256, 259));
         assert_eq!(of(65), ("leaf switch", 65, 3, 64));
         assert_eq!(of(5000), ("host", 2050, 1, 2));
         let hosts = Topology::hosts(7, [0, 3, 4]);

@@ -7,10 +7,10 @@ use pelago_base::{Partition, Rank, Topology};
 use crate::settings::{Counting, Placement, SHARES_MAX, Settings};
 
 /// Senders for which one counter is enough. Measured on simulated machines: `docs/evaluation/incast.md`.
-const SENDERS_OF_ONE_COUNTER: u32 = 512;
+const SENDERS_OF_ONE_COUNTER: u32 = 128;
 
 /// Senders for which the automatic placement has a server.
-const SENDERS_PER_SERVER: u32 = 256;
+const SENDERS_PER_SERVER: u32 = 64;
 
 /// Slots that each server has at least, where the placement is automatic: with fewer, senders are laps behind and look often.
 const SLOTS_PER_SERVER: u32 = 16;
@@ -320,8 +320,8 @@ mod tests {
             }
         };
         let settings = Settings::new(256, 64);
-        let by_nic = [2, 512, 513, 1027, 4099, 16_387, 65_539].map(|ranks| chosen(&settings, &tree(ranks), false, false));
-        assert_eq!(by_nic, [1, 1, 2, 4, 16, 16, 16]);
+        let by_nic = [2, 128, 129, 1027, 4099, 16_387, 65_539].map(|ranks| chosen(&settings, &tree(ranks), false, false));
+        assert_eq!(by_nic, [1, 1, 2, 16, 16, 16, 16]);
         assert_eq!(chosen(&settings, &tree(65_539), false, true), 1, "jobs that survive losses");
         assert_eq!(chosen(&Settings::new(16, 64), &tree(65_539), false, false), 1, "too few slots");
         let two_words = Settings { counting: Counting::TwoWords, ..settings.clone() };
@@ -341,8 +341,8 @@ mod tests {
         let lines = servers.explained(4099, (chosen, rejected)).to_string();
         assert_eq!(
             lines,
-            "counters: 16 servers, by leaf switch, with 12 to 20 slots for 195 to 320 ranks each; chosen: one for 256 of 4099 ranks, as far as each \
-             has 16 slots\ncounters: rejected: one counter: 4099 ranks are more than the 512 that one atomic unit answers"
+            "counters: 16 servers, by leaf switch, with 16 slots for 256 to 259 ranks each; chosen: one for 64 of 4099 ranks, as far as each \
+             has 16 slots\ncounters: rejected: one counter: 4099 ranks are more than the 128 that one atomic unit answers"
         );
     }
 }

@@ -26,8 +26,11 @@ pub struct MailReceiver<'m, 'w> {
     granter: Granter<'m, 'w>,
     /// The ticket of each share that is next.
     heads: Vec<Ticket>,
-    /// The share to be asked first.
+    /// The share to be asked first, and for how many messages yet.
     turn: u32,
+    left: u32,
+    /// Quarters of messages by which the turns of each share were too short.
+    rests: Vec<u32>,
     /// When to ask next what went with lost ranks.
     ask_at: Instant,
 }
@@ -38,8 +41,9 @@ type Found = (u32, Rank, usize);
 impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
         let heads = vec![Ticket::default(); mailbox.admission.shares() as usize];
+        let rests = vec![0; heads.len()];
         let rings = (0..mailbox.admission.shares()).map(|share| (mailbox.slots(share), mailbox.ring(share))).collect();
-        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, ask_at: Instant::ZERO }
+        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, left: 0, rests, ask_at: Instant::ZERO }
     }
 
     /// The next message, if it has arrived.
@@ -133,7 +137,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     fn find(&mut self) -> Result<Option<Found>> {
         let (shares, turn) = (self.heads.len() as u32, self.turn);
         if let Some(Content::Message { from, bytes }) = self.found(turn) {
-            self.turn = if turn + 1 == shares { 0 } else { turn + 1 };
+            self.take_turn(turn);
             return Ok(Some((turn, from, bytes)));
         }
         let world = self.mailbox.admission.world();
@@ -142,7 +146,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             loop {
                 match self.found(share) {
                     Some(Content::Message { from, bytes }) => {
-                        self.turn = (share + 1) % shares;
+                        self.take_turn(share);
                         return Ok(Some((share, from, bytes)));
                     }
                     Some(Content::Void) => self.free(share)?,
@@ -160,6 +164,25 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             }
         }
         Ok(None)
+    }
+
+    /// Notes a message of a share, whose turn is a quarter of its slots: as many as its holder is told of at a time. So shares end together that
+    /// have slots in proportion to their messages.
+    #[inline]
+    fn take_turn(&mut self, share: u32) {
+        if share != self.turn {
+            self.begin_turn(share);
+        }
+        self.left = self.left.saturating_sub(1);
+        while self.left == 0 {
+            self.begin_turn(if self.turn + 1 == self.heads.len() as u32 { 0 } else { self.turn + 1 });
+        }
+    }
+
+    fn begin_turn(&mut self, share: u32) {
+        let (slots, _) = self.rings[share as usize];
+        let quarters = self.rests[share as usize] + slots.count();
+        (self.turn, self.left, self.rests[share as usize]) = (share, quarters / 4, quarters % 4);
     }
 
     /// The message of the next ticket of a share, if it has arrived.
