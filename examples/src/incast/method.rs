@@ -74,7 +74,9 @@ impl FromStr for Method {
             Some(("acquire-topology", number)) => shares(number).map(Self::AcquireTopology),
             Some(("acquire-split", number)) => shares(number).map(Self::AcquireSplit),
             Some(("acquire-borrow", number)) => shares(number).map(Self::AcquireBorrow),
-            _ => Err("methods are eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K and acquire-topology:K"),
+            _ => Err(
+                "methods are eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K and acquire-topology:K",
+            ),
         }
     }
 }
@@ -105,7 +107,9 @@ mod tests {
     #[test]
     fn methods_are_read_as_they_are_written() {
         use Method::*;
-        for method in [Eager, Rendezvous, Limit, Acquire, AcquireProxy, AcquireSplit(4), AcquireBorrow(16), AcquireTopology(3), AcquireAuto] {
+        for method in
+            [Eager, Rendezvous, Limit, Acquire, AcquireProxy, AcquireSplit(4), AcquireBorrow(16), AcquireTopology(3), AcquireAuto]
+        {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
         for wrong in ["", "acquire-split", "acquire-split:", "acquire-split:x", "eager:2", "Eager"] {

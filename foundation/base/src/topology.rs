@@ -159,7 +159,8 @@ impl Grid {
         loop {
             // The longest side that can be cut once more.
             let count = parts.iter().product::<u32>();
-            let may_cut = |&along: &usize| parts[along] < self.lengths[along] && count / parts[along] * (parts[along] + 1) <= most;
+            let may_cut =
+                |&along: &usize| parts[along] < self.lengths[along] && count / parts[along] * (parts[along] + 1) <= most;
             let longer = |along: &usize| self.lengths[*along] * 840 / parts[*along];
             let Some(along) = (0..self.dimensions).filter(may_cut).max_by_key(longer) else { break };
             parts[along] += 1;

@@ -26,7 +26,7 @@ use crate::slots::Slots;
 /// Each rank of the job has the same memory of it, but only receivers and holders of counters use it:
 /// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a waiting sender.
 ///
-/// Order: messages of one sender arrive in the order in which they were sent. With split counters, messages of
+/// Order: messages of one sender arrive in the order in which they were sent. With several servers, messages of
 /// different senders have no order; else they arrive in the order of their tickets.
 ///
 /// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a lost sender may lose each message that it had not

@@ -50,7 +50,11 @@ impl fmt::Display for PlacementExplanation {
         };
         let (slots, senders) = (range(|server| server.slots), range(|server| server.senders));
         let servers = if count == 1 { "1 server" } else { &format!("{count} servers") };
-        write!(f, "counters: {servers}, by {}, with {slots} slots for {senders} ranks each; chosen: {}", self.level, self.chosen)?;
+        write!(
+            f,
+            "counters: {servers}, by {}, with {slots} slots for {senders} ranks each; chosen: {}",
+            self.level, self.chosen
+        )?;
         self.rejected.iter().try_for_each(|line| write!(f, "\ncounters: rejected: {line}"))
     }
 }
@@ -211,7 +215,10 @@ pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, V
         );
     }
     if most < 2 {
-        return one("the receiver".into(), &format!("{} slots are fewer than {SLOTS_PER_SERVER} for each of 2 servers", settings.slots));
+        return one(
+            "the receiver".into(),
+            &format!("{} slots are fewer than {SLOTS_PER_SERVER} for each of 2 servers", settings.slots),
+        );
     }
     let by_topology = |wanted: u32, why: String, rejected: String| {
         let servers = wanted.clamp(2, most);
@@ -336,7 +343,8 @@ mod tests {
     #[test]
     fn explanations_say_chosen_and_rejected() {
         let (settings, topology) = (Settings::new(256, 64), Topology::tree(4099, [("host", 2), ("leaf switch", 64)]));
-        let (placement, chosen, rejected) = choose(&settings, Job { topology: &topology, atomics_by_cores: false, survives: false });
+        let (placement, chosen, rejected) =
+            choose(&settings, Job { topology: &topology, atomics_by_cores: false, survives: false });
         let servers = Servers::of(Rank::new(0), &settings.placed(placement), &topology);
         let lines = servers.explained(4099, (chosen, rejected)).to_string();
         assert_eq!(

@@ -217,7 +217,9 @@ mod tests {
             let settings = Settings { counting: Counting::TwoWords, ..Settings::new(SLOTS_MAX, 8).placed(placement) };
             settings.check(RANKS).is_ok()
         };
-        assert!(two_words(split(0..4)) && !two_words(split(0..3)) && !two_words(Placement::Topology { servers: 4, borrow: false }));
+        assert!(
+            two_words(split(0..4)) && !two_words(split(0..3)) && !two_words(Placement::Topology { servers: 4, borrow: false })
+        );
         assert!(placed(Placement::Topology { servers: 3, borrow: true }) && placed(Placement::Automatic));
         let shared = |slots| Settings::new(slots, 8).placed(split(0..4)).check(RANKS).is_ok();
         assert!(shared(4) && !shared(2), "each share has a slot");

@@ -72,7 +72,11 @@ fn the_automatic_placement_is_one_counter_until_there_are_many_senders() {
 #[test]
 fn a_limit_knows_the_server_of_each_sender() {
     let outcome = simulated::run(&simulated::settings("fat-tree-ndr", 130, 2), |world| {
-        let limit = Limit::new(world, RECEIVER, Settings::permits(5_u32.next_power_of_two()).placed(Placement::Topology { servers: 3, borrow: false }))?;
+        let limit = Limit::new(
+            world,
+            RECEIVER,
+            Settings::permits(5_u32.next_power_of_two()).placed(Placement::Topology { servers: 3, borrow: false }),
+        )?;
         let came = world.alloc::<u64>(1 + world.size() as usize)?;
         if world.rank() == RECEIVER {
             let mut permits = limit.receiver()?;

@@ -110,7 +110,11 @@ impl Bootstrap for LocalBootstrap {
 
     fn topology(&self) -> Topology {
         let firsts = self.host.first_ranks();
-        if firsts.is_empty() { Topology::flat(self.size()) } else { Topology::hosts(self.size(), firsts.iter().map(|first| first.number())) }
+        if firsts.is_empty() {
+            Topology::flat(self.size())
+        } else {
+            Topology::hosts(self.size(), firsts.iter().map(|first| first.number()))
+        }
     }
 
     fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
