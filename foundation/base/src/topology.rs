@@ -103,8 +103,8 @@ impl Topology {
 
     /// Groups of ranks that are near each other, at most `most`.
     ///
-    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid, boxes
-    /// whose sides are as equal as may be.
+    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid, as many
+    /// boxes as a power of two, by halving the longest sides; equal ones where lengths allow.
     ///
     /// Cost: linear in the groups.
     pub fn partition(&self, most: u32) -> Partition {
@@ -157,13 +157,12 @@ impl Grid {
     fn partition(self, ranks: u32, most: u32) -> Partition {
         let mut parts = [1; DIMENSIONS_MAX];
         loop {
-            // The longest side that can be cut once more.
-            let count = parts.iter().product::<u32>();
-            let may_cut =
-                |&along: &usize| parts[along] < self.lengths[along] && count / parts[along] * (parts[along] + 1) <= most;
-            let longer = |along: &usize| self.lengths[*along] * 840 / parts[*along];
-            let Some(along) = (0..self.dimensions).filter(may_cut).max_by_key(longer) else { break };
-            parts[along] += 1;
+            // Halves the longest side whose halves are equal, or the longest if there is none.
+            let may_halve = |&along: &usize| 2 * parts[along] <= self.lengths[along] && 2 * parts.iter().product::<u32>() <= most;
+            let is_even = |along: usize| self.lengths[along].is_multiple_of(2 * parts[along]);
+            let better = |along: &usize| (is_even(*along), self.lengths[*along].div_ceil(parts[*along]));
+            let Some(along) = (0..self.dimensions).filter(may_halve).max_by_key(better) else { break };
+            parts[along] *= 2;
         }
         let mut found = 0;
         let mut number = |part| {
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_have_sides_as_equal_as_may_be() {
+    fn boxes_are_equal_where_lengths_allow() {
         let torus = Topology::grid(2 * 12 * 6 * 6 * 6, 2, &[2, 3, 2, 6, 6, 6]);
         let sizes = |most| {
             let partition = torus.partition(most);
@@ -348,6 +347,6 @@ mod tests {
         };
         assert_eq!(sizes(8), [648; 8], "halves of the three long dimensions");
         assert_eq!(sizes(1), [5184]);
-        assert_eq!(sizes(27), [192; 27]);
+        assert_eq!(sizes(27), [324; 16]);
     }
 }
