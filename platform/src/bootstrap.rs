@@ -1,6 +1,6 @@
 //! Who takes part in the job, and how they find each other.
 
-use pelago_base::Rank;
+use pelago_base::{Rank, Topology};
 
 /// The job as its launcher knows it.
 ///
@@ -15,6 +15,11 @@ pub trait Bootstrap: Send {
 
     /// How many ranks the job has.
     fn size(&self) -> u32;
+
+    /// Where the ranks of the job are in its machine, the same on every rank; one host where nothing is known.
+    fn topology(&self) -> Topology {
+        Topology::flat(self.size())
+    }
 
     /// Leaves `value` under `key` for the other ranks, up to
     /// [`PUBLISHED_BYTES_MAX`](crate::limits::PUBLISHED_BYTES_MAX) bytes of keys and values together.

@@ -23,6 +23,10 @@ pub(super) enum Method {
     AcquireSplit(u32),
     /// The same; who finds its share used up takes from another.
     AcquireBorrow(u32),
+    /// The same; the counters lie at so many servers at most, amid hosts, switches or boxes.
+    AcquireTopology(u32),
+    /// The same; where the counters lie is chosen by the library.
+    AcquireAuto,
 }
 
 impl Method {
@@ -32,6 +36,8 @@ impl Method {
             Self::AcquireProxy => Placement::Proxy(Rank::new(size / 2)),
             Self::AcquireSplit(shares) => Placement::evenly(shares, size, false),
             Self::AcquireBorrow(shares) => Placement::evenly(shares, size, true),
+            Self::AcquireTopology(servers) => Placement::Topology { servers, borrow: false },
+            Self::AcquireAuto => Placement::Automatic,
             _ => Placement::Receiver,
         }
     }
@@ -47,6 +53,8 @@ impl fmt::Display for Method {
             Self::AcquireProxy => f.write_str("acquire-proxy"),
             Self::AcquireSplit(shares) => write!(f, "acquire-split:{shares}"),
             Self::AcquireBorrow(shares) => write!(f, "acquire-borrow:{shares}"),
+            Self::AcquireTopology(servers) => write!(f, "acquire-topology:{servers}"),
+            Self::AcquireAuto => f.write_str("acquire-auto"),
         }
     }
 }
@@ -62,9 +70,13 @@ impl FromStr for Method {
             None if text == "limit" => Ok(Self::Limit),
             None if text == "acquire" => Ok(Self::Acquire),
             None if text == "acquire-proxy" => Ok(Self::AcquireProxy),
+            None if text == "acquire-auto" => Ok(Self::AcquireAuto),
+            Some(("acquire-topology", number)) => shares(number).map(Self::AcquireTopology),
             Some(("acquire-split", number)) => shares(number).map(Self::AcquireSplit),
             Some(("acquire-borrow", number)) => shares(number).map(Self::AcquireBorrow),
-            _ => Err("methods are eager, rendezvous, limit, acquire, acquire-proxy, acquire-split:K and acquire-borrow:K"),
+            _ => Err(
+                "methods are eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K and acquire-topology:K",
+            ),
         }
     }
 }
@@ -95,7 +107,9 @@ mod tests {
     #[test]
     fn methods_are_read_as_they_are_written() {
         use Method::*;
-        for method in [Eager, Rendezvous, Limit, Acquire, AcquireProxy, AcquireSplit(4), AcquireBorrow(16)] {
+        for method in
+            [Eager, Rendezvous, Limit, Acquire, AcquireProxy, AcquireSplit(4), AcquireBorrow(16), AcquireTopology(3), AcquireAuto]
+        {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
         for wrong in ["", "acquire-split", "acquire-split:", "acquire-split:x", "eager:2", "Eager"] {

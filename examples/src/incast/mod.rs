@@ -7,6 +7,7 @@ mod letter;
 mod method;
 mod report;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -34,7 +35,7 @@ const QUIET_PUTS: u32 = 20;
 #[derive(Parser)]
 #[command(name = "incast")]
 struct Arguments {
-    /// eager, rendezvous, limit, acquire, acquire-proxy, acquire-split:K or acquire-borrow:K
+    /// eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K or acquire-topology:K
     #[arg(long, default_value_t = Method::Acquire)]
     method: Method,
     /// How many ranks send [default: all but the receiver]
@@ -80,6 +81,9 @@ struct Arguments {
     /// Tell the most memory that the receiver's process has had: one more field of the JSON object, where the system tells
     #[arg(long)]
     peak: bool,
+    /// Tell on standard error where the counters of a mailbox lie, and why
+    #[arg(long)]
+    explain: bool,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
@@ -179,8 +183,17 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let size = world.size();
     let mut report = Report::new(arguments.senders(size));
     match arguments.method {
-        Method::Acquire | Method::AcquireProxy | Method::AcquireSplit(_) | Method::AcquireBorrow(_) => {
+        Method::Acquire
+        | Method::AcquireAuto
+        | Method::AcquireProxy
+        | Method::AcquireSplit(_)
+        | Method::AcquireBorrow(_)
+        | Method::AcquireTopology(_) => {
             let mailbox = Mailbox::new(world, RECEIVER, arguments.settings(size))?;
+            report.servers = mailbox.explain().servers.len();
+            if arguments.explain && world.rank() == RECEIVER {
+                let _ = writeln!(std::io::stderr(), "{}", mailbox.explain());
+            }
             by_mailbox(world, arguments, &mailbox, &mut report)?;
         }
         Method::Eager | Method::Rendezvous | Method::Limit => {

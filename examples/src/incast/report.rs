@@ -13,6 +13,8 @@ pub(super) struct Report {
     senders: u32,
     /// Bytes of the receiver's memory that are there for messages, whoever sends.
     pub(super) room_bytes: usize,
+    /// Ranks that hold counters of a mailbox.
+    pub(super) servers: usize,
     /// Bytes of messages that came and were not asked for, at most.
     pub(super) unexpected_bytes: usize,
     /// Operations that the receiver's core has issued, and two-sided messages that it has taken in.
@@ -94,6 +96,7 @@ impl Report {
         Self {
             senders,
             room_bytes: 0,
+            servers: 0,
             unexpected_bytes: 0,
             operations: 0,
             looks: 0,
@@ -132,11 +135,12 @@ impl Report {
             let peak = if arguments.peak { peak_bytes() } else { None };
             let peak = peak.map_or_else(String::new, |bytes| format!(r#","memory_peak_bytes":{bytes}"#));
             return format!(
-                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"waiters":{waiters},"batch":{batch},"sleep_ms":{},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}{peak}}}"#,
+                r#"{{"program":"incast","method":"{method}","ranks":{},"senders":{},"messages":{messages},"bytes":{bytes},"slots":{slots},"waiters":{waiters},"batch":{batch},"sleep_ms":{},"time_us":{:.3},"messages_per_second":{rate:.0},"received":{received},"lost":{lost},"senders_refused":{refused},"servers":{},"overtaken":{},"wrong":{wrong},"receiver_memory_bytes":{memory},"unexpected_bytes":{},"looks_per_message":{:.3},"receiver_operations_per_message":{operations:.3},"fairness":{fairness:.3},"bystander_quiet_us":{:.3},"bystander_busy_us":{:.3},"bystander_slowdown":{slowdown:.2}{peak}}}"#,
                 world.size(),
                 self.senders,
                 arguments.sleep_ms,
                 seconds * 1e6,
+                self.servers,
                 found.overtaken,
                 self.unexpected_bytes,
                 per_message(looks as f64),

@@ -5,6 +5,7 @@
 //! | [`Rank`], [`Team`] | a process of the job; an ordered set of ranks |
 //! | [`SegmentId`] | which registered memory of a rank |
 //! | [`GlobalAddress`], [`AddressLayout`] | rank, segment and offset in 64 bits; how a job divides those bits |
+//! | [`Topology`], [`Partition`] | where ranks are in a machine; groups of ranks that are near each other |
 //! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
 //! | [`Shape`] | a strided set of blocks |
 //! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
@@ -25,6 +26,7 @@ mod rank;
 mod shape;
 mod team;
 mod time;
+mod topology;
 
 pub use address::{AddressError, AddressLayout, GlobalAddress, LayoutError, SegmentId};
 pub use event::{Counters, Event};
@@ -34,3 +36,4 @@ pub use rank::Rank;
 pub use shape::{Shape, ShapeError};
 pub use team::{Team, TeamError};
 pub use time::{Duration, Instant};
+pub use topology::{Partition, Topology};

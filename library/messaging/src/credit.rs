@@ -7,6 +7,8 @@
 //!   consumed. So a slot never holds two messages.
 //! - **C2** Tickets are taken by an atomic addition, so that each belongs to one sender.
 //! - **C3** At most 2³¹ tickets are taken and not granted, so that cyclic numbers compare; a job has at most 2²⁰ ranks.
+//! - **C4** Where the slots are no power of two, slots do not go on where numbers wrap: ticket 0 of the next cycle is granted when all
+//!   tickets of this one were consumed.
 
 /// A number in the order of admission; cyclic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,14 +45,14 @@ impl Ticket {
         self.0.wrapping_sub(other.0) as i32
     }
 
-    /// The slot of this ticket, of `slots` slots, a power of two.
+    /// The slot of this ticket, of `slots` slots.
     pub const fn slot(self, slots: u32) -> u32 {
-        self.0 & (slots - 1)
+        if slots.is_power_of_two() { self.0 & (slots - 1) } else { self.0 % slots }
     }
 
-    /// The number of times that all slots were used before this ticket.
+    /// The number of times that all slots were used before this ticket, on this cycle of 2³².
     pub const fn lap(self, slots: u32) -> u32 {
-        self.0 >> slots.trailing_zeros()
+        if slots.is_power_of_two() { self.0 >> slots.trailing_zeros() } else { self.0 / slots }
     }
 }
 
@@ -78,6 +80,19 @@ impl Credit {
     pub const fn grant(granted: Ticket, count: u32) -> u64 {
         let carries = granted.0.checked_add(count).is_none();
         (count as u64).wrapping_sub((carries as u64) << 32)
+    }
+
+    /// How many of `owed` tickets may be granted now, where `granted` is the first that is not, and all but the `slots` − `owed` tickets before it
+    /// were consumed (C4).
+    pub const fn grantable(granted: Ticket, owed: u32, slots: u32) -> u32 {
+        let left = granted.0.wrapping_neg();
+        match granted.0 {
+            _ if slots.is_power_of_two() => owed,
+            0 if owed < slots => 0,
+            0 => owed,
+            _ if owed < left => owed,
+            _ => left,
+        }
     }
 
     /// Whether `ticket` may be used.
@@ -117,6 +132,27 @@ mod tests {
             let admitted = |steps| credit.admits(Ticket(start).after(steps));
             assert_eq!([0, 3, 4, 5].map(admitted), [true, true, false, false]);
             assert!(!credit.is_full() && Credit { taken: credit.granted, ..credit }.is_full());
+        }
+    }
+
+    /// A receiver with three slots consumes tickets in order, and grants as many as it may: no two tickets that are granted and not consumed have
+    /// the same slot, and it never stops.
+    #[test]
+    fn no_slot_is_granted_twice_where_numbers_wrap() {
+        for slots in [1, 2, 3, 5, 6, 7, 8] {
+            let start = u32::MAX - 40;
+            let (mut consumed, mut granted, mut owed) = (Ticket(start), Ticket(start).after(slots), 0);
+            for _ in 0..100 {
+                let granting = Credit::grantable(granted, owed, slots);
+                (granted, owed) = (granted.after(granting), owed - granting);
+                let open = granted.since(consumed);
+                assert!((1..=slots as i32).contains(&open), "{slots} slots at {consumed:?}: {open} open");
+                let mut used: Vec<_> = (0..open as u32).map(|step| consumed.after(step).slot(slots)).collect();
+                used.sort_unstable();
+                used.dedup();
+                assert_eq!(used.len(), open as usize, "{slots} slots at {consumed:?}");
+                (consumed, owed) = (consumed.after(1), owed + 1);
+            }
         }
     }
 

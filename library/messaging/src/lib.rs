@@ -8,6 +8,7 @@
 //! | [`Limit`] | a bound on concurrent messages to a receiver, by any other path |
 //! | [`Messages`] | two-sided, with tags: eager, into acquired slots, or by rendezvous, by length |
 //! | [`Settings`], [`Placement`], [`Counting`], [`Waiting`] | slots, the place of the counters, how senders read them and wait |
+//! | [`PlacementExplanation`], [`Server`] | where the counters lie, and why |
 //! | [`credit`] | permission to send, as arithmetic on two counters |
 //!
 //! `docs/messaging.md` compares the parts, their costs and the effects of losses. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.
@@ -24,6 +25,7 @@ mod mailbox;
 mod message_guard;
 mod peer_loss;
 mod pending;
+mod servers;
 mod settings;
 mod slot_flag;
 mod slots;
@@ -33,5 +35,6 @@ pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};
 pub use limit::{Limit, LimitReceiver, LimitSender};
 pub use mailbox::{MailReceiver, MailSender, Mailbox};
 pub use message_guard::{MessageGuard, Sent};
+pub use servers::{PlacementExplanation, Server};
 pub use settings::{Counting, Placement, SHARES_MAX, SLOTS_MAX, Settings, WAITERS_MAX, Waiting};
 pub use two_sided::{Lengths, Messages, Party, Received};

@@ -6,7 +6,8 @@ use pelago_base::Rank;
 use pelago_rma::{Result, World};
 
 use crate::admission::{Admission, Granter, Receivers, Requester};
-use crate::settings::{Placement, Settings, check};
+use crate::servers::PlacementExplanation;
+use crate::settings::{Settings, check};
 
 /// A bound on the concurrent messages to a receiver by some other path.
 ///
@@ -41,9 +42,13 @@ impl<'w> Limit<'w> {
     /// The settings are impossible, or not those of [permits](Settings::permits); [`World::alloc`]'s.
     pub fn new(world: &'w World, receiver: Rank, settings: Settings) -> Result<Self> {
         check(settings.message_bytes == 0, "a limit has no room for messages: its settings are those of Settings::permits")?;
-        let borrows = matches!(settings.placement, Placement::Split { borrow: true, .. });
-        check(!borrows, "the receiver of a limit would not know which share was borrowed from")?;
+        check(!settings.placement.borrows(), "the receiver of a limit would not know which share was borrowed from")?;
         Ok(Self { admission: Admission::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
+    }
+
+    /// Where the counters lie, and why.
+    pub fn explain(&self) -> &PlacementExplanation {
+        self.admission.explanation()
     }
 
     /// An end of this rank that acquires permits. A rank may have eight at a time.
@@ -124,6 +129,7 @@ impl LimitReceiver<'_, '_> {
 mod tests {
     use super::*;
     use crate::credit::Ticket;
+    use crate::settings::Placement;
     use crate::settings::Waiting;
     use pelago_test_support::threads::{Platform, run};
 

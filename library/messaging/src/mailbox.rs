@@ -12,6 +12,7 @@ pub use receiver::MailReceiver;
 pub use sender::MailSender;
 
 use crate::admission::{Admission, Receivers};
+use crate::servers::PlacementExplanation;
 use crate::settings::{Settings, check};
 use crate::slots::Slots;
 
@@ -25,7 +26,7 @@ use crate::slots::Slots;
 /// Each rank of the job has the same memory of it, but only receivers and holders of counters use it:
 /// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a waiting sender.
 ///
-/// Order: messages of one sender arrive in the order in which they were sent. With split counters, messages of
+/// Order: messages of one sender arrive in the order in which they were sent. With several servers, messages of
 /// different senders have no order; else they arrive in the order of their tickets.
 ///
 /// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a lost sender may lose each message that it had not
@@ -33,8 +34,6 @@ use crate::slots::Slots;
 /// gets `PeerLost`.
 pub struct Mailbox<'w> {
     admission: Admission<'w>,
-    /// The slots of each share.
-    slots: Slots,
     memory: Symmetric<'w, u64>,
     /// Whether this rank has its end to receive.
     is_received: Cell<bool>,
@@ -60,9 +59,8 @@ impl<'w> Mailbox<'w> {
     fn of(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
         settings.check_message_bytes()?;
         let admission = Admission::new(world, receivers, settings)?;
-        let slots = Slots::new(admission.slots(), admission.settings().message_bytes);
-        let memory = world.alloc(slots.words() * admission.shares() as usize)?;
-        Ok(Self { admission, slots, memory, is_received: Cell::new(false) })
+        let memory = world.alloc(Slots::new(admission.settings().slots, admission.settings().message_bytes).words())?;
+        Ok(Self { admission, memory, is_received: Cell::new(false) })
     }
 
     /// A sender of this rank. A rank may have eight at a time.
@@ -93,6 +91,11 @@ impl<'w> Mailbox<'w> {
         self.admission.settings().message_bytes
     }
 
+    /// Where the counters lie, and why.
+    pub fn explain(&self) -> &PlacementExplanation {
+        self.admission.explanation()
+    }
+
     /// Bytes of memory of the receiver, independent of the number of senders.
     pub fn receiver_bytes(&self) -> usize {
         (self.memory.len() + self.admission.waiters()) * 8
@@ -100,12 +103,23 @@ impl<'w> Mailbox<'w> {
 
     /// The slots of a share at a receiver.
     fn ring_at(&self, to: Rank, share: u32) -> GlobalPtr<u64> {
-        self.memory.at(to, share as usize * self.slots.words())
+        self.memory.at(to, self.ring_start(share))
+    }
+
+    /// The slots of a share.
+    fn slots(&self, share: u32) -> Slots {
+        Slots::new(self.admission.server(share).slots, self.admission.settings().message_bytes)
+    }
+
+    /// Where they begin, in words.
+    fn ring_start(&self, share: u32) -> usize {
+        let before = Slots::new(self.admission.server(share).first_slot, self.admission.settings().message_bytes);
+        before.words()
     }
 
     /// The slots of a share at this rank.
     fn ring(&self, share: u32) -> CellSlice<'_, u64> {
-        let start = share as usize * self.slots.words();
-        self.memory.local().range(start..start + self.slots.words())
+        let start = self.ring_start(share);
+        self.memory.local().range(start..start + self.slots(share).words())
     }
 }

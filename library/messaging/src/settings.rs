@@ -18,18 +18,29 @@ pub const SHARES_MAX: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// At the receiver.
+    /// As the number of ranks, the slots and the [topology](pelago_base::Topology) of the job say: at the receiver, or at servers by topology.
+    /// [`Mailbox::explain`](crate::Mailbox::explain) tells which, and why.
     #[default]
+    Automatic,
+    /// At the receiver.
     Receiver,
     /// At another rank, so that the receiver's network interface handles messages only (paper A, figure 5).
     Proxy(Rank),
     /// In equal shares at several ranks (paper A, figure 6). A sender uses the share of the proxy whose number is nearest to its own; ranks
     /// are numbered along switches and boxes of a network, so that this one is near.
     Split {
-        /// The holder of each share; a power of two of ranks, in ascending order.
+        /// The holder of each share; up to 256 ranks, in ascending order.
         proxies: Vec<Rank>,
         /// Whether a sender whose share is used up takes a slot of another that is not. Otherwise credits stay unused where some
         /// shares have more senders than others.
+        borrow: bool,
+    },
+    /// In shares at servers amid hosts, amid the switches of one level or amid equal boxes of a grid (paper A, section 4.4), as the
+    /// [topology](pelago_base::Topology) of the job has them. A sender uses the server of its group; slots are in proportion to the senders of each.
+    Topology {
+        /// How many servers at most; there are no more than slots, than groups, and than 256.
+        servers: u32,
+        /// As in `Split`.
         borrow: bool,
     },
 }
@@ -41,13 +52,9 @@ impl Placement {
         Self::Split { proxies: (0..count).map(|share| Rank::new(middle(share))).collect(), borrow }
     }
 
-    /// The holder of each share of the counters.
-    pub(crate) fn holders(&self, receiver: Rank) -> Vec<Rank> {
-        match self {
-            Self::Receiver => vec![receiver],
-            Self::Proxy(rank) => vec![*rank],
-            Self::Split { proxies, .. } => proxies.clone(),
-        }
+    /// Whether a sender whose share is used up takes a slot of another.
+    pub(crate) fn borrows(&self) -> bool {
+        matches!(self, Self::Split { borrow: true, .. } | Self::Topology { borrow: true, .. })
     }
 }
 
@@ -93,18 +100,18 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `slots` messages of up to `message_bytes` bytes; the counters at the receiver.
+    /// `slots` messages of up to `message_bytes` bytes; the counters are placed automatically.
     pub fn new(slots: u32, message_bytes: usize) -> Self {
         let (placement, counting, waiting) = (Placement::default(), Counting::default(), Waiting::default());
         Self { slots, message_bytes, placement, counting, waiting, waiters: 0 }
     }
 
-    /// `count` permits of a limit; the counters at the receiver.
+    /// `count` permits of a limit; the counters are placed automatically.
     pub fn permits(count: u32) -> Self {
         Self::new(count, 0)
     }
 
-    /// The method of the paper: two counters, and senders that poll.
+    /// The method of the paper: two counters at the receiver, and senders that poll.
     pub fn plain(slots: u32, message_bytes: usize) -> Self {
         Self { counting: Counting::TwoWords, waiting: Waiting::Polling, ..Self::new(slots, message_bytes) }
     }
@@ -123,7 +130,7 @@ impl Settings {
 
     pub(crate) fn check(&self, size: u32) -> Result<()> {
         let shares = match &self.placement {
-            Placement::Receiver => 1,
+            Placement::Receiver | Placement::Automatic => 1,
             Placement::Proxy(rank) => {
                 check(rank.number() < size, "the proxy is no rank of the job")?;
                 1
@@ -131,11 +138,17 @@ impl Settings {
             Placement::Split { proxies, .. } => {
                 check(proxies.iter().all(|rank| rank.number() < size), "a proxy is no rank of the job")?;
                 check(proxies.is_sorted_by(|one, next| one < next), "proxies are to be different and in ascending order")?;
+                check((1..=SHARES_MAX).contains(&proxies.len()), "proxies are from 1 to 256 ranks")?;
+                let shares = proxies.len() as u32;
                 check(
-                    proxies.len().is_power_of_two() && proxies.len() <= SHARES_MAX,
-                    "proxies are as many as a power of two up to 256",
+                    self.counting == Counting::OneWord || shares.is_power_of_two(),
+                    "counters in two words need shares of a power of two of slots",
                 )?;
-                proxies.len() as u32
+                shares
+            }
+            Placement::Topology { .. } => {
+                check(self.counting == Counting::OneWord, "counters in two words need shares of a power of two of slots")?;
+                1
             }
         };
         check(self.slots.is_power_of_two() && self.slots <= SLOTS_MAX, "slots are a power of two up to 65,536")?;
@@ -160,6 +173,12 @@ mod tests {
     use super::*;
 
     const RANKS: u32 = 1 << 10;
+
+    fn holders(placement: Placement, slots: u32, receiver: Rank) -> Vec<Rank> {
+        let topology = pelago_base::Topology::flat(RANKS);
+        let servers = crate::servers::Servers::of(receiver, &Settings::permits(slots).placed(placement), &topology);
+        (0..servers.count()).map(|number| servers.share(number).holder).collect()
+    }
 
     fn split(proxies: impl IntoIterator<Item = u32>) -> Placement {
         Placement::Split { proxies: proxies.into_iter().map(Rank::new).collect(), borrow: false }
@@ -193,7 +212,15 @@ mod tests {
         assert!(placed(split([0, RANKS - 1])) && !placed(split([0, RANKS])));
         assert!(!placed(split([1, 0])) && !placed(split([1, 1])), "in ascending order, each once");
         assert!(placed(split([5])) && placed(split(0..SHARES_MAX as u32)));
-        assert!(!placed(split([])) && !placed(split(0..3)) && !placed(split(0..2 * SHARES_MAX as u32)));
+        assert!(!placed(split([])) && placed(split(0..3)) && !placed(split(0..2 * SHARES_MAX as u32)));
+        let two_words = |placement| {
+            let settings = Settings { counting: Counting::TwoWords, ..Settings::new(SLOTS_MAX, 8).placed(placement) };
+            settings.check(RANKS).is_ok()
+        };
+        assert!(
+            two_words(split(0..4)) && !two_words(split(0..3)) && !two_words(Placement::Topology { servers: 4, borrow: false })
+        );
+        assert!(placed(Placement::Topology { servers: 3, borrow: true }) && placed(Placement::Automatic));
         let shared = |slots| Settings::new(slots, 8).placed(split(0..4)).check(RANKS).is_ok();
         assert!(shared(4) && !shared(2), "each share has a slot");
     }
@@ -203,10 +230,10 @@ mod tests {
         for (count, size, ranks) in [(1, 5, &[2][..]), (2, 5, &[1, 3]), (4, 5, &[0, 1, 3, 4]), (4, 64, &[8, 24, 40, 56])] {
             let evenly = Placement::evenly(count, size, false);
             assert_eq!(evenly, split(ranks.iter().copied()));
-            assert_eq!(evenly.holders(Rank::new(0)), ranks.iter().copied().map(Rank::new).collect::<Vec<_>>());
+            assert_eq!(holders(evenly, 8, Rank::new(0)), ranks.iter().copied().map(Rank::new).collect::<Vec<_>>());
         }
         let (receiver, proxy) = (Rank::new(3), Rank::new(1));
-        assert_eq!(Placement::Receiver.holders(receiver), [receiver]);
-        assert_eq!(Placement::Proxy(proxy).holders(receiver), [proxy]);
+        assert_eq!(holders(Placement::Receiver, 1, receiver), [receiver]);
+        assert_eq!(holders(Placement::Proxy(proxy), 1, receiver), [proxy]);
     }
 }

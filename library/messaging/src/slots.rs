@@ -17,7 +17,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// So many slots, a power of two, for messages of up to `bytes` bytes.
+    /// So many slots for messages of up to `bytes` bytes.
     pub(crate) const fn new(count: u32, bytes: usize) -> Self {
         Self { count, stride: 1 + bytes.div_ceil(8) }
     }

@@ -26,11 +26,11 @@ struct Ended {
 }
 
 /// All ranks but one send to that one, through two slots, so that a ticket nobody uses would hold up everybody.
-fn play(victim: Rank, dies: Option<Instant>) -> Ended {
+fn play(settings: &Settings, victim: Rank, dies: Option<Instant>) -> Ended {
     let completed = Cell::new(0);
     let (noted, found) = run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
         world.on_peer_lost(|_| {});
-        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(2, 8))?;
+        let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
         world.barrier()?;
         begin();
         if world.rank() == RECEIVER {
@@ -77,13 +77,24 @@ fn receive(world: &World, mailbox: &Mailbox<'_>, victim: Rank) -> Result<Vec<Vec
 
 #[test]
 fn what_the_living_send_comes_whenever_another_sender_dies() {
-    for victim in [1, 3].map(Rank::new) {
-        let whole = play(victim, None);
+    lose_each_time(&Settings::new(2, 8), &[1, 3].map(Rank::new));
+}
+
+/// Shares of 2, 1 and 1 slots; the victim and a living rank send by the last one.
+#[test]
+fn no_slot_of_a_share_of_any_size_is_lost_with_a_sender() {
+    let proxies = (0..3).map(Rank::new).collect();
+    lose_each_time(&Settings::new(4, 8).placed(Placement::Split { proxies, borrow: false }), &[Rank::new(3)]);
+}
+
+fn lose_each_time(settings: &Settings, victims: &[Rank]) {
+    for &victim in victims {
+        let whole = play(settings, victim, None);
         assert!(whole.came.iter().skip(1).all(|came| came.iter().copied().eq(0..MESSAGES)), "{:?}", whole.came);
         assert!(whole.noted.len() > 10, "{} operations", whole.noted.len());
         for (number, &at) in whole.noted.iter().enumerate() {
             for later in [1, 900].map(Duration::from_nanoseconds) {
-                let Ended { came, completed, .. } = play(victim, Some(at + later));
+                let Ended { came, completed, .. } = play(settings, victim, Some(at + later));
                 for (rank, came) in (0..).map(Rank::new).zip(&came).skip(1).filter(|(rank, _)| *rank != victim) {
                     assert!(came.iter().copied().eq(0..MESSAGES), "operation {number} of rank {victim}: {came:?} of rank {rank}");
                 }

@@ -74,14 +74,17 @@ fn settings(size: u32) -> impl Strategy<Value = Settings> {
     let placement = prop_oneof![
         2 => Just(Placement::Receiver),
         1 => (0..size).prop_map(|rank| Placement::Proxy(Rank::new(rank))),
-        2 => (0..=size.ilog2(), any::<bool>()).prop_map(move |(shares, borrow)| Placement::evenly(1 << shares, size, borrow)),
+        2 => (1..=size, any::<bool>()).prop_map(move |(shares, borrow)| Placement::evenly(shares, size, borrow)),
     ];
     let counting = prop_oneof![Just(Counting::OneWord), Just(Counting::TwoWords)];
     let waiting = prop_oneof![2 => Just(Waiting::Notified), 1 => Just(Waiting::BackingOff), 1 => Just(Waiting::Polling)];
     let waiters = prop_oneof![2 => Just(0), 1 => Just(8), 1 => Just(128)];
     (0..=6_u32, placement, counting, waiting, waiters).prop_map(|(slots, placement, counting, waiting, waiters)| {
         let shares = if let Placement::Split { proxies, .. } = &placement { proxies.len() as u32 } else { 1 };
-        Settings { counting, waiting, waiters, ..Settings::new((1 << slots).max(shares), BYTES) }.placed(placement)
+        // Counters in two words have shares of a power of two.
+        let counting = if shares.is_power_of_two() { counting } else { Counting::OneWord };
+        Settings { counting, waiting, waiters, ..Settings::new((1 << slots).max(shares.next_power_of_two()), BYTES) }
+            .placed(placement)
     })
 }
 

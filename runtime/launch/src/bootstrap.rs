@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use pelago_base::Rank;
+use pelago_base::{Rank, Topology};
 use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
@@ -106,6 +106,15 @@ impl Bootstrap for LocalBootstrap {
 
     fn size(&self) -> u32 {
         self.host.ranks()
+    }
+
+    fn topology(&self) -> Topology {
+        let firsts = self.host.first_ranks();
+        if firsts.is_empty() {
+            Topology::flat(self.size())
+        } else {
+            Topology::hosts(self.size(), firsts.iter().map(|first| first.number()))
+        }
     }
 
     fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::{GlobalAddress, Rank, SegmentId};
+use pelago_base::{GlobalAddress, Rank, SegmentId, Topology};
 use pelago_memory::{Heap, Reach, Space};
 use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network, VirtualTime, Wait, WaitPolicy};
 
@@ -15,6 +15,7 @@ use crate::{Error, Result};
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
+    pub(crate) topology: Topology,
     pub(crate) reach: Reach,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wait: Arc<dyn Wait>,
@@ -54,6 +55,7 @@ impl Shared {
         Self {
             rank: bootstrap.rank(),
             size: bootstrap.size(),
+            topology: bootstrap.topology(),
             reach,
             clock,
             policy: wait.policy(),

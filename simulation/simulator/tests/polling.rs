@@ -50,3 +50,20 @@ fn asking_over_a_network_takes_what_it_takes() {
     assert!(took >= LATER && took < LATER + SOON, "{took:?}");
     assert!(asked < 100, "{asked}: a microsecond and more for each");
 }
+
+/// A receiver that has always something to compute never waits. If its polls took time, it would be slower than one that has nothing to do
+/// now and then.
+#[test]
+fn polls_between_computing_take_no_time() {
+    const STEPS: u32 = 1000;
+    let step = Duration::from_nanoseconds(200);
+    let outcome = simulated::run(&simulated::settings("rx200-qdr", 1, 1), |world| {
+        let begun = world.now();
+        for _ in 0..STEPS {
+            world.progress();
+            world.compute(step);
+        }
+        Ok(world.now() - begun)
+    });
+    assert_eq!(outcome.results[0], Some(Ok(Duration::from_picoseconds(step.as_picoseconds() * u64::from(STEPS)))));
+}

@@ -47,8 +47,8 @@ struct SentGrant<'w> {
 
 impl<'a, 'w> Granter<'a, 'w> {
     pub(crate) fn new(admission: &'a Admission<'w>) -> Self {
-        let given = ShareGrants { granted: Ticket::new(admission.slots), owed: 0 };
-        let shares = vec![given; admission.shares() as usize];
+        let given = |share| ShareGrants { granted: Ticket::new(admission.server(share).slots), owed: 0 };
+        let shares = (0..admission.shares()).map(given).collect();
         let words = admission.words.local();
         Self {
             admission,
@@ -73,7 +73,7 @@ impl<'a, 'w> Granter<'a, 'w> {
     pub(crate) fn give(&mut self, share: u32) -> Result<()> {
         let given = &mut self.shares[share as usize];
         given.owed += 1;
-        if given.owed < self.admission.slots.div_ceil(4) {
+        if given.owed < self.admission.server(share).slots.div_ceil(4) {
             return Ok(());
         }
         self.tell(share)?;
@@ -107,13 +107,17 @@ impl<'a, 'w> Granter<'a, 'w> {
 
     fn tell(&mut self, number: u32) -> Result<()> {
         let (admission, share) = (self.admission, self.admission.share(self.me, number));
-        let ShareGrants { granted: first, owed: count } = self.shares[number as usize];
+        let ShareGrants { granted: first, owed } = self.shares[number as usize];
+        let count = Credit::grantable(first, owed, share.slots);
+        if count == 0 {
+            return Ok(());
+        }
         let handle = match admission.settings.counting {
             Counting::OneWord => admission.world.add(admission.taken_at(share), Credit::grant(first, count))?,
             Counting::TwoWords => admission.world.add(admission.consumed_at(share), u64::from(count))?,
         };
         self.operations += 1;
-        self.shares[number as usize] = ShareGrants { granted: first.after(count), owed: 0 };
+        self.shares[number as usize] = ShareGrants { granted: first.after(count), owed: owed - count };
         if admission.settings.waiting != Waiting::Notified {
             return self.grants.add(handle);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Admission, CLAIMS, LINE, Receivers, SENDERS, Share};
+use super::{Admission, CLAIMS, LINE, Receivers, SENDERS};
 use crate::credit::Ticket;
 use crate::settings::{Placement, Settings};
 use pelago_base::Rank;
@@ -58,9 +58,10 @@ fn every_word_has_its_own_place() {
                 assert_eq!(next_lap, admission.waiter_index(share, Ticket::new(ticket)));
             }
         }
-        assert_eq!((admission.slots(), admission.waiters()), (4, 16));
+        assert_eq!((admission.server(1).slots, admission.waiters()), (4, 16));
         // Counters of different shares do not share a line.
-        let lines = [0, 1].map(|number| index(0, admission.taken_at(Share { holder: Rank::new(0), number })) / LINE);
+        let lines =
+            [0, 1].map(|number| index(number + number + 1, admission.taken_at(admission.share(Rank::new(0), number))) / LINE);
         assert_ne!(lines[0], lines[1]);
     });
 }
@@ -72,6 +73,9 @@ fn a_sender_uses_the_share_whose_holder_is_nearest() {
         let nearest = [0, 1, 2, 3, 4].map(|rank| admission.nearest(Rank::new(rank)));
         assert_eq!(nearest, [0, 0, 0, 1, 1]);
         let admission = Admission::new(world, Receivers::Each, Settings::permits(8)).unwrap();
-        assert_eq!((admission.nearest(world.rank()), admission.shares(), admission.slots(), admission.waiters()), (0, 1, 8, 8));
+        assert_eq!(
+            (admission.nearest(world.rank()), admission.shares(), admission.server(0).slots, admission.waiters()),
+            (0, 1, 8, 8)
+        );
     });
 }

@@ -31,6 +31,7 @@ pub(crate) use granter::Granter;
 pub(crate) use requester::Requester;
 
 use crate::credit::{Credit, Ticket};
+use crate::servers::{self, Job, PlacementExplanation, Servers, Share};
 use crate::settings::{Counting, Placement, Settings, check};
 
 /// Words of a cache line: counters of different shares do not share one.
@@ -56,12 +57,10 @@ pub(crate) struct Admission<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
     receivers: Receivers,
-    /// Who holds the counters of each share; empty if each receiver does.
-    holders: Vec<Rank>,
+    /// Who holds the counters of each share; where every rank receives, each holds its own.
+    servers: Servers,
+    explanation: PlacementExplanation,
     borrow: bool,
-    /// Slots of one share, and places for who waits; at least as many.
-    slots: u32,
-    waiters: u32,
     settings: Settings,
     /// Which of its senders this rank has, as bits.
     senders: Cell<u8>,
@@ -69,36 +68,35 @@ pub(crate) struct Admission<'w> {
     left: Cell<Option<(u32, Ticket)>>,
 }
 
-/// The counters of one share.
-#[derive(Clone, Copy)]
-struct Share {
-    holder: Rank,
-    number: u32,
-}
-
 impl<'w> Admission<'w> {
     /// Collective.
-    pub(crate) fn new(world: &'w World, receivers: Receivers, settings: Settings) -> Result<Self> {
+    pub(crate) fn new(world: &'w World, receivers: Receivers, mut settings: Settings) -> Result<Self> {
         settings.check(world.size())?;
-        let holders = match receivers {
+        let (receiver, mut reasons) = (world.rank(), ("as asked for".to_owned(), Vec::new()));
+        let servers = match receivers {
             Receivers::One(receiver) => {
                 check(receiver.number() < world.size(), "the receiver is no rank of the job")?;
-                settings.placement.holders(receiver)
+                if settings.placement == Placement::Automatic {
+                    (settings.placement, reasons) = choose(world, &settings)?;
+                }
+                Servers::of(receiver, &settings, world.topology())
             }
             Receivers::Each => {
-                check(settings.placement == Placement::Receiver, "where every rank receives, each holds its own counters")?;
-                Vec::new()
+                let is_own = matches!(settings.placement, Placement::Receiver | Placement::Automatic);
+                check(is_own, "where every rank receives, each holds its own counters")?;
+                Servers::one(receiver, &settings)
             }
         };
-        let shares = holders.len().max(1);
-        let borrow = matches!(settings.placement, Placement::Split { borrow: true, .. });
-        let slots = settings.slots / shares as u32;
-        let waiters = slots.max(settings.waiters / shares as u32);
-        let words = world.alloc(shares * LINE + SENDERS * SENDER_WORDS + shares * waiters as usize)?;
+        let explanation = servers.explained(world.size(), reasons);
+        let shares = servers.count();
+        let borrow = settings.placement.borrows() && shares > 1;
+        let words = world.alloc(shares as usize * LINE + SENDERS * SENDER_WORDS + servers.waiters() as usize)?;
         let (senders, left) = (Cell::new(0), Cell::new(None));
-        let admission = Self { world, words, receivers, holders, borrow, slots, waiters, settings, senders, left };
+        let admission = Self { world, words, receivers, servers, explanation, borrow, settings, senders, left };
         if admission.settings.counting == Counting::OneWord {
-            (0..shares).for_each(|share| admission.words.local().store(share * LINE, Credit::new(slots).word()));
+            for share in (0..shares).map(|number| admission.servers.share(number)) {
+                admission.words.local().store(share.number as usize * LINE, Credit::new(share.slots).word());
+            }
         }
         world.barrier()?;
         Ok(admission)
@@ -113,12 +111,17 @@ impl<'w> Admission<'w> {
     }
 
     pub(crate) fn shares(&self) -> u32 {
-        self.holders.len().max(1) as u32
+        self.servers.count()
     }
 
-    /// Slots of one share.
-    pub(crate) fn slots(&self) -> u32 {
-        self.slots
+    /// The share of a number, with the slots that it has.
+    pub(crate) fn server(&self, number: u32) -> Share {
+        self.servers.share(number)
+    }
+
+    /// Where the counters lie, and why.
+    pub(crate) fn explanation(&self) -> &PlacementExplanation {
+        &self.explanation
     }
 
     /// Whether `rank` receives.
@@ -127,7 +130,11 @@ impl<'w> Admission<'w> {
     }
 
     fn share(&self, to: Rank, number: u32) -> Share {
-        Share { holder: self.holders.get(number as usize).copied().unwrap_or(to), number }
+        let share = self.servers.share(number);
+        match self.receivers {
+            Receivers::One(_) => share,
+            Receivers::Each => Share { holder: to, ..share },
+        }
     }
 
     /// The word that holds both counters, or `SendCNT`.
@@ -156,19 +163,18 @@ impl<'w> Admission<'w> {
 
     /// Where the receiver finds who waits for `ticket`.
     fn waiter_index(&self, share: u32, ticket: Ticket) -> usize {
-        self.sender_index(SENDERS) + (share * self.waiters + ticket.slot(self.waiters)) as usize
+        let share = self.servers.share(share);
+        self.sender_index(SENDERS) + (share.first_waiter + ticket.slot(share.waiters)) as usize
     }
 
     /// Places of all shares for who waits.
     pub(crate) fn waiters(&self) -> usize {
-        (self.shares() * self.waiters) as usize
+        self.servers.waiters() as usize
     }
 
-    /// The share of the holder whose number is nearest to a rank's.
+    /// The share of a rank: of its group, or of the holder whose number is nearest.
     pub(crate) fn nearest(&self, rank: Rank) -> u32 {
-        let distance = |holder: &Rank| holder.number().abs_diff(rank.number());
-        let shares = self.holders.iter().enumerate();
-        shares.min_by_key(|(_, holder)| distance(holder)).map_or(0, |(share, _)| share as u32)
+        self.servers.of_rank(rank)
     }
 
     /// What the counters of a share say now. Cost: one round trip.
@@ -179,10 +185,28 @@ impl<'w> Admission<'w> {
             Counting::TwoWords => {
                 // An atomic, so that it is in one order with those of G2.
                 let consumed = self.world.fetch(self.consumed_at(share))?.wait()? as u32;
-                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed).after(self.slots) })
+                Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed).after(share.slots) })
             }
         }
     }
+}
+
+/// What the automatic placement of this job is, and why; the same on every rank. Collective.
+fn choose(world: &World, settings: &Settings) -> Result<(Placement, (String, Vec<String>))> {
+    let atomics_by_cores = world.rails().iter().any(|rail| !rail.atomics.spare_cores());
+    let job = |[by_cores, survives]: [u64; 2]| Job {
+        topology: world.topology(),
+        atomics_by_cores: by_cores != 0,
+        survives: survives != 0,
+    };
+    let mut facts = [atomics_by_cores, world.goes_on_without_lost_ranks()].map(u64::from);
+    // Ranks may know different networks, and may not all have said that the job goes on.
+    let may_be_split = |by_cores| servers::choose(settings, job([by_cores, 0])).0 != Placement::Receiver;
+    if may_be_split(0) || may_be_split(1) {
+        world.allreduce(&mut facts, |one, other| one | other)?;
+    }
+    let (placement, chosen, rejected) = servers::choose(settings, job(facts));
+    Ok((placement, (chosen, rejected)))
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Handle, Result};
 
-use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Share, Waiter, rung};
+use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
 use crate::peer_loss::{all_there, progress, unless_lost};
+use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
 /// Operations of one sender that are on their way, two for a message.
@@ -57,7 +58,7 @@ impl<'a, 'w> Requester<'a, 'w> {
             Some((share, last)) if admission.borrow => (share, Some(last)),
             _ => (admission.nearest(admission.world.rank()), None),
         };
-        let (granted, pending) = (Ticket::new(admission.slots), VecDeque::new());
+        let (granted, pending) = (Ticket::new(admission.server(share).slots), VecDeque::new());
         let words = admission.words.local();
         Ok(Self { admission, words, to, sender, share, granted, fresh: false, last, waited: false, turns: 0, looks: 0, pending })
     }
@@ -122,7 +123,7 @@ impl<'a, 'w> Requester<'a, 'w> {
             let (credit, next) = match consumed {
                 None => (Credit::of_word(word), word.wrapping_add(Credit::TAKE)),
                 Some(consumed) => {
-                    let granted = Ticket::new(consumed).after(admission.slots);
+                    let granted = Ticket::new(consumed).after(share.slots);
                     (Credit { taken: Ticket::new(word as u32), granted }, word.wrapping_add(1))
                 }
             };
@@ -162,20 +163,21 @@ impl<'a, 'w> Requester<'a, 'w> {
     fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
         let mut pause = Pause::new(self.admission.world.now());
         let (mut registered, mut limit) = (false, BELL_LIMIT);
+        let Share { slots, waiters, .. } = self.counters();
         // Who has just taken a ticket knows what a look would tell.
         if !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
             return Ok(());
         }
         loop {
             let behind = ticket.since(self.granted) as u32;
-            let next = pause.next(self.admission.world.now(), self.granted, behind, self.admission.slots);
+            let next = pause.next(self.admission.world.now(), self.granted, behind, slots);
             match self.admission.settings.waiting {
                 Waiting::Polling => self.pause(ticket, PAUSE_MIN)?,
                 Waiting::Notified if registered => {
                     self.pause(ticket, limit.max(next + next))?;
                     limit = (limit + limit).min(BELL_LIMIT_MAX);
                 }
-                Waiting::Notified if behind < self.admission.waiters => {
+                Waiting::Notified if behind < waiters => {
                     self.register(ticket)?;
                     registered = true;
                 }
@@ -248,7 +250,7 @@ impl<'a, 'w> Requester<'a, 'w> {
             Counting::TwoWords => {
                 let consumed = admission.world.get(admission.consumed_at(share))? as u32;
                 let taken = admission.world.fetch_add(taken_at, u64::from(count))?.wait()? as u32;
-                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(admission.slots) })
+                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(share.slots) })
             }
         }
     }
@@ -258,7 +260,7 @@ impl<'a, 'w> Requester<'a, 'w> {
     fn choose(&mut self) -> Result<()> {
         let admission = self.admission;
         let credit = admission.look(self.counters())?;
-        let consumed = self.last.is_none_or(|last| credit.granted.since(last) > admission.slots as i32);
+        let consumed = self.last.is_none_or(|last| credit.granted.since(last) > self.counters().slots as i32);
         if !credit.is_full() || !consumed {
             return Ok(());
         }

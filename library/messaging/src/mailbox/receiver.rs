@@ -10,6 +10,7 @@ use crate::message_guard::{Free, MessageGuard};
 use crate::peer_loss::{progress, unless_lost};
 use crate::settings::Counting;
 use crate::slot_flag::Content;
+use crate::slots::Slots;
 
 /// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
 const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
@@ -21,12 +22,15 @@ const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
 pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     /// The slots of each share.
-    rings: Vec<CellSlice<'m, u64>>,
+    rings: Vec<(Slots, CellSlice<'m, u64>)>,
     granter: Granter<'m, 'w>,
     /// The ticket of each share that is next.
     heads: Vec<Ticket>,
-    /// The share to be asked first.
+    /// The share to be asked first, and for how many messages yet.
     turn: u32,
+    left: u32,
+    /// Quarters of messages by which the turns of each share were too short.
+    rests: Vec<u32>,
     /// When to ask next what went with lost ranks.
     ask_at: Instant,
 }
@@ -37,8 +41,9 @@ type Found = (u32, Rank, usize);
 impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
         let heads = vec![Ticket::default(); mailbox.admission.shares() as usize];
-        let rings = (0..mailbox.admission.shares()).map(|share| mailbox.ring(share)).collect();
-        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, ask_at: Instant::ZERO }
+        let rests = vec![0; heads.len()];
+        let rings = (0..mailbox.admission.shares()).map(|share| (mailbox.slots(share), mailbox.ring(share))).collect();
+        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, left: 0, rests, ask_at: Instant::ZERO }
     }
 
     /// The next message, if it has arrived.
@@ -132,7 +137,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     fn find(&mut self) -> Result<Option<Found>> {
         let (shares, turn) = (self.heads.len() as u32, self.turn);
         if let Some(Content::Message { from, bytes }) = self.found(turn) {
-            self.turn = if turn + 1 == shares { 0 } else { turn + 1 };
+            self.take_turn(turn);
             return Ok(Some((turn, from, bytes)));
         }
         let world = self.mailbox.admission.world();
@@ -141,7 +146,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             loop {
                 match self.found(share) {
                     Some(Content::Message { from, bytes }) => {
-                        self.turn = (share + 1) % shares;
+                        self.take_turn(share);
                         return Ok(Some((share, from, bytes)));
                     }
                     Some(Content::Void) => self.free(share)?,
@@ -161,13 +166,34 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(None)
     }
 
+    /// Notes a message of a share, whose turn is a quarter of its slots: as many as its holder is told of at a time. So shares end together that
+    /// have slots in proportion to their messages.
+    #[inline]
+    fn take_turn(&mut self, share: u32) {
+        if share != self.turn {
+            self.begin_turn(share);
+        }
+        self.left = self.left.saturating_sub(1);
+        while self.left == 0 {
+            self.begin_turn(if self.turn + 1 == self.heads.len() as u32 { 0 } else { self.turn + 1 });
+        }
+    }
+
+    fn begin_turn(&mut self, share: u32) {
+        let (slots, _) = self.rings[share as usize];
+        let quarters = self.rests[share as usize] + slots.count();
+        (self.turn, self.left, self.rests[share as usize]) = (share, quarters / 4, quarters % 4);
+    }
+
     /// The message of the next ticket of a share, if it has arrived.
     fn found(&self, share: u32) -> Option<Content> {
-        self.mailbox.slots.found(self.rings[share as usize], self.heads[share as usize])
+        let (slots, ring) = self.rings[share as usize];
+        slots.found(ring, self.heads[share as usize])
     }
 
     fn message(&mut self, (share, from, bytes): Found) -> MessageGuard<'_> {
-        let bytes = self.mailbox.slots.bytes(self.rings[share as usize], self.heads[share as usize], bytes);
+        let (slots, ring) = self.rings[share as usize];
+        let bytes = slots.bytes(ring, self.heads[share as usize], bytes);
         MessageGuard::new(self, share, from, bytes)
     }
 }

@@ -85,7 +85,8 @@ impl<'m, 'w> MailSender<'m, 'w> {
             self.send(first)?;
             rest = others;
         }
-        for batch in rest.chunks((self.mailbox.admission.slots() as usize).div_ceil(2).min(BATCH_MAX)) {
+        let slots = self.mailbox.admission.server(self.requester.share()).slots;
+        for batch in rest.chunks((slots as usize).div_ceil(2).min(BATCH_MAX)) {
             let first = self.requester.take(batch.len() as u32)?;
             for (step, message) in batch.iter().enumerate() {
                 let ticket = first.after(step as u32);
@@ -118,7 +119,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
     fn write(&mut self, ticket: Ticket, message: &[u8]) -> Result<()> {
         let mailbox = self.mailbox;
         let ring = mailbox.ring_at(self.to, self.requester.share());
-        let handles = mailbox.slots.write(mailbox.admission.world(), ring, ticket, message)?;
+        let handles = mailbox.slots(self.requester.share()).write(mailbox.admission.world(), ring, ticket, message)?;
         self.requester.used(handles)
     }
 
@@ -127,7 +128,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.requester.wait(ticket)?;
         let mailbox = self.mailbox;
         let ring = mailbox.ring_at(self.to, self.requester.share());
-        let told = mailbox.slots.give_up(mailbox.admission.world(), ring, ticket)?;
+        let told = mailbox.slots(self.requester.share()).give_up(mailbox.admission.world(), ring, ticket)?;
         self.requester.used([told])
     }
 }

@@ -20,7 +20,7 @@ mod waiting;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_base::{Counters, Duration, Instant, Rank, Topology};
 use pelago_memory::{GlobalPtr, Reach};
 use pelago_platform::{Activity, Fault};
 
@@ -81,6 +81,11 @@ impl Context {
     #[inline]
     pub fn size(&self) -> u32 {
         self.shared.size
+    }
+
+    /// Where the ranks of the job are in its machine: its hosts; in a simulation the switches of a fat tree, or the coordinates in a torus.
+    pub fn topology(&self) -> &Topology {
+        &self.shared.topology
     }
 
     /// All ranks of the job, in order.

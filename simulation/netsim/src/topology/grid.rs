@@ -93,6 +93,11 @@ impl Grid {
         Ok(grid)
     }
 
+    /// Routers along each dimension.
+    pub(super) fn lengths(&self) -> Vec<u32> {
+        self.dimensions.iter().map(|dimension| dimension.length).collect()
+    }
+
     pub(crate) fn has_bubbles(&self) -> bool {
         self.deadlock == DeadlockAvoidance::Bubble && self.dimensions.iter().any(|dimension| dimension.ring)
     }

@@ -10,6 +10,7 @@ mod fat_tree;
 mod fit;
 mod graph;
 mod grid;
+mod places;
 #[cfg(test)]
 mod tests;
 

@@ -43,7 +43,7 @@ pub(crate) struct RankState {
     pub(crate) state: RunState,
     /// Counts the waits of the rank, so that the deadline of an earlier wait is recognized.
     pub(super) wait_count: u32,
-    /// A measure of polls and clock readings since the rank last waited.
+    /// A measure of polls and clock readings since the rank last waited or computed.
     pub(super) polling: u32,
     /// Since when it is parked.
     pub(super) parked_since: Option<Instant>,

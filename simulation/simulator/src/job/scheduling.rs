@@ -34,6 +34,13 @@ impl SimulatedJob {
         (state.polling > FREE_POLLING_MAX).then_some(POLL_TIME)
     }
 
+    /// A rank has computed: time has passed, so that its polls are counted anew. That one thread computes does not mean that none polls.
+    pub(crate) fn note_computed(&mut self, rank: Rank) {
+        if !fiber::has_threads() {
+            self.ranks[rank.index()].polling = 0;
+        }
+    }
+
     /// The running rank begins to check whether it has to wait. The check may take time.
     pub(crate) fn begin_check(&mut self) {
         if let Some(rank) = self.running {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pelago_base::Rank;
+use pelago_base::{Rank, Topology};
 use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_platform::{Bootstrap, BootstrapError, For, VirtualTime};
 
@@ -23,6 +23,10 @@ impl Bootstrap for SimulatedBootstrap {
 
     fn size(&self) -> u32 {
         self.shared.job().size()
+    }
+
+    fn topology(&self) -> Topology {
+        self.shared.topology.clone()
     }
 
     fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Instant, Rank, Topology};
 use pelago_netsim::{Machine, RailInfo};
 use pelago_platform::{
     Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken,
@@ -42,6 +42,7 @@ pub(crate) struct SharedJob {
     /// Those of all rails, where the machine chooses one.
     pub(super) capabilities: Capabilities,
     machine: Machine,
+    pub(super) topology: Topology,
     /// The machine's rails, unless the library's own protocol is simulated, which has one.
     pub(super) rails: Vec<Capabilities>,
     /// Whether computing takes the time that the program says.
@@ -67,7 +68,8 @@ impl SharedJob {
         rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
         let capabilities = Capabilities { data_bytes_max, ..capabilities };
         let machine = settings.machine.clone();
-        Arc::new(Self { job: Mutex::new(job), capabilities, machine, rails, declared, meter, status })
+        let topology = machine.topology(settings.ranks, settings.per_node);
+        Arc::new(Self { job: Mutex::new(job), capabilities, machine, topology, rails, declared, meter, status })
     }
 
     /// The job, for a call of the running rank.
@@ -96,6 +98,17 @@ impl SharedJob {
             if self.job().now() >= until || self.fault().is_some() {
                 return;
             }
+        }
+    }
+
+    /// Lets the time pass that the running rank computes. Polls are counted anew from then on.
+    fn pass_computing(&self, duration: Duration) {
+        let running = self.job().running;
+        self.pass(duration);
+        if duration > Duration::ZERO
+            && let Some(rank) = running
+        {
+            self.job().note_computed(rank);
         }
     }
 
@@ -198,14 +211,14 @@ impl Wait for SharedJob {
 impl VirtualTime for SharedJob {
     fn compute(&self, duration: Duration) {
         if self.declared {
-            self.pass(duration);
+            self.pass_computing(duration);
         }
     }
 
     fn gather(&self, bytes: u64) {
         let duration = self.machine.gather(bytes);
-        if self.declared && duration > Duration::ZERO {
-            self.pass(duration);
+        if self.declared {
+            self.pass_computing(duration);
         }
     }
 

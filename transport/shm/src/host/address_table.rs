@@ -55,6 +55,11 @@ pub(crate) fn find(table: &[AddressEntry], rank: Rank) -> Option<SocketAddr> {
     entry.address(rank.number() - entry.first())
 }
 
+/// The first rank of each host.
+pub(crate) fn first_ranks(table: &[AddressEntry]) -> Vec<Rank> {
+    table.iter().map(|entry| Rank::new(entry.first())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

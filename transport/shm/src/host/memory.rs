@@ -172,6 +172,11 @@ impl HostMemory {
         (rank.number() < self.ranks()).then(|| address_table::find(self.table(), rank)).flatten()
     }
 
+    /// The first rank of each host of the job, in order; empty without a network.
+    pub fn first_ranks(&self) -> Vec<Rank> {
+        address_table::first_ranks(self.table())
+    }
+
     /// The control block of the job.
     pub fn job(&self) -> &JobControl {
         // SAFETY: H1, H2; `layout` puts a job at the start.

@@ -79,7 +79,7 @@ fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_t
         sender.send([last.number() as u8])?;
         // The receiver has learned of the loss, and asked.
         slow(10);
-        requester.used(mailbox.slots.write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
+        requester.used(mailbox.slots(0).write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
         requester.flush()?;
         slow(100);
         world.barrier().ok();

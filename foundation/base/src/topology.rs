@@ -1,0 +1,352 @@
+//! The places of the ranks of a job in its machine, as far as they are known.
+
+use std::sync::Arc;
+
+use crate::Rank;
+
+/// Dimensions of a grid at most.
+const DIMENSIONS_MAX: usize = 8;
+
+/// The places of the ranks of a job in its machine: levels of a tree, or coordinates in a grid. Cloning copies no table.
+///
+/// Ranks are numbered along the machine: those of a host, of a switch and of a line of a grid follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    ranks: u32,
+    form: Form,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Form {
+    /// From the hosts up, each level with fewer groups.
+    Tree(Arc<[Level]>),
+    Grid(Grid),
+}
+
+/// The groups of one level of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Level {
+    name: &'static str,
+    starts: Starts,
+}
+
+/// The first rank of each group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Starts {
+    /// Each has so many ranks, the last one perhaps fewer.
+    Every(u32),
+    At(Arc<[u32]>),
+}
+
+/// Routers in a grid. The first dimension is that in which neighbours have consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grid {
+    ranks_per_router: u32,
+    dimensions: usize,
+    lengths: [u32; DIMENSIONS_MAX],
+}
+
+/// Groups of ranks that are near each other; each rank is in one group, and each group has a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    ranks: u32,
+    name: &'static str,
+    groups: Groups,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Groups {
+    /// The first rank of each.
+    Starts(Vec<u32>),
+    /// Boxes, each dimension in so many parts; and the group of each box, or none where it has no rank.
+    Boxes { grid: Grid, parts: [u32; DIMENSIONS_MAX], numbers: Vec<Option<u32>> },
+}
+
+impl Topology {
+    /// All of `ranks` ranks on one host.
+    pub fn flat(ranks: u32) -> Self {
+        Self::tree(ranks, [("host", ranks)])
+    }
+
+    /// Hosts, each with the ranks from one of `firsts` on; ascending, the first is 0.
+    pub fn hosts(ranks: u32, firsts: impl IntoIterator<Item = u32>) -> Self {
+        let level = Level { name: "host", starts: Starts::At(firsts.into_iter().collect()) };
+        Self { ranks, form: Form::Tree([level].into()) }
+    }
+
+    /// A tree whose groups of a level have equally many ranks: the name and the number of ranks of each level, from the hosts up.
+    pub fn tree(ranks: u32, levels: impl IntoIterator<Item = (&'static str, u32)>) -> Self {
+        let level = |(name, each): (_, u32)| Level { name, starts: Starts::Every(each.max(1)) };
+        Self { ranks, form: Form::Tree(levels.into_iter().map(level).collect()) }
+    }
+
+    /// A grid of routers of such lengths, of up to 8 dimensions, the one in which neighbours have consecutive numbers first.
+    pub fn grid(ranks: u32, ranks_per_router: u32, lengths: &[u32]) -> Self {
+        let dimensions = lengths.len().min(DIMENSIONS_MAX);
+        let mut all = [1; DIMENSIONS_MAX];
+        all.iter_mut().zip(lengths).for_each(|(length, &given)| *length = given.max(1));
+        Self { ranks, form: Form::Grid(Grid { ranks_per_router: ranks_per_router.max(1), dimensions, lengths: all }) }
+    }
+
+    /// Ranks of the job.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The names of the levels with their numbers of groups, from the hosts up; of a grid its routers.
+    pub fn levels(&self) -> Vec<(&'static str, u32)> {
+        match &self.form {
+            Form::Tree(levels) => levels.iter().map(|level| (level.name, level.groups(self.ranks))).collect(),
+            Form::Grid(grid) => vec![("router", self.ranks.div_ceil(grid.ranks_per_router))],
+        }
+    }
+
+    /// Groups of ranks that are near each other, at most `most`.
+    ///
+    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid, as many
+    /// boxes as a power of two, by halving the longest sides; equal ones where lengths allow.
+    ///
+    /// Cost: linear in the groups.
+    pub fn partition(&self, most: u32) -> Partition {
+        let most = most.clamp(1, self.ranks.max(1));
+        match &self.form {
+            Form::Grid(grid) => grid.partition(self.ranks, most),
+            Form::Tree(levels) => {
+                let level = levels.iter().rev().find(|level| level.groups(self.ranks) >= most).or(levels.first());
+                let (name, starts) = level.map_or(("job", vec![0]), |level| (level.name, level.joined(self.ranks, most)));
+                Partition { ranks: self.ranks, name, groups: Groups::Starts(starts) }
+            }
+        }
+    }
+}
+
+impl Level {
+    fn groups(&self, ranks: u32) -> u32 {
+        match &self.starts {
+            Starts::Every(each) => ranks.div_ceil(*each),
+            Starts::At(starts) => starts.len() as u32,
+        }
+    }
+
+    /// The first rank of each of at most `most` groups of consecutive groups, which have as equally many ranks as may be.
+    fn joined(&self, ranks: u32, most: u32) -> Vec<u32> {
+        let groups = self.groups(ranks);
+        let first = |group: u32| match &self.starts {
+            Starts::Every(each) => group * each,
+            Starts::At(starts) => starts[group as usize],
+        };
+        let joined = most.min(groups);
+        let mut next = 0;
+        let start = |number: u32| {
+            // The group that begins nearest to where this one should; each has a group, also those that follow.
+            let wanted = (u64::from(number) * u64::from(ranks) / u64::from(joined)) as u32;
+            let after = match &self.starts {
+                Starts::Every(each) => wanted / each + 1,
+                Starts::At(starts) => starts.partition_point(|&start| start <= wanted) as u32,
+            };
+            let is_later_nearer = after < groups && first(after) - wanted < wanted - first(after - 1);
+            let group = (after - u32::from(!is_later_nearer)).clamp(next, groups - (joined - number));
+            next = group + 1;
+            first(group)
+        };
+        (0..joined).map(start).collect()
+    }
+}
+
+impl Grid {
+    fn partition(self, ranks: u32, most: u32) -> Partition {
+        let mut parts = [1; DIMENSIONS_MAX];
+        loop {
+            // Halves the longest side whose halves are equal, or the longest if there is none.
+            let may_halve = |&along: &usize| 2 * parts[along] <= self.lengths[along] && 2 * parts.iter().product::<u32>() <= most;
+            let is_even = |along: usize| self.lengths[along].is_multiple_of(2 * parts[along]);
+            let better = |along: &usize| (is_even(*along), self.lengths[*along].div_ceil(parts[*along]));
+            let Some(along) = (0..self.dimensions).filter(may_halve).max_by_key(better) else { break };
+            parts[along] *= 2;
+        }
+        let mut found = 0;
+        let mut number = |part| {
+            let has_ranks = self.ranks_of(part, parts, ranks) > 0;
+            found += u32::from(has_ranks);
+            has_ranks.then(|| found - 1)
+        };
+        let numbers = (0..parts.iter().product()).map(&mut number).collect();
+        Partition { ranks, name: "box", groups: Groups::Boxes { grid: self, parts, numbers } }
+    }
+
+    /// The box of a rank, by its number among all boxes.
+    fn part_of(self, rank: u32, parts: [u32; DIMENSIONS_MAX]) -> u32 {
+        let (mut router, mut part, mut stride) = (rank / self.ranks_per_router, 0, 1);
+        for (length, parts) in self.lengths.into_iter().zip(parts) {
+            let place = router % length;
+            router /= length;
+            part += (u64::from(place) * u64::from(parts) / u64::from(length)) as u32 * stride;
+            stride *= parts;
+        }
+        part
+    }
+
+    /// The corners of a box: the first place of each dimension, and that behind the last.
+    fn corners(self, mut part: u32, parts: [u32; DIMENSIONS_MAX]) -> [[u32; 2]; DIMENSIONS_MAX] {
+        std::array::from_fn(|along| {
+            let (length, parts) = (u64::from(self.lengths[along]), parts[along]);
+            let place = u64::from(part % parts);
+            part /= parts;
+            [place, place + 1].map(|place| (place * length).div_ceil(u64::from(parts)) as u32)
+        })
+    }
+
+    fn ranks_of(self, part: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> u32 {
+        let corners = self.corners(part, parts);
+        // Routers of the box whose number is lower than that of the first one that is not full.
+        let full = ranks / self.ranks_per_router;
+        let (mut below, mut is_inside, mut stride) = (0, true, self.lengths.iter().product::<u32>());
+        if full >= stride {
+            below = corners.iter().map(|[from, to]| to - from).product();
+            return below * self.ranks_per_router;
+        }
+        for along in (0..DIMENSIONS_MAX).rev() {
+            stride /= self.lengths[along];
+            let place = full / stride % self.lengths[along];
+            let [from, to] = corners[along];
+            let lower: u32 = corners[..along].iter().map(|[from, to]| to - from).product();
+            below += place.clamp(from, to).saturating_sub(from) * lower;
+            is_inside = (from..to).contains(&place);
+            if !is_inside {
+                break;
+            }
+        }
+        below * self.ranks_per_router + if is_inside { ranks % self.ranks_per_router } else { 0 }
+    }
+
+    /// A rank amid a box.
+    fn middle(self, part: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> u32 {
+        let corners = self.corners(part, parts);
+        let router = |places: [u32; DIMENSIONS_MAX]| {
+            places.iter().zip(self.lengths).rev().fold(0, |router, (place, length)| router * length + place)
+        };
+        let middle = router(corners.map(|[from, to]| from + (to - from) / 2)) * self.ranks_per_router;
+        // Of the routers of the last places there may be none.
+        if middle < ranks { middle } else { router(corners.map(|[from, _]| from)) * self.ranks_per_router }
+    }
+}
+
+impl Partition {
+    /// The name of what the groups consist of: `host`, the level of a switch, or `box`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> u32 {
+        match &self.groups {
+            Groups::Starts(starts) => starts.len() as u32,
+            Groups::Boxes { numbers, .. } => numbers.iter().flatten().count() as u32,
+        }
+    }
+
+    /// The group of a rank of the job.
+    pub fn group_of(&self, rank: Rank) -> u32 {
+        match &self.groups {
+            Groups::Starts(starts) => starts.partition_point(|&start| start <= rank.number()).saturating_sub(1) as u32,
+            Groups::Boxes { grid, parts, numbers } => numbers[grid.part_of(rank.number(), *parts) as usize].unwrap_or(0),
+        }
+    }
+
+    /// How many ranks a group has.
+    pub fn ranks_of(&self, group: u32) -> u32 {
+        match &self.groups {
+            Groups::Starts(starts) => {
+                let next = starts.get(group as usize + 1).copied().unwrap_or(self.ranks);
+                next - starts[group as usize]
+            }
+            Groups::Boxes { grid, parts, .. } => self.part(group).map_or(0, |part| grid.ranks_of(part, *parts, self.ranks)),
+        }
+    }
+
+    /// A rank amid a group.
+    pub fn middle(&self, group: u32) -> Rank {
+        Rank::new(match &self.groups {
+            Groups::Starts(starts) => starts[group as usize] + self.ranks_of(group) / 2,
+            Groups::Boxes { grid, parts, .. } => self.part(group).map_or(0, |part| grid.middle(part, *parts, self.ranks)),
+        })
+    }
+
+    /// The box of a group, by its number among all boxes.
+    fn part(&self, group: u32) -> Option<u32> {
+        let Groups::Boxes { numbers, .. } = &self.groups else { return None };
+        numbers.iter().position(|&number| number == Some(group)).map(|part| part as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn topologies() -> impl Strategy<Value = Topology> {
+        let ranks = 1..2000_u32;
+        let hosts = (ranks.clone(), prop::collection::btree_set(1..2000_u32, 0..20)).prop_map(|(ranks, starts)| {
+            let firsts = std::iter::once(0).chain(starts.into_iter().filter(move |&start| start < ranks));
+            Topology::hosts(ranks, firsts)
+        });
+        let tree = (ranks.clone(), 1..4_u32, 1..9_u32, 1..9_u32).prop_map(|(ranks, host, leaf, spine)| {
+            Topology::tree(ranks, [("host", host), ("leaf switch", host * leaf), ("spine switch", host * leaf * spine)])
+        });
+        let grid = (1..4_u32, prop::collection::vec(1..7_u32, 1..5), 0.01..1.0_f64).prop_map(|(each, lengths, filled)| {
+            let all = each * lengths.iter().product::<u32>();
+            Topology::grid(((f64::from(all) * filled) as u32).max(1), each, &lengths)
+        });
+        prop_oneof![hosts, tree, grid, ranks.prop_map(Topology::flat)]
+    }
+
+    proptest! {
+        #[test]
+        fn every_rank_is_in_one_group_and_every_group_has_its_ranks(topology in topologies(), most in 1..300_u32) {
+            let partition = topology.partition(most);
+            let mut members = vec![0; partition.groups() as usize];
+            for rank in 0..topology.ranks() {
+                members[partition.group_of(Rank::new(rank)) as usize] += 1;
+            }
+            prop_assert!(partition.groups() <= most && partition.groups() >= 1);
+            for (group, &count) in (0..).zip(&members) {
+                prop_assert!(count > 0, "group {group} is empty");
+                prop_assert_eq!(partition.ranks_of(group), count);
+                let middle = partition.middle(group);
+                prop_assert!(middle.number() < topology.ranks());
+                prop_assert_eq!(partition.group_of(middle), group, "{} lies in its group", middle);
+            }
+        }
+    }
+
+    #[test]
+    fn groups_are_those_of_the_highest_level_that_has_enough() {
+        let tree = Topology::tree(4099, [("host", 2), ("leaf switch", 64), ("spine switch", 2048)]);
+        assert_eq!(tree.levels(), [("host", 2050), ("leaf switch", 65), ("spine switch", 3)]);
+        let of = |most| {
+            let partition = tree.partition(most);
+            let sizes = (0..partition.groups()).map(|group| partition.ranks_of(group));
+            (partition.name(), partition.groups(), sizes.clone().min().unwrap(), sizes.max().unwrap())
+        };
+        assert_eq!(of(1), ("spine switch", 1, 4099, 4099));
+        assert_eq!(of(3), ("spine switch", 3, 3, 2048));
+        assert_eq!(of(16), ("leaf switch", 16, 256, 259));
+        assert_eq!(of(65), ("leaf switch", 65, 3, 64));
+        assert_eq!(of(5000), ("host", 2050, 1, 2));
+        let hosts = Topology::hosts(7, [0, 3, 4]);
+        let sizes: Vec<_> = (0..3).map(|group| hosts.partition(9).ranks_of(group)).collect();
+        assert_eq!(sizes, [3, 1, 3]);
+    }
+
+    #[test]
+    fn boxes_are_equal_where_lengths_allow() {
+        let torus = Topology::grid(2 * 12 * 6 * 6 * 6, 2, &[2, 3, 2, 6, 6, 6]);
+        let sizes = |most| {
+            let partition = torus.partition(most);
+            (0..partition.groups()).map(|group| partition.ranks_of(group)).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(8), [648; 8], "halves of the three long dimensions");
+        assert_eq!(sizes(1), [5184]);
+        assert_eq!(sizes(27), [324; 16]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The places of the ranks of a job in a machine.
+
+use super::grid::Grid;
+use crate::machine::Machine;
+use crate::machine::spec::RailSpec;
+use crate::machine::topologies::TopologySpec;
+
+/// The names of the switches of a fat tree, from the nodes up.
+const SWITCHES: [&str; 3] = ["leaf switch", "spine switch", "core switch"];
+
+impl Machine {
+    /// Where `ranks` ranks are, `per_node` consecutive ones on a node: the levels of a fat tree or a dragonfly, the coordinates in a torus, a mesh or a
+    /// ring, else the nodes. With several rails, in the first that has more than one router.
+    pub fn topology(&self, ranks: u32, per_node: u32) -> pelago_base::Topology {
+        let (per_node, nodes) = (per_node.max(1), ranks.div_ceil(per_node.max(1)));
+        let has_routers = |rail: &&RailSpec| !matches!(rail.topology, TopologySpec::Star {} | TopologySpec::Graph(_));
+        let levels = self.rails.iter().find(has_routers).map_or(Places::Nodes(Vec::new()), |rail| Places::of(rail, nodes));
+        match levels {
+            Places::Nodes(above) => {
+                let above = above.into_iter().map(|(name, nodes)| (name, nodes.saturating_mul(per_node)));
+                pelago_base::Topology::tree(ranks, [("host", per_node)].into_iter().chain(above))
+            }
+            Places::Grid { nodes_per_router, lengths } => {
+                pelago_base::Topology::grid(ranks, nodes_per_router * per_node, &lengths)
+            }
+        }
+    }
+}
+
+/// What of a rail's topology says which nodes are near each other.
+enum Places {
+    /// The levels above the nodes: their names, and how many consecutive nodes each has.
+    Nodes(Vec<(&'static str, u32)>),
+    Grid {
+        nodes_per_router: u32,
+        lengths: Vec<u32>,
+    },
+}
+
+impl Places {
+    fn of(rail: &RailSpec, nodes: u32) -> Self {
+        let grid = |grid: Result<Grid, _>, nodes_per_router| {
+            grid.map_or(Self::Nodes(Vec::new()), |grid| Self::Grid { nodes_per_router, lengths: grid.lengths() })
+        };
+        match &rail.topology {
+            TopologySpec::Star {} | TopologySpec::Graph(_) => Self::Nodes(Vec::new()),
+            TopologySpec::FatTree(spec) => {
+                let reach = spec.down.iter().scan(1_u32, |reach, &down| {
+                    *reach = reach.saturating_mul(down);
+                    Some((*reach / rail.count).max(1))
+                });
+                Self::Nodes(SWITCHES.into_iter().zip(reach).collect())
+            }
+            TopologySpec::Dragonfly(spec) => {
+                let group = spec.nodes_per_router.saturating_mul(spec.routers_per_group);
+                Self::Nodes(vec![("router", spec.nodes_per_router), ("group of routers", group)])
+            }
+            TopologySpec::Torus(spec) => grid(Grid::torus(spec, rail, nodes), spec.nodes_per_router),
+            TopologySpec::Mesh(spec) => grid(Grid::mesh(spec, rail, nodes), spec.nodes_per_router),
+            TopologySpec::Ring(spec) => grid(Grid::ring(spec, rail, nodes, 1), spec.nodes_per_router),
+            TopologySpec::DoubleRing(spec) => grid(Grid::ring(spec, rail, nodes, 2), spec.nodes_per_router),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology(machine: &str, ranks: u32) -> pelago_base::Topology {
+        Machine::parse(Machine::bundled(machine).unwrap()).unwrap().topology(ranks, 2)
+    }
+
+    #[test]
+    fn levels_are_those_of_the_description() {
+        let tree = topology("fat-tree-ndr", 4099);
+        assert_eq!(tree.levels(), [("host", 2050), ("leaf switch", 65), ("spine switch", 3), ("core switch", 1)]);
+        assert_eq!(topology("dragonfly-slingshot", 4099).levels()[0], ("host", 2050));
+        assert_eq!(topology("gigabit-ethernet", 5).levels(), [("host", 3)], "one switch");
+    }
+
+    #[test]
+    fn a_torus_is_divided_into_boxes() {
+        let torus = topology("torus-tofud", 16_387);
+        let boxes = torus.partition(16);
+        assert_eq!(boxes.name(), "box");
+        let sizes: Vec<_> = (0..boxes.groups()).map(|group| boxes.ranks_of(group)).collect();
+        assert_eq!(sizes.iter().sum::<u32>(), 16_387);
+        assert!(sizes.len() > 8 && *sizes.iter().max().unwrap() < 2 * 16_387 / 8, "{sizes:?}");
+    }
+}
