@@ -31,11 +31,17 @@ exchange() {
         sed "s/^{/{\"section\":\"6.4\",\"machine\":\"rx200-qdr\",\"seed\":$seed,\"sync\":\"$sync\",\"costs_ns\":[$costs],/; s/,\"each\":.*/}/"
 }
 
-# What each phase takes here: figure, side of the set, seed, for whom ranks wait
+# As exchange, but computing takes what it takes here, by the CPU time of each rank.
+measured() {
+    "$pelago" sim -n 32 --per-node 2 --machine rx200-qdr --quiet --compute measured particles --clusters plummer --seed "$1" --dt 0.3 \
+        --domains curve --balance work --sync "$2" --repeat 5 --format json |
+        sed "s/^{/{\"section\":\"6.2\",\"machine\":\"rx200-qdr, computing here\",\"seed\":$1,\"sync\":\"$2\",/"
+}
+
+# The whole exchange here: round, for whom ranks wait
 here() {
-    "$pelago" run -n 2 particles --side "$2" --clusters plummer --seed "$3" --dt 0.3 --domains curve --balance work --sync "$4" \
-        --repeat 20 --format json |
-        sed "s/^{/{\"section\":\"$1\",\"machine\":\"here\",\"side\":$2,\"seed\":$3,\"sync\":\"$4\",/"
+    "$pelago" run -n 2 particles --side 64 --clusters plummer --dt 2 --domains curve --balance work --sync "$2" --repeat 40 --format json |
+        sed "s/^{/{\"section\":\"6.4\",\"machine\":\"here\",\"round\":$1,\"sync\":\"$2\",/; s/,\"each\":.*/}/"
 }
 
 if [ "$extent" != here ]; then
@@ -60,14 +66,13 @@ if [ "$extent" != here ]; then
     done
 fi
 if [ "$extent" != quick ]; then
-    for side in 32 40 48 56 64 72 80 88 96 104 112; do
-        here 6.2 $side 1 barriers
-        here 6.2 $side 2 barriers
+    for sync in barriers none; do
+        measured 1 $sync
     done
     # In turns, so that what else runs here hits all alike.
-    for seed in 1 2 3 4 5; do
+    for round in 1 2 3 4 5; do
         for sync in barriers arrivals none; do
-            here 6.4 96 $seed $sync
+            here $round $sync
         done
     done
 fi

@@ -461,7 +461,9 @@ mod tests {
             read(&bytes).unwrap_err()
         };
         let positions_at = 264;
-        assert!(altered(0, 8).contains("format 2"));
+        let mut format_2 = good.bytes();
+        format_2[..4].copy_from_slice(&8u32.to_le_bytes());
+        assert!(read(&format_2).unwrap_err().contains("format 2"));
         assert!(altered(0, 7).contains("not a snapshot"));
         assert!(altered(260, 1).contains("the record of the header begins with a length of 256 bytes and ends with one of 257"));
         assert_eq!(altered(positions_at, 47), "the record of positions has 47 bytes instead of 48 or 96");
