@@ -40,7 +40,7 @@ measured() {
 
 # The whole exchange here: round, for whom ranks wait
 here() {
-    "$pelago" run -n 2 particles --side 64 --clusters plummer --dt 2 --domains curve --balance work --sync "$2" --repeat 40 --format json |
+    "$pelago" run -n 2 particles --side 64 --clusters plummer --dt 1 --domains boxes --balance work --sync "$2" --repeat 200 --format json |
         sed "s/^{/{\"section\":\"6.4\",\"machine\":\"here\",\"round\":$1,\"sync\":\"$2\",/; s/,\"each\":.*/}/"
 }
 
