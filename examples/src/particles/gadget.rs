@@ -199,14 +199,13 @@ impl Layout {
         let ids = block(&self.ids, 1, numbers.clone())?;
         let own_mass = self.header.own_masses_before(numbers.start)..self.header.own_masses_before(numbers.end);
         let masses = block(&self.masses, 1, own_mass.clone())?;
-        let number = |bytes: &[u8], block: &Block, index: usize| self.order.float(&bytes[index * block.width as usize..], block.width);
+        let number =
+            |bytes: &[u8], block: &Block, index: usize| self.order.float(&bytes[index * block.width as usize..], block.width);
         let particle = |number_in_file: u64| {
             let index = (number_in_file - numbers.start) as usize;
             let of_type = self.header.type_of(number_in_file);
             let mass = match self.header.masses[of_type] {
-                0.0 => {
-                    number(&masses, &self.masses, (self.header.own_masses_before(number_in_file) - own_mass.start) as usize)
-                }
+                0.0 => number(&masses, &self.masses, (self.header.own_masses_before(number_in_file) - own_mass.start) as usize),
                 mass => mass,
             };
             let position = std::array::from_fn(|d| number(&positions, &self.positions, 3 * index + d) / self.header.edge);

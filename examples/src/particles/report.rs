@@ -123,7 +123,10 @@ mod tests {
         let report = Report { rows: vec![row(10, [5, 0, 1, 1, 3, 1]), row(20, [1, 4, 3, 1, 0, 1])] };
         assert_eq!(report.slowest(), 11_000_000_000);
         let text = report.text(30, 0xff);
-        assert!(text.contains("\ncount            5.000       3.000\n") && text.contains("\ntotal           11.000      10.500\n"), "{text}");
+        assert!(
+            text.contains("\ncount            5.000       3.000\n") && text.contains("\ntotal           11.000      10.500\n"),
+            "{text}"
+        );
         assert!(text.ends_with("ranks 2 particles 30 moved 2 checksum 00000000000000ff\n"), "{text}");
         let json = report.json(30, 0xff);
         assert!(json.contains("\"total_ms\":[11.000,10.500],\"alone_ms\":8.000,"), "{json}");

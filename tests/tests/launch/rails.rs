@@ -154,8 +154,7 @@ fn messages_and_faces_are_what_is_simulated() {
         ended.expect(0, "");
         let mut words = ended.output.split_whitespace().skip_while(|word| *word != "seconds");
         let us = words.nth(1).unwrap().parse::<f64>().unwrap() / 10.0 * 1e6;
-        let values =
-            [("shape", "block".into()), ("n", 64.into()), ("rail", rail.into()), ("machine", "ha-pacs-tca".into())];
+        let values = [("shape", "block".into()), ("n", 64.into()), ("rail", rail.into()), ("machine", "ha-pacs-tca".into())];
         assert!((us - figure(&rows, &values)).abs() < 0.02, "{rail}: {us}");
     }
 }

@@ -12,7 +12,10 @@ fn committed() -> Vec<Value> {
 /// The microseconds of a barrier.
 fn barrier(rows: &[Value], algorithm: &str, overhead_ns: u64, ranks: u64) -> f64 {
     let of = |row: &&Value| row["algorithm"] == algorithm && row["overhead_ns"] == overhead_ns && row["ranks"] == ranks;
-    rows.iter().find(of).and_then(|row| row["us"].as_f64()).unwrap_or_else(|| panic!("{algorithm}, {overhead_ns} ns, {ranks} ranks"))
+    rows.iter()
+        .find(of)
+        .and_then(|row| row["us"].as_f64())
+        .unwrap_or_else(|| panic!("{algorithm}, {overhead_ns} ns, {ranks} ranks"))
 }
 
 /// The milliseconds of the slowest rank on the simulated machine.
@@ -70,7 +73,8 @@ fn what_is_committed_is_what_is_simulated() {
         let us: f64 = ended.output.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
         assert_eq!(us, barrier(&rows, algorithm, 1000, ranks), "{algorithm}, {ranks} ranks");
     }
-    let set = ["--clusters", "plummer", "--side", "32", "--dt", "0.3", "--domains", "curve", "--balance", "work", "--format", "json"];
+    let set =
+        ["--clusters", "plummer", "--side", "32", "--dt", "0.3", "--domains", "curve", "--balance", "work", "--format", "json"];
     let mut times = Vec::new();
     let mut checksums = Vec::new();
     for sync in ["barriers", "arrivals", "none"] {
