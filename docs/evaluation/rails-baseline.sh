@@ -31,7 +31,7 @@ mvapich() {
                 "\"ranks\":%d,\"bytes\":1048576,\"algorithm\":\"scatter, ring\",\"by\":\"request\",\"us\":%.3f}\n", ranks, us }'
         ;;
     broadcast-*) measure ha-pacs-host mvapich broadcast "$ranks" "$bytes" --algorithm binomial --piece 4M --staging $staging ;;
-    allgather-128K) measure ha-pacs-host mvapich allgather "$ranks" "$bytes" --algorithm ring --staging $staging ;;
+    allgather-128K | allgather-256K | allgather-512K | allgather-1M) measure ha-pacs-host mvapich allgather "$ranks" "$bytes" --algorithm ring --staging $staging ;;
     allgather-*) measure ha-pacs-host mvapich allgather "$ranks" "$bytes" --algorithm recursive-doubling --staging $staging ;;
     esac
 }
@@ -46,7 +46,7 @@ for ranks in 8 16; do
         measure ha-pacs-tca hybrid broadcast $ranks $bytes $halves --algorithm hierarchical --rail tca,ib --piece 4M
         measure ha-pacs-tca auto broadcast $ranks $bytes $halves
     done
-    for bytes in 16 64 256 512 1K 2K 4K 8K 16K 32K 64K 128K; do
+    for bytes in 16 64 256 512 1K 2K 4K 8K 16K 32K 64K 128K 256K 512K 1M; do
         mvapich allgather $ranks $bytes
         measure ha-pacs-tca hybrid allgather $ranks $bytes $halves --algorithm recursive-doubling --rail tca,ib
         measure ha-pacs-tca auto allgather $ranks $bytes $halves

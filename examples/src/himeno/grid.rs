@@ -1,7 +1,7 @@
 //! The grid: its sizes, and how it is split into one block per rank.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -36,6 +36,19 @@ impl Size {
         }
     }
 }
+
+/// Reads the name of a size, or cells along i, j and k.
+pub(crate) fn cells(text: &str) -> Result<Extent, String> {
+    if let Ok(size) = Size::from_str(text, true) {
+        return Ok(size.cells());
+    }
+    let cells: Option<Vec<_>> = text.split('x').map(|cells| cells.parse().ok().filter(|cells| CELLS.contains(cells))).collect();
+    let wrong = || format!("give XS, S, M, L, XL or IxJxK, each from {} to {}", CELLS.start(), CELLS.end());
+    cells.and_then(|cells| cells.try_into().ok()).ok_or_else(wrong)
+}
+
+/// Cells along an edge, boundary included.
+const CELLS: RangeInclusive<usize> = 3..=4096;
 
 /// Into how many parts each direction is cut, as `AxB` or `AxBxC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +137,16 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_grid_has_a_name_or_lengths() {
+        assert_eq!(cells("xs"), Ok([32, 32, 64]));
+        assert_eq!(cells("XL"), Ok([512, 512, 1024]));
+        assert_eq!(cells("6x640x1280"), Ok([6, 640, 1280]));
+        for wrong in ["", "Q", "6x6", "2x6x6", "6x6x6x6", "6x6x5000", "6x-6x6"] {
+            assert!(cells(wrong).unwrap_err().starts_with("give XS"), "{wrong}");
+        }
+    }
 
     #[test]
     fn splits_are_read_as_written() {

@@ -30,7 +30,7 @@ use pelago::{Duration, World};
 
 use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
 use field::{Coefficients, initial_p, pressures, set_p};
-use grid::{Grid, Size, Split};
+use grid::{Extent, Grid, Split};
 use order::{Box3, Order};
 use sweep::{reach, sweep};
 
@@ -47,9 +47,9 @@ const OPERATIONS_PER_CELL: f64 = 34.0;
 #[derive(Parser)]
 #[command(name = "himeno")]
 struct Arguments {
-    /// The grid: 32x32x64, 64x64x128, 128x128x256, 256x256x512 or 512x512x1024 cells
-    #[arg(value_enum, ignore_case = true, default_value = "S")]
-    size: Size,
+    /// The grid: XS, S, M, L or XL (32x32x64, 64x64x128, 128x128x256, 256x256x512 or 512x512x1024 cells), or IxJxK cells
+    #[arg(default_value = "S", value_parser = grid::cells)]
+    size: Extent,
     /// How many iterations; about 3 seconds of them by default, as many as a short trial suggests
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     iterations: Option<u32>,
@@ -105,7 +105,7 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
 /// Decided by arguments and the number of ranks alone, so that all ranks agree without a word.
 fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     let arguments: Arguments = parse(arguments)?;
-    let grid = Grid::new(arguments.size.cells(), ranks, arguments.split).map_err(Stop::Wrong)?;
+    let grid = Grid::new(arguments.size, ranks, arguments.split).map_err(Stop::Wrong)?;
     grid.array().map_err(Stop::Wrong)?;
     Ok((arguments, grid))
 }

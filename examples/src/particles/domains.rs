@@ -1,22 +1,62 @@
-//! Orthogonal recursive bisection: the box is cut in two again and again, each time across its longest edge, so that each side has as
-//! many particles as its ranks are due. Any number of ranks.
+//! Which rank owns which part of the box. It is cut in two again and again, so that each side has as many particles, or as much work, as
+//! its ranks are due. Any number of ranks.
 //!
-//! A cut is found digit by digit: in each of four passes all ranks together count the particles of a part by eight bits of their
-//! places. So no rank needs more particles than its own; beside them it keeps four bytes for each while cuts are made, and for ever
-//! 24 bytes for each rank.
+//! | shape | a cut is | a rank owns |
+//! |---|---|---|
+//! | boxes | a plane across the longest edge (orthogonal recursive bisection) | a box |
+//! | curve | a point of the Peano–Hilbert curve through the box, as in GADGET-2 | a piece of the curve |
+//!
+//! A cut is found digit by digit: in each of four passes all ranks together add up the particles of a part, and their work, by eight bits
+//! of their places; on the curve, which has finer places, in six. So no rank needs more particles than its own; beside them it keeps 28 bytes for each while cuts are made, and for
+//! ever 24 bytes for each rank.
+//!
+//! Domains of equal work hold unequal numbers of particles. As in GADGET-2 no rank holds more than a fixed multiple of the mean, for which
+//! it has memory (`PartAllocFactor`): a cut that equal work would place further is placed where that bound is met.
 
+use std::ops::RangeInclusive;
+
+use super::curve;
 use super::particle::{PLACES, Particle, Place};
 
 /// Bits of a place that one pass finds.
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Parts whose cuts are found together: 128 KiB of counts.
+/// Parts whose cuts are found together: 256 KiB of loads.
 const PARTS_TOGETHER: usize = 64;
+
+/// How many particles a rank holds at most, in percent of the mean: 1.6 in the parameter files that come with GADGET-2.
+const HELD_PERCENT_MAX: u64 = 160;
+
+/// What is cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Shape {
+    /// The box.
+    Boxes,
+    /// The curve: a place is a distance along it, in the first direction.
+    Curve,
+}
+
+/// What each rank is to have the same share of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Balance<'a> {
+    /// Particles.
+    Particles,
+    /// Work: that of each of this rank's particles, at least 1 each.
+    Work(&'a [u32]),
+}
+
+/// Particles and their work; without work to balance, a particle is one unit of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Load {
+    particles: u64,
+    work: u64,
+}
 
 /// Who owns which part of the box; the same on every rank.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Domains {
+    shape: Shape,
     ranks: u32,
     /// A cut parts the ranks below a number from those from it on, which is so a number for the cut.
     cuts: Vec<Cut>,
@@ -33,7 +73,7 @@ struct Cut {
 
 /// A box of places; its ends are outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Box3 {
+struct Box3 {
     start: Place,
     end: Place,
 }
@@ -44,38 +84,44 @@ struct Part {
     first: u32,
     ranks: u32,
     extent: Box3,
-    particles: u64,
+    load: Load,
 }
 
 /// What is known of a cut while it is found.
 struct Search {
     direction: usize,
-    /// How many particles are to lie below.
+    /// How much work is to lie below, and how many particles may.
     due: u64,
-    /// The digits found, and how many particles are below all places that begin with them.
+    allowed: RangeInclusive<u64>,
+    /// The digits found, and what is below all places that begin with them.
     prefix: u64,
-    below: u64,
-    /// How many particles are at the place, when all digits are found.
-    there: u64,
+    below: Load,
+    /// What is at the place, when all digits are found.
+    there: Load,
 }
 
 impl Domains {
     /// The domains of so many ranks for the particles of which these are this rank's own. `sum` adds up numbers over all ranks.
     pub(crate) fn new<E>(
+        shape: Shape,
         ranks: u32,
         particles: &[Particle],
+        balance: Balance<'_>,
         mut sum: impl FnMut(&mut [u64]) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let mut total = [particles.len() as u64];
+        let mut total = [particles.len() as u64, (0..particles.len()).map(|index| balance.work(index)).sum()];
         sum(&mut total)?;
-        let mut domains = Self { ranks, cuts: vec![Cut::default(); ranks as usize], counts: vec![0; ranks as usize] };
-        let everything = Box3 { start: [0; 3], end: [PLACES; 3] };
-        let mut parts = vec![Part { first: 0, ranks, extent: everything, particles: total[0] }];
+        let load = Load { particles: total[0], work: total[1] };
+        let held_max = balance.held_max(load.particles, ranks);
+        let mut domains = Self { shape, ranks, cuts: vec![Cut::default(); ranks as usize], counts: vec![0; ranks as usize] };
+        let everything = Box3 { start: [0; 3], end: shape.end() };
+        let places: Vec<_> = particles.iter().map(|particle| shape.place(particle)).collect();
+        let mut parts = vec![Part { first: 0, ranks, extent: everything, load }];
         // The first rank of the part in which each particle is.
         let mut firsts = vec![0u32; particles.len()];
         loop {
             parts.retain(|part| {
-                domains.counts[part.first as usize] = part.particles;
+                domains.counts[part.first as usize] = part.load.particles;
                 part.ranks > 1
             });
             if parts.is_empty() {
@@ -83,21 +129,32 @@ impl Domains {
             }
             let mut halves = Vec::with_capacity(2 * parts.len());
             for together in parts.chunks(PARTS_TOGETHER) {
-                for (part, found) in together.iter().zip(find_cuts(together, particles, &firsts, &mut sum)?) {
+                let searches: Vec<_> = together.iter().map(|part| Search::new(part, held_max)).collect();
+                let found = find_cuts(shape, together, searches, &places, balance, &firsts, &mut sum)?;
+                for (part, found) in together.iter().zip(found) {
                     halves.extend(domains.cut(part, &found));
                 }
             }
-            for (particle, first) in particles.iter().zip(&mut firsts) {
+            for (place, first) in places.iter().zip(&mut firsts) {
                 if let Ok(index) = parts.binary_search_by_key(first, |part| part.first) {
-                    *first = domains.side(&particle.place(), parts[index].first, parts[index].ranks).0;
+                    *first = domains.side(place, parts[index].first, parts[index].ranks).0;
                 }
             }
             parts = halves;
         }
     }
 
-    /// The rank that owns a place.
-    pub(crate) fn owner(&self, place: &Place) -> u32 {
+    /// The rank that owns a particle.
+    pub(crate) fn owner(&self, particle: &Particle) -> u32 {
+        self.owner_of(&self.shape.place(particle))
+    }
+
+    /// Whether a rank owns a particle, by what the rank owns.
+    pub(crate) fn holds(&self, rank: u32, particle: &Particle) -> bool {
+        self.of(rank).holds(&self.shape.place(particle))
+    }
+
+    fn owner_of(&self, place: &Place) -> u32 {
         let (mut first, mut ranks) = (0, self.ranks);
         while ranks > 1 {
             (first, ranks) = self.side(place, first, ranks);
@@ -106,8 +163,8 @@ impl Domains {
     }
 
     /// What a rank owns.
-    pub(crate) fn of(&self, rank: u32) -> Box3 {
-        let mut extent = Box3 { start: [0; 3], end: [PLACES; 3] };
+    fn of(&self, rank: u32) -> Box3 {
+        let mut extent = Box3 { start: [0; 3], end: self.shape.end() };
         let (mut first, mut ranks) = (0, self.ranks);
         while ranks > 1 {
             let middle = first + ranks / 2;
@@ -136,21 +193,25 @@ impl Domains {
 
     fn cut(&mut self, part: &Part, found: &Search) -> [Part; 2] {
         // Particles at the place of the cut are on one side, all together.
-        let with_them = (found.below + found.there).abs_diff(found.due) < found.below.abs_diff(found.due);
-        let (at, below) = if with_them { (found.prefix + 1, found.below + found.there) } else { (found.prefix, found.below) };
+        let with_there = found.below.plus(found.there);
+        let (at, below) = if found.distance(with_there) < found.distance(found.below) {
+            (found.prefix + 1, with_there)
+        } else {
+            (found.prefix, found.below)
+        };
         let middle = part.first + part.ranks / 2;
         let cut = Cut { at, direction: found.direction as u8 };
         self.cuts[middle as usize] = cut;
         let [lower, upper] = part.extent.cut(cut);
         [
-            Part { first: part.first, ranks: part.ranks / 2, extent: lower, particles: below },
-            Part { first: middle, ranks: part.ranks - part.ranks / 2, extent: upper, particles: part.particles - below },
+            Part { first: part.first, ranks: part.ranks / 2, extent: lower, load: below },
+            Part { first: middle, ranks: part.ranks - part.ranks / 2, extent: upper, load: part.load.minus(below) },
         ]
     }
 }
 
 impl Box3 {
-    pub(crate) fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, place: &Place) -> bool {
         (0..3).all(|d| (self.start[d]..self.end[d]).contains(&place[d]))
     }
 
@@ -171,57 +232,124 @@ impl Box3 {
     }
 }
 
-/// Finds, for each part, the place of the particle before which as many are as are due below the cut.
+/// Finds, for each part, the place of the particle before which as much as is due lies below the cut.
 fn find_cuts<E>(
+    shape: Shape,
     parts: &[Part],
-    particles: &[Particle],
+    mut searches: Vec<Search>,
+    places: &[Place],
+    balance: Balance<'_>,
     firsts: &[u32],
     sum: &mut impl FnMut(&mut [u64]) -> Result<(), E>,
 ) -> Result<Vec<Search>, E> {
-    let mut searches: Vec<Search> = parts.iter().map(Search::new).collect();
-    let mut counts = vec![0; parts.len() * DIGITS];
-    for shift in (0..PLACES.ilog2()).step_by(DIGIT_BITS as usize).rev() {
-        counts.fill(0);
-        for (particle, first) in particles.iter().zip(firsts) {
+    let mut sums = vec![0; parts.len() * DIGITS * LOAD_WORDS];
+    for shift in (0..shape.end()[0].ilog2()).step_by(DIGIT_BITS as usize).rev() {
+        sums.fill(0);
+        for (number, (place, first)) in places.iter().zip(firsts).enumerate() {
             let Ok(index) = parts.binary_search_by_key(first, |part| part.first) else { continue };
-            let place = particle.place()[searches[index].direction];
+            let place = place[searches[index].direction];
             if place >> shift >> DIGIT_BITS == searches[index].prefix {
-                counts[index * DIGITS + (place >> shift) as usize % DIGITS] += 1;
+                let at = LOAD_WORDS * (index * DIGITS + (place >> shift) as usize % DIGITS);
+                sums[at] += 1;
+                sums[at + 1] += balance.work(number);
             }
         }
-        sum(&mut counts)?;
-        for (search, counts) in searches.iter_mut().zip(counts.chunks(DIGITS)) {
-            search.narrow(counts);
+        sum(&mut sums)?;
+        for (search, sums) in searches.iter_mut().zip(sums.chunks(DIGITS * LOAD_WORDS)) {
+            search.narrow(sums);
         }
     }
     // Where no particle decides, the edge is cut in the middle.
-    for (search, part) in searches.iter_mut().zip(parts).filter(|(_, part)| part.particles == 0) {
+    for (search, part) in searches.iter_mut().zip(parts).filter(|(_, part)| part.load.particles == 0) {
         search.prefix = part.extent.start[search.direction] + part.extent.length(search.direction) / 2;
     }
     Ok(searches)
 }
 
-impl Search {
-    fn new(part: &Part) -> Self {
-        let due = u128::from(part.particles) * u128::from(part.ranks / 2) / u128::from(part.ranks);
-        Self { direction: part.extent.longest(), due: due as u64, prefix: 0, below: 0, there: 0 }
+/// Words of a load among those that are added up over all ranks.
+const LOAD_WORDS: usize = 2;
+
+impl Shape {
+    /// What is cut at first begins at 0 and ends here.
+    fn end(self) -> Place {
+        match self {
+            Self::Boxes => [PLACES; 3],
+            Self::Curve => [curve::LENGTH, 1, 1],
+        }
     }
 
-    /// Finds the next digit: that of the particle before which `due` others are.
-    fn narrow(&mut self, counts: &[u64]) {
+    fn place(self, particle: &Particle) -> Place {
+        match self {
+            Self::Boxes => particle.place(),
+            Self::Curve => [curve::distance(&particle.place()), 0, 0],
+        }
+    }
+}
+
+impl Balance<'_> {
+    fn work(self, index: usize) -> u64 {
+        match self {
+            Self::Particles => 1,
+            Self::Work(works) => works[index].into(),
+        }
+    }
+
+    /// How many particles a rank may hold.
+    fn held_max(self, particles: u64, ranks: u32) -> u64 {
+        match self {
+            Self::Particles => particles,
+            Self::Work(_) => (particles * HELD_PERCENT_MAX).div_ceil(100 * u64::from(ranks)),
+        }
+    }
+}
+
+impl Load {
+    fn plus(self, other: Self) -> Self {
+        Self { particles: self.particles + other.particles, work: self.work + other.work }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self { particles: self.particles - other.particles, work: self.work - other.work }
+    }
+}
+
+impl Search {
+    fn new(part: &Part, held_max: u64) -> Self {
+        let [lower, upper] = [part.ranks / 2, part.ranks - part.ranks / 2].map(u64::from);
+        let due = u128::from(part.load.work) * u128::from(lower) / u128::from(lower + upper);
+        let allowed = part.load.particles.saturating_sub(upper * held_max)..=lower * held_max;
+        let (below, there) = (Load::default(), Load::default());
+        Self { direction: part.extent.longest(), due: due as u64, allowed, prefix: 0, below, there }
+    }
+
+    /// Finds the next digit: that of the particle before which as much as is due lies, or as many others as must or may.
+    fn narrow(&mut self, sums: &[u64]) {
+        let load = |digit: usize| Load { particles: sums[LOAD_WORDS * digit], work: sums[LOAD_WORDS * digit + 1] };
         let mut digit = 0;
-        while digit + 1 < DIGITS && self.below + counts[digit] <= self.due {
-            self.below += counts[digit];
+        while digit + 1 < DIGITS && self.reaches(self.below.plus(load(digit))) {
+            self.below = self.below.plus(load(digit));
             digit += 1;
         }
         self.prefix = self.prefix << DIGIT_BITS | digit as u64;
-        self.there = counts[digit];
+        self.there = load(digit);
+    }
+
+    /// Whether the cut is at least that far up.
+    fn reaches(&self, below: Load) -> bool {
+        (below.work <= self.due || below.particles < *self.allowed.start()) && below.particles <= *self.allowed.end()
+    }
+
+    /// How wrong a cut with so much below is: first by particles that have no memory, then by work.
+    fn distance(&self, below: Load) -> (u64, u64) {
+        let missing = self.allowed.start().saturating_sub(below.particles);
+        let surplus = below.particles.saturating_sub(*self.allowed.end());
+        (missing + surplus, below.work.abs_diff(self.due))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
+    use super::super::source::{Clusters, Source};
     use super::*;
     use proptest::prelude::*;
 
@@ -239,28 +367,58 @@ mod tests {
         (0..216).map(|number| [number % 6, number / 6 % 6, number / 36].map(|step| step * STEP))
     }
 
-    /// Checks that domains part the box and hold what they say; returns the counts.
+    /// Checks that domains part what is cut and hold what they say; returns the counts, of boxes.
     fn counts(ranks: u32, particles: &[Particle]) -> Vec<u64> {
-        let Ok(domains) = Domains::new(ranks, particles, alone);
+        if ranks <= 8 {
+            counts_by(Shape::Curve, Balance::Particles, ranks, particles);
+        }
+        counts_by(Shape::Boxes, Balance::Particles, ranks, particles)
+    }
+
+    fn counts_by(shape: Shape, balance: Balance<'_>, ranks: u32, particles: &[Particle]) -> Vec<u64> {
+        let Ok(domains) = Domains::new(shape, ranks, particles, balance, alone);
         let mut counts = vec![0; ranks as usize];
-        for place in particles.iter().map(Particle::place) {
-            let owner = domains.owner(&place);
-            let holding: Vec<u32> = (0..ranks).filter(|&rank| domains.of(rank).holds(&place)).collect();
+        for particle in particles {
+            let owner = domains.owner(particle);
+            let holding: Vec<u32> = (0..ranks).filter(|&rank| domains.holds(rank, particle)).collect();
             assert_eq!(holding, [owner]);
             counts[owner as usize] += 1;
         }
         assert_eq!((0..ranks).map(|rank| domains.count(rank)).collect::<Vec<_>>(), counts);
         assert_eq!(domains.count_max(), counts.iter().copied().max().unwrap());
         for place in grid() {
+            let place = if shape == Shape::Curve { [curve::distance(&place), 0, 0] } else { place };
             let holding: Vec<u32> = (0..ranks).filter(|&rank| domains.of(rank).holds(&place)).collect();
-            assert_eq!(holding, [domains.owner(&place)]);
+            assert_eq!(holding, [domains.owner_of(&place)]);
         }
         counts
     }
 
     #[test]
+    fn work_is_shared_out_as_far_as_memory_goes() {
+        let particles = Source::Generator { side: 16, clusters: Clusters::Plummer, seed: 1 }.particles(0..4096).unwrap();
+        for shape in [Shape::Boxes, Shape::Curve] {
+            for ranks in [2, 5, 8] {
+                // A tenth of the particles has nearly all the work.
+                let works: Vec<u32> = (0..4096).map(|number| if number % 10 == 0 { 1000 } else { 1 }).collect();
+                let counts = counts_by(shape, Balance::Work(&works), ranks, &particles);
+                let held_max = (4096 * HELD_PERCENT_MAX).div_ceil(100 * u64::from(ranks));
+                assert!(counts.iter().all(|&count| count <= held_max), "{shape:?}, {ranks} ranks: {counts:?}");
+                let alike = counts_by(shape, Balance::Work(&vec![7; 4096]), ranks, &particles);
+                assert_eq!(alike, counts_by(shape, Balance::Particles, ranks, &particles), "{shape:?}, {ranks} ranks");
+            }
+            let works: Vec<u32> = particles.iter().map(|particle| if particle.position[0] < 0.5 { 3 } else { 2 }).collect();
+            let Ok(domains) = Domains::new(shape, 4, &particles, Balance::Work(&works), alone);
+            let mut work = [0; 4];
+            particles.iter().zip(&works).for_each(|(particle, &own)| work[domains.owner(particle) as usize] += u64::from(own));
+            let mean = work.iter().sum::<u64>() / 4;
+            assert!(work.iter().all(|own| own.abs_diff(mean) < 20), "{shape:?}: {work:?}");
+        }
+    }
+
+    #[test]
     fn every_rank_gets_as_many_as_any_other() {
-        let particles = Source::Generator { side: 16, seed: 1 }.particles(0..4096).unwrap();
+        let particles = Source::Generator { side: 16, clusters: Clusters::Hernquist, seed: 1 }.particles(0..4096).unwrap();
         for ranks in [1, 2, 3, 5, 7, 8, 13, 32, 100, 300] {
             let counts = counts(ranks, &particles);
             let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
@@ -281,8 +439,8 @@ mod tests {
     /// Particles of a few places, many of them the same, as parts of one box on several ranks.
     #[test]
     fn the_split_among_ranks_does_not_matter() {
-        let particles = Source::Generator { side: 8, seed: 5 }.particles(0..512).unwrap();
-        let Ok(whole) = Domains::new(6, &particles, alone);
+        let particles = Source::Generator { side: 8, clusters: Clusters::Hernquist, seed: 5 }.particles(0..512).unwrap();
+        let Ok(whole) = Domains::new(Shape::Boxes, 6, &particles, Balance::Particles, alone);
         let shares: Vec<&[Particle]> = particles.chunks(200).collect();
         // All ranks but one have the same passes: what they count is counted here in turn, and added.
         let barrier = std::sync::Barrier::new(shares.len());
@@ -291,7 +449,7 @@ mod tests {
             for share in shares {
                 let (barrier, total, whole) = (&barrier, &total, &whole);
                 scope.spawn(move || {
-                    let Ok(domains) = Domains::new(6, share, |numbers| {
+                    let Ok(domains) = Domains::new(Shape::Boxes, 6, share, Balance::Particles, |numbers| {
                         let mut all = total.lock().unwrap();
                         all.resize(numbers.len(), 0);
                         all.iter_mut().zip(&*numbers).for_each(|(sum, number): (&mut u64, _)| *sum += number);

@@ -10,11 +10,15 @@
 //! | ready | | barrier: in the paper, all are ready to receive |
 //! | pack | reserves places; copies what leaves, receiver by receiver | |
 //! | put | puts each receiver's particles to its inbox | when all is there |
-//! | arrive | | barrier: all that comes has come |
+//! | arrive | | barrier: what comes has come |
 //! | unpack | copies what came to what stayed | |
 //!
-//! Without barriers, every put is followed by an addition to the receiver's `arrived` word, and the receiver waits for as many as it must
-//! get: the domains say how many it will own. It then waits for those that send to it, not for all.
+//! With [`Sync::Arrivals`], every put is followed by an addition to the receiver's `arrived` word, and the receiver waits for as many as it
+//! must get: the domains say how many it will own. It then waits for those that send to it, not for all.
+//!
+//! With [`Sync::None`] no rank waits for another, as where the paper took all synchronization out of its simulated program: a rank unpacks as
+//! many particles as it must get, whether they are there or not. After the last phase, when no time is taken any more, all meet, and what has
+//! come by then is unpacked for good.
 
 use pelago::prelude::*;
 use pelago::{BarrierAlgorithm, Duration, Fetch, Instant};
@@ -30,11 +34,23 @@ const ARRIVED: usize = LINE_WORDS;
 /// The phases, in order.
 pub(crate) const PHASES: [&str; 6] = ["count", "ready", "pack", "put", "arrive", "unpack"];
 
+/// For whom ranks wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sync {
+    /// For all, by barriers.
+    Barriers(BarrierAlgorithm),
+    /// For those that send to them.
+    Arrivals,
+    /// For nobody.
+    None,
+}
+
 /// What computing costs in virtual time: the paper's straight lines through zero. On a real machine it costs what it costs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs {
-    /// For each particle that a rank has.
+    /// For each particle that a rank has, and besides for each that leaves.
     pub(crate) count: Duration,
+    pub(crate) count_sent: Duration,
     /// For each that leaves.
     pub(crate) pack: Duration,
     /// For each that comes.
@@ -43,13 +59,16 @@ pub(crate) struct Costs {
 
 impl Costs {
     /// For an exchange that nobody times.
-    pub(crate) const NONE: Self = Self { count: Duration::ZERO, pack: Duration::ZERO, unpack: Duration::ZERO };
+    pub(crate) const NONE: Self =
+        Self { count: Duration::ZERO, count_sent: Duration::ZERO, pack: Duration::ZERO, unpack: Duration::ZERO };
 }
 
 /// What an exchange did on one rank.
 pub(crate) struct Exchanged {
-    /// How many particles left.
+    /// How many particles were there, left, and came.
+    pub(crate) owned: u64,
     pub(crate) sent: u64,
+    pub(crate) came: u64,
     /// How long each phase took.
     pub(crate) phases: [Duration; PHASES.len()],
 }
@@ -61,21 +80,24 @@ pub(crate) fn exchange(
     world: &World,
     particles: &mut Vec<Particle>,
     domains: &Domains,
-    sync: Option<BarrierAlgorithm>,
+    sync: Sync,
     costs: &Costs,
 ) -> pelago::Result<Exchanged> {
     let capacity = domains.count_max() as usize;
     let post = Post { world, inbox: world.alloc(capacity)?, words: world.alloc(2 * LINE_WORDS)?, sync };
-    let meet = || sync.map_or(Ok(()), |algorithm| world.barrier_by(algorithm));
     world.barrier()?;
     let mut watch = Watch { world, since: world.now(), phases: Vec::with_capacity(PHASES.len()) };
 
     let me = world.rank();
+    let owned = particles.len() as u64;
     let sorting = Sorting::new(particles, domains, me, world.size());
-    world.compute(times(costs.count, particles.len() as u64));
+    world.compute(times(costs.count, owned));
+    world.compute(times(costs.count_sent, owned - u64::from(sorting.counts[me.index()])));
     watch.end();
 
-    meet()?;
+    if let Sync::Barriers(algorithm) = sync {
+        world.barrier_by(algorithm)?;
+    }
     watch.end();
 
     let reserved = post.reserve(&sorting)?;
@@ -90,18 +112,27 @@ pub(crate) fn exchange(
     // Particles at one place are counted together, so that domains know exactly what each rank will own.
     let due = domains.count(me.number()) - particles.len() as u64;
     match sync {
-        Some(algorithm) => world.barrier_by(algorithm)?,
-        None => {
+        Sync::Barriers(algorithm) => world.barrier_by(algorithm)?,
+        Sync::None => {}
+        Sync::Arrivals => {
             world.wait_until(post.words.local(), ARRIVED, |arrived| arrived >= due)?;
         }
     }
     watch.end();
 
-    let came = post.words.local().load(RESERVED).min(capacity as u64);
+    // Never more than the inbox holds, even if not all has come.
+    let came = due.min(capacity as u64);
+    let stayed = particles.len();
     post.take(came as usize, particles);
     world.compute(times(costs.unpack, came));
     watch.end();
-    Ok(Exchanged { sent: leaving.len() as u64, phases: watch.phases.try_into().expect("each phase was ended once") })
+    if sync == Sync::None {
+        world.barrier()?;
+        particles.truncate(stayed);
+        post.take(came as usize, particles);
+    }
+    let phases = watch.phases.try_into().expect("each phase was ended once");
+    Ok(Exchanged { owned, sent: leaving.len() as u64, came, phases })
 }
 
 /// One rank's memory for the exchange, and its way to that of others.
@@ -109,7 +140,7 @@ struct Post<'w> {
     world: &'w World,
     inbox: Symmetric<'w, Particle>,
     words: Symmetric<'w, u64>,
-    sync: Option<BarrierAlgorithm>,
+    sync: Sync,
 }
 
 impl<'w> Post<'w> {
@@ -129,7 +160,7 @@ impl<'w> Post<'w> {
             let place = place.wait()? as usize;
             assert!(place + count <= self.inbox.len(), "the inbox holds all that rank {receiver} will own");
             let sent = self.world.put(self.inbox.at(receiver, place), &leaving[first..first + count])?;
-            if self.sync.is_none() {
+            if self.sync == Sync::Arrivals {
                 self.world.after(&sent).add(self.words.at(receiver, ARRIVED), count as u64)?;
             }
         }
@@ -155,7 +186,7 @@ struct Sorting {
 
 impl Sorting {
     fn new(particles: &[Particle], domains: &Domains, me: Rank, ranks: u32) -> Self {
-        let owners: Vec<u32> = particles.iter().map(|particle| domains.owner(&particle.place())).collect();
+        let owners: Vec<u32> = particles.iter().map(|particle| domains.owner(particle)).collect();
         let mut counts = vec![0; ranks as usize];
         owners.iter().for_each(|&owner| counts[owner as usize] += 1);
         let mut end = 0;

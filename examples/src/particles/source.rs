@@ -1,15 +1,16 @@
-//! Where particles come from: a generator of clusters, or a file. Particle by particle, so that every rank makes or reads its share alone.
+//! Where particles come from: a generator of clusters, a file, or a snapshot. Particle by particle, so that every rank makes or reads its share alone.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::gadget::Snapshot;
 use super::particle::{Particle, RECORD_BYTES, wrapped};
 use super::random::Random;
 
 /// Particles of a job: what each rank counts in 32 bits, and 48 GiB of records.
-const PARTICLES_MAX: u64 = 1 << 30;
+pub(crate) const PARTICLES_MAX: u64 = 1 << 30;
 
 /// Particles along an edge of the box, if they were spread evenly.
 pub(crate) const SIDE_MAX: u32 = 1 << 10;
@@ -30,17 +31,35 @@ const MASS_KEPT: f64 = 0.8;
 const CLUSTER_SPEED: f64 = 0.06;
 const PARTICLE_SPEED: f64 = 0.02;
 
+/// Plummer's clusters: how many, their radii a in edges of the box, the |b| beyond which no particles are (r = 4.9a), and the part of its
+/// distance from the centre that a particle falls in a unit of time, at most.
+const PLUMMER_CLUSTERS: f64 = 96.0;
+const PLUMMER_RADII: Range<f64> = 0.01..0.04;
+const PLUMMER_KEPT: f64 = 0.98;
+const COLLAPSE_MAX: f64 = 0.8;
+
 /// The kinds of random numbers.
 const OF_PARTICLE: u64 = 0;
 const OF_CLUSTER: u64 = 1;
+
+/// Which clusters a generator makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Clusters {
+    /// Cusps that fly apart.
+    Hernquist,
+    /// Spheres that fall together.
+    Plummer,
+}
 
 /// Where particles come from.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// side³ particles, the same for the same seed.
-    Generator { side: u32, seed: u64 },
+    Generator { side: u32, clusters: Clusters, seed: u64 },
     /// Records one after another.
     File(PathBuf),
+    /// A snapshot of GADGET-2.
+    Snapshot(PathBuf),
 }
 
 impl Source {
@@ -48,6 +67,7 @@ impl Source {
     pub(crate) fn count(&self) -> Result<u64, String> {
         match self {
             Self::Generator { side, .. } => Ok(u64::from(*side).pow(3)),
+            Self::Snapshot(path) => Snapshot::open(path).map(|snapshot| snapshot.count()),
             Self::File(path) => {
                 let metadata = std::fs::metadata(path).map_err(|error| self.cannot(&error))?;
                 let bytes = metadata.len();
@@ -66,7 +86,9 @@ impl Source {
     /// Those with these numbers.
     pub(crate) fn particles(&self, numbers: Range<u64>) -> Result<Vec<Particle>, String> {
         match self {
-            Self::Generator { seed, .. } => Ok(numbers.map(|number| generated(*seed, number)).collect()),
+            Self::Generator { seed, clusters: Clusters::Hernquist, .. } => Ok(numbers.map(|id| hernquist(*seed, id)).collect()),
+            Self::Generator { seed, clusters: Clusters::Plummer, .. } => Ok(numbers.map(|id| plummer(*seed, id)).collect()),
+            Self::Snapshot(path) => Snapshot::open(path)?.particles(numbers),
             Self::File(path) => {
                 let mut bytes = vec![0; (numbers.end - numbers.start) as usize * RECORD_BYTES];
                 let mut file = File::open(path).map_err(|error| self.cannot(&error))?;
@@ -85,13 +107,13 @@ impl Source {
     fn cannot(&self, error: &std::io::Error) -> String {
         match self {
             Self::Generator { .. } => error.to_string(),
-            Self::File(path) => format!("cannot read {}: {error}", path.display()),
+            Self::File(path) | Self::Snapshot(path) => format!("cannot read {}: {error}", path.display()),
         }
     }
 }
 
 /// Clusters with the profile of Hernquist, in which the mass within r is (r / (r + a))², over an even background.
-fn generated(seed: u64, id: u64) -> Particle {
+fn hernquist(seed: u64, id: u64) -> Particle {
     let random = &mut Random::new(seed, OF_PARTICLE, id);
     let mass = 1.0;
     if random.unit() < BACKGROUND {
@@ -110,6 +132,35 @@ fn generated(seed: u64, id: u64) -> Particle {
         id,
         position: std::array::from_fn(|d| wrapped(centre[d] + distance * direction[d])),
         velocity: std::array::from_fn(|d| (drift[d] * CLUSTER_SPEED + own[d] * PARTICLE_SPEED) as f32),
+        mass,
+    }
+}
+
+/// Clusters with the profile of Plummer, in which the mass within r is (r² / (r² + a²))^3/2, over an even background, and each with its own
+/// rate of collapse: the distance from the centre shrinks, faster in some clusters than in others.
+///
+/// With b a point of the unit ball, |b|³ is the part of the mass within a·|b|/√(1 - |b|²).
+fn plummer(seed: u64, id: u64) -> Particle {
+    let random = &mut Random::new(seed, OF_PARTICLE, id);
+    let mass = 1.0;
+    if random.unit() < BACKGROUND {
+        let position = [(); 3].map(|()| random.unit());
+        return Particle { id, position, velocity: random.in_ball().map(|v| (v * PARTICLE_SPEED) as f32), mass };
+    }
+    let skewed = random.unit();
+    let of_cluster = &mut Random::new(seed, OF_CLUSTER, (PLUMMER_CLUSTERS * skewed * skewed) as u64);
+    let centre = [(); 3].map(|()| of_cluster.unit());
+    let radius = PLUMMER_RADII.start + (PLUMMER_RADII.end - PLUMMER_RADII.start) * of_cluster.unit();
+    let drift = of_cluster.in_ball();
+    let collapse = COLLAPSE_MAX * of_cluster.unit();
+    let ball = random.in_ball().map(|x| PLUMMER_KEPT * x);
+    let root = (1.0 - ball.iter().map(|x| x * x).sum::<f64>()).sqrt();
+    let offset = ball.map(|x| radius * x / root);
+    let velocity = |d: usize| CLUSTER_SPEED * drift[d] - collapse * offset[d];
+    Particle {
+        id,
+        position: std::array::from_fn(|d| wrapped(centre[d] + offset[d])),
+        velocity: std::array::from_fn(|d| velocity(d) as f32),
         mass,
     }
 }

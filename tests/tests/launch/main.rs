@@ -26,6 +26,7 @@ mod starter;
 mod stopped;
 mod stranger;
 mod survival;
+mod synchronization;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};

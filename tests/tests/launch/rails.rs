@@ -1,4 +1,4 @@
-//! Paper B's broadcast and allgather over two networks, as docs/evaluation/rails.md has them.
+//! Paper B's messages, faces and collectives over two networks, as docs/evaluation/rails.md has them.
 
 use std::collections::HashMap;
 
@@ -94,5 +94,67 @@ fn what_is_committed_is_what_is_simulated() {
             let kept = times[&(operation.to_owned(), ranks, bytes)][policy];
             assert_eq!(row["us"].as_f64(), Some(kept), "{policy}, {operation} of {ranks}, {bytes} bytes");
         }
+    }
+}
+
+/// Rows of figures 4, 6, 9, 10, 14 and 15.
+fn figures() -> Vec<Value> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evaluation/rails-figures.jsonl");
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The microseconds of the row that has these values.
+#[track_caller]
+fn figure(rows: &[Value], values: &[(&str, Value)]) -> f64 {
+    let mut found = rows.iter().filter(|row| values.iter().all(|(name, value)| row[name] == *value));
+    let row = found.next().unwrap_or_else(|| panic!("no row {values:?}"));
+    assert!(found.next().is_none(), "several rows {values:?}");
+    row["us"].as_f64().or_else(|| row["iteration_us"].as_f64()).unwrap()
+}
+
+#[test]
+fn the_rails_cross_where_the_page_says() {
+    let rows = figures();
+    let message = |bytes: u64, rail: &str| figure(&rows, &[("figure", 4.into()), ("bytes", bytes.into()), ("rail", rail.into())]);
+    for bytes in [8, 512, 8192, 1 << 18, 1 << 19] {
+        assert!(message(bytes, "tca") < message(bytes, "ib"), "published: TCA ahead up to 512 KB; {bytes} bytes");
+    }
+    assert!(message(1 << 22, "tca") > message(1 << 22, "ib"));
+    let tca_ahead = |machine: &str, shape: &str, n: u64| {
+        let face = |rail: &str| {
+            let values = [("shape", shape.into()), ("n", n.into()), ("rail", rail.into()), ("machine", machine.into())];
+            figure(&rows, &values)
+        };
+        face("tca") < face("ib")
+    };
+    // The last edge at which TCA is ahead and the first at which it is not, as published.
+    for (machine, shape, ahead, behind) in
+        [("refitted", "block", 320, 384), ("refitted", "block-stride", 512, 576), ("ha-pacs-tca", "stride", 448, 512)]
+    {
+        assert!(tca_ahead(machine, shape, ahead) && !tca_ahead(machine, shape, behind), "{shape} on {machine}");
+    }
+}
+
+/// The committed rows are those of this library.
+#[test]
+fn messages_and_faces_are_what_is_simulated() {
+    let rows = figures();
+    for (rail, bytes) in [("tca", 8u64), ("ib", 8), ("tca", 8192), ("ib", 8192)] {
+        let job = ["sim", "-n", "2", "--machine", "ha-pacs-tca", "--quiet", "collectives", "--operation", "broadcast", "--bytes"];
+        let how = ["--memory", "64", "--algorithm", "binomial", "--rail", rail, "--piece", "4M", "--apart"];
+        let ended = run(&[&job[..], &[&bytes.to_string()], &how].concat());
+        ended.expect(0, "");
+        let us: f64 = ended.output.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+        let kept = figure(&rows, &[("figure", 4.into()), ("bytes", bytes.into()), ("rail", rail.into())]);
+        assert_eq!(us, kept, "{rail}, {bytes} bytes");
+    }
+    for rail in ["tca", "ib"] {
+        let job = ["sim", "-n", "2", "--machine", "ha-pacs-tca", "--quiet", "himeno", "6x64x128", "--iterations", "10"];
+        let ended = run(&[&job[..], &["--split", "2x1x1", "--no-overlap", "--rail", rail, "--method", "direct"]].concat());
+        ended.expect(0, "");
+        let mut words = ended.output.split_whitespace().skip_while(|word| *word != "seconds");
+        let us = words.nth(1).unwrap().parse::<f64>().unwrap() / 10.0 * 1e6;
+        let values = [("shape", "block".into()), ("n", 64.into()), ("rail", rail.into()), ("machine", "ha-pacs-tca".into())];
+        assert!((us - figure(&rows, &values)).abs() < 0.02, "{rail}: {us}");
     }
 }
