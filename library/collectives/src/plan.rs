@@ -38,9 +38,9 @@ impl PlanState {
         wait: bool,
     ) -> Result<bool> {
         let mut executor = Executor::new(collectives.context(), &self.layout, &mut ends, fold);
-        let ended = executor.advance(&mut self.cursor, wait)?;
-        self.busy = !ended;
-        Ok(ended)
+        let ended = executor.advance(&mut self.cursor, wait);
+        self.busy = !matches!(ended, Ok(true));
+        collectives.told(ended)
     }
 }
 
@@ -100,7 +100,9 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
     /// Runs the operation on `input` and `output`. [`Collective`] lists the blocks of each; a slice without blocks is empty.
     ///
     /// # Errors
-    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; the job is at fault.
+    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; a member was lost; the job is at fault.
+    /// An operation that has begun and fails waits until nothing of it is under way, and what [`quiet`](pelago_rma::Context::quiet) would
+    /// have reported counts as told.
     pub fn run(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.begin(Buffers::Separate(input, output))?.wait()
     }
@@ -193,7 +195,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Makes progress without waiting; returns whether the operation is complete.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// A member was lost; the job is at fault.
     pub fn test(&mut self) -> Result<bool> {
         if !self.ended {
             self.collectives.world().progress();
@@ -204,7 +206,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// A member was lost; the job is at fault.
     pub fn wait(mut self) -> Result<()> {
         self.advance(true).map(drop)
     }
