@@ -16,8 +16,11 @@ const RUNS_MAX: usize = 20_000;
 /// So that nobody has to measure it.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
 
-/// Operations, each with the values of a block: few travel beside a flag, and many are sent later.
-const WAYS: [(Collective, Algorithm, usize); 6] = [
+/// An operation, an algorithm, and the values of a block.
+type Way = (Collective, Algorithm, usize);
+
+/// Few values travel beside a flag, and many are sent later.
+const WAYS: [Way; 6] = [
     (Collective::Allreduce, Algorithm::RecursiveDoubling, 3),
     (Collective::Allreduce, Algorithm::Ring, 400),
     (Collective::Alltoall, Algorithm::Pairwise, 100),
@@ -31,14 +34,13 @@ fn is_loss(ended: &Result<()>) -> bool {
 }
 
 /// Runs an operation until it fails; then nothing of it is left to be told, and another of the same members fails at once.
-fn run_until_lost(world: &World, way: usize, begin: &dyn Fn()) -> Result<()> {
+fn run_until_lost(world: &World, (operation, algorithm, count): Way, begin: &dyn Fn()) -> Result<()> {
     world.on_peer_lost(|_| {});
     let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
     let living = world.group(&Team::of(&living).unwrap())?;
     let settings =
         Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, per_host: Some(1), model: Some(MODEL), ..Settings::default() };
     let all = Collectives::new(world, &settings)?;
-    let (operation, algorithm, count) = WAYS[way];
     let mut plan = all.plan_of(operation, count, Sum, Choice::Fixed(algorithm))?;
     let mut other = all.plan_of(Collective::Allreduce, 1, Sum, Choice::Table)?;
     world.barrier()?;
@@ -71,7 +73,7 @@ fn run_until_lost(world: &World, way: usize, begin: &dyn Fn()) -> Result<()> {
 
 #[test]
 fn whoever_runs_a_collective_operation_learns_once_that_a_member_has_died() {
-    for way in 0..WAYS.len() {
+    for way in WAYS {
         let play = |dies: Option<Instant>| {
             run_with_death(RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| run_until_lost(world, way, begin))
         };
@@ -82,11 +84,7 @@ fn whoever_runs_a_collective_operation_learns_once_that_a_member_has_died() {
         for &at in noted.iter().take(8).chain(noted.iter().rev().take(2)) {
             for later in [1, 900].map(Duration::from_nanoseconds) {
                 let (_, ended) = play(Some(at + later));
-                assert!(
-                    ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()),
-                    "{:?}",
-                    WAYS[way]
-                );
+                assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{way:?}");
             }
         }
     }
