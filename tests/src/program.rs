@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use pelago::dsm::{Region, RegionSettings};
-use pelago::messaging::{Channel, ChannelSettings, Mailbox, Sent, Settings};
+use pelago::messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Sent, Settings};
 use pelago::prelude::*;
 use pelago::{Error, Event, Failure, Fault, GlobalAddress};
 use pelago_kit::MockDevice;
@@ -40,6 +40,7 @@ fn main() -> pelago::Result<()> {
         "slice" => killed::slice(world),
         "mailbox" => mailbox(world),
         "channel" => channel(world),
+        "parties" => parties(world),
         "late" if world.rank() == Rank::new(1) => {
             // The others are in the barrier by which all ends.
             std::thread::sleep(Duration::from_millis(200));
@@ -209,6 +210,31 @@ fn channel(world: &World) -> pelago::Result<()> {
         matches!(outcome, Err(Error::Fault(Fault::PeerLost(rank)) | Error::Failed(Failure::PeerLost(rank))) if rank == last);
     assert!(lost, "{outcome:?}");
     println!("rank {} was told", world.rank());
+    Ok(())
+}
+
+/// The last rank is killed while the others wait for its messages; they are told.
+fn parties(world: &World) -> pelago::Result<()> {
+    let last = Rank::new(world.size() - 1);
+    world.on_peer_lost(|_| ());
+    let lengths = [Lengths::EAGER, Lengths::ACQUIRED, Lengths::RENDEZVOUS][world.rank().index() % 3];
+    let of = |lengths| Messages::new(world, lengths, Settings::new(4, 8), Settings::new(4, 8));
+    let (here, eager) = (of(lengths)?, of(Lengths::EAGER)?);
+    let (mut party, mut eager) = (here.party()?, eager.party()?);
+    if world.rank() == last {
+        world.ranks().filter(|&rank| rank != last).try_for_each(|rank| eager.send(rank, 0, &[1]))?;
+    }
+    world.barrier()?;
+    println!("{} {}", world.rank(), std::process::id());
+    if world.rank() == last {
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+    assert_eq!(eager.receive(Some(last), None)?.bytes, [1]);
+    for party in [&mut party, &mut eager] {
+        let outcome = party.receive(Some(last), None);
+        assert!(matches!(outcome, Err(Error::Fault(Fault::PeerLost(rank))) if rank == last), "{outcome:?}");
+    }
+    println!("{} was told", world.rank());
     Ok(())
 }
 

@@ -156,6 +156,15 @@ impl<'w> Collectives<'w> {
         MemberContext { world, team, position: *position, words, mapped: *mapped }
     }
 
+    /// After a failure, waits until nothing is under way. What was put to a lost member fails, which the error tells: the next barrier is not
+    /// to tell it again.
+    pub(crate) fn told<R>(&self, ended: Result<R>) -> Result<R> {
+        if ended.is_err() {
+            let _told = self.world.quiet();
+        }
+        ended
+    }
+
     pub(crate) fn give_back(&self, region: Region) {
         self.pool.borrow_mut().give(region);
     }
@@ -329,7 +338,7 @@ impl<'w> Collectives<'w> {
             [prepared.state.layout.temporary(), prepared.state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let shifts = if input.is_none() { shifts(operation, position as usize) } else { (0, 0) };
         let ends = Ends { input, output, shifts, temporary: &mut temporary, chunk: &mut chunk };
-        let done = prepared.state.begin().and_then(|()| prepared.state.advance(self.context(), ends, fold, true));
+        let done = prepared.state.begin().and_then(|()| self.told(prepared.state.advance(self.context(), ends, fold, true)));
         self.prepared.borrow_mut().push(prepared);
         done.map(drop)
     }
@@ -424,9 +433,10 @@ impl<'w> Collectives<'w> {
     }
 
     pub(crate) fn agree(&self, words: &mut [u64], combine: impl Fn(u64, u64) -> u64) -> Result<()> {
-        match &self.group {
+        let agreed = match &self.group {
             Some(group) => group.allreduce(words, combine),
             None => self.world.allreduce(words, combine),
-        }
+        };
+        self.told(agreed)
     }
 }

@@ -14,12 +14,14 @@
 //!   operations ahead of a slow one, and no further. It says so after every ⌊s/2⌋ operations: a member may be ⌈s/2⌉ ahead at any time, and whoever
 //!   waits for operation e − s waits for one that comes before e, as ⌊s/2⌋ ≤ s.
 //! - **E3** What a network is to send later (not captured by `put`) lies in the slot, which E2 keeps as it is until the receiver has it.
+//! - **E4** A member that waits checks first whether a member is lost, as a wait ends with the losses that happen during it only. Whoever waits
+//!   for a living member learns of the loss as well: that one may wait for the lost one.
 
 use core::ops::Range;
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Rank, Team};
-use pelago_rma::{CellSlice, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, World};
+use pelago_rma::{CellSlice, Error, Fault, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, World};
 
 use crate::choice::Rails;
 use crate::operator::Fold;
@@ -273,13 +275,27 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     /// Whether the word at `index` has come to `number`.
     #[inline]
     fn is_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
-        if self.local.load(index) >= number {
-            return Ok(true);
+        if self.local.load(index) >= number { Ok(true) } else { self.await_told(index, number, wait) }
+    }
+
+    /// E4.
+    fn await_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
+        let MemberContext { world, team, .. } = self.place;
+        loop {
+            if world.losses() > 0
+                && let Some(&rank) = world.lost().iter().find(|&&rank| team.position(rank).is_some())
+            {
+                return Err(Fault::PeerLost(rank).into());
+            }
+            if !wait {
+                return Ok(false);
+            }
+            match world.wait_until(self.local, index, |told| told >= number) {
+                // The loss of a rank that is no member does not matter.
+                Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
+                ended => return ended.map(|_| true),
+            }
         }
-        if wait {
-            self.place.world.wait_until(self.local, index, |told| told >= number)?;
-        }
-        Ok(wait)
     }
 
     #[inline]

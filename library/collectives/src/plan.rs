@@ -95,7 +95,9 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
     /// Runs the operation on `input` and `output`. [`Collective`] lists the blocks of each; a slice without blocks is empty.
     ///
     /// # Errors
-    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; the job is at fault.
+    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; a member was lost; the job is at fault.
+    /// An operation that has begun and fails waits until nothing of it is under way, and what [`quiet`](pelago_rma::Context::quiet) would
+    /// have reported counts as told.
     pub fn run(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.begin(Buffers::Separate(input, output))?.wait()
     }
@@ -179,7 +181,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Makes progress without waiting; returns whether the operation is complete.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// A member was lost; the job is at fault.
     pub fn test(&mut self) -> Result<bool> {
         if !self.ended {
             self.collectives.world().progress();
@@ -190,7 +192,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// A member was lost; the job is at fault.
     pub fn wait(mut self) -> Result<()> {
         self.advance(true).map(drop)
     }
@@ -199,7 +201,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
         if !self.ended {
             let Ends { input, output, shifts, temporary, chunk } = &mut self.ends;
             let ends = Ends { input: *input, output, shifts: *shifts, temporary, chunk };
-            match self.state.advance(self.collectives.context(), ends, self.fold, wait) {
+            match self.collectives.told(self.state.advance(self.collectives.context(), ends, self.fold, wait)) {
                 Ok(ended) => self.ended = ended,
                 Err(error) => {
                     // Nothing more comes of it.

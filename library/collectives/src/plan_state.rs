@@ -37,9 +37,9 @@ impl PlanState {
         wait: bool,
     ) -> Result<bool> {
         let mut executor = Executor::new(context, &self.layout, &mut ends, fold);
-        let ended = executor.advance(&mut self.cursor, wait)?;
-        self.busy = !ended;
-        Ok(ended)
+        let ended = executor.advance(&mut self.cursor, wait);
+        self.busy = !matches!(ended, Ok(true));
+        ended
     }
 }
 

@@ -111,7 +111,7 @@ impl Collectives<'_> {
                     temporary: &mut temporary,
                     chunk: &mut chunk,
                 };
-                state.advance(self.context(), ends, fold, true)?;
+                self.told(state.advance(self.context(), ends, fold, true))?;
             }
             // Members do not run away from each other.
             let mut slowest = [lasted + (self.world.now() - start).as_picoseconds()];

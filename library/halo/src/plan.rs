@@ -25,6 +25,8 @@ pub struct Plan<'w, T: Pod, const D: usize> {
     /// The numbers of its fields.
     fields: Vec<u64>,
     is_under_way: bool,
+    /// Whether an exchange has failed: the two ends of a link may differ in how far they have come.
+    has_failed: bool,
     explanation: Explanation,
 }
 
@@ -62,31 +64,34 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         let explanation = Explanation { routes: explained, rails, links };
         // No rank starts an exchange before all have ended their trials.
         world.barrier()?;
-        Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, explanation })
+        Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, has_failed: false, explanation })
     }
 
     /// Sends the borders of the fields, which are those that the plan was built for, and lets their halos be written. To be followed by
     /// one [`wait`](Self::wait); until then the fields can be looked at by [`Field::view`] only.
     ///
     /// # Errors
-    /// The fields are others, or an exchange of one of them is under way; the job is at fault.
+    /// The fields are others, or an exchange of one of them is under way; an exchange of the plan has failed; a rank was lost; the job is at
+    /// fault.
     pub fn start(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check(fields)?;
         if self.is_under_way || fields.iter().any(Field::is_under_way) {
             return Err(Error::Invalid("an exchange of these fields is under way: wait for it first"));
         }
         self.is_under_way = true;
-        self.exchange.start(fields, |_| true)
+        let started = self.exchange.start(fields, |_| true);
+        self.unless_failed(started)
     }
 
     /// Waits until all halos have come and all borders are sent. Nothing is under way after that.
     ///
     /// # Errors
-    /// The fields are others, or nothing is under way; the job is at fault, or a neighbour was lost.
+    /// The fields are others, or nothing is under way; the job is at fault, or a rank was lost. After a failure neither the plan nor its fields
+    /// exchange anything, and what [`quiet`](pelago_rma::Context::quiet) would have reported counts as told.
     pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check_under_way(fields)?;
-        self.exchange.wait(fields, |_| false)?;
-        self.exchange.end(fields)?;
+        let ended = self.exchange.wait(fields, |_| false).and_then(|()| self.exchange.end(fields));
+        self.unless_failed(ended)?;
         self.is_under_way = false;
         Ok(())
     }
@@ -102,7 +107,8 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         assert!(dimension < D, "dimension {dimension} of {D}");
         self.check_under_way(fields)?;
         let direction = across(dimension, side);
-        self.exchange.wait(fields, |exchange| exchange.has_arrived(direction))?;
+        let arrived = self.exchange.wait(fields, |exchange| exchange.has_arrived(direction));
+        self.unless_failed(arrived)?;
         fields.iter_mut().for_each(|field| field.unmark(1 << number(direction)));
         Ok(())
     }
@@ -126,7 +132,16 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         self.exchange.links.iter().map(|link| link.neighbour)
     }
 
+    /// Notes whether the exchange has failed.
+    fn unless_failed(&mut self, ended: Result<()>) -> Result<()> {
+        self.has_failed |= ended.is_err();
+        ended
+    }
+
     fn check(&self, fields: &[Field<'w, T, D>]) -> Result<()> {
+        if self.has_failed {
+            return Err(Error::Invalid("an exchange of the plan has failed"));
+        }
         let same = fields.iter().map(Field::id).eq(self.fields.iter().copied());
         if same { Ok(()) } else { Err(Error::Invalid("the fields are not those that the plan was built for, in their order")) }
     }

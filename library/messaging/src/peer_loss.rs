@@ -1,7 +1,39 @@
 //! Waiting in a job that may go on without lost ranks.
 
-use pelago_base::Rank;
+use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{Context, Error, Fault, Result};
+
+/// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
+pub(crate) const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
+
+/// The end of a wait for messages of ranks that are lost. What they had completed may lie behind the ticket of another lost rank, and is received
+/// when the receiver has checked that ticket: at most [`ABANDONED_INTERVAL`] after it has noticed the loss.
+#[derive(Default)]
+pub(crate) struct LastLook(Option<Instant>);
+
+impl LastLook {
+    /// To be called when no message has arrived. Fails if no message can arrive any more: each rank that may send is lost, `from` or all others, and
+    /// the receiver has looked since.
+    pub(crate) fn check(&mut self, context: &Context, from: Option<Rank>) -> Result<()> {
+        if context.losses() == 0 {
+            return Ok(());
+        }
+        let lost = match from {
+            Some(from) => is_lost(context, from).then_some(from),
+            None => context.lost().last().copied().filter(|_| context.losses() + 1 >= context.size() as usize),
+        };
+        let Some(lost) = lost else { return Ok(()) };
+        let now = context.now();
+        match self.0 {
+            Some(at) if now >= at => Err(Fault::PeerLost(lost).into()),
+            Some(_) => Ok(()),
+            None => {
+                self.0 = Some(now + ABANDONED_INTERVAL);
+                Ok(())
+            }
+        }
+    }
+}
 
 /// Whether the job goes on without `rank`.
 pub(crate) fn is_lost(context: &Context, rank: Rank) -> bool {

@@ -11,7 +11,7 @@ use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric,
 
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
 use crate::message_guard::Sent;
-use crate::peer_loss::{all_there, unless_lost};
+use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, all_there, unless_lost};
 use crate::pending::PendingOperations;
 use crate::settings::Settings;
 
@@ -238,14 +238,10 @@ impl<'m, 'w> Party<'m, 'w> {
     /// Waits for the first message from `from` (or any rank) with `tag` (or any tag).
     ///
     /// # Errors
-    /// Unexpected messages exceed their bound; a sender was lost while its message was fetched; the job is at fault.
+    /// `PeerLost` if `from` (or all other ranks) is lost and none of the messages that it had completed matches; unexpected messages exceed their
+    /// bound; a sender was lost while its message was fetched; the job is at fault.
     pub fn receive(&mut self, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
-        loop {
-            if let Some(received) = self.try_receive(from, tag)? {
-                return Ok(received);
-            }
-            self.wait(None)?;
-        }
+        self.receive_until(None, from, tag)
     }
 
     /// As [`receive`](Self::receive), at most for `limit`.
@@ -253,24 +249,30 @@ impl<'m, 'w> Party<'m, 'w> {
     /// # Errors
     /// `TimedOut`; else as there.
     pub fn receive_within(&mut self, limit: Duration, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
+        self.receive_until(Some(limit), from, tag)
+    }
+
+    fn receive_until(&mut self, limit: Option<Duration>, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
         let world = self.messages.world;
-        let until = world.now() + limit;
+        let until = limit.map(|limit| world.now() + limit);
+        let mut last_look = LastLook::default();
         loop {
             if let Some(received) = self.try_receive(from, tag)? {
                 return Ok(received);
             }
-            let now = world.now();
-            if now >= until {
-                return Err(Error::TimedOut { what: "a message", limit });
+            last_look.check(world, from)?;
+            let left = until.map(|until| until.since(world.now()));
+            match (left, limit) {
+                (Some(Duration::ZERO), Some(limit)) => return Err(Error::TimedOut { what: "a message", limit }),
+                _ => self.wait(left)?,
             }
-            self.wait(Some(until.since(now)))?;
         }
     }
 
     /// The first message from `from` (or any rank) with `tag` (or any tag), if it has arrived.
     ///
     /// # Errors
-    /// As [`receive`](Self::receive).
+    /// Unexpected messages exceed their bound; a sender was lost while its message was fetched; the job is at fault.
     pub fn try_receive(&mut self, from: Option<Rank>, tag: Option<u32>) -> Result<Option<Received>> {
         let matches =
             |arrived: &Arrived| from.is_none_or(|from| arrived.from == from) && tag.is_none_or(|tag| arrived.head.tag == tag);
@@ -382,9 +384,11 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// Waits until something may have come.
+    /// Waits until something may have come. After the loss of ranks, a message that has come may lie behind the ticket of a lost rank.
     fn wait(&mut self, limit: Option<Duration>) -> Result<()> {
         let world = self.messages.world;
+        let abandoned = (world.losses() > 0).then_some(ABANDONED_INTERVAL);
+        let limit = limit.into_iter().chain(abandoned).min();
         let taken = RefCell::new(Vec::new());
         let has_come = |_| {
             taken.borrow_mut().extend(world.take());
@@ -662,5 +666,48 @@ mod tests {
             Ok((unfetched, party.wait_until_fetched(RECEIVER, &exposed)))
         });
         assert_eq!(ended[1], Some((Err(Error::Fault(Fault::PeerLost(RECEIVER))), Ok(()))));
+    }
+    /// Rank 4 fills both slots; rank 2 takes the next ticket and sends nothing; rank 1 completes a message behind that ticket, and rank 4 sends
+    /// another. At 29 ms rank 3 dies, so that the receiver checks the ticket of rank 2, and at 30 ms ranks 1 and 2 die. Both messages
+    /// are received when the receiver checks the ticket again, at 49 ms.
+    #[test]
+    fn messages_behind_the_ticket_of_a_lost_rank_are_received_whether_their_sender_is_lost_or_not() {
+        let at = |milliseconds: u64| pelago_base::Instant::from_picoseconds(milliseconds * 1_000_000_000);
+        let [lost, silent, first, living] = [1, 2, 3, 4].map(Rank::new);
+        for from in [lost, living] {
+            let deaths = vec![(silent, at(30)), (first, at(29))];
+            let faults = FaultInjection { deaths, ..FaultInjection::default() };
+            let (_, ended) = faulty::run_with_death(5, faults, (lost, Some(at(30))), |world, _| {
+                world.on_peer_lost(|_| {});
+                let compute_until = |milliseconds| world.compute(at(milliseconds).since(world.now()));
+                let messages = Messages::new(world, Lengths::ACQUIRED, Settings::new(2, 100), Settings::new(8, 100))?;
+                let mut party = messages.party()?;
+                if world.rank() == living {
+                    (0..2).try_for_each(|tag| party.send(RECEIVER, tag, &[4]))?;
+                    compute_until(6);
+                    party.send(RECEIVER, 2, &[4])?;
+                } else if world.rank() == silent {
+                    compute_until(2);
+                    let mut sender = messages.slots.sender(RECEIVER)?;
+                    assert!(sender.try_send([2])? != Sent::Sent);
+                    compute_until(100);
+                } else if world.rank() == lost {
+                    compute_until(4);
+                    party.send(RECEIVER, 0, &[1])?;
+                    compute_until(100);
+                } else if world.rank() == RECEIVER {
+                    compute_until(8);
+                    let tags: Vec<_> = (0..2).map(|_| party.receive(Some(living), None).map(|message| message.tag)).collect();
+                    assert_eq!(tags, [Ok(0), Ok(1)]);
+                    let came = party.receive(Some(from), None)?;
+                    return Ok(Some((came.tag, came.bytes, party.receive(Some(lost), Some(9)), world.now())));
+                }
+                Ok(None)
+            });
+            let (tag, bytes, next, now) = ended[RECEIVER.index()].clone().flatten().unwrap();
+            assert_eq!((tag, bytes), if from == lost { (0, vec![1]) } else { (2, vec![4]) });
+            assert_eq!(next, Err(Error::Fault(Fault::PeerLost(lost))));
+            assert!(now > at(49) && now < at(100), "{now:?}");
+        }
     }
 }

@@ -196,6 +196,85 @@ fn who_has_fetched_a_message_does_not_need_its_sender() {
     assert!([0, 1, 2].iter().all(|count| received.contains(count)), "{received:?}");
 }
 
+/// A wait for a rank that is lost, or for any where all others are, ends with the loss, after what had come; a wait for a rank that lives goes on.
+#[test]
+fn whoever_waits_for_messages_that_cannot_come_any_more_learns_of_the_loss() {
+    const VICTIM: Rank = Rank::new(1);
+    const OTHER: Rank = Rank::new(2);
+    const WAYS: [Lengths; 3] = [Lengths::EAGER, Lengths::ACQUIRED, Lengths { eager_bytes_max: 0, acquired_bytes_max: 1 }];
+    let lost = |rank| Err(Error::Fault(Fault::PeerLost(rank)));
+    // Whom the receiver waits for, and what comes of three waits.
+    let expected = [
+        (Some(VICTIM), vec![Ok(VICTIM), Ok(VICTIM), lost(VICTIM)]),
+        (Some(OTHER), vec![Ok(OTHER)]),
+        (None, vec![Ok(VICTIM), Ok(VICTIM), lost(OTHER)]),
+    ];
+    for (lengths, (from, expected), limit) in WAYS
+        .into_iter()
+        .flat_map(|lengths| expected.iter().map(move |expected| (lengths, expected)))
+        .flat_map(|(lengths, expected)| [None, Some(HANG)].map(|limit| (lengths, expected.clone(), limit)))
+    {
+        let all_others = from.is_none().then_some((OTHER, DEATH + Duration::from_milliseconds(1)));
+        let faults = FaultInjection { deaths: all_others.into_iter().collect(), ..FaultInjection::default() };
+        let (_, found) = run_with_death(3, faults, (VICTIM, Some(DEATH)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let messages = Messages::new(world, lengths, Settings::new(8, 100), Settings::new(8, 100))?;
+            let mut party = messages.party()?;
+            world.barrier()?;
+            match world.rank() {
+                RECEIVER => {
+                    let receive = |_| match limit {
+                        None => party.receive(from, None).map(|message| message.from),
+                        Some(limit) => party.receive_within(limit, from, None).map(|message| message.from),
+                    };
+                    let came: Vec<_> = (0..expected.len()).map(receive).collect();
+                    return Ok(Some((came, world.now())));
+                }
+                VICTIM => {
+                    (0..2).try_for_each(|tag| party.send(RECEIVER, tag, &[7]))?;
+                    world.compute(HANG);
+                }
+                _ => {
+                    world.compute(ALL_KNOW + ALL_KNOW);
+                    party.send(RECEIVER, 0, &[9])?;
+                }
+            }
+            Ok(None)
+        });
+        let (came, at) = found[RECEIVER.index()].clone().flatten().unwrap();
+        assert_eq!(came, expected, "{lengths:?}, from {from:?} within {limit:?}");
+        assert!(at > DEATH && at < DEATH + Duration::from_milliseconds(50), "{at:?}");
+    }
+}
+
+#[test]
+fn the_receiver_of_a_mailbox_learns_that_nobody_is_left_to_send() {
+    for limit in [None, Some(HANG)] {
+        let others = vec![(Rank::new(2), DEATH)];
+        let faults = FaultInjection { deaths: others, ..FaultInjection::default() };
+        let (_, found) = run_with_death(3, faults, (Rank::new(1), Some(DEATH)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let mailbox = Mailbox::new(world, RECEIVER, Settings::new(4, 8))?;
+            if world.rank() == RECEIVER {
+                let mut receiver = mailbox.receiver()?;
+                let mut receive = || match limit {
+                    None => receiver.receive().map(|message| message.to_vec()),
+                    Some(limit) => receiver.receive_within(limit).map(|message| message.to_vec()),
+                };
+                return Ok((0..2).map(|_| receive()).collect());
+            }
+            if world.rank() == Rank::new(1) {
+                mailbox.sender(RECEIVER)?.send([5])?;
+            }
+            world.compute(HANG);
+            Ok(Vec::new())
+        });
+        let found = found[RECEIVER.index()].clone().unwrap();
+        assert_eq!(found[0], Ok(vec![5]));
+        assert!(found[1].as_ref().is_err_and(|error| (1..3).any(|rank| is_loss_of(Rank::new(rank), error))), "{found:?}");
+    }
+}
+
 /// Until all know of a death at the moment `DEATH`.
 const DEATH: Instant = Instant::from_picoseconds(5_000_000_000);
 const ALL_KNOW: Duration = Duration::from_milliseconds(6);

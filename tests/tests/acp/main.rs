@@ -4,6 +4,7 @@ mod build;
 mod conformance;
 mod crashes;
 mod failures;
+mod installed;
 mod interface;
 mod scripts;
 mod simulated;

@@ -103,3 +103,14 @@ fn both_ends_of_a_channel_are_told_when_the_other_is_lost() {
         assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} was told")));
     }
 }
+
+#[test]
+fn whoever_waits_for_messages_of_a_lost_rank_is_told() {
+    let hosts = ["--hosts", "a:2,b:2", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
+    for options in [&[][..], &["--transport", "udp"], &hosts] {
+        let ended = bereave("parties", options);
+        let victim = if options == hosts { "rank 3 (host b)" } else { "rank 3 (process *)" };
+        ended.expect(0, &format!("{victim} was killed by signal 9 (SIGKILL); the others finished"));
+        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} was told")));
+    }
+}

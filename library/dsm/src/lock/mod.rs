@@ -27,5 +27,9 @@ pub use encoding::{Epoch, Phase, State, Tail, Version};
 pub use memory::{Change, KNOWN, LockMemory, STATE, WORDS, Waited, WordAddress, newest, tail};
 pub use queue::{Acquired, Member, Mode, Patience, Remembered, TokenSource};
 
+#[cfg(test)]
+pub(crate) use encoding::End;
 pub(crate) use encoding::VERSIONS_MAX;
+#[cfg(test)]
+pub(crate) use memory::link;
 pub(crate) use remote::RemoteWords;

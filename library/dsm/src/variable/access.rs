@@ -41,7 +41,7 @@ impl Access<'_> {
         member.memory.offer(Version::default());
         let Some(acquired) = member.take(mode, patience, adopt)? else { return Ok(false) };
         if acquired.source != TokenSource::Free {
-            // The data was read before the token came.
+            // The data was read before the token came: the rank that it was read from may have written since.
             member.memory.reset_prefetch();
         }
         statistics.hand_overs += u64::from(acquired.source == TokenSource::HandedOver);
@@ -180,5 +180,89 @@ impl Access<'_> {
             Err(_) => self.blocks.discard(),
         }
         published
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use pelago_base::{Duration, Rank};
+    use pelago_rma::World;
+    use pelago_test_support::threads::{Platform, run};
+
+    use crate::lock::{End, Epoch, LockMemory, Mode, Patience, STATE, State, Tail, WordAddress, link, tail};
+    use crate::variable::Shared;
+
+    const HOME: Rank = Rank::new(0);
+    const READER: Rank = Rank::new(2);
+    const BETWEEN: Rank = Rank::new(3);
+
+    fn wait_until(world: &World, what: &str, mut is: impl FnMut() -> bool) {
+        let begun = world.now();
+        while !is() {
+            assert!(world.now() - begun < Duration::from_milliseconds(20_000), "{what}");
+            world.progress();
+            std::thread::yield_now();
+        }
+    }
+
+    /// ```text
+    /// home     writes ······················ publishes 9, hands over
+    /// rank 3      enters the queue ·································· gets version 9, writes nothing, hands over by memory
+    /// rank 2           enters the queue, reads the home's data: 4 ···················································· gets version 9 of the home
+    /// ```
+    ///
+    /// Ranks 2 and 3 share memory, so that rank 2 requests no data from rank 3, and the token comes without data.
+    #[test]
+    fn data_that_came_before_the_token_does_not_count() {
+        let is_behind = AtomicBool::new(false);
+        run(Platform::Hosts, 4, |world| {
+            let mut variable = Shared::<u64>::new(world, HOME, 0).unwrap();
+            let me = world.rank();
+            // Token and data lie at the home, so that rank 2 requests both there from now on.
+            for value in 1..=4 {
+                if me == HOME {
+                    *variable.write().unwrap() = value;
+                }
+                world.barrier().unwrap();
+                if me == READER {
+                    assert_eq!(*variable.read().unwrap(), value);
+                }
+                world.barrier().unwrap();
+            }
+            assert!(me != READER || variable.statistics().piggybacked > 0, "data comes with the token");
+            let epoch = Epoch::default();
+            match me {
+                HOME => {
+                    let access = &mut variable.access;
+                    assert_eq!(access.take(Mode::Write, Patience::Endless, &[]), Ok(true));
+                    world.barrier().unwrap();
+                    let load = |rank, word| access.member.memory.load(WordAddress { rank, word }).unwrap();
+                    let last = || match Tail::of_word(load(HOME, tail(epoch))).end {
+                        End::Held { last, .. } => last,
+                        End::Free { .. } => unreachable!("the home has the token"),
+                    };
+                    wait_until(world, "rank 3 enters the queue", || last() == BETWEEN);
+                    is_behind.store(true, Ordering::Release);
+                    let node = State::of_word(load(BETWEEN, STATE)).node();
+                    wait_until(world, "rank 2 waits behind rank 3", || load(BETWEEN, link(epoch, node)) != 0);
+                    access.blocks.replace_all();
+                    access.release(&9_u64.to_ne_bytes()).unwrap();
+                }
+                READER => {
+                    world.barrier().unwrap();
+                    wait_until(world, "the home has seen rank 3", || is_behind.load(Ordering::Acquire));
+                    assert_eq!(*variable.read().unwrap(), 9);
+                }
+                _ => {
+                    world.barrier().unwrap();
+                    if me == BETWEEN {
+                        drop(variable.write().unwrap());
+                    }
+                }
+            }
+            world.barrier().unwrap();
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod link;
 
-use pelago_rma::{Pod, Result, World};
+use pelago_rma::{Fault, Pod, Result, World};
 
 use self::link::{Cut, ExchangeMemory, FLAG_WORDS, Link, LinkBuffers, LinkPosition, LinkProgress, pieces};
 use crate::field::Field;
@@ -53,6 +53,11 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
 
     /// Begins an exchange over the links for which `takes_part` is true, and sends what may be sent.
     pub(crate) fn start(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
+        let started = self.try_start(fields, takes_part);
+        self.told(started)
+    }
+
+    fn try_start(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
         self.round = 0;
         for link in &mut self.links {
             link.progress = takes_part(link).then(LinkProgress::default);
@@ -73,25 +78,38 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
     }
 
     /// Waits until `is_enough`, or until the exchange is over.
+    ///
+    /// Fails if a rank is lost, whether it is a neighbour or not: a neighbour that waits for the lost rank sends nothing more.
     pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], is_enough: impl Fn(&Self) -> bool) -> Result<()> {
+        let waited = self.try_wait(fields, is_enough);
+        self.told(waited)
+    }
+
+    fn try_wait(&mut self, fields: &mut [Field<'w, T, D>], is_enough: impl Fn(&Self) -> bool) -> Result<()> {
+        let world = self.memory.world;
         loop {
             let moved = self.advance(fields)?;
             if self.round == self.rounds || is_enough(self) {
                 return Ok(());
             }
             if !moved {
+                // A wait ends with the losses that happen during it only.
+                if world.losses() > 0
+                    && let Some(&rank) = world.lost().first()
+                {
+                    return Err(Fault::PeerLost(rank).into());
+                }
                 let may_move = |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory);
                 let ready = |_: u64| self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory));
-                self.memory.world.wait_until(self.memory.flags.local(), 0, ready)?;
+                world.wait_until(self.memory.flags.local(), 0, ready)?;
             }
         }
     }
 
     /// Waits until no transport reads a field any more. After that nothing of the exchange is left.
     pub(crate) fn end(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
-        for link in self.links.iter_mut().filter(|link| link.is_active()) {
-            link.end()?;
-        }
+        let ended = self.links.iter_mut().filter(|link| link.is_active()).try_for_each(Link::end);
+        self.told(ended)?;
         for link in self.links.iter_mut().filter(|link| link.is_active()) {
             link.progress = None;
             fields.iter_mut().for_each(|field| field.unmark(link.position.written | BORDERS));
@@ -104,6 +122,15 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         self.start(fields, takes_part)?;
         self.wait(fields, |_| false)?;
         self.end(fields)
+    }
+
+    /// After a failure, waits until nothing of the exchange is under way. What was put to a lost rank fails, which the error tells: the next
+    /// barrier is not to tell it again.
+    fn told(&self, ended: Result<()>) -> Result<()> {
+        if ended.is_err() {
+            let _told = self.memory.world.quiet();
+        }
+        ended
     }
 
     /// Whether the halo of a direction has arrived, or none is to arrive from there.

@@ -7,13 +7,10 @@ use super::Mailbox;
 use crate::admission::Granter;
 use crate::credit::Ticket;
 use crate::message_guard::{Free, MessageGuard};
-use crate::peer_loss::{progress, unless_lost};
+use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, progress, unless_lost};
 use crate::settings::Counting;
 use crate::slot_flag::Content;
 use crate::slots::Slots;
-
-/// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
-const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
 
 /// The time that a waiting receiver delays notifications for grants that are on their way to other holders.
 const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
@@ -67,13 +64,15 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// As [`try_receive`](Self::try_receive).
+    /// `PeerLost` if all other ranks are lost; as [`try_receive`](Self::try_receive).
     pub fn receive(&mut self) -> Result<MessageGuard<'_>> {
+        let mut last_look = LastLook::default();
         let found = loop {
             if let Some(found) = self.find()? {
                 break found;
             }
             self.granter.flush()?;
+            last_look.check(self.mailbox.admission.world(), None)?;
             self.wait(None)?;
         };
         Ok(self.message(found))
@@ -82,16 +81,17 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     /// Waits for the next message, at most for `limit`.
     ///
     /// # Errors
-    /// `TimedOut`; as [`try_receive`](Self::try_receive).
+    /// `TimedOut`; as [`receive`](Self::receive).
     pub fn receive_within(&mut self, limit: Duration) -> Result<MessageGuard<'_>> {
         let world = self.mailbox.admission.world();
         // The clock is read only where there is something to wait for.
-        let mut until = None;
+        let (mut until, mut last_look) = (None, LastLook::default());
         let found = loop {
             if let Some(found) = self.find()? {
                 break found;
             }
             self.granter.flush()?;
+            last_look.check(world, None)?;
             let now = world.now();
             let until = *until.get_or_insert(now + limit);
             if now >= until {

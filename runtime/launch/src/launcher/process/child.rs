@@ -163,3 +163,43 @@ impl Drop for ChildProcesses {
         reap::wait(COLLECT, || self.0.iter_mut().filter(|rank| !rank.is_collected).all(ChildProcess::is_gone));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pelago_base::Duration;
+    use rustix::process::{getrlimit, test_kill_process};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_milliseconds(20_000);
+
+    /// A process that is no rank, and the pipes that it writes to.
+    fn start(program: &str, argument: &str) -> Started {
+        let mut command = Command::new(program);
+        command.arg(argument);
+        ChildProcess::start(command, Rank::new(0), &[], getrlimit(Resource::Nofile)).unwrap()
+    }
+
+    /// Its number may soon be that of another group.
+    #[test]
+    fn the_guard_forgets_a_group_whose_process_has_ended() {
+        let (guard, told) = ProcessGuard::recording();
+        let Started { mut process, pipes: _pipes } = start("sleep", "0");
+        let kills = OomKills::note();
+        let has_ended = || process.take_end(&guard, &kills).unwrap().is_some();
+        assert!(reap::wait(PATIENCE, has_ended));
+        drop(guard);
+        let mut word = [0; 4];
+        assert_eq!(rustix::io::read(&told, &mut word[..]), Ok(4));
+        assert_eq!(u32::from_ne_bytes(word), process.group() | 1 << 31);
+        assert!(reap::wait(PATIENCE, || process.is_gone()));
+    }
+
+    #[test]
+    fn ranks_end_with_a_launcher_that_gives_up() {
+        let Started { process, pipes: _pipes } = start("sleep", "1000");
+        let id = process.id;
+        drop(ChildProcesses(vec![process]));
+        assert_eq!(test_kill_process(id), Err(Errno::SRCH));
+    }
+}

@@ -54,6 +54,13 @@ impl ProcessGuard {
         self.tell(group | ENDED);
     }
 
+    /// One that does nothing, and the pipe where it is told of groups.
+    #[cfg(test)]
+    pub(crate) fn recording() -> (Self, OwnedFd) {
+        let (end, pipe) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        (Self { pipe: Some(pipe), process: Pid::INIT }, end)
+    }
+
     fn tell(&self, word: u32) {
         // Without its guard, as when that was killed, a job runs on.
         let _ = self.pipe.as_ref().map(|pipe| rustix::io::write(pipe, &word.to_ne_bytes()));
@@ -150,6 +157,14 @@ mod tests {
         guard.remove(1 << 22);
         drop(guard);
         assert_eq!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
+    }
+
+    /// So that a Ctrl-C, which goes to all processes of the terminal's session in the foreground, does not end it before the launcher.
+    #[test]
+    fn a_guard_has_a_session_of_its_own() {
+        let guard = ProcessGuard::start().unwrap();
+        let has_own = || rustix::process::getsid(Some(guard.process)) == Ok(guard.process);
+        assert!(reap::wait(pelago_base::Duration::from_milliseconds(20_000), has_own));
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! A member dies at any moment of an operation: the others learn of it by that operation, once, and whoever begins a later one as well; nobody
+//! waits without end. In virtual time, on the library's own protocol.
+
+use pelago_base::{Duration, Instant, Rank, Team};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
+use pelago_rma::{Error, Failure, Fault, Result, World};
+use pelago_simulator::FaultInjection;
+use pelago_test_support::faulty::run_with_death;
+
+const RANKS: u32 = 4;
+const VICTIM: Rank = Rank::new(2);
+
+/// More than there are before the victim dies at the latest.
+const RUNS_MAX: usize = 20_000;
+
+/// So that nobody has to measure it.
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+
+/// An operation, an algorithm, and the values of a block.
+type Way = (Collective, Algorithm, usize);
+
+/// Few values travel beside a flag, and many are sent later.
+const WAYS: [Way; 6] = [
+    (Collective::Allreduce, Algorithm::RecursiveDoubling, 3),
+    (Collective::Allreduce, Algorithm::Ring, 400),
+    (Collective::Alltoall, Algorithm::Pairwise, 100),
+    (Collective::Broadcast { root: 0 }, Algorithm::Flat, 3),
+    (Collective::Broadcast { root: 2 }, Algorithm::Flat, 400),
+    (Collective::Gather { root: 1 }, Algorithm::Flat, 20),
+];
+
+fn is_loss(ended: &Result<()>) -> bool {
+    matches!(ended, Err(Error::Fault(Fault::PeerLost(VICTIM)) | Error::Failed(Failure::PeerLost(VICTIM))))
+}
+
+/// Runs an operation until it fails; then nothing of it is left to be told, and another of the same members fails at once.
+fn run_until_lost(world: &World, (operation, algorithm, count): Way, begin: &dyn Fn()) -> Result<()> {
+    world.on_peer_lost(|_| {});
+    let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
+    let living = world.group(&Team::of(&living).unwrap())?;
+    let settings =
+        Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, per_host: Some(1), model: Some(MODEL), ..Settings::default() };
+    let all = Collectives::new(world, &settings)?;
+    let mut plan = all.plan_of(operation, count, Sum, Choice::Fixed(algorithm))?;
+    let mut other = all.plan_of(Collective::Allreduce, 1, Sum, Choice::Table)?;
+    world.barrier()?;
+    begin();
+    let me = world.rank().number();
+    let blocks_in = operation.blocks_in(me, RANKS) as usize * count;
+    let blocks_out = operation.blocks_out(me, RANKS) as usize * count;
+    let (input, mut output) = (vec![1_u64; blocks_in], vec![0; blocks_out]);
+    // As a broadcast's root waits for nobody, it learns of the loss when the slots are used up.
+    let ended = (0..RUNS_MAX).try_for_each(|_| plan.run(&input, &mut output));
+    let Some(living) = living else { return Ok(()) };
+    assert!(is_loss(&ended), "{ended:?}");
+    assert_eq!(world.quiet(), Ok(()), "the operation has told it");
+    let begun = world.now();
+    assert!(is_loss(&other.run_in_place(&mut [1_u64])), "the loss is known");
+    let mut later = all.plan_of(Collective::Allreduce, 1, Sum, Choice::Table);
+    let later = later.as_mut().map_err(|error| error.clone()).and_then(|plan| {
+        let mut values = [1_u64];
+        let mut running = plan.start_in_place(&mut values)?;
+        while !running.test()? {
+            assert!(world.now() - begun < Duration::from_milliseconds(1_000), "the loss is known");
+            world.compute(Duration::from_microseconds(10));
+        }
+        Ok(())
+    });
+    assert!(is_loss(&later), "{later:?}");
+    living.barrier()?;
+    world.quiet()
+}
+
+#[test]
+fn whoever_runs_a_collective_operation_learns_once_that_a_member_has_died() {
+    for way in WAYS {
+        let play = |dies: Option<Instant>| {
+            run_with_death(RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| run_until_lost(world, way, begin))
+        };
+        // The moments after which the victim asked for something, of a job in which it dies late.
+        let late = Instant::from_picoseconds(600_000_000);
+        let (noted, _) = play(Some(late));
+        assert!(noted.len() > 2, "{} operations", noted.len());
+        for &at in noted.iter().take(8).chain(noted.iter().rev().take(2)) {
+            for later in [1, 900].map(Duration::from_nanoseconds) {
+                let (_, ended) = play(Some(at + later));
+                assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{way:?}");
+            }
+        }
+    }
+}
