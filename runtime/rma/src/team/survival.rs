@@ -42,7 +42,7 @@ impl World {
 impl Context {
     /// Whether the job [goes on](World::on_peer_lost) when ranks are lost, as far as this rank has said.
     pub fn goes_on_without_lost_ranks(&self) -> bool {
-        self.shared().survives()
+        self.shared().tolerates_peer_failures()
     }
 
     /// The ranks that the job goes on without, as far as this context has noticed.
