@@ -129,7 +129,7 @@ fn a_rank_dies_after_each_of_its_operations() {
                 let (_, found) = play(victim, Some(at + later));
                 for rank in (0..RANKS).map(Rank::new).filter(|&rank| rank != victim) {
                     let found = found[rank.index()];
-                    let (met, refused) = found.unwrap_or_else(|| panic!("operation {number} of {victim}: {rank} ends"));
+                    let (met, refused) = found.unwrap_or_else(|| panic!("operation {number} of rank {victim}: rank {rank} ends"));
                     assert_eq!(met + refused, TURNS, "each call returns");
                     refused_all += refused;
                 }

@@ -16,7 +16,7 @@ fn play(machine: &str, ranks: u32, settings: &Settings) -> (usize, Vec<Rank>, St
             for _ in 0..(world.size() - 1) * MESSAGES {
                 let message = receiver.receive()?;
                 let (from, number) = (message.from(), message.to_vec()[0]);
-                assert_eq!(number, next[from.index()], "messages of {from} come in order");
+                assert_eq!(number, next[from.index()], "messages of rank {from} come in order");
                 next[from.index()] += 1;
                 message.release()?;
             }

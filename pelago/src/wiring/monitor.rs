@@ -143,7 +143,7 @@ impl MonitorThread {
         if let (Some(rank), Some(now)) = (running, self.watch.snapshot()) {
             let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
             eprintln!(
-                "pelago: {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for other \
+                "pelago: rank {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for other \
                  ranks has to call the library there; --time-limit ends the job",
                 milliseconds(now.now)
             );

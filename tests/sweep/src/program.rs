@@ -152,7 +152,7 @@ impl Program {
 /// Where messages of a program are.
 pub(crate) enum Room<'w> {
     Empty,
-    Mailbox(Mailbox<'w>),
+    Mailbox(Box<Mailbox<'w>>),
     /// From each member to its right neighbour.
     Channels(Vec<Channel<'w>>),
 }

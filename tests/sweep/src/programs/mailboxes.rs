@@ -172,7 +172,7 @@ impl Act for Mailboxes {
     }
 
     fn room<'w>(&self, world: &'w World, team: &Team, stranger: Option<Rank>) -> Result<Room<'w>, Error> {
-        Ok(Room::Mailbox(Mailbox::new(world, self.receiver(team, stranger), self.settings(team))?))
+        Ok(Room::Mailbox(Box::new(Mailbox::new(world, self.receiver(team, stranger), self.settings(team))?)))
     }
 
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {

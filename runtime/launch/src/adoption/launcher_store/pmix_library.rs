@@ -105,19 +105,12 @@ impl Library {
         if library.is_null() {
             return Err(opening_error());
         }
-        let symbol = |name: &CStr| {
+        let found = |name: &CStr| {
             // SAFETY: P2, and the library is open.
             let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
             if symbol.is_null() { Err(opening_error()) } else { Ok(symbol) }
         };
-        // SAFETY of each: P1.
-        macro_rules! function {
-            ($name:literal) => {
-                unsafe { std::mem::transmute::<*mut c_void, _>(symbol($name)?) }
-            };
-        }
-        let init: unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int = function!(c"PMIx_Init");
-        #[expect(clippy::type_complexity, reason = "the signature of the library")]
+        let init: unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int = as_function(found(c"PMIx_Init")?);
         let register: unsafe extern "C" fn(
             *const c_int,
             usize,
@@ -126,14 +119,14 @@ impl Library {
             EventHandler,
             *const c_void,
             *const c_void,
-        ) -> c_int = function!(c"PMIx_Register_event_handler");
+        ) -> c_int = as_function(found(c"PMIx_Register_event_handler")?);
         let mut opened = Self {
-            put: function!(c"PMIx_Put"),
-            commit: function!(c"PMIx_Commit"),
-            fence: function!(c"PMIx_Fence"),
-            get: function!(c"PMIx_Get"),
-            finalize: function!(c"PMIx_Finalize"),
-            error_string: function!(c"PMIx_Error_string"),
+            put: as_function(found(c"PMIx_Put")?),
+            commit: as_function(found(c"PMIx_Commit")?),
+            fence: as_function(found(c"PMIx_Fence")?),
+            get: as_function(found(c"PMIx_Get")?),
+            finalize: as_function(found(c"PMIx_Finalize")?),
+            error_string: as_function(found(c"PMIx_Error_string")?),
             this: Process { job: [0; 256], rank: 0 },
         };
         // SAFETY: P1.
@@ -192,8 +185,11 @@ impl Library {
 
     /// A number that the launcher knows of `rank`.
     pub(super) fn number(&self, rank: u32, key: &CStr) -> Answer<Option<u32>> {
-        // SAFETY: P3: the kind says which member it has.
-        self.get(rank, key, |value| (value.kind == UINT32).then(|| unsafe { value.data.number }))
+        self.get(rank, key, |value| match value.kind {
+            // SAFETY: P3: the kind says which member it has.
+            UINT32 => Some(unsafe { value.data.number }),
+            _ => None,
+        })
     }
 
     fn get<T>(&self, rank: u32, key: &CStr, read: impl FnOnce(&Value) -> T) -> Answer<T> {
@@ -217,6 +213,13 @@ impl Library {
         // SAFETY: P1.
         answer(unsafe { (self.finalize)(ptr::null(), 0) })
     }
+}
+
+/// A symbol as the function that it is.
+fn as_function<F: Copy>(symbol: *mut c_void) -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) }
+    // SAFETY: P1; callers name the type of a function.
+    unsafe { std::mem::transmute_copy(&symbol) }
 }
 
 fn answer(status: c_int) -> Answer<()> {
