@@ -225,7 +225,7 @@ fn parties(world: &World) -> pelago::Result<()> {
         world.ranks().filter(|&rank| rank != last).try_for_each(|rank| eager.send(rank, 0, &[1]))?;
     }
     world.barrier()?;
-    println!("{} {}", world.rank(), std::process::id());
+    println!("rank {} {}", world.rank(), std::process::id());
     if world.rank() == last {
         std::thread::sleep(Duration::from_secs(1000));
     }
@@ -234,7 +234,7 @@ fn parties(world: &World) -> pelago::Result<()> {
         let outcome = party.receive(Some(last), None);
         assert!(matches!(outcome, Err(Error::Fault(Fault::PeerLost(rank))) if rank == last), "{outcome:?}");
     }
-    println!("{} was told", world.rank());
+    println!("rank {} was told", world.rank());
     Ok(())
 }
 

@@ -149,10 +149,16 @@ impl Layout {
     }
 }
 
-/// Values that a member keeps in a slot to send them later: what goes over a network and is not captured.
+/// Whether a message of so many bytes waits in a slot for the network (E3): shorter ones are captured by `put`.
+#[inline]
+fn is_kept(bytes: usize) -> bool {
+    bytes > INJECT_SIZE
+}
+
+/// Values that a member keeps in a slot to send them later.
 pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -> bool) -> usize {
     let sent = schedule.steps.iter().map(|step| match step {
-        Step::Send { to, message, .. } if message.length * value_bytes > INJECT_SIZE && !maps(*to) => message.length,
+        Step::Send { to, message, .. } if is_kept(message.length * value_bytes) && !maps(*to) => message.length,
         _ => 0,
     });
     sent.sum()
@@ -354,7 +360,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             }
             return world.put(flag, &[self.epoch]).map(drop);
         }
-        let handle = if message.length * size_of::<T>() > INJECT_SIZE {
+        let handle = if is_kept(message.length * size_of::<T>()) {
             // E3.
             let at = self.layout.piece.room + *kept;
             *kept += message.length;

@@ -135,6 +135,6 @@ fn a_rank_dies_after_each_of_its_operations() {
                 }
             }
         }
-        assert!(refused_all > 0, "somebody is told of {victim}");
+        assert!(refused_all > 0, "somebody is told of rank {victim}");
     }
 }

@@ -28,13 +28,17 @@ fn a_crash_has_the_same_exit_code_everywhere_and_names_its_rank() {
 #[test]
 fn a_rank_that_never_comes_back_ends_with_the_time_limit() {
     let built = program("crash.c", "crash-spin");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
-    command.env(crate::build::LIBRARY_PATH, crate::build::libraries());
-    command.args(["sim", "-n", "3", "--machine", "tofu2", "--quiet", "--time-limit", "0.25"]).arg(built).arg("spin");
-    let ended = command.output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(4), "{said}");
-    assert!(said.contains("rank 1 was running, and did not end") && said.lines().count() == 1, "{said}");
+    // One that computes is interrupted, and ends; one that sleeps in the system keeps the process until that is ended.
+    for (how, line) in [("spin", "pelago: the time limit of 0.25 s has passed"), ("sleep", "rank 1 was running, and did not end")]
+    {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(crate::build::LIBRARY_PATH, crate::build::libraries());
+        command.args(["sim", "-n", "3", "--machine", "tofu2", "--quiet", "--time-limit", "0.25"]).arg(&built).arg(how);
+        let ended = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(4), "{how}: {said}");
+        assert!(said.contains(line) && said.lines().count() == 1, "{how}: {said}");
+    }
 }
 
 #[test]

@@ -36,7 +36,12 @@ static void crash(const char *how) {
     } else if (strcmp(how, "abort") == 0) {
         abort();
     } else if (strcmp(how, "spin") == 0) {
+        /* It computes: an empty loop would be taken for one that waits. */
+        for (volatile unsigned long turns = 0;; turns++) {
+        }
+    } else if (strcmp(how, "sleep") == 0) {
         for (;;) {
+            pause();
         }
     }
 }

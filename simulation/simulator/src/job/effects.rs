@@ -172,6 +172,12 @@ impl SimulatedJob {
         // One that takes effect early is kept until others see it.
         let effective = pending.effective && pending.stage != OperationStage::Early;
         let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
+        if let Some((pair, epoch)) = over
+            && self.operations.get(number).postponed
+            && let Some(fences) = self.fences.get_mut(&pair)
+        {
+            fences.withdraw(epoch, number);
+        }
         if effective {
             self.complete(number);
         } else {

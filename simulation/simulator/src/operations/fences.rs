@@ -33,6 +33,11 @@ impl FenceOrder {
         self.epochs[(epoch - self.first) as usize].1.push(number);
     }
 
+    /// An operation of `epoch` that was held back has ended without effect: it is not to be released.
+    pub(crate) fn withdraw(&mut self, epoch: u32, number: u32) {
+        self.epochs[(epoch - self.first) as usize].1.retain(|&held| held != number);
+    }
+
     /// An operation of `epoch` has taken effect; returns the operations that it releases.
     pub(crate) fn ended(&mut self, epoch: u32) -> Vec<u32> {
         self.epochs[(epoch - self.first) as usize].0 -= 1;
@@ -48,5 +53,22 @@ impl FenceOrder {
     /// Whether all operations have taken effect.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.epochs.iter().all(|(left, _)| *left == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_ended_is_not_released() {
+        let mut fences = FenceOrder::default();
+        assert_eq!(fences.admit(), 0);
+        fences.epoch = 1;
+        assert_eq!([fences.admit(), fences.admit()], [1, 1]);
+        [7, 8].into_iter().for_each(|number| fences.postpone(1, number));
+        fences.withdraw(1, 7);
+        assert_eq!(fences.ended(1), [], "its end releases nobody, as the first epoch goes on");
+        assert_eq!(fences.ended(0), [8]);
     }
 }
