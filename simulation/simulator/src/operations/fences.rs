@@ -68,7 +68,7 @@ mod tests {
         assert_eq!([fences.admit(), fences.admit()], [1, 1]);
         [7, 8].into_iter().for_each(|number| fences.postpone(1, number));
         fences.withdraw(1, 7);
-        assert_eq!(fences.ended(1), [], "its end releases nobody, as the first epoch goes on");
+        assert_eq!(fences.ended(1), Vec::<u32>::new(), "its end releases nobody, as the first epoch goes on");
         assert_eq!(fences.ended(0), [8]);
     }
 }
