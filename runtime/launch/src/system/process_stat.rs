@@ -27,12 +27,17 @@ impl ProcessStat {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use super::*;
 
     #[test]
     fn a_process_that_runs_is_described() {
-        let stat = ProcessStat::of(std::process::id()).unwrap();
-        assert_eq!(stat.group as i32, rustix::process::getpgrp().as_raw_nonzero().get());
+        let mut child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let stat = ProcessStat::of(child.id()).unwrap();
+        child.kill().and_then(|()| child.wait()).unwrap();
+        assert_eq!(stat.group, child.id());
         assert!(!stat.is_stopped && stat.started >= ProcessStat::of(1).map_or(0, |first| first.started));
     }
 
