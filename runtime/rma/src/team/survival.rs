@@ -7,17 +7,28 @@ use pelago_platform::Fault;
 
 use crate::{Context, Result, World};
 
-/// Who is called with each rank that is lost.
-type Tell = Box<dyn FnMut(Rank)>;
-
 /// What one context knows of lost ranks.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Losses {
-    /// Those that it has taken notice of.
-    known: RefCell<Vec<Rank>>,
-    /// How many they are.
+    /// How many it has taken notice of, which every wait reads.
     count: Cell<usize>,
-    tell: RefCell<Option<Tell>>,
+    /// Made when the program asks for them, or a rank is lost.
+    details: RefCell<Option<Box<LossDetails>>>,
+}
+
+#[derive(Default)]
+struct LossDetails {
+    /// The lost ranks that the context has taken notice of.
+    known: Vec<Rank>,
+    /// Called with each lost rank.
+    tell: Option<Box<dyn FnMut(Rank)>>,
+}
+
+impl Losses {
+    fn change<R>(&self, change: impl FnOnce(&mut LossDetails) -> R) -> R {
+        change(self.details.borrow_mut().get_or_insert_default())
+    }
 }
 
 impl World {
@@ -34,7 +45,7 @@ impl World {
     ///
     /// The launcher reports which ranks were lost; the job ends well if the others do.
     pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
-        *self.losses.tell.borrow_mut() = Some(Box::new(tell));
+        self.losses.change(|details| details.tell = Some(Box::new(tell)));
         self.shared().tolerate_peer_failures();
     }
 }
@@ -47,7 +58,7 @@ impl Context {
 
     /// The ranks that the job goes on without, as far as this context has noticed.
     pub fn lost(&self) -> Vec<Rank> {
-        self.losses.known.borrow().clone()
+        self.losses.details.borrow().as_ref().map_or_else(Vec::new, |details| details.known.clone())
     }
 
     /// Takes notice of ranks that were lost since the last time.
@@ -55,14 +66,14 @@ impl Context {
     pub(crate) fn note_losses(&self) {
         while let Some(rank) = self.shared().wait.failed_peer(self.losses.count.get()) {
             self.losses.count.set(self.losses.count.get() + 1);
-            self.losses.known.borrow_mut().push(rank);
+            self.losses.change(|details| details.known.push(rank));
             let now = self.shared().clock.now();
             self.engine().borrow_mut().port().with(|transport| transport.network().peer_failed(now, rank));
             // Not borrowed while it runs: it may use this context, and so come back here.
-            let tell = self.losses.tell.borrow_mut().take();
+            let tell = self.losses.change(|details| details.tell.take());
             if let Some(mut tell) = tell {
                 tell(rank);
-                self.losses.tell.borrow_mut().get_or_insert(tell);
+                self.losses.change(|details| _ = details.tell.get_or_insert(tell));
             }
         }
     }
@@ -76,10 +87,10 @@ impl Context {
     /// Fails if a rank was lost after the first `known`.
     #[inline]
     pub(crate) fn nothing_lost_since(&self, known: usize) -> Result<()> {
-        match self.losses.known.borrow().get(known) {
-            Some(&rank) => Err(Fault::PeerLost(rank).into()),
-            None => Ok(()),
+        if self.losses() <= known {
+            return Ok(());
         }
+        self.losses.change(|details| Err(Fault::PeerLost(details.known[known]).into()))
     }
 
     /// Fails if a member of `team` was lost.
@@ -88,10 +99,7 @@ impl Context {
         if self.losses() == 0 {
             return Ok(());
         }
-        let known = self.losses.known.borrow();
-        match known.iter().find(|&&rank| team.position(rank).is_some()) {
-            Some(&rank) => Err(Fault::PeerLost(rank).into()),
-            None => Ok(()),
-        }
+        let member = self.losses.change(|details| details.known.iter().copied().find(|&rank| team.position(rank).is_some()));
+        member.map_or(Ok(()), |rank| Err(Fault::PeerLost(rank).into()))
     }
 }
