@@ -160,10 +160,13 @@ impl Context {
     }
 
     /// Waits until the engine can take another operation that keeps so many bytes.
+    #[inline]
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
-        if self.engine.borrow().has_room(bytes) {
-            return Ok(());
-        }
+        if self.engine.borrow().has_room(bytes) { Ok(()) } else { self.await_room(bytes) }
+    }
+
+    #[cold]
+    fn await_room(&self, bytes: usize) -> Result<()> {
         self.block("room for an operation", None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
     }
 
