@@ -8,10 +8,8 @@
 //! |---|---|
 //! | this file | the rows, and what communication threads do |
 //! | `queue` | the command queue |
-//! | `steps` | the steps, and the conditions of the paper |
 
 mod queue;
-pub(crate) mod steps;
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -21,11 +19,11 @@ use std::thread::{self, Thread};
 use pelago::{Context, GlobalAddress, GlobalPtr};
 
 use self::queue::{Descriptor, Queue, pause};
-use self::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads, conditions};
 use super::REPETITIONS;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Error, Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
+use crate::settings::{Atomics, Descriptors, Serving, Steps, Submission, Threads, conditions};
 
 /// The word that is counted up, and the one that is counted up by ranks that disturb.
 const WORD: u32 = 0;
@@ -85,7 +83,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
 }
 
 fn measure_all(stage: &RankContext<'_>, agents: &Agents, over: GlobalPtr<u64>) -> Result<()> {
-    let asked = stage.arguments.steps;
+    let asked = stage.settings.steps;
     let conditions = match asked {
         Some(steps) => vec![("asked", steps)],
         None => conditions().to_vec(),
