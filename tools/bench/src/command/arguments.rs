@@ -13,7 +13,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// What to measure; everything but crossing, collectives and those of shared memory if none is given. See --list
+    /// What to measure; everything but crossing, collectives, tuning, copy and those of shared memory if none is given. See --list
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// How many ranks [default: 2; for barrier 2, 4, 8 and 16, for launch 2 and 16]

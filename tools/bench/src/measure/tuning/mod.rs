@@ -83,22 +83,16 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
 }
 
 fn measure_all(stage: &RankContext<'_>, agents: &Agents, over: GlobalPtr<u64>) -> Result<()> {
-    let asked = stage.settings.steps;
-    let conditions = match asked {
-        Some(steps) => vec![("asked", steps)],
-        None => conditions().to_vec(),
-    };
-    for kind in [Kind::Remote, Kind::Local] {
-        for &(name, steps) in &conditions {
-            measure(stage, agents, kind, (name, steps), over)?;
+    let disturbed = |serving| Steps { serving, ..Steps::default() };
+    let served = [("together", disturbed(Serving::Together)), ("apart", disturbed(Serving::Apart))];
+    let asked = stage.settings.steps.map(|steps| [("asked", steps)]);
+    for kind in [Kind::Remote, Kind::Local, Kind::Disturbed] {
+        let all = if kind == Kind::Disturbed { &served[..] } else { &conditions() };
+        for &condition in asked.as_ref().map_or(all, |asked| &asked[..]) {
+            measure(stage, agents, kind, condition, over)?;
         }
     }
-    let disturbed = |serving| Steps { serving, ..Steps::default() };
-    let conditions = match asked {
-        Some(steps) => vec![("asked", steps)],
-        None => vec![("together", disturbed(Serving::Together)), ("apart", disturbed(Serving::Apart))],
-    };
-    conditions.into_iter().try_for_each(|condition| measure(stage, agents, Kind::Disturbed, condition, over))
+    Ok(())
 }
 
 /// Measures one condition beside the library as it is.
@@ -262,8 +256,7 @@ impl Agents {
         let locked = steps.threads == Threads::Many;
         let number = self.queue.post(descriptor, locked);
         let result = self.queue.complete(number, locked, || self.failed.load(Acquire));
-        result
-            .ok_or_else(|| self.failure().err().unwrap_or(Error::Library(pelago::Error::Invalid("a communication thread ended"))))
+        result.ok_or_else(|| self.failure().err().unwrap_or_else(ended))
     }
 
     /// The work of a communication thread, until the end.
@@ -339,7 +332,7 @@ impl Agents {
                 return Ok(word as u32);
             }
             if self.failed.load(Relaxed) {
-                return Err(Error::Library(pelago::Error::Invalid("a communication thread ended")));
+                return Err(ended());
             }
             meanwhile()?;
             context.progress();
@@ -376,6 +369,11 @@ impl Agents {
     fn failure(&self) -> Result<()> {
         self.failure.lock().expect("nobody panics with it").take().map_or(Ok(()), Err)
     }
+}
+
+/// Why a command has no result, if its thread has not said more.
+fn ended() -> Error {
+    Error::Library(pelago::Error::Invalid("a communication thread ended"))
 }
 
 /// Ends the communication threads when dropped.
