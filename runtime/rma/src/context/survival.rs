@@ -5,7 +5,10 @@ use std::cell::{Cell, RefCell};
 use pelago_base::{Rank, Team};
 use pelago_platform::Fault;
 
-use crate::{Context, Result, World};
+use crate::{Context, Result};
+
+/// Who is called with each rank that is lost.
+pub(crate) type Tell = Box<dyn FnMut(Rank)>;
 
 /// What one context knows of lost ranks.
 #[derive(Default)]
@@ -22,7 +25,7 @@ struct LossDetails {
     /// The lost ranks that the context has taken notice of.
     known: Vec<Rank>,
     /// Called with each lost rank.
-    tell: Option<Box<dyn FnMut(Rank)>>,
+    tell: Option<Tell>,
 }
 
 impl Losses {
@@ -31,27 +34,14 @@ impl Losses {
     }
 }
 
-impl World {
-    /// Goes on when ranks are lost, instead of ending the job: `tell` is called with each of them, in this thread, from inside a call that
-    /// waits or makes [`progress`](Context::progress). Called on every rank, before anything is lost.
-    ///
-    /// From then on, of a rank that was lost:
-    /// - operations on its memory fail with `PeerLost`, as far as they pass through a transport; what it left in the memory of this host
-    ///   can still be read and written;
-    /// - a wait for a value ([`wait_until`](Context::wait_until)) that is under way when ranks may see the loss ends with `PeerLost` once, for
-    ///   nobody knows who was to write the value; it may be begun again;
-    /// - meetings of a team that it belongs to end with `PeerLost`, on all its members; other [groups](World::group), made before, go on;
-    /// - [`finish`](World::finish), and so the end of `pelago::run`, waits for the ranks that are left.
-    ///
-    /// The launcher reports which ranks were lost; the job ends well if the others do.
-    pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
-        self.losses.change(|details| details.tell = Some(Box::new(tell)));
+impl Context {
+    /// Goes on when ranks are lost, and calls `tell` with each of them; see [`World::on_peer_lost`](crate::World::on_peer_lost).
+    pub(crate) fn go_on_without_lost_ranks(&self, tell: Tell) {
+        self.losses.change(|details| details.tell = Some(tell));
         self.shared().tolerate_peer_failures();
     }
-}
 
-impl Context {
-    /// Whether the job [goes on](World::on_peer_lost) when ranks are lost, as far as this rank has said.
+    /// Whether the job [goes on](crate::World::on_peer_lost) when ranks are lost, as far as this rank has said.
     pub fn goes_on_without_lost_ranks(&self) -> bool {
         self.shared().tolerates_peer_failures()
     }
