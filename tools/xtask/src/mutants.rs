@@ -27,45 +27,35 @@ struct Subject {
     package: &'static str,
     /// Globs, each of which matches a file. cargo-mutants leaves out modules that only tests have.
     files: &'static [&'static str],
-    /// Which tests of the package, as arguments of cargo: a mutant is to cost seconds.
+    /// Tests of the package that run beside the unit tests, or `*` for all: a mutant is to cost seconds.
     tests: &'static [&'static str],
 }
 
 const SUBJECTS: &[Subject] = &[
-    Subject {
-        name: "protocol",
-        package: "pelago-protocol",
-        files: &["protocol/src/**/*.rs"],
-        tests: &["--lib", "--test", "mesh"],
-    },
-    Subject { name: "sync", package: "pelago-sync", files: &["foundation/sync/src/*.rs"], tests: &["--lib"] },
-    Subject { name: "memory", package: "pelago-memory", files: &["foundation/memory/src/*.rs"], tests: &["--lib"] },
-    Subject { name: "rma", package: "pelago-rma", files: &["runtime/rma/src/**/*.rs"], tests: &["--lib", "--tests"] },
-    Subject {
-        name: "messaging",
-        package: "pelago-messaging",
-        files: &["library/messaging/src/**/*.rs"],
-        tests: &["--lib", "--tests"],
-    },
+    Subject { name: "protocol", package: "pelago-protocol", files: &["protocol/src/**/*.rs"], tests: &["mesh"] },
+    Subject { name: "sync", package: "pelago-sync", files: &["foundation/sync/src/*.rs"], tests: &[] },
+    Subject { name: "memory", package: "pelago-memory", files: &["foundation/memory/src/*.rs"], tests: &[] },
+    Subject { name: "rma", package: "pelago-rma", files: &["runtime/rma/src/**/*.rs"], tests: &["*"] },
+    Subject { name: "messaging", package: "pelago-messaging", files: &["library/messaging/src/**/*.rs"], tests: &["*"] },
     Subject {
         name: "dsm",
         package: "pelago-dsm",
         files: &["library/dsm/src/lock/queue.rs", "library/dsm/src/lock/encoding.rs"],
-        tests: &["--lib", "--test", "exploration"],
+        tests: &["exploration"],
     },
     // The exploration has words of its own.
     Subject {
         name: "dsm-remote",
         package: "pelago-dsm",
         files: &["library/dsm/src/lock/remote.rs"],
-        tests: &["--lib", "--test", "messages", "--test", "shared", "--test", "deaths"],
+        tests: &["messages", "polling", "overtaking", "deaths", "shared"],
     },
     Subject {
         name: "collectives",
         package: "pelago-collectives",
         files: &["library/collectives/src/executor.rs"],
         // Those in virtual time come first: a mutant that waits without end is detected at once.
-        tests: &["--lib", "--test", "counts", "--test", "deaths", "--test", "executor", "--test", "overtaking"],
+        tests: &["counts", "deaths", "executor", "overtaking"],
     },
 ];
 
@@ -290,7 +280,7 @@ impl Subject {
 
     /// Of the tests that it names those that are no target of its package.
     fn missing_tests(&self, targets: &BTreeMap<String, BTreeSet<String>>) -> impl Iterator<Item = &'static str> {
-        let named = self.tests.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1]);
+        let named = self.tests.iter().copied().filter(|&test| test != "*");
         named.filter(|&test| !targets.get(self.package).is_some_and(|tests| tests.contains(test)))
     }
 
@@ -358,7 +348,7 @@ impl Subject {
         let mut command = self.command(tree, files.iter().map(String::as_str));
         command.args(in_changes(changes));
         command.args(["--in-place", "--colors", "never", "--output"]).arg(output);
-        command.args(self.tests.iter().map(|argument| format!("--cargo-arg={argument}")));
+        command.arg("--cargo-arg=--lib").args(self.tests.iter().map(|test| format!("--cargo-arg=--test={test}")));
         let runner = std::env::current_exe().map_err(said(tree))?;
         command.arg(format!("--cargo-arg=--config=target.'cfg(all())'.runner=[{runner:?}, {UNTIL_FAILURE:?}]"));
         if resume {
@@ -636,7 +626,7 @@ mod tests {
         for subject in SUBJECTS {
             assert_eq!(missing(subject), [""; 0], "{}", subject.name);
         }
-        let tests: &[&str] = &["--lib", "--test", "mesh", "--test", "moved"];
+        let tests: &[&str] = &["mesh", "moved"];
         assert_eq!(missing(&Subject { name: "protocol", package: "pelago-protocol", files: &[], tests }), ["moved"]);
     }
 
