@@ -75,7 +75,7 @@ fn dependencies_point_downward() {
             }
         }
     }
-    let transports = ["pelago-shm", "pelago-udp"];
+    let transports = ["pelago-shm", "pelago-udp", "pelago-ofi"];
     for (name, Crate { dependencies, .. }) in &crates {
         let allowed = ["pelago", "pelago-launch", "pelago-tests"].contains(&name.as_str());
         let named = dependencies.iter().any(|dependency| transports.contains(&dependency.as_str()));
@@ -120,7 +120,7 @@ fn the_table_of_crates_is_true() {
 fn only_the_wiring_names_concrete_parts() {
     for (path, text) in sources() {
         let concrete = path.starts_with("pelago/src/") && !path.starts_with("pelago/src/wiring/");
-        for name in ["pelago_shm", "pelago_udp", "pelago_launch"] {
+        for name in ["pelago_shm", "pelago_udp", "pelago_ofi", "pelago_launch"] {
             assert!(!concrete || !text.contains(name), "{path} names {name}: only the wiring may");
         }
     }

@@ -24,8 +24,10 @@ pub mod names {
     /// The descriptor of a pipe that does not block: the last rank of the host to come to a meeting writes a byte there. Set by the
     /// launcher, if the job has other hosts.
     pub const CALL: &str = "PELAGO_CALL";
-    /// `auto`, `shm` or `udp`: how ranks reach each other.
+    /// `auto`, `shm`, `udp` or `ofi`: how ranks reach each other.
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
+    /// `PROVIDER` or `PROVIDER:DOMAIN` of libfabric, for the transport `ofi`.
+    pub const FABRIC: &str = "PELAGO_FABRIC";
     /// `1`: what ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
     /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as failed.
@@ -78,6 +80,8 @@ pub struct LaunchSettings {
     pub start_limit: Duration,
     /// How ranks reach each other.
     pub transport: TransportChoice,
+    /// Which fabric the transport `ofi` uses, as it understands it; `None` if it chooses.
+    pub fabric: Option<String>,
     /// Whether what they send over a network is encrypted.
     pub encrypt: bool,
     /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
@@ -137,7 +141,7 @@ pub struct LaunchedJob {
     pub call: Option<RawFd>,
 }
 
-/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `shm,udp` or `shm:N,udp`.
+/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `ofi`, `shm,udp` or `shm:N,udp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub enum TransportChoice {
@@ -148,6 +152,8 @@ pub enum TransportChoice {
     Shm,
     /// Over UDP only, on one host too.
     Udp,
+    /// By a fabric of libfabric only, on one host too.
+    Ofi,
     /// By shared memory between those ranks of a host that are of one group, over UDP between all.
     Both {
         /// Ranks of a group, in their order; all of them are one if absent.
@@ -156,7 +162,7 @@ pub enum TransportChoice {
 }
 
 impl TransportChoice {
-    const EXPECTED: &'static str = "auto, shm, udp, shm,udp or shm:N,udp";
+    const EXPECTED: &'static str = "auto, shm, udp, ofi, shm,udp or shm:N,udp";
 
     /// Whether ranks of one host reach each other over UDP too.
     pub fn has_network(self) -> bool {
@@ -166,7 +172,7 @@ impl TransportChoice {
     /// The ranks whose memory `rank` maps, if they are on its host.
     pub fn mapped_ranks(self, rank: Rank) -> Range<u32> {
         let group = match self {
-            Self::Udp => NonZeroU32::MIN,
+            Self::Udp | Self::Ofi => NonZeroU32::MIN,
             Self::Both { group: Some(group) } => group,
             Self::Auto | Self::Shm | Self::Both { group: None } => return 0..u32::MAX,
         };
@@ -181,6 +187,7 @@ impl fmt::Display for TransportChoice {
             Self::Auto => f.write_str("auto"),
             Self::Shm => f.write_str("shm"),
             Self::Udp => f.write_str("udp"),
+            Self::Ofi => f.write_str("ofi"),
             Self::Both { group: None } => f.write_str("shm,udp"),
             Self::Both { group: Some(group) } => write!(f, "shm:{group},udp"),
         }
@@ -196,6 +203,7 @@ impl FromStr for TransportChoice {
             "auto" => Ok(Self::Auto),
             "shm" => Ok(Self::Shm),
             "udp" => Ok(Self::Udp),
+            "ofi" => Ok(Self::Ofi),
             "shm,udp" => Ok(Self::Both { group: None }),
             _ => {
                 let group = text.strip_prefix("shm:").and_then(|rest| rest.strip_suffix(",udp")).ok_or_else(wrong)?;
@@ -281,6 +289,7 @@ impl LaunchSettings {
             foreign,
             start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
+            fabric: (variables.0)(names::FABRIC),
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
@@ -406,6 +415,7 @@ mod tests {
             (names::BIND, "none"),
             (names::DEADLOCK, "0"),
             (names::TRANSPORT, "udp"),
+            (names::FABRIC, "tcp;ofi_rxm"),
             (names::ENCRYPT, "1"),
             (names::FAILURE, "0.25"),
         ];
@@ -419,6 +429,7 @@ mod tests {
                 && settings.binding == CoreBinding::None
         );
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
+        assert_eq!(settings.fabric.as_deref(), Some("tcp;ofi_rxm"));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
 
         let networked = [&variables[..], &[(names::SOCKET, "18"), (names::CALL, "19")]].concat();
@@ -450,8 +461,8 @@ mod tests {
 
     #[test]
     fn every_choice_of_a_transport_has_its_word() {
-        use TransportChoice::{Auto, Both, Shm, Udp};
-        for choice in [Auto, Shm, Udp, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
+        use TransportChoice::{Auto, Both, Ofi, Shm, Udp};
+        for choice in [Auto, Shm, Udp, Ofi, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
             assert_eq!(read(&[(names::TRANSPORT, &choice.to_string())]).unwrap().transport, choice);
         }
     }
@@ -462,6 +473,7 @@ mod tests {
         assert_eq!(["auto", "shm", "shm,udp"].map(|text| mapped(text, 7)), [const { 0..u32::MAX }; 3]);
         assert_eq!((mapped("udp", 7), mapped("shm:3,udp", 7), mapped("shm:3,udp", 2)), (7..8, 6..9, 0..3));
         assert_eq!(mapped("shm:4294967295,udp", 7), 0..u32::MAX);
+        assert_eq!(mapped("ofi", 7), 7..8);
     }
 
     #[test]

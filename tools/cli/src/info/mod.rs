@@ -47,6 +47,7 @@ fn lines() -> Vec<(&'static str, String)> {
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", shm.to_string()),
         ("transport udp", udp.to_string()),
+        ("transport ofi", pelago::fabric(None).unwrap_or_else(|why| format!("no: {why}"))),
         cut,
         join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleeping threads poll instead")),

@@ -3,12 +3,14 @@
 //! P1: the types and signatures are those of `pmix.h` from PMIx 3 to 5, whose library is `libpmix.so.2`; a [`Value`] has room for the largest member.
 //! P2: texts end with a zero byte and live until the call returns.
 //! P3: what `PMIx_Get` returns belongs to the caller and comes from `malloc`, its text too.
-//! P4: the library is never closed: it has threads of its own.
+//! P4: the library is never closed, as [`pelago_dynamic`] says.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
+
+use pelago_dynamic::{DynamicLibrary, Visibility};
 
 /// The name of the library.
 pub(super) const NAME: &str = "libpmix.so.2";
@@ -99,18 +101,11 @@ impl Library {
     /// # Errors
     /// Why it cannot be opened, or what the library says.
     pub(super) fn start(closed_when_lost: std::os::fd::OwnedFd) -> Result<Self, String> {
-        let name = CString::new(NAME).map_err(|error| error.to_string())?;
-        // SAFETY: P2, P4.
-        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if library.is_null() {
-            return Err(opening_error());
-        }
-        let found = |name: &CStr| {
-            // SAFETY: P2, and the library is open.
-            let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
-            if symbol.is_null() { Err(opening_error()) } else { Ok(symbol) }
-        };
-        let init: unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int = as_function(found(c"PMIx_Init")?);
+        let library = DynamicLibrary::open(NAME, Visibility::Global)?;
+        // SAFETY: P1.
+        let init: unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int =
+            unsafe { library.function(c"PMIx_Init", None)? };
+        // SAFETY: P1.
         let register: unsafe extern "C" fn(
             *const c_int,
             usize,
@@ -119,15 +114,18 @@ impl Library {
             EventHandler,
             *const c_void,
             *const c_void,
-        ) -> c_int = as_function(found(c"PMIx_Register_event_handler")?);
-        let mut opened = Self {
-            put: as_function(found(c"PMIx_Put")?),
-            commit: as_function(found(c"PMIx_Commit")?),
-            fence: as_function(found(c"PMIx_Fence")?),
-            get: as_function(found(c"PMIx_Get")?),
-            finalize: as_function(found(c"PMIx_Finalize")?),
-            error_string: as_function(found(c"PMIx_Error_string")?),
-            this: Process { job: [0; 256], rank: 0 },
+        ) -> c_int = unsafe { library.function(c"PMIx_Register_event_handler", None)? };
+        // SAFETY: P1.
+        let mut opened = unsafe {
+            Self {
+                put: library.function(c"PMIx_Put", None)?,
+                commit: library.function(c"PMIx_Commit", None)?,
+                fence: library.function(c"PMIx_Fence", None)?,
+                get: library.function(c"PMIx_Get", None)?,
+                finalize: library.function(c"PMIx_Finalize", None)?,
+                error_string: library.function(c"PMIx_Error_string", None)?,
+                this: Process { job: [0; 256], rank: 0 },
+            }
         };
         // SAFETY: P1.
         let status = unsafe { init(&mut opened.this, ptr::null_mut(), 0) };
@@ -215,21 +213,6 @@ impl Library {
     }
 }
 
-/// A symbol as the function that it is.
-fn as_function<F: Copy>(symbol: *mut c_void) -> F {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) }
-    // SAFETY: P1; callers name the type of a function.
-    unsafe { std::mem::transmute_copy(&symbol) }
-}
-
 fn answer(status: c_int) -> Answer<()> {
     if status == SUCCESS { Ok(()) } else { Err(status) }
-}
-
-/// Why the library or one of its functions cannot be had.
-fn opening_error() -> String {
-    // SAFETY: called after a failure, so that the text, if any, is that of this thread and lives until its next call.
-    let text = unsafe { libc::dlerror() };
-    // SAFETY: as above.
-    if text.is_null() { "it cannot be opened".into() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() }
 }
