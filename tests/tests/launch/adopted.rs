@@ -2,13 +2,13 @@
 //! is left of it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
 use crate::starter::{NOTHING, Over, Start, Started};
-use crate::{PROGRAM, RANK, end, shared_memory_names};
+use crate::{MARK, PROGRAM, RANK, Running, end, shared_memory_names};
 use pelago_test_support::moments::{below, kills, wait};
 
 /// The command, which has the bundled programs.
@@ -367,4 +367,23 @@ fn open_mpi_starts_jobs() {
     assert_eq!(left.code, Some(1), "{left:?}");
     let killed = mpirun("3", &[PROGRAM, "late"]);
     assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
+}
+
+/// Open MPI's launcher is killed and takes nobody along: the library of PMIx tells the ranks, and they end by themselves.
+#[test]
+fn ranks_end_with_an_open_mpi_launcher_that_is_killed() {
+    if Command::new("mpirun.openmpi").arg("--version").output().is_err() {
+        return eprintln!("not tested: mpirun.openmpi is not installed (Debian: openmpi-bin)");
+    }
+    for way in ["put", "barrier"] {
+        let mark = format!("mpirun-{way}-{}", std::process::id());
+        let mut mpirun = Command::new("mpirun.openmpi");
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", "4", PROGRAM, "exchange", way]);
+        mpirun.env(MARK, &mark).stdin(Stdio::null());
+        let job = Running::of(4, (mpirun, mark));
+        job.signal_launcher(Signal::KILL);
+        let (status, _) = job.end();
+        assert_eq!(status.signal(), Some(9));
+        assert_eq!(shared_memory_names(), [""; 0]);
+    }
 }

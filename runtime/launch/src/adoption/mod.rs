@@ -30,7 +30,7 @@ use crate::adoption::gathering::follower::Follower;
 use crate::adoption::gathering::leader::{Leader, RankResources};
 use crate::adoption::gathering::message::{Hello, Secret};
 use crate::adoption::gathering::socket::SocketName;
-use crate::adoption::launcher_store::KeyValue;
+use crate::adoption::launcher_store::{JobFacts, KeyValue};
 use crate::adoption::launcher_store::pmi::Pmi;
 use crate::adoption::launcher_store::pmix::Pmix;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
@@ -188,9 +188,8 @@ fn by_store(
     settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
-    let (rank, size) = (store.rank(), store.size());
-    let host = store.placement().host_of(rank);
-    let neighbours = store.placement().neighbours(rank, size);
+    let &JobFacts { rank, size, ref placement, .. } = store.facts();
+    let (host, neighbours) = (placement.host_of(rank), placement.neighbours(rank, size));
     if neighbours.len() != size as usize {
         return Err(AdoptionError::Hosts(size));
     }
@@ -201,7 +200,7 @@ fn by_store(
     if let ProcessLookup::Unknown(error) = ProcessIdentity::of(std::process::id()).find() {
         return Err(AdoptionError::System("pidfd_open", error));
     }
-    let name = SocketName::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
+    let name = SocketName::new(&store.facts().job, host).map_err(AdoptionError::system("bind"))?;
     let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
     let (&leader, others) = neighbours.split_first().expect("this rank is one of them");
     let key = format!("{SECRET_KEY}{host}");
@@ -232,7 +231,7 @@ fn lead(
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
-    let (host, memory, mut sockets) = make(store.size(), settings)?;
+    let (host, memory, mut sockets) = make(store.facts().size, settings)?;
     // Before any other rank has the memory, so that every lookup succeeds.
     let all = [ProcessIdentity::of(std::process::id())].into_iter().chain(processes);
     host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));

@@ -11,7 +11,7 @@ use super::*;
 use crate::adoption::gathering::message::{ToLeader, ToRank};
 use crate::adoption::gathering::socket;
 use crate::adoption::gathering::socket::{Connection, Received};
-use crate::adoption::launcher_store::Placement;
+use crate::adoption::launcher_store::{JobFacts, Placement};
 
 /// A store that all ranks of a test share.
 #[derive(Default)]
@@ -24,28 +24,13 @@ struct Shared {
 
 struct Memory {
     shared: Arc<Shared>,
-    rank: u32,
-    size: u32,
-    job: String,
-    placement: Placement,
+    facts: JobFacts,
     socket: UnixStream,
 }
 
 impl KeyValue for Memory {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, _: Instant) -> Result<(), StoreError> {
@@ -60,7 +45,7 @@ impl KeyValue for Memory {
     fn fence(&mut self, _: Instant) -> Result<(), StoreError> {
         let mut come = self.shared.come.lock().unwrap();
         *come += 1;
-        let goal = come.next_multiple_of(self.size);
+        let goal = come.next_multiple_of(self.facts.size);
         self.shared.all.notify_all();
         let limit = std::time::Duration::from(settings().start_limit);
         let (come, waited) = self.shared.all.wait_timeout_while(come, limit, |come| *come < goal).unwrap();
@@ -89,8 +74,8 @@ impl ThreadJob {
 
     fn adopt(&self, rank: u32, settings: &LaunchSettings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
         let (socket, _launcher) = UnixStream::pair().unwrap();
-        let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
-        let mut store = Memory { shared, rank, size: self.size, job, placement, socket };
+        let facts = JobFacts { rank, size: self.size, job: self.name.clone(), placement: Placement::one_host(self.size) };
+        let mut store = Memory { shared: self.shared.clone(), facts, socket };
         by_store(&mut store, settings, OsClock::start())
     }
 

@@ -9,24 +9,28 @@ use std::os::fd::BorrowedFd;
 
 use pelago_base::Instant;
 
+/// What a launcher tells one of its processes about the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobFacts {
+    /// This process.
+    pub(crate) rank: u32,
+    /// How many processes the job has.
+    pub(crate) size: u32,
+    /// The name of the job.
+    pub(crate) job: String,
+    /// Which processes are of one host.
+    pub(crate) placement: Placement,
+}
+
 /// The launcher, as one of its processes sees it.
 ///
 /// Contract:
-/// - K1 fixed: `rank`, `size`, `job` and `placement` never change; `job` is the same for all processes of a job, and no other job on its hosts has it.
+/// - K1 fixed: `facts` never change; the name of the job is the same for all processes of a job, and no other job on its hosts has it.
 /// - K2 fenced: what a process put before a `fence` is found by `get` on every process after it.
 /// - K3 finite: every call ends by its deadline, with an error if the launcher has not answered.
 pub(crate) trait KeyValue: Send {
-    /// This process.
-    fn rank(&self) -> u32;
-
-    /// How many processes the job has.
-    fn size(&self) -> u32;
-
-    /// The name of the job.
-    fn job(&self) -> &str;
-
-    /// Which processes are of one host.
-    fn placement(&self) -> &Placement;
+    /// The job, and the place of this process in it.
+    fn facts(&self) -> &JobFacts;
 
     /// Leaves `value`, of printable characters without spaces, under `key`.
     ///
@@ -58,7 +62,7 @@ pub(crate) trait KeyValue: Send {
 #[non_exhaustive]
 pub enum StoreError {
     /// It has closed the connection.
-    #[error("the launcher has closed its connection (PMI_FD)")]
+    #[error("the launcher has closed its connection")]
     Gone,
     /// The library by which it is spoken to cannot be used.
     #[error(

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::OsClock;
-use crate::adoption::launcher_store::{KeyValue, Placement, StoreError};
+use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError};
 
 /// Bytes of an answer: the longest value of the servers that we know has 4,096.
 const ANSWER_BYTES_MAX: usize = 8192;
@@ -25,11 +25,8 @@ const MAPPING: &str = "PMI_process_mapping";
 pub(crate) struct Pmi {
     socket: OwnedFd,
     clock: OsClock,
-    rank: u32,
-    size: u32,
-    /// The name of the store, which is that of the job too.
-    store: String,
-    placement: Placement,
+    /// The name of the store is that of the job.
+    facts: JobFacts,
     /// What has come behind the last line.
     read: Vec<u8>,
 }
@@ -37,8 +34,8 @@ pub(crate) struct Pmi {
 impl Pmi {
     /// Begins to speak to the launcher that has started this process as `rank` of `size`.
     pub(crate) fn start(socket: OwnedFd, clock: OsClock, rank: u32, size: u32, until: Instant) -> Result<Self, StoreError> {
-        let (store, placement) = (String::new(), Placement::one_host(size));
-        let mut pmi = Self { socket, clock, rank, size, store, placement, read: Vec::new() };
+        let facts = JobFacts { rank, size, job: String::new(), placement: Placement::one_host(size) };
+        let mut pmi = Self { socket, clock, facts, read: Vec::new() };
         pmi.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", until)?;
         let maxes = pmi.ask("cmd=get_maxes", "maxes", until)?;
         for (name, needed) in [("keylen_max", KEY_BYTES), ("vallen_max", VALUE_BYTES)] {
@@ -48,12 +45,12 @@ impl Pmi {
             }
         }
         let name = pmi.ask("cmd=get_my_kvsname", "my_kvsname", until)?;
-        pmi.store = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
+        pmi.facts.job = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
         // A server that does not say has all ranks on one host, or the ranks will miss each other there.
         match pmi.get(0, MAPPING, until) {
             Ok(text) => {
                 let wrong = || StoreError::Answer(MAPPING.into(), text.clone());
-                pmi.placement = Placement::parse(&text).ok_or_else(wrong)?;
+                pmi.facts.placement = Placement::parse(&text).ok_or_else(wrong)?;
             }
             Err(StoreError::Refused(..)) => {}
             Err(error) => return Err(error),
@@ -133,30 +130,18 @@ impl Pmi {
 }
 
 impl KeyValue for Pmi {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.store
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError> {
         debug_assert!(key.len() <= KEY_BYTES && value.len() <= VALUE_BYTES && !value.contains(char::is_whitespace));
-        let line = format!("cmd=put kvsname={} key={key} value={value}", self.store);
+        let line = format!("cmd=put kvsname={} key={key} value={value}", self.facts.job);
         self.ask(&line, "put_result", until).map(drop)
     }
 
     fn get(&mut self, _owner: u32, key: &str, until: Instant) -> Result<String, StoreError> {
-        let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.store), "get_result", until)?;
+        let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.facts.job), "get_result", until)?;
         answer.value("value").map(str::to_owned).ok_or_else(|| answer.wrong("get"))
     }
 
@@ -232,10 +217,11 @@ mod tests {
     fn a_launcher_is_asked_for_the_job() {
         let (pmi, asked) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=0 msg=success value=(vector,(0,2,1))\n"]);
         let pmi = pmi.unwrap();
-        assert_eq!((pmi.job(), pmi.rank(), pmi.size(), pmi.placement().host_of(3)), ("kvs_1", 1, 4, 1));
+        let JobFacts { rank, size, job, placement } = pmi.facts();
+        assert_eq!((job.as_str(), *rank, *size, placement.host_of(3)), ("kvs_1", 1, 4, 1));
         assert_eq!(asked[3], "cmd=get kvsname=kvs_1 key=PMI_process_mapping");
         let (pmi, _) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"]);
-        assert_eq!(*pmi.unwrap().placement(), Placement::one_host(4), "nothing is said of hosts");
+        assert_eq!(pmi.unwrap().facts().placement, Placement::one_host(4), "nothing is said of hosts");
     }
 
     #[test]

@@ -8,11 +8,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use pelago_base::Instant;
 use pelago_platform::Clock;
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::OsClock;
 use crate::adoption::launcher_store::pmix_library::{Answer, Library, NAME, WILDCARD};
-use crate::adoption::launcher_store::{KeyValue, Placement, StoreError};
+use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError};
 
 /// A call of the library.
 type Call = Box<dyn FnOnce(&Library) + Send>;
@@ -21,10 +22,7 @@ type Call = Box<dyn FnOnce(&Library) + Send>;
 pub(crate) struct Pmix {
     calls: SyncSender<Call>,
     clock: OsClock,
-    rank: u32,
-    size: u32,
-    job: String,
-    placement: Placement,
+    facts: JobFacts,
     /// Hangs up when the launcher has gone.
     hang_up: OwnedFd,
 }
@@ -32,7 +30,7 @@ pub(crate) struct Pmix {
 impl Pmix {
     /// Connects to the launcher that has started this process.
     pub(crate) fn start(clock: OsClock, until: Instant) -> Result<Self, StoreError> {
-        let system = |error| StoreError::System(-1, error);
+        let system = |error: Errno| StoreError::Library(NAME, format!("no pipe for it: {error}"));
         let (hang_up, closed_when_lost) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         let (calls, made) = sync_channel::<Call>(1);
         let (started, starts) = sync_channel(1);
@@ -47,22 +45,23 @@ impl Pmix {
         let thread = std::thread::Builder::new().name("pelago-pmix".into());
         thread.spawn(serve).map_err(|error| StoreError::Library(NAME, error.to_string()))?;
         let (job, rank) = received(&starts, clock, "PMIx_Init", until)?.map_err(|error| StoreError::Library(NAME, error))?;
-        let placement = Placement::one_host(1);
-        let mut pmix = Self { calls, clock, rank, size: 0, job, placement, hang_up };
+        let facts = JobFacts { rank, size: 0, job, placement: Placement::one_host(1) };
+        let mut pmix = Self { calls, clock, facts, hang_up };
         let size = pmix.call("pmix.job.size", until, |library| library.number(WILDCARD, c"pmix.job.size"))?;
-        pmix.size =
+        pmix.facts.size =
             size.filter(|&size| rank < size).ok_or_else(|| StoreError::Answer("pmix.job.size".into(), format!("{size:?}")))?;
-        pmix.placement = pmix.placed(until)?;
+        pmix.facts.placement = pmix.placed(until)?;
         Ok(pmix)
     }
 
     /// Which ranks share a host.
     fn placed(&self, until: Instant) -> Result<Placement, StoreError> {
         let peers = self.call("pmix.lpeers", until, |library| library.text(WILDCARD, c"pmix.lpeers"))?.unwrap_or_default();
-        if peers.split(',').count() == self.size as usize {
-            return Ok(Placement::one_host(self.size));
+        let size = self.facts.size;
+        if peers.split(',').count() == size as usize {
+            return Ok(Placement::one_host(size));
         }
-        let hosts = (0..self.size).map(|rank| {
+        let hosts = (0..size).map(|rank| {
             let host = self.call("pmix.nodeid", until, move |library| library.number(rank, c"pmix.nodeid"))?;
             host.ok_or_else(|| StoreError::Answer("pmix.nodeid".into(), "no number".into()))
         });
@@ -97,20 +96,8 @@ fn text(text: &str) -> CString {
 }
 
 impl KeyValue for Pmix {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError> {
