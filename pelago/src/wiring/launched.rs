@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
-use pelago_launch::{CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, names};
+use pelago_launch::{CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
@@ -126,5 +126,5 @@ pub(crate) fn watched() -> Watched {
         return Watched::ByLauncher;
     }
     let adopted = LaunchSettings::from_environment().ok().and_then(|settings| settings.adopted);
-    adopted.map_or(Watched::Not, |job| Watched::ByRanks(job.rank))
+    adopted.map_or(Watched::Not, |job| Watched::ByRanks(adopted_rank().unwrap_or(job.rank)))
 }

@@ -9,7 +9,8 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{CoreBinding, ForeignLauncher};
+use crate::rank::slurm;
+use crate::{CoreBinding, ForeignLauncher, IpNetwork, SecretSource};
 
 /// The names of the variables.
 pub mod names {
@@ -50,6 +51,8 @@ pub mod names {
     pub const SINGLE: &str = "PELAGO_SINGLE";
     /// For how many seconds ranks that another launcher has started wait for each other.
     pub const START: &str = "PELAGO_START_SECONDS";
+    /// Where ranks that another launcher has started on several hosts reach each other: a network such as `10.1.0.0/16`.
+    pub const NETWORK: &str = "PELAGO_NETWORK";
     /// The descriptor by which a launcher that speaks PMI-1 is spoken to. Set by that launcher, as the next two.
     pub const PMI_DESCRIPTOR: &str = "PMI_FD";
     /// The number of this process among those that it has started.
@@ -60,6 +63,32 @@ pub mod names {
     pub const PMIX_JOB: &str = "PMIX_NAMESPACE";
     /// The number of this process, under a launcher that speaks PMIx.
     pub const PMIX_RANK: &str = "PMIX_RANK";
+    /// The secret of ranks that meet at one of them, where the launcher has no store: 32 hexadecimal digits, the same for all.
+    pub const SECRET: &str = "PELAGO_SECRET";
+    /// The file that holds it instead, which nobody else may read.
+    pub const SECRET_FILE: &str = "PELAGO_SECRET_FILE";
+    /// The port of rank 0 where ranks meet, if another than [`MASTER_PORT`].
+    pub const PORT: &str = "PELAGO_PORT";
+    /// The number of this process, under torchrun and its kind.
+    pub const WORLD_RANK: &str = "RANK";
+    /// How many there are.
+    pub const WORLD_SIZE: &str = "WORLD_SIZE";
+    /// The host of process 0.
+    pub const MASTER_ADDRESS: &str = "MASTER_ADDR";
+    /// A port there.
+    pub const MASTER_PORT: &str = "MASTER_PORT";
+    /// Whether torchrun itself listens at that port.
+    pub const TORCHRUN_LISTENS: &str = "TORCHELASTIC_USE_AGENT_STORE";
+    /// The number of this process, under srun.
+    pub const SLURM_RANK: &str = "SLURM_PROCID";
+    /// How many srun has started, and how many the job has.
+    pub const SLURM_SIZES: [&str; 2] = ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"];
+    /// What srun has started; batch scripts have none.
+    pub const SLURM_STEP: &str = "SLURM_STEP_ID";
+    /// The number of the job.
+    pub const SLURM_JOB: &str = "SLURM_JOB_ID";
+    /// The hosts of the step, and of the job.
+    pub const SLURM_HOSTS: [&str; 3] = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
     /// How many processes Open MPI has started.
     pub const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
 }
@@ -82,6 +111,8 @@ pub struct LaunchSettings {
     pub transport: TransportChoice,
     /// Which fabric the transport `ofi` uses, as it understands it; `None` if it chooses.
     pub fabric: Option<String>,
+    /// By which network ranks that another launcher has started on several hosts reach each other; `None` is one by which all hosts do.
+    pub network: Option<IpNetwork>,
     /// Whether what they send over a network is encrypted.
     pub encrypt: bool,
     /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
@@ -103,7 +134,7 @@ pub struct LaunchSettings {
 }
 
 /// A rank's place in a job of another launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdoptedJob {
     /// This rank.
     pub rank: Rank,
@@ -112,7 +143,7 @@ pub struct AdoptedJob {
 }
 
 /// How the store of another launcher is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignStore {
     /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
     Pmi {
@@ -123,6 +154,21 @@ pub enum ForeignStore {
     },
     /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
     Pmix,
+    /// There is none, and process 0 serves one: `srun` without a plugin, torchrun and its kind.
+    Rendezvous(RendezvousPoint),
+}
+
+/// Where the processes of a launcher without a store meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RendezvousPoint {
+    /// How many ranks the job has.
+    pub size: u32,
+    /// The host of process 0.
+    pub address: String,
+    /// The port where it listens.
+    pub port: u16,
+    /// By what the processes recognize each other.
+    pub secret: SecretSource,
 }
 
 /// A rank's place in a job that a launcher started.
@@ -290,6 +336,7 @@ impl LaunchSettings {
             start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
             fabric: (variables.0)(names::FABRIC),
+            network: variables.read(names::NETWORK, "a network such as 10.1.0.0/16", |text| text.parse().ok())?,
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
@@ -331,11 +378,63 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     /// A job of a launcher that speaks PMIx. One that says that it has started a single process has no job.
     fn pmix_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         let is_single = (self.0)(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
-        if is_single || (self.0)(names::PMIX_JOB).is_none() {
+        if is_single {
             return Ok(None);
+        }
+        if (self.0)(names::PMIX_JOB).is_none() {
+            return self.meeting_job();
         }
         let rank = self.number(names::PMIX_RANK)?;
         Ok(rank.map(|rank| AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Pmix }))
+    }
+
+    /// A job of several processes of a launcher that has no store, if there is a secret by which they could recognize each other.
+    fn meeting_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
+        let file = || (self.0)(names::SECRET_FILE).map(|path| SecretSource::File(path.into()));
+        let Some(secret) = (self.0)(names::SECRET).map(SecretSource::Text).or_else(file) else { return Ok(None) };
+        let is_slurm = (self.0)(names::WORLD_SIZE).is_none() && (self.0)(names::SLURM_STEP).is_some();
+        let (rank, size) = if is_slurm {
+            let sizes = names::SLURM_SIZES.map(|name| self.number(name));
+            let [step, job] = sizes;
+            (names::SLURM_RANK, step?.or(job?))
+        } else {
+            (names::WORLD_RANK, self.number(names::WORLD_SIZE)?)
+        };
+        let Some(size @ 2..) = size else { return Ok(None) };
+        let expected = "the number of this process, below the number of processes";
+        let rank = self.required(rank, expected, |text| text.parse().ok().filter(|rank| (0..size).contains(rank)))?;
+        let first_host = || names::SLURM_HOSTS.iter().find_map(|name| slurm::first_host(&(self.0)(name)?));
+        let address = match (self.0)(names::MASTER_ADDRESS).or_else(|| first_host().filter(|_| is_slurm)) {
+            Some(address) => address,
+            None => self.required(names::MASTER_ADDRESS, "the host of rank 0, by name or address", |_| None)?,
+        };
+        let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+        let expected = "a port of the host of rank 0, from 1 to 65535";
+        let port = match (self.read(names::PORT, expected, port)?, self.read(names::MASTER_PORT, expected, port)?) {
+            (Some(port), _) => port,
+            (None, Some(port)) => {
+                let is_taken = (self.0)(names::TORCHRUN_LISTENS).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+                port.saturating_add(u16::from(is_taken))
+            }
+            (None, None) if is_slurm => {
+                let number = |name| (self.0)(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+                slurm::port(number(names::SLURM_JOB), number(names::SLURM_STEP))
+            }
+            (None, None) => self.required(names::MASTER_PORT, expected, port)?,
+        };
+        let point = RendezvousPoint { size: size as u32, address, port, secret };
+        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Rendezvous(point) }))
+    }
+
+    /// As `read`, of a variable that has to be there.
+    fn required<T>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, LaunchSettingsError> {
+        let found = self.read(name, expected, parse)?;
+        found.ok_or(LaunchSettingsError { name, value: String::new(), expected })
     }
 
     /// A rank, a number of ranks or a descriptor.
@@ -457,6 +556,43 @@ mod tests {
             let error = read(&wrong).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
+    }
+
+    #[test]
+    fn ranks_of_a_launcher_without_a_store_meet_if_they_have_a_secret() {
+        let torch = [("RANK", "1"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "7000")];
+        let slurm = [
+            ("SLURM_PROCID", "1"),
+            ("SLURM_NTASKS", "9"),
+            ("SLURM_STEP_NUM_TASKS", "4"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_JOB_ID", "3"),
+            ("SLURM_STEP_NODELIST", "n[7-9],m"),
+        ];
+        let (digits, secret) = ("0".repeat(32), SecretSource::Text("0".repeat(32)));
+        let with =
+            |variables: &[(&str, &str)], more: &[(&str, &str)]| read(&[variables, &[("PELAGO_SECRET", &*digits)], more].concat());
+        let point = |address: &str, port| {
+            let point = RendezvousPoint { size: 4, address: address.into(), port, secret: secret.clone() };
+            Some(AdoptedJob { rank: Rank::new(1), launcher: ForeignStore::Rendezvous(point) })
+        };
+        assert_eq!(with(&torch, &[]).unwrap().adopted, point("a", 7000));
+        assert_eq!(with(&torch, &[("TORCHELASTIC_USE_AGENT_STORE", "True")]).unwrap().adopted, point("a", 7001));
+        assert_eq!(with(&torch, &[("PELAGO_PORT", "9")]).unwrap().adopted, point("a", 9));
+        assert_eq!(with(&slurm, &[]).unwrap().adopted, point("n7", slurm::port(3, 0)));
+        assert_eq!(with(&slurm, &[("MASTER_ADDR", "b"), ("MASTER_PORT", "8")]).unwrap().adopted, point("b", 8));
+        for variables in [&torch[..], &slurm] {
+            let without = read(variables).unwrap();
+            let line = without.foreign.expect("a launcher").to_string();
+            assert!(without.adopted.is_none() && line.contains("PELAGO_SECRET"), "{line}");
+            assert_eq!(with(variables, &[("PELAGO_SINGLE", "1")]).unwrap().adopted, None);
+        }
+        for missing in ["RANK", "MASTER_ADDR", "MASTER_PORT"] {
+            let variables: Vec<_> = torch.into_iter().filter(|(name, _)| *name != missing).collect();
+            let error = with(&variables, &[]).unwrap_err().to_string();
+            assert!(error.contains(missing), "{error}");
+        }
+        assert_eq!(with(&[("RANK", "0"), ("WORLD_SIZE", "1")], &[]).unwrap().adopted, None, "a single process needs nobody");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(super) const WILDCARD: u32 = u32::MAX - 1;
 
 const SUCCESS: c_int = 0;
 const GLOBAL: u8 = 3;
+const BOOL: u16 = 1;
 const STRING: u16 = 3;
 const UINT32: u16 = 14;
 /// To the server: since PMIx 4, and before.
@@ -45,8 +46,17 @@ struct Value {
 union Data {
     text: *mut c_char,
     number: u32,
+    flag: bool,
     /// As long as the longest member: two pointers and a byte.
     room: [u64; 3],
+}
+
+/// An option of a call.
+#[repr(C)]
+struct Info {
+    key: [c_char; 512],
+    flags: u32,
+    value: Value,
 }
 
 /// What is told when a handler has done its part.
@@ -62,15 +72,16 @@ pub(super) type Answer<T> = Result<T, c_int>;
 pub(super) struct Library {
     put: unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int,
     commit: unsafe extern "C" fn() -> c_int,
-    fence: unsafe extern "C" fn(*const Process, usize, *const c_void, usize) -> c_int,
+    fence: unsafe extern "C" fn(*const Process, usize, *const Info, usize) -> c_int,
     get: unsafe extern "C" fn(*const Process, *const c_char, *const c_void, usize, *mut *mut Value) -> c_int,
     finalize: unsafe extern "C" fn(*const c_void, usize) -> c_int,
+    abort: unsafe extern "C" fn(c_int, *const c_char, *const Process, usize) -> c_int,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
     this: Process,
 }
 
-/// A descriptor that is closed when the launcher has gone; none if negative.
-static CLOSED_WHEN_LOST: AtomicI32 = AtomicI32::new(-1);
+/// A socket that is shut down when the launcher has gone; none if negative.
+static SHUT_DOWN_WHEN_LOST: AtomicI32 = AtomicI32::new(-1);
 
 /// The connection to the launcher is lost.
 unsafe extern "C" fn lost(
@@ -84,10 +95,13 @@ unsafe extern "C" fn lost(
     done: EventDone,
     data: *mut c_void,
 ) {
-    let descriptor = CLOSED_WHEN_LOST.swap(-1, Ordering::Relaxed);
+    let descriptor = SHUT_DOWN_WHEN_LOST.swap(-1, Ordering::Relaxed);
     if descriptor >= 0 {
-        // SAFETY: `Library::start` gave the descriptor up, and who swaps it out is the one that closes it.
-        unsafe { libc::close(descriptor) };
+        // SAFETY: `Library::start` gave the descriptor up, and the one that swaps it out ends it.
+        unsafe {
+            libc::shutdown(descriptor, libc::SHUT_RDWR);
+            libc::close(descriptor);
+        }
     }
     if let Some(done) = done {
         // SAFETY: P1, and the data is what came with the function.
@@ -96,11 +110,11 @@ unsafe extern "C" fn lost(
 }
 
 impl Library {
-    /// Opens the library and connects to the launcher's server. `closed_when_lost` is closed when that goes.
+    /// Opens the library and connects to the launcher's server. `shut_down_when_lost`, a socket, is shut down when that goes.
     ///
     /// # Errors
     /// Why it cannot be opened, or what the library says.
-    pub(super) fn start(closed_when_lost: std::os::fd::OwnedFd) -> Result<Self, String> {
+    pub(super) fn start(shut_down_when_lost: std::os::fd::OwnedFd) -> Result<Self, String> {
         let library = DynamicLibrary::open(NAME, Visibility::Global)?;
         // SAFETY: P1.
         let init: unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int =
@@ -123,6 +137,7 @@ impl Library {
                 fence: library.function(c"PMIx_Fence", None)?,
                 get: library.function(c"PMIx_Get", None)?,
                 finalize: library.function(c"PMIx_Finalize", None)?,
+                abort: library.function(c"PMIx_Abort", None)?,
                 error_string: library.function(c"PMIx_Error_string", None)?,
                 this: Process { job: [0; 256], rank: 0 },
             }
@@ -132,7 +147,7 @@ impl Library {
         if status != SUCCESS {
             return Err(format!("PMIx_Init: {}", opened.error(status)));
         }
-        CLOSED_WHEN_LOST.store(std::os::fd::IntoRawFd::into_raw_fd(closed_when_lost), Ordering::Relaxed);
+        SHUT_DOWN_WHEN_LOST.store(std::os::fd::IntoRawFd::into_raw_fd(shut_down_when_lost), Ordering::Relaxed);
         // SAFETY: P1; the handler is a function without data.
         unsafe { register(LOST_CONNECTION.as_ptr(), LOST_CONNECTION.len(), ptr::null(), 0, lost, ptr::null(), ptr::null()) };
         Ok(opened)
@@ -169,8 +184,12 @@ impl Library {
     pub(super) fn fence(&self) -> Answer<()> {
         // SAFETY: P1.
         answer(unsafe { (self.commit)() })?;
+        // What was put comes along: servers need not ask each other for it later, which some do not manage.
+        let mut collect = Info { key: [0; 512], flags: 0, value: Value { kind: BOOL, data: Data { room: [0; 3] } } };
+        collect.key.iter_mut().zip(c"pmix.collect".to_bytes()).for_each(|(to, &from)| *to = from as c_char);
+        collect.value.data.flag = true;
         // SAFETY: P1: no process is named, which means all of the job.
-        answer(unsafe { (self.fence)(ptr::null(), 0, ptr::null(), 0) })
+        answer(unsafe { (self.fence)(ptr::null(), 0, &collect, 1) })
     }
 
     /// The text that `rank` left.
@@ -204,6 +223,12 @@ impl Library {
             libc::free(value.cast());
         }
         Ok(found)
+    }
+
+    /// Asks the launcher to end all processes of the job.
+    pub(super) fn abort(&self, code: i32) -> Answer<()> {
+        // SAFETY: P1, P2: no process is named, which means all of the job.
+        answer(unsafe { (self.abort)(code, c"a rank was lost".as_ptr(), ptr::null(), 0) })
     }
 
     /// Takes leave of the launcher.
