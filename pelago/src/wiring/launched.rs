@@ -5,7 +5,9 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
-use pelago_launch::{CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names};
+use pelago_launch::{
+    CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names,
+};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
