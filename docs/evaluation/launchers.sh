@@ -156,7 +156,7 @@ table() {
         done
     done
 }
-echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf ' %s ranks |' "$count"; done)"
+echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf ' n = %s |' "$count"; done)"
 echo "|---|---|---|---|$(for count in $ranks; do printf -- '---|'; done)"
 command -v mpiexec.hydra >/dev/null && table hydra "mpiexec.hydra" || echo "not tried: mpiexec.hydra is not installed (Debian: mpich)" >&2
 command -v mpirun.openmpi >/dev/null && table open_mpi "mpirun.openmpi" || echo "not tried: mpirun.openmpi is not installed (Debian: openmpi-bin)" >&2
