@@ -1,7 +1,8 @@
 #!/bin/sh
 # Programs under other launchers, on one host and on two, with block and round-robin placement: the table of docs/evaluation/launchers.md.
 # Hosts are network namespaces with host names of their own, or Slurm's nodes on this machine; needs root and ip. Launchers that are not installed
-# are left out, with a line that says so. Usage: [PROGRAMS='ring himeno counter'] launchers.sh PELAGO [RANKS …]
+# are left out, with a line that says so. Usage: [PROGRAMS='ring himeno counter'] launchers.sh PELAGO [RANKS …]; HYDRA and PRTERUN
+# name other commands than mpiexec.hydra and prterun.
 set -u
 pelago=$(realpath "$1"); shift
 ranks=${*:-1 2 4 7}
@@ -43,7 +44,7 @@ hydra() {
     slots=$(($1)); [ "$2" = 2 ] && slots=$((($1 + 1) / 2)); [ "$3" = cyclic ] && slots=1
     list=10.78.0.1:$slots; [ "$2" = 2 ] && list=$list,10.78.0.2:$slots
     count=$1; shift 3
-    on_first mpiexec.hydra -launcher ssh -launcher-exec "$folder/shell" -iface net -n "$count" -hosts "$list" "$@"
+    on_first "$HYDRA" -launcher ssh -launcher-exec "$folder/shell" -iface net -n "$count" -hosts "$list" "$@"
 }
 open_mpi() {
     slots=$(($1)); [ "$2" = 2 ] && slots=$((($1 + 1) / 2))
@@ -52,6 +53,14 @@ open_mpi() {
     count=$1; shift 3
     on_first mpirun.openmpi --allow-run-as-root --oversubscribe --map-by "$by" --mca plm_rsh_agent "$folder/shell" \
         --mca oob_tcp_if_include net --host "$list" -n "$count" "$@"
+}
+prte() {
+    slots=$(($1)); [ "$2" = 2 ] && slots=$((($1 + 1) / 2))
+    list=$prefix-1:$slots; [ "$2" = 2 ] && list=$list,$prefix-2:$slots
+    by=slot; [ "$3" = cyclic ] && by=node
+    count=$1; shift 3
+    on_first env PATH="$(dirname "$(command -v "$PRTERUN")"):$PATH" PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$PRTERUN" --map-by "$by:OVERSUBSCRIBE" \
+        --prefix "$(dirname "$(dirname "$(command -v "$PRTERUN")")")" --prtemca plm_ssh_agent "$folder/shell" --prtemca prte_if_include net --host "$list" -n "$count" "$@"
 }
 srun_by() {
     plugin=$1 count=$2 nodes=$3 by=$4; shift 4
@@ -156,11 +165,14 @@ table() {
         done
     done
 }
-echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf ' %s ranks |' "$count"; done)"
+echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf ' n = %s |' "$count"; done)"
 echo "|---|---|---|---|$(for count in $ranks; do printf -- '---|'; done)"
-command -v mpiexec.hydra >/dev/null && table hydra "mpiexec.hydra" || echo "not tried: mpiexec.hydra is not installed (Debian: mpich)" >&2
+HYDRA=${HYDRA:-mpiexec.hydra} PRTERUN=${PRTERUN:-prterun}
+command -v "$HYDRA" >/dev/null && table hydra "mpiexec.hydra" || echo "not tried: mpiexec.hydra is not installed (Debian: mpich)" >&2
 command -v mpirun.openmpi >/dev/null && table open_mpi "mpirun.openmpi" || echo "not tried: mpirun.openmpi is not installed (Debian: openmpi-bin)" >&2
+command -v "$PRTERUN" >/dev/null && table prte "prterun" || echo "not tried: prterun is not installed (Python package openmpi)" >&2
 table torchrun_style "torchrun style"
+[ -z "${WITHOUT_SLURM:-}" ] || exit 0
 if start_slurm; then
     table slurm_pmi2 "srun --mpi=pmi2"
     if srun --mpi=list 2>&1 | grep -q pmix; then table slurm_pmix "srun --mpi=pmix"; else echo "not tried: Slurm has no PMIx plugin" >&2; fi

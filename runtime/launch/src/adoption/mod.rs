@@ -25,7 +25,6 @@ use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 use rustix::io::Errno;
 
 pub use crate::adoption::launcher_store::StoreError;
-pub use crate::adoption::launcher_store::rendezvous::secret::SecretSource;
 pub(crate) use crate::adoption::monitor::rank_monitor::RankMonitor;
 pub use crate::adoption::monitor::ring::tell_fault;
 

@@ -9,8 +9,9 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
+use crate::rank::meeting_secret::SecretSource;
 use crate::rank::slurm;
-use crate::{CoreBinding, ForeignLauncher, IpNetwork, SecretSource};
+use crate::{CoreBinding, ForeignLauncher, IpNetwork};
 
 /// The names of the variables.
 pub mod names {

@@ -194,6 +194,13 @@ pub enum StoreError {
 /// Which ranks share a host: blocks of hosts that have the same number of consecutive ranks each, again and again until all ranks are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
+    parts: Vec<RepeatedBlocks>,
+}
+
+/// Blocks that follow each other so many times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RepeatedBlocks {
+    times: u32,
     blocks: Vec<Block>,
 }
 
@@ -207,37 +214,80 @@ struct Block {
 impl Placement {
     /// All ranks are of one host.
     pub(crate) fn one_host(size: u32) -> Self {
-        Self { blocks: vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }] }
+        Self::once(vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }])
     }
 
     /// The host of each rank.
     pub(crate) fn listed(hosts: &[u32]) -> Self {
         let runs = hosts.chunk_by(|host, next| host == next);
-        Self { blocks: runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect() }
+        Self::once(runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect())
     }
 
-    /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each.
+    fn once(blocks: Vec<Block>) -> Self {
+        Self { parts: vec![RepeatedBlocks { times: 1, blocks }] }
+    }
+
+    /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each. Hydra 5 writes
+    /// `7` for one rank on host 7, and `[(0,2,1),7]x3` for blocks that follow each other three times.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let inner = text.strip_prefix("(vector,(")?.strip_suffix("))")?;
-        let block = |text: &str| {
-            let numbers: Result<Vec<u32>, ParseIntError> = text.split(',').map(str::parse).collect();
-            let [host, hosts, ranks_per_host] = numbers.ok()?.try_into().ok()?;
-            (hosts > 0 && ranks_per_host > 0 && host.checked_add(hosts).is_some()).then_some(Block {
-                host,
-                hosts,
-                ranks_per_host,
-            })
-        };
-        Some(Self { blocks: inner.split("),(").map(block).collect::<Option<_>>()? })
+        let mut rest = text.strip_prefix("(vector,")?.strip_suffix(')')?;
+        let mut parts = Vec::new();
+        loop {
+            if let Some(repeated) = rest.strip_prefix('[') {
+                let (blocks, after) = repeated.split_once("]x")?;
+                let (times, after) = after.split_at(after.find(',').unwrap_or(after.len()));
+                let times = times.parse().ok().filter(|&times| times > 0)?;
+                parts.push(RepeatedBlocks { times, blocks: Block::parse_list(blocks)? });
+                rest = after;
+            } else {
+                let (block, after) = Block::parse_first(rest)?;
+                parts.push(RepeatedBlocks { times: 1, blocks: vec![block] });
+                rest = after;
+            }
+            if rest.is_empty() {
+                return Some(Self { parts });
+            }
+            rest = rest.strip_prefix(',')?;
+        }
     }
 
     /// The host of each process of a job, by the launcher's numbers of both, without end: take as many as there are processes.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = u32> {
-        let hosts = |block: &Block| {
+        let parts = self.parts.iter().cycle();
+        let blocks = parts.flat_map(|part| std::iter::repeat_n(&part.blocks, part.times as usize)).flatten();
+        let hosts = blocks.flat_map(|block| {
             let ranks = block.ranks_per_host;
             (block.host..block.host + block.hosts).map(move |host| (host, ranks))
+        });
+        hosts.flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks as usize))
+    }
+}
+
+impl Block {
+    /// The first block of a list, and what follows it.
+    fn parse_first(text: &str) -> Option<(Self, &str)> {
+        let Some(numbers) = text.strip_prefix('(') else {
+            let (host, rest) = text.split_at(text.find(',').unwrap_or(text.len()));
+            let host: u32 = host.parse().ok()?;
+            return host.checked_add(1).map(|_| (Self { host, hosts: 1, ranks_per_host: 1 }, rest));
         };
-        self.blocks.iter().cycle().flat_map(hosts).flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks as usize))
+        let (numbers, rest) = numbers.split_once(')')?;
+        let numbers: Result<Vec<u32>, ParseIntError> = numbers.split(',').map(str::parse).collect();
+        let [host, hosts, ranks_per_host] = numbers.ok()?.try_into().ok()?;
+        let is_good = hosts > 0 && ranks_per_host > 0 && host.checked_add(hosts).is_some();
+        is_good.then_some((Self { host, hosts, ranks_per_host }, rest))
+    }
+
+    fn parse_list(mut text: &str) -> Option<Vec<Self>> {
+        let mut blocks = Vec::new();
+        loop {
+            let (block, rest) = Self::parse_first(text)?;
+            blocks.push(block);
+            if rest.is_empty() {
+                return Some(blocks);
+            }
+            text = rest.strip_prefix(',')?;
+        }
     }
 }
 
@@ -255,6 +305,10 @@ mod tests {
         assert_eq!(hosts("(vector,(0,2,1))"), [0, 1, 0, 1, 0, 1, 0, 1], "round robin");
         assert_eq!(hosts("(vector,(0,1,1))"), [0; 8], "one process after the other on one host");
         assert_eq!(hosts("(vector,(0,1,2),(3,2,3))"), [0, 0, 3, 3, 3, 4, 4, 4]);
+        // As Hydra 5 writes it.
+        assert_eq!(hosts("(vector,[(0,2,1)]x3,0)"), [0, 1, 0, 1, 0, 1, 0, 0]);
+        assert_eq!(hosts("(vector,0,(1,1,2),2)"), [0, 1, 1, 2, 0, 1, 1, 2]);
+        assert_eq!(hosts("(vector,[0,(1,1,2)]x2,5)"), [0, 1, 1, 0, 1, 1, 5, 0]);
         assert_eq!(Placement::listed(&[0, 1, 0, 0, 1]).hosts().take(5).collect::<Vec<_>>(), [0, 1, 0, 0, 1]);
         assert_eq!(Placement::one_host(8).hosts().take(9).collect::<Vec<_>>(), [0; 9]);
     }
@@ -263,6 +317,16 @@ mod tests {
     fn what_is_no_placement_is_none() {
         for text in ["", "(vector,)", "(vector,())", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,0))", "(vector,(0,1,x))"]
         {
+            assert_eq!(Placement::parse(text), None, "{text}");
+        }
+        for text in [
+            "(vector,[(0,1,1)]x0)",
+            "(vector,[(0,1,1)])",
+            "(vector,[]x2)",
+            "(vector,[0]x2,)",
+            "(vector,4294967295)",
+            "(vector,0;1)",
+        ] {
             assert_eq!(Placement::parse(text), None, "{text}");
         }
         assert_eq!(Placement::parse("(vector,(0,1,1,1))"), None);

@@ -342,7 +342,7 @@ mod tests {
     use std::process::{Child, Command};
     use std::sync::Mutex;
 
-    use crate::adoption::launcher_store::KeyValue;
+    use crate::adoption::launcher_store::{KeyValue, Placement};
 
     use pelago_shm::HostPlan;
     use rustix::event::Timespec;
@@ -352,11 +352,11 @@ mod tests {
     const LIMIT: Duration = Duration::from_milliseconds(80);
 
     /// A launcher that says nothing until it hangs up.
-    struct SilentLauncher(UnixStream);
+    struct SilentLauncher(UnixStream, JobFacts);
 
     impl KeyValue for SilentLauncher {
         fn facts(&self) -> &JobFacts {
-            unimplemented!("the monitor knows the job")
+            &self.1
         }
 
         fn put(&mut self, _: &str, _: &str, _: Instant) -> Result<(), StoreError> {
@@ -404,7 +404,8 @@ mod tests {
             let (theirs, ours) = UnixStream::pair().unwrap();
             let call = Arc::new(MonitorSignal::new().unwrap());
             let descriptor = Some(ours.try_clone().unwrap().into());
-            let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(SilentLauncher(ours)))), descriptor };
+            let facts = JobFacts { rank: 0, size: ranks, job: String::new(), placement: Placement::one_host(ranks) };
+            let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(SilentLauncher(ours, facts)))), descriptor };
             // No look is ever due: the tests look when they want to.
             let mut watch = RingMonitor::new(host.clone(), ME, call, ours, LIMIT, OsClock::start());
             watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);

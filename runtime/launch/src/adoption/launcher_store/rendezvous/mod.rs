@@ -16,12 +16,10 @@
 //! | `server` | the thread of process 0 |
 //! | `message` | what both say |
 //! | `sealed_stream` | authentication and encryption of a connection |
-//! | `secret` | where the secret comes from |
 
 pub(crate) mod client;
 mod message;
 mod sealed_stream;
-pub(crate) mod secret;
 mod server;
 
 #[cfg(test)]

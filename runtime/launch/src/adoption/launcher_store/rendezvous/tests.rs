@@ -6,11 +6,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use pelago_base::Duration;
 use pelago_platform::Clock;
 
-use crate::OsClock;
 use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous};
-use crate::adoption::launcher_store::rendezvous::secret::SecretSource;
 use crate::adoption::launcher_store::{KeyValue, StoreError, StoreEvent, fence};
 use crate::rank::environment::RendezvousPoint;
+use crate::{OsClock, SecretSource};
 
 const LONG: Duration = Duration::from_milliseconds(20_000);
 const SHORT: Duration = Duration::from_milliseconds(300);

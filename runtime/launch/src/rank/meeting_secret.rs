@@ -4,8 +4,8 @@ use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::adoption::gathering::message::Secret;
 use crate::rank::environment::names;
+use crate::system::job_key;
 
 /// Where the secret of a rendezvous comes from: 32 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl SecretSource {
     /// The secret, or why there is none.
     pub(crate) fn read(&self) -> Result<[u8; 16], String> {
         let digits = "32 hexadecimal digits, as `openssl rand -hex 16` prints them";
-        let parse = |text: &str| Secret::parse(text.trim()).map(|Secret(bytes)| bytes);
+        let parse = |text: &str| job_key::parse(text.trim());
         match self {
             Self::Text(text) => parse(text).ok_or_else(|| format!("{} has to be {digits}", names::SECRET)),
             Self::File(path) => {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_secret_has_32_digits_and_its_file_one_reader() {
         let digits = "00112233445566778899aabbccddeeff";
-        let secret = Secret::parse(digits).unwrap().0;
+        let secret = job_key::parse(digits).unwrap();
         assert_eq!(SecretSource::Text(digits.into()).read(), Ok(secret));
         assert!(SecretSource::Text("secret".into()).read().unwrap_err().starts_with("PELAGO_SECRET has to be 32"));
         assert!(!format!("{:?}", SecretSource::Text(digits.into())).contains('0'), "it is in no message");
