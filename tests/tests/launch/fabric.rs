@@ -31,6 +31,7 @@ fn every_operation_works_over_each_provider_of_sockets() {
     if !is_installed() {
         return;
     }
+    over("tcp;ofi_rxm:lo", "2", &[PROGRAM, "everything"]).expect(0, "");
     for (fabric, ranks) in [("tcp;ofi_rxm", ["1", "2", "5"]), ("udp;ofi_rxd", ["1", "2", "3"]), ("shm", ["1", "2", "3"])] {
         for ranks in ranks {
             over(fabric, ranks, &[PROGRAM, "everything"]).expect(0, "");
@@ -102,9 +103,11 @@ fn what_a_fabric_cannot_do_is_one_line() {
     let hosts = ["--hosts", "a,b", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
     let apart = "ranks on 2 hosts do not reach each other by --transport ofi yet: they find each other on one host alone; use --transport auto or udp";
     ofi(&hosts).expect(2, apart);
-    let unknown = ofi(&["--fabric", "nosuch"]);
-    let one_line = unknown.error.lines().count() == 1 && unknown.error.contains("libfabric knows no fabric for nosuch");
-    assert!(unknown.code == Some(2) && one_line, "{unknown:?}");
+    for fabric in ["nosuch", "tcp;ofi_rxm:nosuch"] {
+        let unknown = ofi(&["--fabric", fabric]);
+        let says = format!("libfabric knows no fabric for {fabric} with");
+        assert!(unknown.code == Some(2) && unknown.error.lines().count() == 1 && unknown.error.contains(&says), "{unknown:?}");
+    }
 }
 
 #[test]

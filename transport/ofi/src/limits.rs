@@ -35,9 +35,12 @@ pub const INFOS_MAX: usize = 256;
 /// provider, against the share of a core.
 pub const POLL_PAUSE_MICROSECONDS: u32 = 50;
 
-/// How long a progress thread leaves a rank alone that looks by itself, in µs: a get from a rank that has just begun to compute waits so
+/// How long a progress thread leaves a rank alone at first that looks by itself, in µs: a get from a rank that has just begun to compute waits so
 /// long.
-pub const EXCUSE_MICROSECONDS: u32 = 1000;
+pub const EXCUSE_MICROSECONDS_MIN: u32 = 100;
+
+/// The same of a rank that has looked for long: a thousandth of a core, where a sleep and its end cost a microsecond.
+pub const EXCUSE_MICROSECONDS_MAX: u32 = 1000;
 
 const _: () = {
     assert!(SLOT_BYTES.is_multiple_of(64), "slots do not share lines");

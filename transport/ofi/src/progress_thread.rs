@@ -8,7 +8,7 @@ use pelago_base::Rank;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::engine::Engine;
-use crate::limits::{EXCUSE_MICROSECONDS, POLL_PAUSE_MICROSECONDS};
+use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS};
 
 /// Looks without an event after which the thread sleeps.
 const LOOKS: u32 = 8;
@@ -99,14 +99,16 @@ struct Attendance {
 
 impl Attendance {
     fn run(&self) {
-        let (mut seen, mut idle) = (0, 0);
+        let (mut seen, mut idle, mut excuse) = (0, 0, EXCUSE_MICROSECONDS_MIN);
         while !self.shared.stop.load(Ordering::SeqCst) {
             let looks = self.shared.looks.load(Ordering::Relaxed);
             let is_attended = !self.shared.sleeping.load(Ordering::SeqCst) && std::mem::replace(&mut seen, looks) != looks;
             if is_attended {
-                self.sleep(None, Some(EXCUSE_MICROSECONDS));
+                self.sleep(None, Some(excuse));
+                excuse = (2 * excuse).min(EXCUSE_MICROSECONDS_MAX);
                 continue;
             }
+            excuse = EXCUSE_MICROSECONDS_MIN;
             let mut engine = self.shared.lock();
             idle = if engine.drive() { 0 } else { idle + 1 };
             let (news, losses) = (engine.take_news(), engine.take_losses());

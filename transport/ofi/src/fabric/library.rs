@@ -146,7 +146,7 @@ impl Info {
     }
 
     /// The name of the domain: a device or an interface.
-    fn domain(&self) -> String {
+    pub(super) fn domain(&self) -> String {
         // SAFETY: L3.
         unsafe { text((*self.domain_attr()).name) }
     }

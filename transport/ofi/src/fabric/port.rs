@@ -13,6 +13,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
@@ -120,7 +121,13 @@ impl Port {
             infos.retain(|info| PREFERRED.contains(&info.provider().as_str()));
             infos.sort_by_key(|info| PREFERRED.iter().position(|&name| name == info.provider()));
         }
-        let nothing = || FabricError::None(choice.to_string(), "none takes messages of a page".into());
+        // Not every provider looks at the domain that was asked for.
+        let domains: BTreeSet<String> = infos.iter().map(Info::domain).collect();
+        infos.retain(|info| choice.domain.as_ref().is_none_or(|domain| *domain == info.domain()));
+        let nothing = || {
+            let domains = domains.into_iter().collect::<Vec<_>>().join(", ");
+            FabricError::None(choice.to_string(), format!("the domains are {domains}"))
+        };
         infos.into_iter().next().ok_or_else(nothing)
     }
 
