@@ -13,6 +13,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 struct Check {
     name: &'static str,
     how: How,
+    /// The folder below `target` that no other check uses; `ci` removes it after the check, so that a small disk suffices.
+    leaves: Option<&'static str>,
 }
 
 enum How {
@@ -34,23 +36,30 @@ const TRANSPORT: &str = "examples/transports/tcp/Cargo.toml";
 
 /// The tests, which count instructions too, come last, so that the output ends with their summary.
 const CHECKS: &[Check] = &[
-    Check { name: "format", how: How::Cargo(&["fmt", "--all", "--check"], &[]) },
+    Check { name: "format", how: How::Cargo(&["fmt", "--all", "--check"], &[]), leaves: None },
     Check {
         name: "lints",
         how: How::Cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"], &[]),
+        leaves: None,
     },
-    Check { name: "format of the example transport", how: How::Cargo(&["fmt", "--manifest-path", TRANSPORT, "--check"], &[]) },
+    Check {
+        name: "format of the example transport",
+        how: How::Cargo(&["fmt", "--manifest-path", TRANSPORT, "--check"], &[]),
+        leaves: None,
+    },
     Check {
         name: "lints of the example transport",
         how: How::Cargo(
             &["clippy", "--manifest-path", TRANSPORT, "--locked", "--all-targets", "--", "--deny", "warnings"],
             &[("CARGO_TARGET_DIR", "target")],
         ),
+        leaves: None,
     },
-    Check { name: "features", how: How::Own(checkers::features) },
+    Check { name: "features", how: How::Own(checkers::features), leaves: None },
     Check {
         name: "documentation",
         how: How::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "--deny warnings")]),
+        leaves: Some("doc"),
     },
     Check {
         name: "model checking",
@@ -58,15 +67,17 @@ const CHECKS: &[Check] = &[
             &["test", "--package", "pelago-sync", "--package", "pelago-messaging", "--release", "--test", "loom"],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
+        leaves: Some("loom"),
     },
-    Check { name: "miri", how: How::Own(checkers::miri) },
-    Check { name: "thread sanitizer", how: How::Own(checkers::thread_sanitizer) },
-    Check { name: "mutants sample", how: How::Own(mutants::sample) },
+    Check { name: "miri", how: How::Own(checkers::miri), leaves: Some("miri") },
+    Check { name: "thread sanitizer", how: How::Own(checkers::thread_sanitizer), leaves: Some("thread-sanitizer") },
+    Check { name: "mutants sample", how: How::Own(mutants::sample), leaves: Some("mutants") },
     Check {
         name: "tests of the example transport",
         how: How::Cargo(&["test", "--manifest-path", TRANSPORT, "--locked"], &[("CARGO_TARGET_DIR", "target")]),
+        leaves: None,
     },
-    Check { name: "tests", how: How::Cargo(&["test", "--workspace", "--all-features"], &[]) },
+    Check { name: "tests", how: How::Cargo(&["test", "--workspace", "--all-features"], &[]), leaves: None },
 ];
 
 /// Whole jobs on networks that lose, double and delay, from seeds.
@@ -112,7 +123,16 @@ fn main() -> ExitCode {
         CHECKS.iter().for_each(|check| eprintln!("    {:?}", check.name));
         return ExitCode::from(2);
     }
-    if checks.into_iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    for check in checks {
+        if !passes(check) {
+            return ExitCode::FAILURE;
+        }
+        if let Some(folder) = check.leaves.filter(|_| chosen == "ci") {
+            // What cannot be removed takes space, and does no other harm.
+            let _ = std::fs::remove_dir_all(checkers::root().join("target").join(folder));
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 /// Runs a program of the workspace with arguments of its own, and ends as it does.
