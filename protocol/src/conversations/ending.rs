@@ -18,6 +18,7 @@ impl<M: Memory> Conversations<M> {
             let peer = &mut self.peers[index as usize];
             let Some(active) = &mut peer.active else { return };
             let Some(settled) = active.sender.settle(peer.refusals_received) else { return };
+            self.worth.handle_arrived();
             self.end_writes(&settled);
             self.kept_bytes -= settled.draft.frames.len();
             if let Some(Piece::Put { operation, .. }) = settled.piece {

@@ -89,6 +89,7 @@ fn an_operation_is_entered_once() {
         due: _,
         looked: _,
         lateness: _,
+        worth: _,
         typical: _,
         soonest: _,
         spare: _,

@@ -26,8 +26,8 @@ use pelago_base::{Counters, Duration, Failure, GlobalAddress, Instant, Rank};
 
 use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, PeerIndex, Request};
 use crate::memory::Memory;
-use crate::peer::receiver::{ACKNOWLEDGE_WITHIN, Owed};
-use crate::peer::round_trip::{Lateness, RoundTrip, scattered};
+use crate::peer::receiver::Owed;
+use crate::peer::round_trip::{Lateness, PROBE_WAIT_MIN, RoundTrip, Worth, scattered};
 use crate::peer::sender::DATAGRAM_CHARGE;
 use crate::peer::waiting::Spare;
 use crate::peer::{Peer, Standing, question_pause};
@@ -78,6 +78,7 @@ pub struct Conversations<M: Memory> {
     /// When all peers were looked at last.
     looked: Instant,
     lateness: Lateness,
+    worth: Worth,
     /// The round trips of all peers.
     typical: RoundTrip,
     /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
@@ -124,8 +125,9 @@ impl<M: Memory> Conversations<M> {
             due: NEVER,
             looked: Instant::ZERO,
             lateness: Lateness::default(),
+            worth: Worth::default(),
             typical: RoundTrip::default(),
-            soonest: ACKNOWLEDGE_WITHIN.min(question_pause(config.failure_limit)),
+            soonest: PROBE_WAIT_MIN.min(question_pause(config.failure_limit)),
             spare: Spare::default(),
             kept_bytes: 0,
             sharing: Sharing::default(),

@@ -56,7 +56,7 @@ impl<M: Memory> Conversations<M> {
             self.activate(now, index);
             place.inspect(|_| self.count_sender(now, index));
         }
-        let said_more = self.hear(now, index, &header, &acknowledgement);
+        let said_more = self.hear(now, index, &header, is_new, &acknowledgement);
         let outcome = match place {
             Some(_) if !is_fresh && !is_new => Err(Rejected::Duplicate),
             Some(place) => self.take_in(now, index, &header, place, reader.0, memory),
@@ -69,8 +69,9 @@ impl<M: Memory> Conversations<M> {
         outcome
     }
 
-    /// What every datagram of a peer says; returns whether it acknowledges anything that was not known to have arrived.
-    fn hear(&mut self, now: Instant, index: u32, header: &Header, said: &Acknowledgement) -> bool {
+    /// What every datagram of a peer says, one that was executed before or is `is_new`; returns whether it acknowledges anything that was not
+    /// known to have arrived.
+    fn hear(&mut self, now: Instant, index: u32, header: &Header, is_new: bool, said: &Acknowledgement) -> bool {
         let peer = &mut self.peers[index as usize];
         let datagram_bytes = peer.datagram_bytes() as u64;
         let Some(active) = &mut peer.active else { return false };
@@ -79,12 +80,16 @@ impl<M: Memory> Conversations<M> {
             (peer.transmission, peer.heard) = (header.transmission, now);
             peer.datagram_bytes_there = said.datagram_bytes;
             active.sender.receive_window = (u64::from(said.receive_window) * Acknowledgement::WINDOW_UNIT).max(1);
-            if header.sequenced {
+            // What has come before does not hide that its first time came too.
+            if header.sequenced && (is_new || active.receiver.echo == 0) {
                 active.receiver.echo = header.transmission;
             }
-            if let Some(taken) = active.sender.sample(now, said.echo) {
+            if let Some((taken, was_needed)) = active.sender.sample(now, said.echo) {
                 peer.round_trip.sample(taken);
                 self.typical.sample(taken);
+                if was_needed {
+                    self.worth.handle_needed();
+                }
             }
         }
         active.sender.handle_acknowledgement(now, said, datagram_bytes)
@@ -108,6 +113,9 @@ impl<M: Memory> Conversations<M> {
             Verdict::New if !is_full => {}
             Verdict::Duplicate => {
                 active.receiver.owe(now, true);
+                if active.sender.handle_repetition(now, &peer.round_trip) {
+                    self.worth.handle_repeated();
+                }
                 return Err(Rejected::Duplicate);
             }
             Verdict::Early | Verdict::New => {

@@ -80,7 +80,7 @@ impl<M: Memory> Conversations<M> {
     /// How long to wait for answers of a peer, besides what is known of it.
     fn patience(&self, index: u32) -> Patience {
         let chance = scattered(self.config.me.number(), self.peers[index as usize].rank.number());
-        Patience { typical: self.typical, late: self.lateness.get(), chance }
+        Patience { typical: self.typical, late: self.lateness.get(), chance, worth: self.worth }
     }
 
     /// Looks after a peer whose time may have come.
@@ -96,7 +96,13 @@ impl<M: Memory> Conversations<M> {
         let Some(active) = &mut peer.active else { return };
         active.receiver.handle_timeout(now);
         if active.sender.answer_due(&peer.round_trip, patience).is_some_and(|due| now >= due) {
-            active.sender.handle_silence(datagram_bytes);
+            // Only the first question may have been asked too soon.
+            if active.sender.tries == 0 {
+                self.worth.handle_repeated();
+            }
+            if !active.sender.ask_early(now, &peer.round_trip, patience) {
+                active.sender.handle_silence(datagram_bytes);
+            }
         } else if question.is_some_and(|at| now >= at) {
             active.sender.probe();
             active.used = now;

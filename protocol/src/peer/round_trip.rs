@@ -10,6 +10,9 @@ const INITIAL: Duration = Duration::from_milliseconds(20);
 /// The shortest wait. Machines share cores: an answer may come a few milliseconds late although nothing is lost.
 const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 
+/// The shortest wait for a probe, which asks before the wait is over (RFC 9002, section 6.2): what timers and other threads delay.
+pub(crate) const PROBE_WAIT_MIN: Duration = Duration::from_microseconds(100);
+
 /// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
 /// longer than the one before, so that a peer is asked some forty times within the default failure limit: not even a network that loses four
 /// of ten datagrams makes a silent one of a peer that answers, and one that does not answer is bothered less and less.
@@ -34,6 +37,8 @@ pub(crate) struct Patience {
     pub(crate) late: Duration,
     /// Any number that differs from peer to peer and from rank to rank.
     pub(crate) chance: u32,
+    /// What repetitions of this rank have been worth so far.
+    pub(crate) worth: Worth,
 }
 
 impl RoundTrip {
@@ -57,7 +62,7 @@ impl RoundTrip {
     pub(crate) fn wait(&self, tries: u32, patience: Patience) -> Duration {
         let known = self.smoothed != 0;
         let guess = if known { self } else { &patience.typical };
-        let least = if known { WAIT_MIN } else { INITIAL };
+        let least = if known { patience.worth.wait_min() } else { INITIAL };
         let usual = guess.smoothed() + guess.deviation() + ACKNOWLEDGE_WITHIN;
         let once = usual.max(least).max(patience.late + patience.late).as_picoseconds();
         let most = WAIT_DOUBLED_MAX.as_picoseconds().max(2 * once);
@@ -70,9 +75,74 @@ impl RoundTrip {
         Duration::from_picoseconds(wait + ((wait >> JITTER_SHIFT) >> 16) * part)
     }
 
+    /// How long to wait for an answer that the peer keeps back for `kept_back` at most before it is asked once more, after `probes` such
+    /// questions; `None` while nothing is known of it, and where questions have not been worth their cost.
+    pub(crate) fn probe_wait(&self, probes: u32, kept_back: Duration, patience: Patience) -> Option<Duration> {
+        if self.smoothed == 0 || !patience.worth.allows_probes() {
+            return None;
+        }
+        let usual = self.smoothed() + self.smoothed().max(self.deviation());
+        let once = usual.max(PROBE_WAIT_MIN).max(patience.late + patience.late) + kept_back;
+        Some(Duration::from_picoseconds(once.as_picoseconds() << probes.min(16)))
+    }
+
     /// Four times the deviation.
     fn deviation(&self) -> Duration {
         Duration::from_nanoseconds(4 * u64::from(self.deviation))
+    }
+}
+
+/// Whether asking again has been worth it: with what arrives a rank earns repetitions, one in [`ARRIVALS_PER_REPETITION`], and each that was
+/// needed earns some more. So a rank whose datagrams are lost asks soon, and one whose answers are late repeats less than one in a hundred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Worth(i32);
+
+const ARRIVALS_PER_REPETITION: i32 = 128;
+
+/// Repetitions that a rank may make before anything has arrived, and those that a needed one earns.
+const REPETITIONS_AT_FIRST: i32 = 4;
+const REPETITIONS_PER_NEEDED: i32 = 4;
+
+/// The most that is kept of them, and the most that is owed.
+const REPETITIONS_MAX: i32 = 32;
+const REPETITIONS_OWED_MAX: i32 = 24;
+
+/// The shortest wait doubles with so many repetitions owed.
+const OWED_PER_DOUBLING: i32 = 8;
+
+impl Default for Worth {
+    fn default() -> Self {
+        Self(REPETITIONS_AT_FIRST * ARRIVALS_PER_REPETITION)
+    }
+}
+
+impl Worth {
+    /// A datagram has arrived.
+    pub(crate) fn handle_arrived(&mut self) {
+        self.earn(1);
+    }
+
+    /// A peer was asked again.
+    pub(crate) fn handle_repeated(&mut self) {
+        self.0 = (self.0 - ARRIVALS_PER_REPETITION).max(-REPETITIONS_OWED_MAX * ARRIVALS_PER_REPETITION);
+    }
+
+    /// That was needed: what it answered had not been answered before.
+    pub(crate) fn handle_needed(&mut self) {
+        self.earn((1 + REPETITIONS_PER_NEEDED) * ARRIVALS_PER_REPETITION);
+    }
+
+    fn earn(&mut self, earned: i32) {
+        self.0 = (self.0 + earned).min(REPETITIONS_MAX * ARRIVALS_PER_REPETITION);
+    }
+
+    fn allows_probes(self) -> bool {
+        self.0 >= ARRIVALS_PER_REPETITION
+    }
+
+    fn wait_min(self) -> Duration {
+        let owed = (-self.0).max(0) / ARRIVALS_PER_REPETITION;
+        Duration::from_picoseconds(WAIT_MIN.as_picoseconds() << (owed / OWED_PER_DOUBLING))
     }
 }
 

@@ -175,7 +175,8 @@ fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
     });
     let to = at(network.layout, 1, 1, 0);
     network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, 10);
-    while network.count(0, Event::DatagramRepeated) < 4 {
+    // Four probes, and tries in vain.
+    while network.count(0, Event::DatagramRepeated) < 8 {
         assert!(network.step());
     }
     // What is queued now, of which several would have room in one of the size that both ends can take.

@@ -13,6 +13,7 @@ mod loss;
 mod memory;
 mod network;
 mod patience;
+mod probes;
 mod replayed;
 mod silence;
 mod sizes;

@@ -38,7 +38,8 @@ fn the_second_try_takes_all_that_was_sent_for_lost() {
     for token in 1..3 {
         network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, token);
     }
-    while network.count(0, Event::DatagramRepeated) < 1 {
+    // Four probes, and the first try.
+    while network.count(0, Event::DatagramRepeated) < 5 {
         assert!(network.step());
     }
     carries.set(true);

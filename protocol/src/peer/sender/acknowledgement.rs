@@ -3,6 +3,7 @@
 use pelago_base::{Duration, Instant};
 
 use super::{SILENT_TRIES, Sender, Settled, State, Transmission, charge};
+use crate::peer::receiver::ACKNOWLEDGE_WITHIN;
 use crate::peer::round_trip::{Patience, RoundTrip};
 use crate::wire::{Acknowledgement, WORDS_MAX};
 
@@ -10,11 +11,18 @@ use crate::wire::{Acknowledgement, WORDS_MAX};
 const OVERTAKEN_MAX: u64 = 3;
 
 impl Sender {
-    /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so.
-    pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<Duration> {
+    /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so; and
+    /// whether that one asked again, and has brought what no earlier one had.
+    pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<(Duration, bool)> {
         let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
-        let sent = &mut self.by_transmission[index];
-        std::mem::take(&mut sent.prompt).then(|| now.since(sent.at))
+        let Transmission { count, sequence, at, asks, .. } = self.by_transmission[index];
+        let was_needed = asks && self.is_on_its_way(count, sequence);
+        std::mem::take(&mut self.by_transmission[index].prompt).then(|| (now.since(at), was_needed))
+    }
+
+    /// Whether this is the latest transmission of a datagram, and nothing is known of it.
+    fn is_on_its_way(&self, count: u64, sequence: u64) -> bool {
+        self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == count)
     }
 
     /// The peer says what it has received; returns whether anything of that was not known.
@@ -51,22 +59,23 @@ impl Sender {
         if sent.state == State::Arrived || sent.state == State::Settled {
             return;
         }
-        let (bytes, transmission) = (u64::from(sent.bytes), sent.transmission);
-        let counted = if sent.state == State::OnItsWay { (bytes, 1) } else { (0, 0) };
-        sent.state = State::Arrived;
+        let transmission = sent.transmission;
+        let was_on_its_way = std::mem::replace(&mut sent.state, State::Arrived) == State::OnItsWay;
+        let (bytes, prompt) = (sent.bytes, sent.prompt);
         self.arrived.push(sequence);
-        self.bytes_in_flight -= counted.0;
-        self.datagrams_in_flight -= counted.1;
+        if was_on_its_way {
+            self.end_flight(bytes, prompt);
+        }
         self.latest_arrived = self.latest_arrived.max(transmission);
-        self.tries = 0;
+        (self.tries, self.early) = (0, 0);
         self.waiting_since = now;
-        self.congestion.handle_arrived(charge(bytes), transmission, self.in_flight_charge(), charge(datagram_bytes));
+        self.congestion.handle_arrived(charge(u64::from(bytes)), transmission, self.in_flight_charge(), charge(datagram_bytes));
     }
 
     /// Marks what has been overtaken.
     fn find_lost(&mut self, datagram_bytes: u64) {
         while let Some(&Transmission { count, sequence, .. }) = self.by_transmission.front() {
-            let current = self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == count);
+            let current = self.is_on_its_way(count, sequence);
             if current && self.latest_arrived < count + OVERTAKEN_MAX {
                 return;
             }
@@ -81,9 +90,8 @@ impl Sender {
     fn mark_lost(&mut self, sequence: u64) {
         let Some(sent) = self.sent_mut(sequence) else { return };
         sent.state = State::Lost;
-        let bytes = u64::from(sent.bytes);
-        self.bytes_in_flight -= bytes;
-        self.datagrams_in_flight -= 1;
+        let (bytes, prompt) = (sent.bytes, sent.prompt);
+        self.end_flight(bytes, prompt);
         self.lost.push_back(sequence);
     }
 
@@ -107,7 +115,40 @@ impl Sender {
 
     /// When the peer should have answered, if it has something to answer.
     pub(crate) fn answer_due(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Instant> {
-        (!self.is_all_arrived() && self.probes == 0).then(|| self.waiting_since + round_trip.wait(self.tries, patience))
+        let is_due = !self.is_all_arrived() && self.probes == 0;
+        is_due.then(|| {
+            let wait = round_trip.wait(self.tries, patience);
+            self.waiting_since + self.probe_wait(round_trip, patience).map_or(wait, |early| early.min(wait))
+        })
+    }
+
+    /// How long to wait before a probe, until the peer has been silent for long. It answers at once what is overtaken by what it has
+    /// acknowledged, and what is marked so; other acknowledgements it keeps back.
+    fn probe_wait(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Duration> {
+        let is_overtaken = |oldest: &Transmission| oldest.count < self.latest_arrived;
+        let is_prompt = self.prompt_in_flight > 0 || self.by_transmission.front().is_some_and(is_overtaken);
+        let kept_back = if is_prompt { Duration::ZERO } else { ACKNOWLEDGE_WITHIN + ACKNOWLEDGE_WITHIN };
+        (self.tries == 0).then(|| round_trip.probe_wait(self.early, kept_back, patience)).flatten()
+    }
+
+    /// Whether the peer is asked at `now` before it has been silent for long, once, by the oldest datagram that it has not acknowledged.
+    pub(crate) fn ask_early(&mut self, now: Instant, round_trip: &RoundTrip, patience: Patience) -> bool {
+        let is_early = self.probe_wait(round_trip, patience).is_some() && now < self.waiting_since + round_trip.wait(0, patience);
+        if is_early {
+            (self.early, self.probes) = (self.early + 1, 1);
+        }
+        is_early
+    }
+
+    /// The peer repeats what was executed. What has been on its way to it for longer than a round trip is taken for a lost answer; returns
+    /// whether there is any, the oldest of which is sent again.
+    pub(crate) fn handle_repetition(&mut self, now: Instant, round_trip: &RoundTrip) -> bool {
+        let oldest = self.by_transmission.iter().find(|sent| self.is_on_its_way(sent.count, sent.sequence));
+        let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed());
+        if is_lost {
+            self.probe();
+        }
+        is_lost
     }
 
     /// The peer has not answered in time: it is asked again, the second time as if everything were lost.

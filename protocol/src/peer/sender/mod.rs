@@ -66,6 +66,10 @@ pub(crate) struct Sender {
     /// Datagrams to be sent whatever the window says.
     probes: u32,
     pub(crate) tries: u32,
+    /// Probes since the peer has answered last.
+    early: u32,
+    /// Datagrams on their way that the peer answers at once.
+    prompt_in_flight: u64,
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
     /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
@@ -83,6 +87,8 @@ struct Transmission {
     at: Instant,
     /// Whether the peer answers it at once, and has not yet.
     prompt: bool,
+    /// Whether it was sent because no answer had come.
+    asks: bool,
 }
 
 /// A datagram that was sent.
@@ -92,6 +98,8 @@ pub(crate) struct Sent {
     pub(crate) piece: Option<Piece>,
     pub(crate) after: u64,
     state: State,
+    /// Whether its latest transmission is answered at once.
+    prompt: bool,
     transmission: u64,
     bytes: u32,
     tries: u32,
@@ -166,6 +174,8 @@ impl Sender {
             refused: 0,
             probes: 0,
             tries: 0,
+            early: 0,
+            prompt_in_flight: 0,
             waiting_since: now,
             congestion: Congestion::new(receive_window, charge(datagram_bytes as u64)),
             receive_window,
@@ -360,18 +370,30 @@ impl Sender {
     pub(crate) fn handle_sent(&mut self, now: Instant, left: Left, round_trip: &RoundTrip) {
         let Left { sequence, number, bytes, prompt } = left;
         self.transmissions += 1;
+        let asks = self.probes > 0;
         self.probes = self.probes.saturating_sub(1);
         let count = self.transmissions;
         self.waiting_since = now;
         let Some(sent) = self.sent_mut(sequence) else { return };
-        let counted = if sent.state == State::OnItsWay && sent.tries > 0 { (u64::from(sent.bytes), 1) } else { (0, 0) };
-        (sent.state, sent.transmission, sent.bytes) = (State::OnItsWay, count, bytes as u32);
+        let before = (sent.state == State::OnItsWay && sent.tries > 0).then_some((sent.bytes, sent.prompt));
+        (sent.state, sent.prompt, sent.transmission, sent.bytes) = (State::OnItsWay, prompt, count, bytes as u32);
         sent.tries += 1;
-        self.bytes_in_flight = self.bytes_in_flight - counted.0 + bytes as u64;
-        self.datagrams_in_flight = self.datagrams_in_flight - counted.1 + 1;
-        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt });
+        if let Some((bytes, prompt)) = before {
+            self.end_flight(bytes, prompt);
+        }
+        self.bytes_in_flight += bytes as u64;
+        self.datagrams_in_flight += 1;
+        self.prompt_in_flight += u64::from(prompt);
+        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt, asks });
         // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
+    }
+
+    /// A datagram of `bytes` bytes is on its way no longer.
+    fn end_flight(&mut self, bytes: u32, prompt: bool) {
+        self.bytes_in_flight -= u64::from(bytes);
+        self.datagrams_in_flight -= 1;
+        self.prompt_in_flight -= u64::from(prompt);
     }
 
     /// Everything that is not settled, when the peer is lost.
