@@ -13,6 +13,9 @@ const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 /// The shortest wait for a probe, which asks before the wait is over (RFC 9002, section 6.2): what timers and other threads delay.
 pub(crate) const PROBE_WAIT_MIN: Duration = Duration::from_microseconds(100);
 
+/// Probes in a row: of those that a network of which three datagrams in ten are lost does not answer, one in fifty.
+const PROBES_MAX: u32 = 6;
+
 /// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
 /// longer than the one before, so that a peer is asked some forty times within the default failure limit: not even a network that loses four
 /// of ten datagrams makes a silent one of a peer that answers, and one that does not answer is bothered less and less.
@@ -78,12 +81,12 @@ impl RoundTrip {
     /// How long to wait for an answer that the peer keeps back for `kept_back` at most before it is asked once more, after `probes` such
     /// questions; `None` while nothing is known of it, and where questions have not been worth their cost.
     pub(crate) fn probe_wait(&self, probes: u32, kept_back: Duration, patience: Patience) -> Option<Duration> {
-        if self.smoothed == 0 || !patience.worth.allows_probes() {
+        if self.smoothed == 0 || probes >= PROBES_MAX || !patience.worth.allows_probes() {
             return None;
         }
         let usual = self.smoothed() + self.smoothed().max(self.deviation());
         let once = usual.max(PROBE_WAIT_MIN).max(patience.late + patience.late) + kept_back;
-        Some(Duration::from_picoseconds(once.as_picoseconds() << probes.min(16)))
+        Some(Duration::from_picoseconds(once.as_picoseconds() << (probes / 2)))
     }
 
     /// Four times the deviation.
@@ -276,6 +279,55 @@ mod tests {
         (0..50).for_each(|_| known.sample(Duration::from_microseconds(5)));
         assert!(is_about(known.wait(0, Patience { typical, ..calm() }), WAIT_MIN), "only of those that nothing is known of");
         assert!(is_about(known.wait(0, Patience { late: second, ..calm() }), second + second));
+    }
+
+    #[test]
+    fn probes_follow_the_round_trip_and_double_at_every_second() {
+        let (mut round_trip, microseconds) = (RoundTrip::default(), Duration::from_microseconds);
+        assert_eq!(round_trip.probe_wait(0, Duration::ZERO, calm()), None, "nothing is known");
+        (0..50).for_each(|_| round_trip.sample(microseconds(5)));
+        let waits = [0, 1, 2, 3, 4].map(|probes| round_trip.probe_wait(probes, Duration::ZERO, calm()));
+        assert_eq!(waits, [100, 100, 200, 200, 400].map(|wait| Some(microseconds(wait))));
+        assert!(round_trip.probe_wait(PROBES_MAX - 1, Duration::ZERO, calm()).is_some());
+        assert_eq!(round_trip.probe_wait(PROBES_MAX, Duration::ZERO, calm()), None);
+        let kept_back = Duration::from_milliseconds(2);
+        assert_eq!(round_trip.probe_wait(0, kept_back, calm()), Some(microseconds(2_100)));
+        let late = Patience { late: microseconds(300), ..calm() };
+        assert_eq!(round_trip.probe_wait(0, Duration::ZERO, late), Some(microseconds(600)));
+        let far = RoundTrip { smoothed: 1_000_000, deviation: 10_000 };
+        assert_eq!(far.probe_wait(0, Duration::ZERO, calm()), Some(microseconds(2_000)), "two round trips");
+        let uneven = RoundTrip { smoothed: 1_000_000, deviation: 500_000 };
+        assert_eq!(uneven.probe_wait(0, Duration::ZERO, calm()), Some(microseconds(3_000)), "and four deviations");
+    }
+
+    #[test]
+    fn repetitions_are_earned() {
+        let mut worth = Worth::default();
+        (0..REPETITIONS_AT_FIRST).for_each(|_| {
+            assert!(worth.allows_probes());
+            worth.handle_repeated();
+        });
+        assert!(!worth.allows_probes(), "in vain");
+        let patient = |worth| RoundTrip { smoothed: 5_000, deviation: 0 }.wait(0, Patience { worth, ..calm() });
+        for (owed, wait) in [(0, 4), (7, 4), (8, 8), (16, 16), (24, 32), (1_000, 32)] {
+            let mut worth = worth;
+            (0..owed).for_each(|_| worth.handle_repeated());
+            assert!(is_about(patient(worth), Duration::from_milliseconds(wait)), "{owed} owed");
+        }
+        (1..ARRIVALS_PER_REPETITION).for_each(|_| worth.handle_arrived());
+        assert!(!worth.allows_probes());
+        worth.handle_arrived();
+        assert!(worth.allows_probes(), "one of so many");
+        worth.handle_repeated();
+        worth.handle_needed();
+        (0..=REPETITIONS_PER_NEEDED).for_each(|_| {
+            assert!(worth.allows_probes());
+            worth.handle_repeated();
+        });
+        assert!(!worth.allows_probes());
+        (0..1_000).for_each(|_| worth.handle_needed());
+        (0..REPETITIONS_MAX).for_each(|_| worth.handle_repeated());
+        assert!(!worth.allows_probes(), "no more than that is kept");
     }
 
     #[test]

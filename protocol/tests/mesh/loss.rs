@@ -101,12 +101,14 @@ fn each_wait_for_an_answer_ends_with_another_try() {
     network.recorded = Some(Vec::new());
     let write = write(&network, 1);
     network.submit(0, 1, write, 10);
-    while network.count(0, Event::DatagramRepeated) < 3 {
+    while network.count(0, Event::DatagramRepeated) < 7 {
         assert!(network.step());
     }
     let moments: Vec<_> = network.recorded.iter().flatten().map(|departure| departure.at).collect();
     let waits: Vec<u64> = moments.windows(2).map(|pair| pair[1].since(pair[0]).as_picoseconds()).collect();
-    assert!(waits[1] >= 3 * waits[0] / 2 && waits[2] >= 3 * waits[1] / 2, "each is about twice the one before: {waits:?}");
+    let grow = waits.windows(3).all(|waits| waits[1] >= waits[0] && waits[2] >= 3 * waits[0] / 2);
+    assert!(grow, "none is shorter than the one before, and each about twice as long as the second before: {waits:?}");
+    assert!(waits[5] >= 3 * waits[4] / 2, "those of a silent peer double: {waits:?}");
 }
 
 #[test]
