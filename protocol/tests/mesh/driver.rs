@@ -1,6 +1,6 @@
 //! What the driver of an endpoint asks it: whether and what to send, and which memory is still being read.
 
-use pelago_base::{Duration, Rank};
+use pelago_base::{Duration, Event, Rank};
 use pelago_protocol::{Injection, PeerIndex, Request, Transmit};
 
 use crate::memory::at;
@@ -122,6 +122,25 @@ fn bytes_on_their_way_are_a_stream_if_all_go_to_one_peer() {
         assert!(network.step());
     }
     assert_eq!(bytes(&network), Some(0));
+}
+
+#[test]
+fn what_was_repeated_counts_as_often_as_it_left_until_it_was_read() {
+    let (mut network, _) = acquainted();
+    network.fate = Box::new(|departure| Some(Duration::from_milliseconds(u64::from(departure.from == 0))));
+    write(&mut network, 0, 1, 100, 1);
+    network.pump(0);
+    let bytes = |network: &Network| network.endpoints[0].stream_bytes().unwrap();
+    let (once, mut most) = (bytes(&network), 0);
+    while !network.ended.contains_key(&(0, 1)) {
+        assert!(network.step());
+        most = bytes(&network).max(most);
+    }
+    let times = network.count(0, Event::DatagramRepeated) + 1;
+    assert!(times > 2, "the answer is late");
+    assert_eq!((most, bytes(&network)), (times * once, (times - 1) * once), "the peer has answered the first");
+    network.quiet();
+    assert_eq!(bytes(&network), 0);
 }
 
 #[test]
