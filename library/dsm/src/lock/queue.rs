@@ -753,15 +753,15 @@ mod tests {
     const HOME: Rank = Rank::new(0);
     const ME: Rank = Rank::new(1);
 
-    /// The words of two ranks, of which only one does anything: each operation takes effect at once.
-    struct Alone(RefCell<[[u64; WORDS]; 2]>);
+    /// The words of two ranks, of which only one does anything: each operation takes effect at once. And the ranks that are lost.
+    struct Alone(RefCell<[[u64; WORDS]; 2]>, RefCell<Vec<Rank>>);
 
     impl Alone {
         fn member() -> Member<Self> {
             let mut words = [[0; WORDS]; 2];
             words[0][newest(Epoch(0))] = version(1).word();
             words[0][tail(Epoch(0))] = Tail::free(Epoch(0), false).word();
-            Member::new(Self(RefCell::new(words)))
+            Member::new(Self(RefCell::new(words), RefCell::default()))
         }
 
         fn change(&self, at: WordAddress, new: impl FnOnce(u64) -> u64) -> u64 {
@@ -788,11 +788,11 @@ mod tests {
         }
 
         fn lost(&self) -> Vec<Rank> {
-            Vec::new()
+            self.1.borrow().clone()
         }
 
         fn losses(&self) -> usize {
-            0
+            self.1.borrow().len()
         }
 
         fn load(&self, at: WordAddress) -> Result<u64> {
@@ -938,6 +938,19 @@ mod tests {
             let is_skipped = matches!(member.hand_over(next, version(2), false), Ok(HandOver::Skipped(_)));
             assert_eq!(is_skipped, then == Phase::Skipping);
             assert_eq!(State::of_word(member.memory.0.borrow()[0][STATE]), waiting.with(then));
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_rank_that_is_not_lost_is_returned() {
+        for lost in [None, Some(Rank::new(3))] {
+            let member = Alone::member();
+            member.memory.1.borrow_mut().extend(lost);
+            for rank in [HOME, Rank::new(2)] {
+                let error = Error::from(Failure::PeerLost(rank));
+                assert_eq!(member.unless_lost::<()>(Err(error.clone())), Err(error.clone()));
+                assert_eq!(member.unless_damaged::<()>(Err(error.clone()), Epoch(0)), Err(error));
+            }
         }
     }
 }
