@@ -753,15 +753,16 @@ mod tests {
     const HOME: Rank = Rank::new(0);
     const ME: Rank = Rank::new(1);
 
-    /// The words of two ranks, of which only one does anything: each operation takes effect at once. And the ranks that are lost.
-    struct Alone(RefCell<[[u64; WORDS]; 2]>, RefCell<Vec<Rank>>);
+    /// The words of two ranks, of which only one does anything: each operation takes effect at once. And the ranks that
+    /// are lost, and what a posted compare-swap has found.
+    struct Alone(RefCell<[[u64; WORDS]; 2]>, RefCell<Vec<Rank>>, Cell<Option<u64>>);
 
     impl Alone {
         fn member() -> Member<Self> {
             let mut words = [[0; WORDS]; 2];
             words[0][newest(Epoch(0))] = version(1).word();
             words[0][tail(Epoch(0))] = Tail::free(Epoch(0), false).word();
-            Member::new(Self(RefCell::new(words), RefCell::default()))
+            Member::new(Self(RefCell::new(words), RefCell::default(), Cell::default()))
         }
 
         fn change(&self, at: WordAddress, new: impl FnOnce(u64) -> u64) -> u64 {
@@ -825,7 +826,7 @@ mod tests {
         }
 
         fn settle(&self) -> Result<Option<u64>> {
-            Ok(None)
+            Ok(self.2.take())
         }
 
         fn own(&self, word: usize) -> u64 {
@@ -913,12 +914,9 @@ mod tests {
     #[test]
     fn the_last_reader_notifies_a_writer_that_drains_in_its_epoch_and_no_other() {
         use Phase::{Draining, Holding, Idle};
-        for (phase, epoch, closed, then) in [
-            (Draining, 0, false, Holding),
-            (Draining, 1, false, Draining),
-            (Draining, 0, true, Draining),
-            (Idle, 0, false, Idle),
-        ] {
+        for (phase, epoch, closed, then) in
+            [(Draining, 0, false, Holding), (Draining, 1, false, Draining), (Draining, 0, true, Draining), (Idle, 0, false, Idle)]
+        {
             let member = Alone::member();
             let state = State { phase, epoch: Epoch(epoch), closed, ..State::default() };
             member.memory.0.borrow_mut()[0][STATE] = state.word();
@@ -951,6 +949,26 @@ mod tests {
                 assert_eq!(member.unless_lost::<()>(Err(error.clone())), Err(error.clone()));
                 assert_eq!(member.unless_damaged::<()>(Err(error.clone()), Epoch(0)), Err(error));
             }
+        }
+    }
+
+    #[test]
+    fn a_posted_release_that_has_found_a_state_of_the_epoch_that_does_not_wait_damages_the_lock() {
+        let waiting = State { phase: Phase::Waiting, sequence: 5, ..State::default() };
+        let idle = waiting.with(Phase::Idle);
+        for (next, found, is_recovered) in [
+            (Some(waiting), waiting, false),
+            (Some(waiting), idle, true),
+            (Some(waiting), State { epoch: Epoch(1), ..idle }, false),
+            (Some(waiting), State { closed: true, ..idle }, false),
+            (None, idle, false),
+        ] {
+            let member = Alone::member();
+            member.posted.set(Some(Posted { epoch: Epoch(0), next }));
+            member.memory.2.set(Some(found.word()));
+            member.settle().unwrap();
+            assert_eq!(member.memory.2.take(), None);
+            assert_eq!(member.state().epoch, Epoch(u16::from(is_recovered)), "{found:?}");
         }
     }
 }
