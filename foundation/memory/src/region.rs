@@ -252,18 +252,19 @@ impl fmt::Debug for DeviceRange {
 mod tests {
     use super::*;
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     /// Bytes behind a lock. Some copy to each other directly.
     struct Bank {
         bytes: Mutex<Vec<u8>>,
         is_direct: bool,
         fails: AtomicBool,
+        reads: AtomicUsize,
     }
 
     impl Bank {
         fn new(bytes: Vec<u8>, is_direct: bool) -> Arc<Self> {
-            Arc::new(Self { bytes: Mutex::new(bytes), is_direct, fails: AtomicBool::new(false) })
+            Arc::new(Self { bytes: Mutex::new(bytes), is_direct, fails: AtomicBool::new(false), reads: AtomicUsize::new(0) })
         }
 
         fn check(&self) -> Result<(), DeviceError> {
@@ -286,6 +287,7 @@ mod tests {
 
         fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
             self.check()?;
+            self.reads.fetch_add(1, Ordering::Relaxed);
             into.copy_from_slice(&self.bytes.lock().unwrap()[offset as usize..][..into.len()]);
             Ok(())
         }
@@ -372,6 +374,63 @@ mod tests {
                 assert!(bank.contents() == expected, "{length} bytes from {from} to {to}");
             }
         }
+    }
+
+    #[test]
+    fn ranges_of_the_host_that_overlap_are_copied_whole() {
+        let bytes = 4 * STAGED_BYTES;
+        for (from, to) in [(0, 100), (100, 0), (0, STAGED_BYTES), (STAGED_BYTES, 0), (5, 5)] {
+            let (mut memory, length) = (numbers(bytes), bytes - from.max(to));
+            let host = Region::from(Cells::from_mut(&mut memory));
+            let part = |start: usize| host.part(start as u64, length as u64).unwrap();
+            part(to).copy_from(&part(from)).unwrap();
+            let mut expected = numbers(bytes);
+            expected.copy_within(from..from + length, to);
+            assert!(memory == expected, "{length} bytes from {from} to {to}");
+        }
+    }
+
+    #[test]
+    fn devices_with_a_way_of_their_own_are_not_read_by_the_host() {
+        for is_direct in [false, true] {
+            let [from, to] = [numbers(100), vec![0; 100]].map(|bytes| Bank::new(bytes, is_direct));
+            device(&to).copy_from(&device(&from)).unwrap();
+            assert_eq!(to.contents(), from.contents());
+            assert_eq!(from.reads.load(Ordering::Relaxed), usize::from(!is_direct));
+        }
+    }
+
+    /// A device that implements no way to others.
+    struct Lone(Arc<Bank>);
+
+    impl DeviceMemory for Lone {
+        fn kind(&self) -> MemoryKind {
+            self.0.kind()
+        }
+
+        fn bytes(&self) -> u64 {
+            self.0.bytes()
+        }
+
+        fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+            self.0.read(offset, into)
+        }
+
+        fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError> {
+            self.0.write(offset, from)
+        }
+
+        fn atomic(&self, offset: u64, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, DeviceError> {
+            self.0.atomic(offset, width, operator, operand)
+        }
+    }
+
+    #[test]
+    fn devices_that_implement_no_way_to_others_are_copied_through_the_host() {
+        let [from, to] = [numbers(STAGED_BYTES + 9), vec![0; STAGED_BYTES + 9]].map(|bytes| Bank::new(bytes, true));
+        let whole = |bank: &Arc<Bank>| Region::Device(DeviceRange::whole(Arc::new(Lone(bank.clone()))));
+        whole(&to).copy_from(&whole(&from)).unwrap();
+        assert!(to.contents() == from.contents());
     }
 
     #[test]

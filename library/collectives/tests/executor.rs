@@ -78,6 +78,14 @@ fn ends(what: Collective, number: u64, position: u32, size: u32, count: usize, c
     (input, blocks.flat_map(|block| (0..count).map(move |i| (block, i))).map(|(block, i)| got(block, i)).collect())
 }
 
+/// Tests an operation that others take part in, until it has ended; fails with the job, in which nothing else ends a loop without a wait.
+fn test_until_ended(world: &World, mut ended: impl FnMut() -> Result<bool, Error>) {
+    while !ended().unwrap() {
+        assert_eq!(world.fault(), None, "the job has failed");
+        std::thread::yield_now();
+    }
+}
+
 /// Does an operation some times by one plan, apart and in place, at once and while the member does other things.
 fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Random) {
     let Shape { operation: what, algorithm, size, count, commutes, .. } = *shape;
@@ -100,10 +108,10 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
                 plan.run(&input, &mut output).unwrap();
             } else {
                 let mut running = plan.start(&input, &mut output).unwrap();
-                while !running.test().unwrap() {
+                test_until_ended(world, || {
                     random.dawdle();
-                    std::thread::yield_now();
-                }
+                    running.test()
+                });
             }
             assert_eq!(output, expected, "{}", say());
             // What was brought may change at once.
@@ -323,9 +331,7 @@ fn several_operations_are_under_way_at_once() {
                 drop(other);
                 drop(third);
             } else {
-                while !third.test().unwrap() {
-                    std::thread::yield_now();
-                }
+                test_until_ended(world, || third.test());
                 other.wait().unwrap();
                 one.wait().unwrap();
             }

@@ -742,3 +742,233 @@ pub(crate) fn lost_rank(error: &Error) -> Option<Rank> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::memory::WORDS;
+    use super::*;
+
+    const HOME: Rank = Rank::new(0);
+    const ME: Rank = Rank::new(1);
+
+    /// The words of two ranks, of which only one does anything: each operation takes effect at once. And the ranks that
+    /// are lost, and what a posted compare-swap has found.
+    struct Alone(RefCell<[[u64; WORDS]; 2]>, RefCell<Vec<Rank>>, Cell<Option<u64>>);
+
+    impl Alone {
+        fn member() -> Member<Self> {
+            let mut words = [[0; WORDS]; 2];
+            words[0][newest(Epoch(0))] = version(1).word();
+            words[0][tail(Epoch(0))] = Tail::free(Epoch(0), false).word();
+            Member::new(Self(RefCell::new(words), RefCell::default(), Cell::default()))
+        }
+
+        fn change(&self, at: WordAddress, new: impl FnOnce(u64) -> u64) -> u64 {
+            let word = &mut self.0.borrow_mut()[at.rank.index()][at.word];
+            std::mem::replace(word, new(*word))
+        }
+
+        fn tail(&self) -> Tail {
+            Tail::of_word(self.0.borrow()[0][tail(Epoch(0))])
+        }
+    }
+
+    impl LockMemory for Alone {
+        fn me(&self) -> Rank {
+            ME
+        }
+
+        fn home(&self) -> Rank {
+            HOME
+        }
+
+        fn size(&self) -> u32 {
+            2
+        }
+
+        fn lost(&self) -> Vec<Rank> {
+            self.1.borrow().clone()
+        }
+
+        fn losses(&self) -> usize {
+            self.1.borrow().len()
+        }
+
+        fn load(&self, at: WordAddress) -> Result<u64> {
+            Ok(self.change(at, |word| word))
+        }
+
+        fn store(&self, at: WordAddress, new: u64) -> Result<()> {
+            self.change(at, |_| new);
+            Ok(())
+        }
+
+        fn swap(&self, at: WordAddress, new: u64) -> Result<u64> {
+            Ok(self.change(at, |_| new))
+        }
+
+        fn compare_swap(&self, at: WordAddress, expected: u64, new: u64) -> Result<u64> {
+            Ok(self.change(at, |word| if word == expected { new } else { word }))
+        }
+
+        fn add(&self, at: WordAddress, operand: u64) -> Result<u64> {
+            Ok(self.change(at, |word| word.wrapping_add(operand)))
+        }
+
+        fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
+            self.change(at, |word| match change {
+                Change::Store(new) => new,
+                Change::Raise(new) => word.max(new),
+            });
+            self.compare_swap(WordAddress { word: then, ..at }, expected, new).map(Some)
+        }
+
+        fn settle(&self) -> Result<Option<u64>> {
+            Ok(self.2.take())
+        }
+
+        fn own(&self, word: usize) -> u64 {
+            self.0.borrow()[ME.index()][word]
+        }
+
+        fn set_own(&self, word: usize, value: u64) {
+            self.0.borrow_mut()[ME.index()][word] = value;
+        }
+
+        fn change_own(&self, word: usize, expected: u64, new: u64) -> bool {
+            self.change(WordAddress { rank: ME, word }, |found| if found == expected { new } else { found }) == expected
+        }
+
+        fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited> {
+            let found = self.own(word);
+            match until {
+                _ if is(found) => Ok(Waited::Seen(found)),
+                Some(_) => Ok(Waited::Late),
+                None => panic!("it waits for ever"),
+            }
+        }
+    }
+
+    fn version(number: u64) -> Version {
+        Version { number, owner: ME }
+    }
+
+    /// Writes a version, and returns the source of the token.
+    fn write(member: &Member<Alone>, number: u64) -> TokenSource {
+        let acquired = member.take(Mode::Write, Patience::None, Ok).unwrap().expect("nobody else has it");
+        assert_eq!(acquired.version, version(number - 1));
+        member.commit(version(number));
+        member.give(version(number)).unwrap();
+        acquired.source
+    }
+
+    #[test]
+    fn a_kept_token_lies_in_the_node_until_it_is_released_to_the_home() {
+        let member = Alone::member();
+        let is_free = || matches!(member.memory.tail().end, End::Free { .. });
+        assert_eq!((write(&member, 2), is_free()), (TokenSource::Free, true));
+        member.keep(true).unwrap();
+        assert_eq!((write(&member, 3), is_free()), (TokenSource::Free, false));
+        assert_eq!((write(&member, 4), is_free()), (TokenSource::Kept, false));
+        member.release_to_home().unwrap();
+        assert!(is_free());
+        assert_eq!((write(&member, 5), is_free()), (TokenSource::Free, false));
+        member.keep(false).unwrap();
+        assert!(is_free());
+        assert_eq!((write(&member, 6), is_free()), (TokenSource::Free, true));
+    }
+
+    #[test]
+    fn an_adopted_version_is_the_one_that_is_acquired() {
+        let member = Alone::member();
+        let adopt = |Version { number, .. }| Ok(version(number + 9));
+        let acquired = member.take(Mode::Write, Patience::Endless, adopt).unwrap().unwrap();
+        assert_eq!((acquired.version, member.memory.own(KNOWN)), (version(10), version(10).word()));
+    }
+
+    /// The home is last in the queue, and has the token or has left it in its node.
+    fn behind_home(left: bool) -> (Member<Alone>, Tail) {
+        let (member, node) = (Alone::member(), Node::of_sequence(1));
+        let last = Tail::of_rank(HOME, node, Epoch(0));
+        let gone = LeftToken { epoch: Epoch(0), by: HOME, readers: false }.word();
+        {
+            let words = &mut member.memory.0.borrow_mut()[0];
+            (words[tail(Epoch(0))], words[KNOWN]) = (last.word(), version(7).word());
+            words[link(Epoch(0), node)] = if left { gone } else { 0 };
+        }
+        (member, last)
+    }
+
+    #[test]
+    fn a_rank_that_does_not_wait_enters_the_queue_only_if_no_rank_has_the_token() {
+        let (member, last) = behind_home(false);
+        assert_eq!(member.take(Mode::Write, Patience::None, Ok), Ok(None));
+        assert_eq!((member.memory.tail(), member.state()), (last, State::default()));
+        let (member, _) = behind_home(true);
+        let acquired = Acquired { version: version(7), source: TokenSource::Free };
+        assert_eq!(member.take(Mode::Write, Patience::None, Ok), Ok(Some(acquired)));
+    }
+
+    #[test]
+    fn the_last_reader_notifies_a_writer_that_drains_in_its_epoch_and_no_other() {
+        use Phase::{Draining, Holding, Idle};
+        for (phase, epoch, closed, then) in
+            [(Draining, 0, false, Holding), (Draining, 1, false, Draining), (Draining, 0, true, Draining), (Idle, 0, false, Idle)]
+        {
+            let member = Alone::member();
+            let state = State { phase, epoch: Epoch(epoch), closed, ..State::default() };
+            member.memory.0.borrow_mut()[0][STATE] = state.word();
+            member.notify_drained(HOME, Epoch(0)).unwrap();
+            let found = State::of_word(member.memory.0.borrow()[0][STATE]);
+            assert_eq!((found.phase, found.epoch, found.closed), (then, state.epoch, closed), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_has_stopped_waiting_is_skipped() {
+        let member = Alone::member();
+        let waiting = State { phase: Phase::Waiting, sequence: 5, ..State::default() };
+        let next = Link { rank: HOME, epoch: Epoch(0), patient: false, sequence: 5 };
+        for (found, then) in [(Phase::Waiting, Phase::Holding), (Phase::Abandoned, Phase::Skipping)] {
+            member.memory.0.borrow_mut()[0][STATE] = waiting.with(found).word();
+            let is_skipped = matches!(member.hand_over(next, version(2), false), Ok(HandOver::Skipped(_)));
+            assert_eq!(is_skipped, then == Phase::Skipping);
+            assert_eq!(State::of_word(member.memory.0.borrow()[0][STATE]), waiting.with(then));
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_rank_that_is_not_lost_is_returned() {
+        for lost in [None, Some(Rank::new(3))] {
+            let member = Alone::member();
+            member.memory.1.borrow_mut().extend(lost);
+            for rank in [HOME, Rank::new(2)] {
+                let error = Error::from(Failure::PeerLost(rank));
+                assert_eq!(member.unless_lost::<()>(Err(error.clone())), Err(error.clone()));
+                assert_eq!(member.unless_damaged::<()>(Err(error.clone()), Epoch(0)), Err(error));
+            }
+        }
+    }
+
+    #[test]
+    fn a_posted_release_that_has_found_a_state_of_the_epoch_that_does_not_wait_damages_the_lock() {
+        let waiting = State { phase: Phase::Waiting, sequence: 5, ..State::default() };
+        let idle = waiting.with(Phase::Idle);
+        for (next, found, is_recovered) in [
+            (Some(waiting), waiting, false),
+            (Some(waiting), idle, true),
+            (Some(waiting), State { epoch: Epoch(1), ..idle }, false),
+            (Some(waiting), State { closed: true, ..idle }, false),
+            (None, idle, false),
+        ] {
+            let member = Alone::member();
+            member.posted.set(Some(Posted { epoch: Epoch(0), next }));
+            member.memory.2.set(Some(found.word()));
+            member.settle().unwrap();
+            assert_eq!(member.memory.2.take(), None);
+            assert_eq!(member.state().epoch, Epoch(u16::from(is_recovered)), "{found:?}");
+        }
+    }
+}

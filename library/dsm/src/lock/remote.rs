@@ -292,3 +292,46 @@ impl LockMemory for RemoteWords<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pelago_rma::Failure;
+    use pelago_simulator::FaultInjection;
+    use pelago_test_support::faulty::run_with_death;
+    use pelago_test_support::threads::{Platform, run};
+
+    use super::*;
+    use crate::lock::{STATE, WORDS};
+
+    #[test]
+    fn a_rank_that_an_operation_has_failed_on_is_lost_before_the_world_knows() {
+        run(Platform::Mapped, 3, |world| {
+            let words = RemoteWords::new(world, Rank::new(0), WORDS).unwrap();
+            assert_eq!((words.lost(), words.losses()), (vec![], 0));
+            let failed = |rank| words.noting::<()>(Err(Failure::PeerLost(Rank::new(rank)).into()));
+            for (rank, lost) in [(1, &[1][..]), (1, &[1]), (2, &[1, 2])] {
+                assert_eq!(failed(rank), Err(Failure::PeerLost(Rank::new(rank)).into()));
+                assert_eq!(words.lost(), lost.iter().copied().map(Rank::new).collect::<Vec<_>>());
+                assert_eq!(words.losses(), lost.len());
+            }
+            assert_eq!(world.losses(), 0);
+            world.barrier().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_loss_ends_a_wait() {
+        const VICTIM: Rank = Rank::new(1);
+        let dies = Instant::ZERO + Duration::from_milliseconds(2);
+        run_with_death(2, FaultInjection::default(), (VICTIM, Some(dies)), |world, _| {
+            world.on_peer_lost(|_| {});
+            let words = RemoteWords::new(world, Rank::new(0), WORDS)?;
+            if world.rank() == VICTIM {
+                world.compute(Duration::from_milliseconds(20));
+            } else {
+                assert_eq!(words.wait(STATE, None, &mut |word| word != 0), Ok(Waited::Lost));
+            }
+            Ok(())
+        });
+    }
+}
