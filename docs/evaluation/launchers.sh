@@ -188,7 +188,7 @@ echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf
 echo "|---|---|---|---|$(for count in $ranks; do printf -- '---|'; done)"
 HYDRA=${HYDRA:-mpiexec.hydra} PRTERUN=${PRTERUN:-prterun} placements='block cyclic'
 [ -z "${ACP:-}" ] || ACP=$(realpath "$ACP")
-"$pelago" run -n 1 kmers "$folder/reads.fa" --generate 150000 --expect 20000 >/dev/null || exit 1
+"$pelago" run -n 1 kmers "$folder/reads.fa" --generate 6000 --expect 20000 >/dev/null || exit 1
 chmod 755 "$folder"
 # Whether a launcher is to be tried; where a command is given, whether it is there.
 tried() {

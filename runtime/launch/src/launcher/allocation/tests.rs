@@ -1,3 +1,5 @@
+//! The searches for allocations, and what refuses them.
+
 use super::*;
 
 const SLURM: [(&str, &str); 2] = [("SLURM_JOB_NODELIST", "n[1-2],m"), ("SLURM_TASKS_PER_NODE", "4(x2),3")];
